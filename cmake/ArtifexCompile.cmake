@@ -1,0 +1,27 @@
+# How everything here is compiled: C++20, hidden symbols, position-independent, hardened, warnings on.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+endif()
+
+add_library(artifex_compile INTERFACE)
+target_compile_options(artifex_compile INTERFACE
+  -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -fstack-protector-strong
+  $<$<BOOL:${ARTIFEX_WERROR}>:-Werror>)
+target_compile_definitions(artifex_compile INTERFACE _GLIBCXX_ASSERTIONS)
+target_link_options(artifex_compile INTERFACE -Wl,-z,relro,-z,now)
+if(ARTIFEX_SANITIZE)
+  target_compile_options(artifex_compile INTERFACE
+    -fsanitize=${ARTIFEX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(artifex_compile INTERFACE -fsanitize=${ARTIFEX_SANITIZE})
+endif()

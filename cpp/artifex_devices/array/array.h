@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "artifex_devices/array/host_view.h"
+#include "artifex_devices/array/storage.h"
+#include "artifex_devices/base/dtype.h"
+#include "artifex_devices/base/event.h"
+#include "artifex_devices/base/shape.h"
+#include "artifex_devices/sharding/sharding.h"
+
+namespace artifex_devices {
+
+class Array;
+using ArrayRef = std::shared_ptr<Array>;
+
+/// One device's part of an array.
+struct Shard {
+  Device* device = nullptr;
+  int64_t position = 0;
+  IndexDomain domain;      // in indices of the whole array
+  int64_t replica_id = 0;
+};
+
+/// An immutable array on devices: shape, dtype, sharding, memory, and the event that says the memory is written.
+/// Each dense shard is row-major. Thread-safe.
+class Array : public std::enable_shared_from_this<Array> {
+ public:
+  /// `ready` null: written already. Registers the array in its client's list of live arrays.
+  static ArrayRef make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage, EventRef ready,
+                       bool committed);
+  ~Array();
+
+  const Dims& shape() const noexcept { return shape_; }
+  int64_t rank() const noexcept { return shape_.size(); }
+  int64_t size() const noexcept { return size_; }
+  DType dtype() const noexcept { return dtype_; }
+  int64_t nbytes() const noexcept { return size_ * itemsize(dtype_); }
+  const ShardingRef& sharding() const noexcept { return sharding_; }
+  bool committed() const noexcept { return committed_; }
+  int64_t on_device_size_in_bytes() const;  // replicas counted
+
+  /// By position; any number of devices costs only what is asked for. Throws DeletedArray.
+  Shard shard(int64_t position) const;
+  /// The shard as an array of its own on its device, sharing the memory. Deleting either deletes both.
+  ArrayRef shard_data(int64_t position);
+
+  bool is_deleted() const noexcept { return storage_->is_deleted(); }
+  /// Does nothing the second time. Memory goes back when the last exported view or running transfer ends.
+  void delete_() noexcept { storage_->delete_all(); }
+  /// Throws DeletedArray: "operation: the Array of shape (8,) and dtype float32 was deleted; ...".
+  void check_alive(std::string_view operation) const;
+
+  bool is_ready() const;
+  /// Waits (interruptible) and rethrows what went wrong in the transfer that made it.
+  void block_until_ready() const;
+  const EventRef& ready_event() const noexcept { return ready_; }
+
+  const std::shared_ptr<Storage>& storage() const noexcept { return storage_; }
+  /// The buffer of `position` in storage(), for whole arrays and shards alike.
+  int64_t buffer_number(int64_t position) const noexcept;
+  int64_t position_in_storage() const noexcept { return position_; }  // -1: the whole
+
+  /// The gathered value, kept after the first device_get so that later ones are free; dropped by delete_().
+  std::shared_ptr<const HostView> cached_host_value() const;
+  void cache_host_value(std::shared_ptr<const HostView> value);
+
+ private:
+  Array() = default;
+  friend class LiveArrays;
+
+  Dims shape_;
+  DType dtype_ = DType::kFloat32;
+  int64_t size_ = 0;
+  ShardingRef sharding_;
+  std::shared_ptr<Storage> storage_;
+  int64_t position_ = -1;  // >= 0: one shard of storage_
+  EventRef ready_;
+  bool committed_ = true;
+  mutable std::mutex cache_mutex_;
+  std::shared_ptr<const HostView> host_value_;
+  Array* live_next_ = nullptr;
+  Array* live_previous_ = nullptr;
+};
+
+}  // namespace artifex_devices

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace artifex_devices {
+
+/// The errors of the core. A message reads `operation: what is wrong with which argument; expected X, got Y; how to
+/// fix it`. `bindings/errors.cpp` is the only place that turns them into Python exceptions, named after each class.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class InvalidArgument : public Error {  // ValueError
+ public:
+  using Error::Error;
+};
+
+/// A dimension that its mesh axes do not divide.
+class IndivisibleError : public InvalidArgument {  // IndivisibleError(ValueError)
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
+/// A mesh axis named twice in one PartitionSpec.
+class DuplicateSpecError : public InvalidArgument {  // DuplicateSpecError(ValueError)
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
+class TypeMismatch : public Error {  // TypeError
+ public:
+  using Error::Error;
+};
+
+class IndexOutOfRange : public Error {  // IndexError
+ public:
+  using Error::Error;
+};
+
+class FileNotFound : public Error {  // FileNotFoundError
+ public:
+  using Error::Error;
+};
+
+/// What is asked for is not here: a backend, memory of a compile-only device, a pool lost by fork.
+class Unavailable : public Error {  // RuntimeError
+ public:
+  using Error::Error;
+};
+
+/// The value of an Array was asked for after delete() or donation.
+class DeletedArray : public Unavailable {  // RuntimeError
+ public:
+  using Unavailable::Unavailable;
+};
+
+class OutOfMemory : public Error {  // ResourceExhaustedError(MemoryError, RuntimeError)
+ public:
+  using Error::Error;
+};
+
+/// A wait or copy was given up because the interrupt hook (base/interrupt.h) asked for it.
+class Interrupted : public Error {  // KeyboardInterrupt, already set by the hook
+ public:
+  using Error::Error;
+};
+
+/// Throws `E` with a formatted message.
+template <class E = InvalidArgument, class... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  throw E(fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace artifex_devices

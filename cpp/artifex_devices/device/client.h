@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/device/arena.h"
+#include "artifex_devices/topology/machine.h"
+
+namespace artifex_devices {
+
+class Client;
+
+/// The kinds of memory that a CPU device can see, as in JAX.
+enum class MemoryKind : uint8_t { kDevice, kPinnedHost, kUnpinnedHost };
+std::string_view to_string(MemoryKind kind) noexcept;  // "device", "pinned_host", "unpinned_host"
+/// Throws InvalidArgument naming the kinds that there are.
+MemoryKind memory_kind_from_name(std::string_view name, std::string_view operation);
+
+/// Logical bytes that arrays hold on one device, replicas included.
+struct DeviceMemoryStats {
+  int64_t bytes_in_use = 0;
+  int64_t peak_bytes_in_use = 0;
+  int64_t bytes_limit = 0;     // the device's memory_bytes when no limit is set
+  int64_t bytes_reserved = 0;  // in use by nobody, kept alive by a neighbour in the same slab
+  int64_t largest_alloc_size = 0;
+  int64_t num_allocs = 0;
+};
+
+/// One device of a client. Lives as long as its client; identity is (client uid, id). Thread-safe.
+class Device {
+ public:
+  int64_t id() const noexcept { return id_; }
+  Client& client() const noexcept { return *client_; }
+  int process_index() const noexcept { return process_index_; }
+  int64_t local_hardware_id() const noexcept { return id_; }
+  const std::string& platform() const noexcept;     // "cpu"
+  const std::string& device_kind() const noexcept;  // "cpu"
+  std::string to_string() const;                    // "cpu:0"
+  std::string repr() const;                         // "CpuDevice(id=0)"
+
+  /// Cores and NUMA nodes (logical indexes; the default one first) of the domain that the device lies on.
+  const CpuDomain& domain() const noexcept;
+  int lane() const noexcept { return domain_; }  // of the worker pool
+  /// Which memory of the client: devices with equal numbers share it.
+  int arena_index() const noexcept { return arena_; }
+  Arena& arena() const noexcept;
+  bool is_compile_only() const noexcept;
+
+  /// The node's (or cgroup's) memory divided by the devices on it.
+  int64_t memory_bytes() const noexcept;
+
+  /// Nothing: no limit. Lowering it below what is in use only refuses further allocations.
+  void set_bytes_limit(std::optional<int64_t> limit) noexcept;
+  std::optional<int64_t> bytes_limit() const noexcept;
+
+  /// Counts `bytes` as in use; false, with nothing counted, when that would pass the limit.
+  bool try_charge(int64_t bytes) noexcept;
+  void discharge(int64_t bytes) noexcept;
+  void add_reserved(int64_t bytes) noexcept { reserved_.fetch_add(bytes, std::memory_order_relaxed); }
+  DeviceMemoryStats memory_stats() const noexcept;
+
+ private:
+  friend class Client;
+  Device() = default;
+
+  Client* client_ = nullptr;
+  int64_t id_ = 0;
+  int process_index_ = 0;
+  int domain_ = 0;
+  int arena_ = 0;
+  std::atomic<int64_t> limit_{-1};
+  std::atomic<int64_t> in_use_{0};
+  std::atomic<int64_t> peak_{0};
+  std::atomic<int64_t> reserved_{0};
+  std::atomic<int64_t> largest_{0};
+  std::atomic<int64_t> allocs_{0};
+};
+
+struct ClientOptions {
+  std::optional<int64_t> num_devices;  // nothing: one a CPU domain of the machine
+  std::optional<int64_t> bytes_limit;  // of each device
+  bool compile_only = false;           // devices without memory: placing on them throws Unavailable
+};
+
+/// A world of devices. Immutable but for its devices' counters. Held by everything that lives on its devices.
+class Client : public std::enable_shared_from_this<Client> {
+ public:
+  /// CPU devices on `machine`, ids from 0, spread over its domains in order (with 8 devices on 2 domains the first four
+  /// lie on the first). Throws InvalidArgument for num_devices outside 1 .. 2^24.
+  static std::shared_ptr<Client> make(std::shared_ptr<const Machine> machine, const ClientOptions& options);
+
+  /// The process's base client, made at the first call from the live machine and, in this order of precedence,
+  /// set_num_cpu_devices, JAX_NUM_CPU_DEVICES, the last --xla_force_host_platform_device_count in XLA_FLAGS. Throws
+  /// InvalidArgument naming the variable when its value is no positive number. Environment variables are read here
+  /// only: call under the GIL.
+  static std::shared_ptr<Client> base();
+  static bool base_exists() noexcept;
+  /// Throws Unavailable once the base client exists; nothing resets.
+  static void set_num_cpu_devices(std::optional<int64_t> count);
+  /// Makes `client` the base (nullptr: the one from before comes back at the next base()); returns the old one.
+  static std::shared_ptr<Client> exchange_base(std::shared_ptr<Client> client);
+
+  int64_t uid() const noexcept { return uid_; }
+  const std::string& platform() const noexcept { return platform_; }
+  const Machine& machine() const noexcept { return *machine_; }
+  bool is_compile_only() const noexcept { return compile_only_; }
+  int process_index() const noexcept { return 0; }
+  int64_t device_count() const noexcept { return count_; }
+  /// In order of id. Throws IndexOutOfRange.
+  Device* device(int64_t id) const;
+  int arenas() const noexcept { return static_cast<int>(arenas_.size()); }
+  Arena& arena(int index) const noexcept { return *arenas_[static_cast<size_t>(index)]; }
+
+ private:
+  Client() = default;
+
+  int64_t uid_ = 0;
+  std::string platform_ = "cpu";
+  std::shared_ptr<const Machine> machine_;
+  bool compile_only_ = false;
+  int64_t count_ = 0;
+  std::unique_ptr<Device[]> devices_;
+  std::vector<Arena*> arenas_;            // physical memory behind each logical arena
+  std::vector<int64_t> arena_devices_;    // devices on each
+  std::vector<int64_t> arena_memory_bytes_;
+};
+
+using ClientRef = std::shared_ptr<Client>;
+
+}  // namespace artifex_devices

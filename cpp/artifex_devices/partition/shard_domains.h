@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/base/index_domain.h"
+#include "artifex_devices/partition/abstract_mesh.h"
+#include "artifex_devices/partition/partition_spec.h"
+
+namespace artifex_devices {
+
+/// What to do with a dimension that its axes do not divide.
+enum class Uneven : uint8_t {
+  kError,      // IndivisibleError, as JAX
+  kLastShort,  // chunks of ceil(size / parts); the last ones are short or empty
+};
+
+/// How one spec cuts the dimensions over the positions of a mesh, without a shape: which mesh axes cut which dimension.
+/// A *tile* is one cell of that grid; positions that hold the same tile are replicas. All of it is arithmetic a
+/// position; nothing is proportional to the number of devices.
+///
+/// Example: mesh {x: 2, y: 4}, spec P(None, 'x'): parts of the first two dimensions {1, 2}, tiles 2, replicas 4;
+/// position 5 = coordinates (1, 1) holds tile 1 as replica 1.
+class TileGrid {
+ public:
+  TileGrid() = default;  // one position, one tile, no cut: a single device
+  /// `spec` has passed spec.check(mesh).
+  TileGrid(const AbstractMesh& mesh, const PartitionSpec& spec);
+
+  int64_t positions() const noexcept { return positions_; }
+  int64_t tiles() const noexcept { return tiles_; }
+  int64_t replicas() const noexcept { return positions_ / std::max<int64_t>(tiles_, 1); }
+  /// Cuts of each dimension that the spec names; later dimensions have 1.
+  const Dims& parts() const noexcept { return parts_; }
+  int64_t parts(int64_t dimension) const noexcept { return dimension < parts_.size() ? parts_[dimension] : 1; }
+
+  /// Row-major number of the tile at `position` over parts().
+  int64_t tile(int64_t position) const noexcept;
+  /// Which cut of `dimension` the tile has.
+  int64_t tile_coordinate(int64_t tile, int64_t dimension) const noexcept;
+  /// How many earlier positions hold the same tile.
+  int64_t replica(int64_t position) const noexcept;
+  /// The inverse: the position that holds `tile` as its `replica`-th.
+  int64_t position(int64_t tile, int64_t replica) const noexcept;
+
+  friend bool operator==(const TileGrid&, const TileGrid&) = default;
+
+ private:
+  struct Axis {  // one mesh axis, in mesh order
+    int64_t size = 1;
+    int64_t position_stride = 1;  // position = sum of coordinate * position_stride
+    int64_t tile_stride = 0;      // tile += coordinate * tile_stride; 0 for an axis that cuts nothing
+    int64_t replica_stride = 0;   // replica += coordinate * replica_stride
+    friend bool operator==(const Axis&, const Axis&) = default;
+  };
+  std::vector<Axis> axes_;
+  Dims parts_;
+  int64_t positions_ = 1;
+  int64_t tiles_ = 1;
+};
+
+/// A TileGrid put on a shape: which box of the array each tile holds. Cheap to make and copy.
+class ShardDomains {
+ public:
+  /// Throws InvalidArgument when the spec has more entries than the shape dimensions (trailing Nones count), and one
+  /// IndivisibleError that lists every dimension that is not divisible. `operation`, `spec_text` and `mesh_text` go
+  /// into messages and are asked for only then.
+  struct Names {
+    std::string_view operation;
+    const PartitionSpec* spec = nullptr;
+    const AbstractMesh* mesh = nullptr;
+  };
+  ShardDomains(const TileGrid& grid, const Dims& shape, Uneven uneven, const Names& names);
+
+  const TileGrid& grid() const noexcept { return *grid_; }  // lives in the sharding
+  const Dims& shape() const noexcept { return shape_; }
+  /// The shape of the first tile (with kError of every tile).
+  const Dims& shard_shape() const noexcept { return shard_shape_; }
+  bool is_even() const noexcept { return even_; }
+  /// The box of one tile; empty in a dimension where a last-short cut has nothing left.
+  IndexDomain domain(int64_t tile) const;
+
+ private:
+  const TileGrid* grid_;
+  Dims shape_;
+  Dims shard_shape_;
+  bool even_ = true;
+};
+
+}  // namespace artifex_devices

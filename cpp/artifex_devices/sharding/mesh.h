@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/device/device_list.h"
+#include "artifex_devices/partition/abstract_mesh.h"
+
+namespace artifex_devices {
+
+/// Devices laid out over named axes, row-major: position p of the abstract mesh is devices()[p]. Immutable and
+/// interned: equal meshes that are alive at the same time are one object.
+class Mesh {
+ public:
+  /// Throws InvalidArgument when there are not exactly abstract.size() devices. `operation` names the caller.
+  static std::shared_ptr<const Mesh> make(AbstractMesh abstract, DeviceListRef devices, std::string_view operation);
+
+  /// A mesh without axes and devices (size 0 as in JAX's empty mesh).
+  static std::shared_ptr<const Mesh> make_empty();
+
+  const AbstractMesh& abstract_mesh() const noexcept { return abstract_; }
+  /// Null for the empty mesh.
+  const DeviceListRef& devices() const noexcept { return devices_; }
+  bool empty() const noexcept { return devices_ == nullptr; }
+  int64_t size() const noexcept { return devices_ ? devices_->size() : 0; }
+  bool is_multi_process() const noexcept { return false; }
+
+  /// JAX's repr: "Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto))"
+  std::string to_string() const;
+  size_t hash() const noexcept { return hash_; }
+  friend bool operator==(const Mesh& a, const Mesh& b) noexcept;
+
+ private:
+  Mesh() = default;
+  AbstractMesh abstract_;
+  DeviceListRef devices_;
+  size_t hash_ = 0;
+};
+
+using MeshRef = std::shared_ptr<const Mesh>;
+
+/// Reorders `devices` for a mesh of `sizes` so that neighbours on the last axes are near each other. On CPU clients the
+/// order of ids stays. Throws InvalidArgument when the product of sizes is not the number of devices.
+std::vector<Device*> mesh_order(const Dims& sizes, std::vector<Device*> devices, std::string_view operation);
+
+/// The mesh over the first prod(sizes) of `devices`; more than there are is an InvalidArgument with both numbers.
+MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<AxisType> types,
+                  const std::vector<Device*>& devices, std::string_view operation);
+
+}  // namespace artifex_devices

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "artifex_devices/partition/partition_spec.h"
+#include "artifex_devices/sharding/mesh.h"
+#include "artifex_devices/sharding/sharding.h"
+
+namespace artifex_devices {
+
+/// A mesh and a spec that says which of its axes cut which dimension.
+class NamedSharding final : public Sharding {
+ public:
+  /// Throws as PartitionSpec::check; InvalidArgument for an empty mesh.
+  static std::shared_ptr<const NamedSharding> make(MeshRef mesh, PartitionSpec spec,
+                                                   MemoryKind kind = MemoryKind::kDevice,
+                                                   Uneven uneven = Uneven::kError);
+
+  const MeshRef& mesh() const noexcept { return mesh_; }
+  const PartitionSpec& spec() const noexcept { return spec_; }
+
+  std::string to_string() const override;
+  size_t hash() const noexcept override;
+  bool equals(const Sharding& other) const noexcept override;
+  ShardingRef with_memory_kind(MemoryKind kind) const override;
+
+ private:
+  NamedSharding(MeshRef mesh, PartitionSpec spec, MemoryKind kind, Uneven uneven);
+  ShardDomains::Names names(std::string_view operation) const override;
+  MeshRef mesh_;
+  PartitionSpec spec_;
+};
+
+}  // namespace artifex_devices

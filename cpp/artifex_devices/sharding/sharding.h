@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/device/device_list.h"
+#include "artifex_devices/partition/reshard_plan.h"
+#include "artifex_devices/partition/shard_domains.h"
+
+namespace artifex_devices {
+
+/// Which distinct buffers an array of this sharding has. Positions that hold the same tile in the same arena share one
+/// (arrays are immutable). On a single arena buffer number = tile number, and nothing is stored.
+class BufferMap {
+ public:
+  BufferMap(const TileGrid& grid, const DeviceList& devices);
+
+  int64_t size() const noexcept { return size_; }
+  int64_t buffer(const TileGrid& grid, int64_t position) const noexcept {
+    return one_arena_ ? grid.tile(position) : buffer_of_position_[static_cast<size_t>(position)];
+  }
+  /// The first position that uses the buffer.
+  int64_t position(const TileGrid& grid, int64_t buffer) const noexcept {
+    return one_arena_ ? grid.position(buffer, 0) : position_of_buffer_[static_cast<size_t>(buffer)];
+  }
+  /// Tile, device id and arena of each buffer, for reshard plans.
+  std::vector<BufferPlace> places(const TileGrid& grid, const DeviceList& devices) const;
+
+ private:
+  bool one_arena_ = true;
+  int64_t size_ = 0;
+  std::vector<int64_t> buffer_of_position_;
+  std::vector<int64_t> position_of_buffer_;
+};
+
+/// How arrays of any shape lie on devices. Base class of NamedSharding and SingleDeviceSharding; immutable, shared.
+class Sharding {
+ public:
+  virtual ~Sharding() = default;
+  Sharding(const Sharding&) = delete;
+  Sharding& operator=(const Sharding&) = delete;
+
+  const DeviceListRef& devices() const noexcept { return devices_; }  // by position
+  const TileGrid& grid() const noexcept { return grid_; }
+  const BufferMap& buffers() const noexcept { return buffers_; }
+  MemoryKind memory_kind() const noexcept { return memory_kind_; }
+  Uneven uneven() const noexcept { return uneven_; }
+  int64_t num_devices() const noexcept { return devices_->size(); }
+  bool is_fully_replicated() const noexcept { return grid_.tiles() == 1; }
+  bool is_fully_addressable() const noexcept { return devices_->is_fully_addressable(); }
+
+  /// Throws as ShardDomains does; `operation` begins the message.
+  ShardDomains domains(const Dims& shape, std::string_view operation) const;
+  Dims shard_shape(const Dims& shape) const { return domains(shape, "shard_shape").shard_shape(); }
+
+  /// Same devices in the same order hold the same boxes of every array of rank `ndim`, in the same memory kind. Axis
+  /// names and types do not count.
+  bool is_equivalent_to(const Sharding& other, int64_t ndim) const;
+
+  virtual std::string to_string() const = 0;  // JAX's repr
+  virtual size_t hash() const noexcept = 0;
+  virtual bool equals(const Sharding& other) const noexcept = 0;
+  virtual std::shared_ptr<const Sharding> with_memory_kind(MemoryKind kind) const = 0;
+
+  friend bool operator==(const Sharding& a, const Sharding& b) noexcept { return &a == &b || a.equals(b); }
+
+ protected:
+  Sharding(DeviceListRef devices, TileGrid grid, MemoryKind kind, Uneven uneven)
+      : devices_(std::move(devices)),
+        grid_(std::move(grid)),
+        buffers_(grid_, *devices_),
+        memory_kind_(kind),
+        uneven_(uneven) {}
+  virtual ShardDomains::Names names(std::string_view operation) const = 0;
+
+ private:
+  DeviceListRef devices_;
+  TileGrid grid_;
+  BufferMap buffers_;
+  MemoryKind memory_kind_;
+  Uneven uneven_;
+};
+
+using ShardingRef = std::shared_ptr<const Sharding>;
+
+}  // namespace artifex_devices

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace artifex_devices {
+
+/// A set of CPUs by operating-system number, as hwloc prints lists: "0-3,8".
+struct CpuSet {
+  std::vector<int> cpus;  // ascending
+  std::string to_string() const;
+  friend bool operator==(const CpuSet&, const CpuSet&) = default;
+};
+
+/// One NUMA node of a machine.
+struct NumaNode {
+  int logical_index = 0;
+  int os_index = 0;
+  int64_t memory_bytes = 0;
+  CpuSet cpus;          // empty for nodes without usable CPUs
+  std::string subtype;  // "DRAM", "HBM", "NVM", "MCDRAM", "GPUMemory" or ""
+};
+
+/// One natural CPU device: a minimal distinct non-empty cpuset that has a NUMA node.
+struct CpuDomain {
+  CpuSet cpus;
+  std::vector<int> nodes;        // logical indexes of nodes with exactly these CPUs
+  std::vector<int> wider_nodes;  // of nodes with these and more CPUs
+  int default_node = 0;          // logical index: the DRAM node, else the largest
+};
+
+/// Counts by type, as hwloc's default load with all I/O types kept says.
+struct MachineCounts {
+  int packages = 0, numa_nodes = 0, l3_caches = 0, cores = 0, pus = 0, groups = 0, pci_devices = 0, os_devices = 0;
+};
+
+/// A machine described by hwloc: the live one, an XML file, or a synthetic string. Immutable, thread-safe for readers.
+/// hwloc's types stay in topology/*.cpp.
+class Machine {
+ public:
+  /// The machine that this process runs on, less what affinity and cgroups forbid. Loaded at the first call, then kept;
+  /// `HWLOC_XMLFILE`, `HWLOC_SYNTHETIC` and the like are ignored (a world of one's own is made by simulate). Without
+  /// any readable topology it has one domain with the CPUs of the affinity mask.
+  static std::shared_ptr<const Machine> live();
+
+  /// Reads an hwloc XML file. Throws FileNotFound, or InvalidArgument when it is no such XML, is larger than 64 MiB or
+  /// cannot be imported; never falls back to the live machine, never reads another file or the network, expands no
+  /// entity.
+  static std::shared_ptr<const Machine> from_xml(const std::string& path);
+  static std::shared_ptr<const Machine> from_xml_text(std::string_view text);
+
+  /// hwloc's synthetic form, such as "pack:2 numa:2 core:4 pu:2". Throws InvalidArgument for a malformed one and, before
+  /// hwloc is called, for one of more than 4,096 PUs (flat ones cost more than quadratic time in hwloc).
+  static std::shared_ptr<const Machine> from_synthetic(const std::string& description);
+
+  virtual ~Machine() = default;
+
+  virtual bool is_live() const noexcept = 0;
+  /// "live", the path of the XML file, or the synthetic string.
+  virtual const std::string& source() const noexcept = 0;
+  virtual const MachineCounts& counts() const noexcept = 0;
+  virtual const std::vector<NumaNode>& numa_nodes() const noexcept = 0;
+  /// At least one; ordered by first CPU.
+  virtual const std::vector<CpuDomain>& cpu_domains() const noexcept = 0;
+
+  /// CPUs that the process may keep busy: the CPUs of the domains, less what a cgroup quota takes (live machine only),
+  /// rounded up, at least 1.
+  virtual int usable_cpus() const noexcept = 0;
+
+  /// Memory that the process may use: the sum over the nodes, or less where a cgroup or RLIMIT_AS says so (live only).
+  virtual int64_t usable_memory_bytes() const noexcept = 0;
+
+  /// The machine as hwloc XML text, format 2.
+  virtual std::string to_xml() const = 0;
+};
+
+/// Limits that hwloc does not see. Each is nothing where unlimited or unreadable; read from /proc and /sys under
+/// `root` (tests give a made-up one), cgroup versions 1 and 2, the tightest on the way up.
+struct CgroupLimits {
+  std::optional<double> cpus;
+  std::optional<int64_t> memory_bytes;
+};
+CgroupLimits read_cgroup_limits(const std::string& root = "");
+
+}  // namespace artifex_devices

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "artifex_devices/array/array.h"
+#include "artifex_devices/array/host_view.h"
+
+namespace artifex_devices {
+
+/// Copies a host array onto devices. The source has been read when it returns, whatever its alignment and strides
+/// (negative and zero ones too). Throws as Sharding::domains and Storage::allocate.
+/// Example: (8, 4) float32 with P('x') over 4 devices makes four shards of (2, 4).
+ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed);
+
+/// Zero copy: the array shows `source`'s own memory, which `source.owner` keeps alive. Only for sources that are dense
+/// row-major, and a sharding that has one buffer; otherwise InvalidArgument that says why and suggests a copy.
+ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, bool committed);
+
+}  // namespace artifex_devices

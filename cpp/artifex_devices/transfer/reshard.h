@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "artifex_devices/array/array.h"
+#include "artifex_devices/partition/reshard_plan.h"
+
+namespace artifex_devices {
+
+struct ReshardOptions {
+  bool committed = true;
+  bool donate = false;           // the source is deleted, its buffers are reused where they fit
+  bool force_copy = false;       // never share a buffer with the source (may_alias=False)
+};
+
+/// `source` with another sharding on the same client. Buffers that are already right are shared (arrays are immutable).
+/// Checks and allocation happen in the call; copies of config().async_copy_bytes and more go on after it returned, and
+/// the result's ready event says when they end. An error in the source poisons the result.
+/// Throws DeletedArray, InvalidArgument for devices of another client (use device_get and device_put), and as
+/// Storage::allocate.
+ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options);
+
+/// The plan that reshard() would execute.
+ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding);
+
+/// Bytes that transfers have copied so far in this process, by kind; tests compare them with plans.
+struct TransferCounters {
+  int64_t host_to_device_bytes = 0;
+  int64_t device_to_host_bytes = 0;
+  int64_t device_to_device_bytes = 0;
+};
+TransferCounters transfer_counters() noexcept;
+
+}  // namespace artifex_devices
