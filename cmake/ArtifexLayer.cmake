@@ -1,14 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
 # artifex_layer(<room> SOURCES <file>... [DEPENDS <room>...] [LIBRARIES <target>...])
 # One static library a room. DEPENDS is the architecture: tools/check_layers.py reads it from here and checks the
 # includes against it. Tests of a room are tests/cpp/<room>/*_test.cpp, one executable.
+if(ARTIFEX_FMT_HEADER_ONLY)
+  set(ARTIFEX_FMT fmt::fmt-header-only)
+else()
+  set(ARTIFEX_FMT fmt::fmt)
+endif()
+
 function(artifex_layer room)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   set(target artifex_${room})
   list(TRANSFORM ARG_SOURCES PREPEND "${room}/")
   add_library(${target} STATIC ${ARG_SOURCES})
+  set_property(GLOBAL APPEND PROPERTY ARTIFEX_ROOMS ${room})
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/cpp")
   list(TRANSFORM ARG_DEPENDS PREPEND artifex_ OUTPUT_VARIABLE rooms)
-  target_link_libraries(${target} PUBLIC ${rooms} fmt::fmt Threads::Threads PRIVATE artifex_compile ${ARG_LIBRARIES})
+  target_link_libraries(${target}
+    PUBLIC ${rooms} ${ARTIFEX_FMT} Threads::Threads
+    PRIVATE artifex_compile ${ARG_LIBRARIES})
   if(ARTIFEX_BUILD_TESTS)
     file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cpp/${room}/*_test.cpp")
     if(tests)

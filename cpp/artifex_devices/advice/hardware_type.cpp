@@ -1,1 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/advice/hardware_type.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace artifex_devices {
+namespace {
+
+constexpr std::array<std::string_view, kHardwareTypeCount> kNames = {"tpu_v5e", "tpu_v5p", "tpu_v4", "h100",
+                                                                     "a100",    "v100",    "cpu",    "unknown"};
+
+// ASCII only, whatever the process's locale is.
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+bool is_word_char(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), lower);
+  return out;
+}
+
+// The runs of letters and digits: "NVIDIA A100-SXM4-80GB" is nvidia, a100, sxm4, 80gb. Whole words are compared, for
+// "a100" is also in "RTX A1000".
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (char c : lowered(text)) {
+    if (is_word_char(c)) {
+      words.back() += c;
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  return words;
+}
+
+HardwareType detect_tpu(const std::vector<std::string>& words) {
+  const auto has = [&](std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+  // Google's v5e calls itself "TPU v5 lite", its v5p "TPU v5"; "TPU v4 lite" is v4i, another chip than v4.
+  if (has("v5e") || has("v5litepod") || (has("v5") && has("lite"))) return HardwareType::kTpuV5e;
+  if (has("v5p") || has("v5")) return HardwareType::kTpuV5p;
+  if (has("v4") && !has("lite")) return HardwareType::kTpuV4;
+  return HardwareType::kUnknown;
+}
+
+HardwareType detect_gpu(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "h100") return HardwareType::kH100;
+    if (word == "a100") return HardwareType::kA100;
+    if (word == "v100" || word == "v100s") return HardwareType::kV100;
+  }
+  return HardwareType::kUnknown;
+}
+
+}  // namespace
+
+std::string_view to_string(HardwareType type) noexcept {
+  const auto index = static_cast<std::size_t>(type);
+  return index < kNames.size() ? kNames[index] : kNames.back();
+}
+
+std::optional<HardwareType> hardware_type_from_name(std::string_view value) noexcept {
+  const auto* found = std::find(kNames.begin(), kNames.end(), value);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<HardwareType>(found - kNames.begin());
+}
+
+HardwareType detect_hardware_type(std::string_view platform, std::string_view device_kind) {
+  const std::string name = lowered(platform);
+  if (name == "cpu") return HardwareType::kCpu;
+  if (name == "tpu") return detect_tpu(words_of(device_kind));
+  if (name == "gpu" || name == "cuda") return detect_gpu(words_of(device_kind));
+  return HardwareType::kUnknown;
+}
+
+}  // namespace artifex_devices

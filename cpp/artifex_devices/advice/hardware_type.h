@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -14,8 +15,8 @@ std::string_view to_string(HardwareType type) noexcept;  // "tpu_v5e" ... "cpu",
 std::optional<HardwareType> hardware_type_from_name(std::string_view value) noexcept;
 
 /// What a device's platform and kind strings say, without case. Unlike the original, chips that the table does not have
-/// are unknown, not their nearest relative: "TPU v5" and "TPU v5p" are v5p, "TPU v5 lite" and "v5e" are v5e, "TPU v6 lite" is
-/// unknown; "NVIDIA H100 80GB HBM3" is H100, H200, T4 and "RTX A1000" are unknown.
-HardwareType detect_hardware_type(std::string_view platform, std::string_view device_kind) noexcept;
+/// are unknown, not their nearest relative: "TPU v5" and "TPU v5p" are v5p, "TPU v5 lite" and "v5e" are v5e, "TPU v6
+/// lite" is unknown; "NVIDIA H100 80GB HBM3" is H100, H200, T4 and "RTX A1000" are unknown.
+HardwareType detect_hardware_type(std::string_view platform, std::string_view device_kind);
 
 }  // namespace artifex_devices

@@ -1,1 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/array/array.h"
+
+#include "artifex_devices/array/live_list.h"
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/sharding/single_device_sharding.h"
+
+namespace artifex_devices {
+
+ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage, EventRef ready,
+                     bool committed) {
+  ArrayRef array =
+      make(std::move(shape), dtype, std::move(sharding), std::move(storage), -1, std::move(ready), committed);
+  LiveArrays::add(array.get());
+  return array;
+}
+
+ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage, int64_t position,
+                     EventRef ready, bool committed) {
+  struct Concrete final : Array {};  // lets make_shared call the private constructor
+  auto array = std::make_shared<Concrete>();
+  Array& self = *array;
+  self.size_ = checked_product(shape, "Array");
+  if (!checked_mul(self.size_, itemsize(dtype))) {
+    fail("Array: shape {} of {} is more bytes than fit 63 bits; use smaller sizes", artifex_devices::to_string(shape),
+         name(dtype));
+  }
+  self.shape_ = std::move(shape);
+  self.dtype_ = dtype;
+  self.sharding_ = std::move(sharding);
+  self.position_ = position;
+  self.ready_ = std::move(ready);
+  self.committed_ = committed;
+  self.storage_ = std::move(storage);
+  self.storage_->retain(position);
+  self.retained_ = true;
+  return array;
+}
+
+Array::~Array() {
+  if (!retained_) return;
+  if (position_ < 0) LiveArrays::remove(this);
+  storage_->release(position_);
+}
+
+int64_t Array::on_device_size_in_bytes() const {
+  return position_ < 0 ? storage_->charged_bytes() : storage_->buffer_bytes(buffer_number(0));
+}
+
+void Array::check_position(int64_t position, std::string_view operation) const {
+  if (position >= 0 && position < sharding_->num_devices()) return;
+  fail<IndexOutOfRange>("{}: position {} is outside the sharding; expected 0 to {}", operation, position,
+                        sharding_->num_devices() - 1);
+}
+
+Shard Array::shard(int64_t position) const {
+  check_position(position, "shard");
+  check_alive("shard");
+  const TileGrid& grid = sharding_->grid();
+  return {(*sharding_->devices())[position], position, sharding_->domains(shape_, "shard").domain(grid.tile(position)),
+          grid.replica(position, shape_)};
+}
+
+ArrayRef Array::shard_data(int64_t position) {
+  check_position(position, "shard_data");
+  check_alive("shard_data");
+  const IndexDomain domain = sharding_->domains(shape_, "shard_data").domain(sharding_->grid().tile(position));
+  Device* device = (*sharding_->devices())[position];
+  return make(domain.shape, dtype_, SingleDeviceSharding::make(device, sharding_->memory_kind()), storage_,
+              position_ < 0 ? position : position_, ready_, true);
+}
+
+void Array::check_alive(std::string_view operation) const {
+  if (!is_deleted()) return;
+  fail<DeletedArray>(
+      "{}: the Array of shape {} and dtype {} was deleted; make it again, or delete or donate it only "
+      "after its last use",
+      operation, artifex_devices::to_string(shape_), name(dtype_));
+}
+
+bool Array::is_ready() const {
+  check_alive("is_ready");
+  return artifex_devices::is_ready(ready_);
+}
+
+void Array::block_until_ready() const {
+  check_alive("block_until_ready");
+  wait_for(ready_);
+}
+
+int64_t Array::buffer_number(int64_t position) const noexcept {
+  const Sharding& whole = *storage_->sharding();
+  return whole.buffers().buffer(whole.grid(), position_ < 0 ? position : position_);
+}
+
+std::shared_ptr<const HostView> Array::cached_host_value() const {
+  if (position_ >= 0) return nullptr;  // one buffer: never gathered
+  return storage_->cached_host_value();
+}
+
+std::shared_ptr<const HostView> Array::cache_host_value(std::shared_ptr<const HostView> value) {
+  return position_ >= 0 ? value : storage_->cache_host_value(std::move(value));
+}
+
+}  // namespace artifex_devices

@@ -2,10 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <vector>
+#include <string_view>
 
 #include "artifex_devices/array/host_view.h"
 #include "artifex_devices/array/storage.h"
@@ -23,7 +20,7 @@ using ArrayRef = std::shared_ptr<Array>;
 struct Shard {
   Device* device = nullptr;
   int64_t position = 0;
-  IndexDomain domain;      // in indices of the whole array
+  IndexDomain domain;  // in indices of the whole array
   int64_t replica_id = 0;
 };
 
@@ -66,13 +63,18 @@ class Array : public std::enable_shared_from_this<Array> {
   int64_t buffer_number(int64_t position) const noexcept;
   int64_t position_in_storage() const noexcept { return position_; }  // -1: the whole
 
-  /// The gathered value, kept after the first device_get so that later ones are free; dropped by delete_().
+  /// The gathered value of a whole array, kept after the first device_get so that later ones are free; dropped by
+  /// delete_(). Null without one.
   std::shared_ptr<const HostView> cached_host_value() const;
-  void cache_host_value(std::shared_ptr<const HostView> value);
+  /// Keeps `value` unless there is one already; returns the one that is kept.
+  std::shared_ptr<const HostView> cache_host_value(std::shared_ptr<const HostView> value);
 
  private:
   Array() = default;
   friend class LiveArrays;
+  static ArrayRef make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage,
+                       int64_t position, EventRef ready, bool committed);
+  void check_position(int64_t position, std::string_view operation) const;
 
   Dims shape_;
   DType dtype_ = DType::kFloat32;
@@ -82,8 +84,7 @@ class Array : public std::enable_shared_from_this<Array> {
   int64_t position_ = -1;  // >= 0: one shard of storage_
   EventRef ready_;
   bool committed_ = true;
-  mutable std::mutex cache_mutex_;
-  std::shared_ptr<const HostView> host_value_;
+  bool retained_ = false;
   Array* live_next_ = nullptr;
   Array* live_previous_ = nullptr;
 };

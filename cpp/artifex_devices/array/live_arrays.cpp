@@ -1,1 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/array/live_arrays.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "artifex_devices/array/bytes_text.h"
+#include "artifex_devices/array/live_list.h"
+#include "artifex_devices/base/fork.h"
+
+namespace artifex_devices {
+namespace {
+
+// Trivially destructible: arrays may outlive static destruction.
+std::mutex mutex;
+Array* oldest = nullptr;
+Array* newest = nullptr;
+
+}  // namespace
+
+void LiveArrays::add(Array* array) {
+  // Held over a fork, so that the child finds the list whole and unlocked.
+  static const bool registered = [] {
+    register_fork_handlers(
+        {.prepare = [] { mutex.lock(); }, .parent = [] { mutex.unlock(); }, .child = [] { mutex.unlock(); }});
+    return true;
+  }();
+  (void)registered;
+  const std::lock_guard lock(mutex);
+  array->live_previous_ = newest;
+  (newest ? newest->live_next_ : oldest) = array;
+  newest = array;
+}
+
+void LiveArrays::remove(Array* array) noexcept {
+  const std::lock_guard lock(mutex);
+  if (!array->live_previous_ && oldest != array) return;
+  (array->live_previous_ ? array->live_previous_->live_next_ : oldest) = array->live_next_;
+  (array->live_next_ ? array->live_next_->live_previous_ : newest) = array->live_previous_;
+}
+
+std::vector<ArrayRef> LiveArrays::all() {
+  std::vector<ArrayRef> found;  // outlives the lock: the last reference to an array may be one of these
+  const std::lock_guard lock(mutex);
+  for (Array* array = oldest; array; array = array->live_next_) {
+    if (ArrayRef alive = array->weak_from_this().lock()) found.push_back(std::move(alive));
+  }
+  return found;
+}
+
+std::vector<ArrayRef> live_arrays(const Client* client) {
+  std::vector<ArrayRef> found = LiveArrays::all();
+  std::erase_if(found, [client](const ArrayRef& array) {
+    return array->is_deleted() || (client && array->sharding()->devices()->client().get() != client);
+  });
+  return found;
+}
+
+std::string biggest_live_arrays(const Client& client, int count) {
+  std::vector<ArrayRef> arrays = live_arrays(&client);
+  const auto shown = std::min<size_t>(arrays.size(), static_cast<size_t>(std::max(count, 0)));
+  if (shown == 0) return "none";
+  std::stable_sort(arrays.begin(), arrays.end(), [](const ArrayRef& a, const ArrayRef& b) {
+    return a->on_device_size_in_bytes() > b->on_device_size_in_bytes();
+  });
+  std::string text;
+  for (size_t i = 0; i < shown; ++i) {
+    const Array& array = *arrays[i];
+    const int64_t devices = array.sharding()->num_devices();
+    text +=
+        fmt::format("{}{}{} over {} device{}, {}", i == 0 ? "" : "; ", name(array.dtype()), to_string(array.shape()),
+                    devices, devices == 1 ? "" : "s", bytes_text(array.on_device_size_in_bytes()));
+  }
+  return text;
+}
+
+}  // namespace artifex_devices

@@ -1,1 +1,260 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/array/storage.h"
+
+#include <algorithm>
+
+#include "artifex_devices/array/bytes_text.h"
+#include "artifex_devices/array/live_arrays.h"
+#include "artifex_devices/array/shares.h"
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr int64_t kClosed = int64_t{1} << 62;
+
+int64_t round_up(int64_t value, int64_t unit) noexcept { return (value + unit - 1) / unit * unit; }
+
+constexpr std::string_view kRepair =
+    "delete arrays that are no longer needed, raise the limit, or shard over more devices";
+
+std::string biggest(const Client& client) {
+  try {
+    return biggest_live_arrays(client, 3);
+  } catch (const std::bad_alloc&) {
+    return "unknown";  // the message must come out even then
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Storage> Storage::make(ShardingRef sharding, const ShardDomains& domains, DType dtype,
+                                       std::string_view operation) {
+  const Client& client = *sharding->devices()->client();
+  if (client.is_compile_only()) {
+    fail<Unavailable>(
+        "{}: {} has no memory: it belongs to a simulated cluster for planning; place data on devices of "
+        "this machine",
+        operation, (*sharding->devices())[0]->to_string());
+  }
+  struct Concrete final : Storage {};
+  auto storage = std::make_shared<Concrete>();
+  Storage& self = *storage;
+  self.shares_.store(ended(), std::memory_order_relaxed);  // nothing is charged yet
+  const BufferMap& map = sharding->buffers();
+  self.count_ = map.size();
+  const auto elements = checked_product(domains.shard_shape(), operation);
+  const auto tile_bytes = checked_mul(elements, itemsize(dtype));
+  const auto padded = tile_bytes ? checked_add(*tile_bytes, kSlabAlignment - 1) : std::nullopt;
+  // The biggest number that comes up is the charge of all positions together.
+  if (!padded || !checked_mul(*padded, sharding->num_devices())) {
+    fail("{}: shards of shape {} of {} on {} devices are more bytes than fit 63 bits; use smaller sizes", operation,
+         to_string(domains.shard_shape()), name(dtype), sharding->num_devices());
+  }
+  self.tile_bytes_ = *tile_bytes;
+  if (!domains.is_even()) {
+    self.uneven_bytes_.reserve(static_cast<size_t>(self.count_));
+    for (int64_t b = 0; b < self.count_; ++b) {
+      const int64_t tile = domains.grid().tile(map.position(domains.grid(), b));
+      self.uneven_bytes_.push_back(domains.domain(tile).volume() * itemsize(dtype));
+    }
+  }
+  self.sharding_ = std::move(sharding);
+  return storage;
+}
+
+std::shared_ptr<Storage> Storage::allocate(ShardingRef sharding, const ShardDomains& domains, DType dtype,
+                                           std::string_view operation) {
+  auto storage = make(std::move(sharding), domains, dtype, operation);
+  storage->charge(operation);
+  storage->allocate_blocks(operation);
+  return storage;
+}
+
+std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains& domains, DType dtype,
+                                        std::vector<BufferRef> buffers, std::string_view operation) {
+  auto storage = make(std::move(sharding), domains, dtype, operation);
+  const auto given = static_cast<int64_t>(buffers.size());
+  if (given != storage->count_) {
+    fail("{}: {} buffers for a sharding that has {}; give one for each distinct shard of an arena", operation, given,
+         storage->count_);
+  }
+  bool any = false;
+  for (int64_t b = 0; b < given; ++b) {
+    const BufferRef& buffer = buffers[static_cast<size_t>(b)];
+    if (!buffer.block) continue;
+    any = true;
+    const int64_t room = buffer.block->bytes() - buffer.offset;
+    if (buffer.offset < 0 || room < storage->buffer_bytes(b)) {
+      fail("{}: buffer {} has {} bytes from its offset on; expected {}", operation, b, room, storage->buffer_bytes(b));
+    }
+    storage->foreign_ = storage->foreign_ || buffer.block->is_foreign();
+  }
+  storage->charge(operation);
+  const int64_t stride = round_up(storage->tile_bytes_, kSlabAlignment);
+  bool is_slab = any;
+  for (int64_t b = 0; b < given && is_slab; ++b) {
+    const BufferRef& buffer = buffers[static_cast<size_t>(b)];
+    is_slab = buffer.block == buffers[0].block && buffer.offset == buffers[0].offset + b * stride;
+  }
+  if (is_slab) {
+    storage->stride_ = stride;
+    storage->slab_data_ = buffers[0].data();
+    storage->slab_ = std::move(buffers[0].block);
+    return storage;
+  }
+  if (any) storage->buffers_ = std::move(buffers);
+  storage->allocate_blocks(operation);
+  return storage;
+}
+
+void Storage::charge(std::string_view operation) {
+  const int64_t positions = sharding_->num_devices();
+  for (int64_t p = 0; p < positions; ++p) {
+    if (device(p)->try_charge(position_bytes(p))) continue;
+    const int64_t asked = position_bytes(p);
+    discharge_first(p);
+    const DeviceMemoryStats stats = device(p)->memory_stats();
+    fail<OutOfMemory>(
+        "RESOURCE_EXHAUSTED: {}: out of memory on {}: {} bytes ({}) asked for, {} bytes ({}) in use, limit {} bytes "
+        "({}); biggest live arrays: {}; {}",
+        operation, device(p)->to_string(), asked, bytes_text(asked), stats.bytes_in_use, bytes_text(stats.bytes_in_use),
+        stats.bytes_limit, bytes_text(stats.bytes_limit), biggest(*sharding_->devices()->client()), kRepair);
+  }
+  shares_.store(nullptr, std::memory_order_relaxed);  // charged: from here on the destructor discharges
+}
+
+void Storage::allocate_blocks(std::string_view operation) {
+  int64_t asked = 0;
+  Device* where = device_of_buffer(0);
+  try {
+    if (buffers_.empty() && (count_ == 1 || (tile_bytes_ < kSlabShardBytes && sharding_->devices()->on_one_arena()))) {
+      stride_ = round_up(tile_bytes_, kSlabAlignment);
+      asked = stride_ * (count_ - 1) + tile_bytes_;
+      slab_ = where->arena().allocate(asked);
+      slab_data_ = slab_->data();
+      return;
+    }
+    buffers_.resize(static_cast<size_t>(count_));
+    if (tile_bytes_ < kSlabShardBytes) {
+      asked = tile_bytes_;
+      allocate_slabs();
+      return;
+    }
+    for (int64_t b = 0; b < count_; ++b) {
+      BufferRef& buffer = buffers_[static_cast<size_t>(b)];
+      if (buffer.block) continue;
+      where = device_of_buffer(b);
+      asked = buffer_bytes(b);
+      buffer = {where->arena().allocate(asked), 0};
+    }
+  } catch (const OutOfMemory& error) {  // what is charged and allocated goes with this object
+    std::string_view reason = error.what();
+    constexpr std::string_view kCode = "RESOURCE_EXHAUSTED: ";
+    if (reason.starts_with(kCode)) reason.remove_prefix(kCode.size());
+    fail<OutOfMemory>("RESOURCE_EXHAUSTED: {}: no memory for {} bytes ({}) on {}: {}; biggest live arrays: {}; {}",
+                      operation, asked, bytes_text(asked), where->to_string(), reason,
+                      biggest(*sharding_->devices()->client()), kRepair);
+  } catch (const std::bad_alloc&) {
+    fail<OutOfMemory>("RESOURCE_EXHAUSTED: {}: no memory for the list of {} buffers; {}", operation, count_, kRepair);
+  }
+}
+
+/// One slab an arena, for the buffers that have no block yet.
+void Storage::allocate_slabs() {
+  const int64_t stride = round_up(tile_bytes_, kSlabAlignment);
+  std::vector<int64_t> wanted(static_cast<size_t>(sharding_->devices()->client()->arenas()), 0);
+  std::vector<int64_t> arenas(buffers_.size(), -1);
+  for (int64_t b = 0; b < count_; ++b) {
+    const auto i = static_cast<size_t>(b);
+    if (buffers_[i].block) continue;
+    arenas[i] = device_of_buffer(b)->arena_index();
+    buffers_[i].offset = stride * wanted[static_cast<size_t>(arenas[i])]++;
+  }
+  std::vector<BlockRef> slabs(wanted.size());
+  for (size_t a = 0; a < slabs.size(); ++a) {
+    if (wanted[a] == 0) continue;
+    slabs[a] =
+        sharding_->devices()->client()->arena(static_cast<int>(a)).allocate(stride * (wanted[a] - 1) + tile_bytes_);
+  }
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    if (arenas[i] >= 0) buffers_[i].block = slabs[static_cast<size_t>(arenas[i])];
+  }
+}
+
+int64_t Storage::charged_bytes() const noexcept {
+  if (uneven_bytes_.empty()) return tile_bytes_ * sharding_->num_devices();
+  int64_t sum = 0;
+  for (int64_t p = 0; p < sharding_->num_devices(); ++p) sum += position_bytes(p);
+  return sum;
+}
+
+bool Storage::enter() const noexcept {
+  int64_t readers = readers_.load(std::memory_order_relaxed);
+  while ((readers & kClosed) == 0) {
+    if (readers_.compare_exchange_weak(readers, readers + 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Storage::leave() const noexcept {
+  if (readers_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | 1)) drop_blocks();
+}
+
+/// Nobody enters any more; the blocks go when the last one inside leaves.
+void Storage::close() const noexcept {
+  if (readers_.fetch_or(kClosed, std::memory_order_acq_rel) == 0) drop_blocks();
+}
+
+void Storage::drop_blocks() const noexcept {
+  drop_host_value();
+  const bool to_system = to_system_.load(std::memory_order_relaxed);
+  if (to_system && slab_) slab_->mark_for_system();
+  slab_ = BlockRef();
+  for (BufferRef& buffer : buffers_) {
+    if (to_system && buffer.block) buffer.block->mark_for_system();
+    buffer.block = BlockRef();
+  }
+}
+
+void Storage::drop_host_value() const noexcept { delete host_value_.exchange(nullptr, std::memory_order_acq_rel); }
+
+BufferRef Storage::buffer(int64_t number) const {
+  if (enter()) {
+    BufferRef found;
+    if (slab_) {
+      found = {slab_, slab_data_ - slab_->data() + number * stride_};
+    } else {
+      found = buffers_[static_cast<size_t>(number)];
+    }
+    leave();
+    if (found.block) return found;
+  }
+  fail<DeletedArray>("buffer: the Array was deleted; make it again, or delete it only after its last use");
+}
+
+std::shared_ptr<const HostView> Storage::cached_host_value() const {
+  std::shared_ptr<const HostView> found;
+  if (!host_value_.load(std::memory_order_relaxed) || !enter()) return found;
+  if (const auto* value = host_value_.load(std::memory_order_acquire)) found = *value;
+  leave();
+  return found;
+}
+
+std::shared_ptr<const HostView> Storage::cache_host_value(std::shared_ptr<const HostView> value) {
+  auto kept = std::make_unique<std::shared_ptr<const HostView>>(std::move(value));
+  if (!enter()) return *kept;
+  std::shared_ptr<const HostView>* other = nullptr;
+  auto result = *kept;
+  if (host_value_.compare_exchange_strong(other, kept.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
+    kept.release();
+  } else {
+    result = *other;
+  }
+  leave();
+  return result;
+}
+
+}  // namespace artifex_devices

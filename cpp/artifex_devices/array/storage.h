@@ -3,12 +3,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
-#include <string>
+#include <string_view>
 #include <vector>
 
+#include "artifex_devices/array/host_view.h"
 #include "artifex_devices/base/dtype.h"
-#include "artifex_devices/base/event.h"
 #include "artifex_devices/device/block.h"
 #include "artifex_devices/sharding/sharding.h"
 
@@ -21,52 +20,122 @@ struct BufferRef {
   std::byte* data() const noexcept { return block->data() + offset; }
 };
 
-/// The memory of one array: its buffers (numbered by Sharding::buffers()), what they cost each device, whether they were
-/// deleted. Shared by the Arrays that show it: the whole one, and one for each shard that was taken out.
+/// The memory of one array: its buffers (numbered by Sharding::buffers()), what they cost each device, whether they
+/// were deleted. Shared by the Arrays that show it: the whole one, and one for each shard that was taken out.
 ///
-/// Shards below 256 KiB that share an arena share one slab at 64-byte strides, in buffer order; bigger ones have a block
-/// each. Each device is charged the bytes of its shard until its last handle is gone: the whole array counts as a
-/// handle on every device, a shard as one on its own. `delete_all` ends all handles at once. Thread-safe.
+/// Shards below 256 KiB that share an arena share one slab at 64-byte strides, in buffer order; bigger ones have a
+/// block each. Each device is charged the bytes of its shard until its last handle is gone: the whole array counts as a
+/// handle on every device, a shard as one on its own. `delete_all` ends all handles at once. Thread-safe, without
+/// locks, so that a fork finds it in order.
 class Storage {
  public:
   static constexpr int64_t kSlabShardBytes = int64_t{256} << 10;
+  static constexpr int64_t kSlabAlignment = 64;
 
   /// Charges the devices and allocates; on failure everything is undone. Throws OutOfMemory (text begins with
-  /// "RESOURCE_EXHAUSTED"; names bytes asked for, in use and limit of the device, and the biggest live arrays) or
-  /// Unavailable for compile-only devices.
+  /// "RESOURCE_EXHAUSTED"; names bytes asked for, in use and limit of the device, and the biggest live arrays),
+  /// InvalidArgument for bytes that do not fit 63 bits, or Unavailable for compile-only devices.
   static std::shared_ptr<Storage> allocate(ShardingRef sharding, const ShardDomains& domains, DType dtype,
                                            std::string_view operation);
-  /// Takes ready-made buffers (assembled arrays, aliased host memory, resharded parts), one for each buffer number.
-  /// Charges the devices as allocate does.
+  /// Takes ready-made buffers (assembled arrays, aliased host memory, resharded parts), one for each buffer number;
+  /// those without a block are allocated. Charges the devices as allocate does, and throws as it.
   static std::shared_ptr<Storage> adopt(ShardingRef sharding, const ShardDomains& domains, DType dtype,
                                         std::vector<BufferRef> buffers, std::string_view operation);
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
   ~Storage();
 
   const ShardingRef& sharding() const noexcept { return sharding_; }
-  int64_t buffer_count() const noexcept;
+  int64_t buffer_count() const noexcept { return count_; }
   /// Throws DeletedArray. The reference keeps the memory alive through a delete.
   BufferRef buffer(int64_t number) const;
   /// Without a check or a count: for who has just allocated it.
-  std::byte* data(int64_t number) const noexcept;
-  int64_t buffer_bytes(int64_t number) const noexcept;  // of the tile's elements
-  /// All buffers lie in one slab, `stride` apart: element-wise work can be one call. Null otherwise.
-  std::byte* slab(int64_t* stride) const noexcept;
+  std::byte* data(int64_t number) const noexcept {
+    return slab_data_ ? slab_data_ + number * stride_ : buffers_[static_cast<size_t>(number)].data();
+  }
+  int64_t buffer_bytes(int64_t number) const noexcept {  // of the tile's elements
+    return uneven_bytes_.empty() ? tile_bytes_ : uneven_bytes_[static_cast<size_t>(number)];
+  }
+  /// All buffers lie in one slab, `stride` apart: element-wise work can be one call. Null otherwise. Hold a buffer()
+  /// while using it.
+  std::byte* slab(int64_t* stride) const noexcept {
+    *stride = stride_;
+    return slab_data_;
+  }
   bool is_foreign() const noexcept { return foreign_; }
+  /// What all positions are charged together, replicas counted.
+  int64_t charged_bytes() const noexcept;
 
-  /// Handles: position -1 is the whole array.
+  /// Handles: position -1 is the whole array. Who retains a position has a handle on it, or on the whole, already.
   void retain(int64_t position);
   void release(int64_t position) noexcept;
-  void delete_all() noexcept;
+  /// With `to_system`, big blocks go back to the system instead of to the cache.
+  void delete_all(bool to_system = true) noexcept;
   bool is_deleted() const noexcept { return deleted_.load(std::memory_order_acquire); }
 
- private:
+  /// A value gathered from the whole, kept until the last handle on the whole is gone or delete_all. The first one
+  /// stays; the one that is kept is returned (or `value` itself after a delete).
+  std::shared_ptr<const HostView> cached_host_value() const;
+  std::shared_ptr<const HostView> cache_host_value(std::shared_ptr<const HostView> value);
+
+ protected:
   Storage() = default;
-  struct Parts;
+
+ private:
+  struct Shares;
+  static Shares* ended() noexcept;
+  static std::shared_ptr<Storage> make(ShardingRef sharding, const ShardDomains& domains, DType dtype,
+                                       std::string_view operation);
+
+  void charge(std::string_view operation);
+  void allocate_blocks(std::string_view operation);
+  void allocate_slabs();
+
+  Device* device(int64_t position) const noexcept { return (*sharding_->devices())[position]; }
+  int64_t buffer_of(int64_t position) const noexcept {
+    return sharding_->buffers().buffer(sharding_->grid(), position);
+  }
+  Device* device_of_buffer(int64_t number) const noexcept {
+    return device(sharding_->buffers().position(sharding_->grid(), number));
+  }
+  int64_t position_bytes(int64_t position) const noexcept {
+    return uneven_bytes_.empty() ? tile_bytes_ : buffer_bytes(buffer_of(position));
+  }
+
+  bool enter() const noexcept;
+  void leave() const noexcept;
+  void close() const noexcept;
+  void drop_blocks() const noexcept;
+  void drop_host_value() const noexcept;
+
+  void discharge_first(int64_t positions) const noexcept;
+  Shares* split();
+  void end_all() noexcept;
+  void end_whole() noexcept;
+  void drop_handle(Shares& shares, int64_t position) noexcept;
+  void end_position(Shares& shares, int64_t position) noexcept;
+
   ShardingRef sharding_;
-  // Implementation: see storage.cpp. The owner of the file may change everything below this line.
-  std::unique_ptr<Parts> parts_;
+  int64_t count_ = 0;
+  int64_t tile_bytes_ = 0;             // of every buffer, unless
+  std::vector<int64_t> uneven_bytes_;  // says otherwise, by buffer
   bool foreign_ = false;
+
+  // One slab (also: one buffer), or a reference a buffer. Dropped by whoever leaves a closed storage last.
+  mutable BlockRef slab_;
+  mutable std::vector<BufferRef> buffers_;
+  std::byte* slab_data_ = nullptr;
+  int64_t stride_ = 0;
+
+  // How many threads read the references just now, and whether it is closed to more. A count instead of a lock: a
+  // child forked in the middle never waits, at worst it keeps a block.
+  mutable std::atomic<int64_t> readers_{0};
+  mutable std::atomic<std::shared_ptr<const HostView>*> host_value_{nullptr};
+  std::atomic<int64_t> whole_{0};
+  // Handles by position. Null: nothing but the whole so far; ended(): no handle and no charge any more.
+  std::atomic<Shares*> shares_{nullptr};
   std::atomic<bool> deleted_{false};
+  std::atomic<bool> to_system_{false};
 };
 
 }  // namespace artifex_devices

@@ -1,1 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/base/event.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
+
+namespace artifex_devices {
+namespace {
+
+// Where all waiters of the process sleep. One place instead of one an event: events stay small, and a forked child
+// re-makes one object (destroying a condition variable that another thread of the parent waited on would hang).
+struct Parking {
+  std::mutex mutex;
+  std::condition_variable changed;
+};
+
+Parking& parking() {
+  alignas(Parking) static std::byte memory[sizeof(Parking)];
+  static Parking* const made = [] {
+    register_fork_handlers({.child = [] { new (memory) Parking; }});
+    return new (memory) Parking;
+  }();
+  return *made;
+}
+
+[[maybe_unused]] const Parking& g_made_at_load = parking();  // so that no fork meets a half-made one
+
+std::exception_ptr lost_error() {
+  return std::make_exception_ptr(
+      Unavailable("wait: the data was still being written when this process was forked, and the threads that wrote it "
+                  "stayed in the parent; expected a finished array, got one that can never finish; call "
+                  "block_until_ready() before the fork, or make the array again in the child"));
+}
+
+}  // namespace
+
+Event::Continuation Event::closed_;
+
+Event::~Event() {
+  if (is_set()) return;
+  // Nobody said it: its continuations are dropped without a call.
+  Continuation* each = continuations_.load(std::memory_order_acquire);
+  while (each != nullptr) delete std::exchange(each, each->next);
+}
+
+void Event::finish(std::exception_ptr error) noexcept {
+  if (claimed_.exchange(true, std::memory_order_acq_rel)) return;
+  error_ = std::move(error);
+  set_.store(true, std::memory_order_release);
+
+  Parking& place = parking();
+  // A waiter is now either before its look at set_ or asleep, never in between.
+  {
+    const std::lock_guard lock(place.mutex);
+  }
+  place.changed.notify_all();
+
+  Continuation* newest = continuations_.exchange(closed(), std::memory_order_acq_rel);
+  Continuation* oldest = nullptr;
+  while (newest != nullptr) {
+    Continuation* const each = std::exchange(newest, newest->next);
+    each->next = std::exchange(oldest, each);
+  }
+  while (oldest != nullptr) {
+    const std::unique_ptr<Continuation> each(std::exchange(oldest, oldest->next));
+    each->call(error_);
+  }
+}
+
+void Event::wait() {
+  if (!is_set()) {
+    Parking& place = parking();
+    while (!is_set()) {
+      if (lost_by_fork()) std::rethrow_exception(lost_error());
+      check_interrupt();
+      std::unique_lock lock(place.mutex);
+      if (is_set()) break;
+      place.changed.wait_for(lock, std::chrono::milliseconds(20));
+    }
+  }
+  if (error_) std::rethrow_exception(error_);
+}
+
+void Event::then(std::function<void(std::exception_ptr)> continuation) {
+  auto added = std::make_unique<Continuation>(std::move(continuation));
+  Continuation* head = continuations_.load(std::memory_order_acquire);
+  while (head != closed() && !lost_by_fork()) {
+    added->next = head;
+    if (continuations_.compare_exchange_weak(head, added.get(), std::memory_order_acq_rel)) {
+      added.release();
+      return;
+    }
+  }
+  added->call(is_set() ? error_ : lost_error());
+}
+
+}  // namespace artifex_devices

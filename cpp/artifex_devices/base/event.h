@@ -2,21 +2,28 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <vector>
+
+#include "artifex_devices/base/fork.h"
 
 namespace artifex_devices {
 
 /// "This data is ready", said once, with the error if there was one. Shared by `std::shared_ptr<Event>`; a null pointer
-/// means ready. Thread-safe. Continuations run on the thread that sets the event, outside its lock, and must not block.
+/// means ready. Thread-safe and without a lock of its own, so that a fork at any moment leaves it usable in the child.
+/// Continuations run on the thread that sets the event, in the order of `then`, and must not block or throw.
 class Event {
  public:
+  Event() noexcept = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event();
+
   bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }
 
+  /// The first of `set` and `set_error` counts; later ones do nothing. A null error is `set`.
   void set() noexcept { finish(nullptr); }
   void set_error(std::exception_ptr error) noexcept { finish(std::move(error)); }
 
@@ -25,30 +32,39 @@ class Event {
   void wait();
 
   /// The error, once set (null without one, or while not set).
-  std::exception_ptr error() const;
+  std::exception_ptr error() const noexcept { return is_set() ? error_ : nullptr; }
 
-  /// Runs `continuation(error)` when set; at once if it is already.
+  /// Runs `continuation(error)` when set; at once if it is already. In a forked child an event of the parent that was
+  /// not set gives Unavailable at once.
   void then(std::function<void(std::exception_ptr)> continuation);
 
  private:
-  void finish(std::exception_ptr error) noexcept;
+  struct Continuation {
+    std::function<void(std::exception_ptr)> call;
+    Continuation* next = nullptr;
+  };
 
-  std::atomic<bool> set_{false};
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  /// The end of the list once its continuations were taken.
+  static Continuation* closed() noexcept { return &closed_; }
+
+  void finish(std::exception_ptr error) noexcept;
+  /// Whether the process that would have set this event is not this one.
+  bool lost_by_fork() const noexcept { return fork_generation_ != fork_generation(); }
+
+  static Continuation closed_;
+
+  std::atomic<bool> claimed_{false};  // somebody sets it now or has set it
+  std::atomic<bool> set_{false};      // error_ does not change any more
   std::exception_ptr error_;
-  std::vector<std::function<void(std::exception_ptr)>> continuations_;
-  int64_t fork_generation_ = -1;  // set by wait() of the process that made it
+  std::atomic<Continuation*> continuations_{nullptr};  // newest first, then closed()
+  int64_t fork_generation_ = fork_generation();
 };
 
 using EventRef = std::shared_ptr<Event>;
 
 inline bool is_ready(const EventRef& event) noexcept { return !event || event->is_set(); }
 inline void wait_for(const EventRef& event) {
-  if (event && !event->is_set()) event->wait();
-  if (event) {
-    if (auto error = event->error()) std::rethrow_exception(error);
-  }
+  if (event) event->wait();
 }
 
 }  // namespace artifex_devices

@@ -1,1 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/base/interrupt.h"
+
+#include <atomic>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+namespace {
+
+std::atomic<InterruptHook> g_hook{nullptr};
+
+}  // namespace
+
+void set_interrupt_hook(InterruptHook hook) noexcept { g_hook.store(hook, std::memory_order_release); }
+
+void check_interrupt() {
+  const InterruptHook hook = g_hook.load(std::memory_order_acquire);
+  if (hook != nullptr && hook()) throw Interrupted("interrupted: the call was given up because a signal asked for it");
+}
+
+}  // namespace artifex_devices

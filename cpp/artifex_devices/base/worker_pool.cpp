@@ -1,1 +1,399 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/base/worker_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/interrupt.h"
+
+namespace artifex_devices {
+namespace {
+
+thread_local bool t_is_worker = false;
+
+/// One parallel_for or submit. Whoever works on it claims items until none is left; whoever ends the last one ends it.
+class Job {
+ public:
+  Job(int64_t count, const std::function<void(int64_t)>& body) : count_(count), body_(&body) {}
+  Job(int64_t count, std::function<void(int64_t)> body, std::function<void(std::exception_ptr)> done)
+      : count_(count), owned_(std::move(body)), body_(&owned_), done_(std::move(done)) {}
+
+  /// Runs items until none is left. `before_each` may throw, which ends the job.
+  template <class F>
+  void work(F before_each) noexcept {
+    bool first = true;
+    for (;;) {
+      try {
+        if (!std::exchange(first, false)) before_each();
+      } catch (...) {
+        fail_with(std::current_exception());
+        return;
+      }
+      const int64_t item = next_.fetch_add(1, std::memory_order_relaxed);
+      if (item >= count_) return;
+      try {
+        (*body_)(item);
+      } catch (...) {
+        fail_with(std::current_exception());
+      }
+      ended(1);
+    }
+  }
+
+  /// Keeps further items from starting. The first error is the one of the job.
+  void fail_with(std::exception_ptr error) noexcept {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::move(error);
+    }
+    const int64_t claimed = next_.exchange(count_, std::memory_order_relaxed);
+    if (claimed < count_) ended(count_ - claimed);
+  }
+
+  /// Waits until all items ended, asking check_interrupt() meanwhile, and rethrows the error.
+  void wait() {
+    bool interrupted = false;
+    while (ended_.load(std::memory_order_acquire) < count_) {
+      if (generation_ != fork_generation()) {
+        fail<Unavailable>(
+            "parallel_for: the process was forked by one of its own items; expected to end them in the "
+            "parent, got a child without the other workers; do not fork inside an item");
+      }
+      if (!interrupted) {
+        try {
+          check_interrupt();
+        } catch (...) {
+          interrupted = true;
+          fail_with(std::current_exception());
+        }
+      }
+      std::unique_lock lock(mutex_);
+      all_ended_.wait_for(lock, std::chrono::milliseconds(20),
+                          [this] { return ended_.load(std::memory_order_acquire) >= count_; });
+    }
+    const std::lock_guard lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+  }
+
+  int64_t queued = 0;  // tickets in the lanes' queues; guarded by the pool's mutex
+
+ private:
+  void ended(int64_t items) noexcept {
+    if (ended_.fetch_add(items, std::memory_order_acq_rel) + items < count_) return;
+    std::exception_ptr error;
+    {
+      const std::lock_guard lock(mutex_);
+      error = error_;
+      all_ended_.notify_all();
+    }
+    if (!done_) return;
+    owned_ = nullptr;  // what the body holds must not outlive the work
+    auto done = std::exchange(done_, nullptr);
+    try {
+      done(error);
+    } catch (...) {  // promised not to throw; a worker is no place to die for it
+    }
+  }
+
+  const int64_t count_;
+  std::function<void(int64_t)> owned_;
+  const std::function<void(int64_t)>* const body_;
+  std::function<void(std::exception_ptr)> done_;
+  const int64_t generation_ = fork_generation();
+  alignas(64) std::atomic<int64_t> next_{0};
+  alignas(64) std::atomic<int64_t> ended_{0};
+  std::mutex mutex_;
+  std::condition_variable all_ended_;
+  std::exception_ptr error_;
+};
+
+using JobRef = std::shared_ptr<Job>;
+
+int allowed_cpus() noexcept {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
+  return std::max(1, CPU_COUNT(&allowed));
+}
+
+}  // namespace
+
+struct WorkerPool::State {
+  struct LaneState {
+    Lane lane;
+    int running = 0;
+    int idle = 0;   // asleep, woken ones included until they run
+    int woken = 0;  // of these, those that a ticket has woken
+    std::deque<JobRef> tickets;
+    std::condition_variable changed;
+  };
+  struct Start {
+    State* state;
+    size_t lane;
+    int number;
+    int64_t epoch;  // at the start, and not when the thread first runs: a shutdown may come in between
+  };
+
+  explicit State(std::vector<Lane> set) {
+    for (Lane& each : set) lanes.emplace_back().lane = std::move(each);
+  }
+
+  void set_default_lanes_locked() {
+    if (lanes.empty()) lanes.emplace_back().lane.workers = allowed_cpus();
+  }
+  int max_workers_locked() const {
+    int sum = 0;
+    for (const LaneState& each : lanes) sum += std::max(0, each.lane.workers);
+    return sum;
+  }
+  int running_locked() const {
+    int sum = 0;
+    for (const LaneState& each : lanes) sum += each.running;
+    return sum;
+  }
+
+  bool start_worker_locked(size_t lane);
+  void serve_locked(size_t lane);
+  void push_locked(const JobRef& job, int64_t tickets, int lane);
+  void withdraw_locked(const JobRef& job);
+  JobRef take_locked(size_t lane);
+  void run_worker(size_t lane, int64_t started_in);
+
+  std::mutex mutex;
+  std::deque<LaneState> lanes;  // deque: their addresses must not change
+  bool used = false;
+  int64_t epoch = 0;  // one more with each shutdown
+  size_t next_lane = 0;
+  std::vector<pthread_t> threads;
+  std::mutex shutdown_mutex;  // taken before `mutex`
+  const int64_t generation = fork_generation();
+};
+
+namespace {
+
+extern "C" void* worker_main(void* argument) {
+  const std::unique_ptr<WorkerPool::State::Start> start(static_cast<WorkerPool::State::Start*>(argument));
+  t_is_worker = true;
+  pthread_setname_np(pthread_self(), fmt::format("artifex-{}", start->number).c_str());
+  start->state->run_worker(start->lane, start->epoch);
+  return nullptr;
+}
+
+/// Signals are for the threads of the program, except those that a thread causes by its own fault (a blocked SIGSEGV
+/// would end the process without its handler).
+class BlockSignals {
+ public:
+  BlockSignals() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) sigdelset(&all, fault);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockSignals(const BlockSignals&) = delete;
+  BlockSignals& operator=(const BlockSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+bool WorkerPool::State::start_worker_locked(size_t lane) {
+  threads.reserve(threads.size() + 1);
+  auto start = std::make_unique<Start>(Start{this, lane, running_locked(), epoch});
+  const BlockSignals blocked;
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, worker_main, start.get()) != 0) return false;
+  start.release();
+  threads.push_back(thread);
+  ++lanes[lane].running;
+  return true;
+}
+
+/// Wakes or starts a worker for a ticket in `lane`: one of that lane if there is one, else of any.
+void WorkerPool::State::serve_locked(size_t lane) {
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    LaneState& each = lanes[(lane + i) % lanes.size()];
+    if (each.idle > each.woken) {
+      ++each.woken;
+      each.changed.notify_one();
+      return;
+    }
+    if (each.running < each.lane.workers && start_worker_locked((lane + i) % lanes.size())) return;
+  }
+}
+
+void WorkerPool::State::push_locked(const JobRef& job, int64_t tickets, int lane) {
+  const auto count = static_cast<int64_t>(lanes.size());
+  for (int64_t i = 0; i < tickets; ++i) {
+    const size_t at = lane >= 0 && lane < count ? static_cast<size_t>(lane) : next_lane++ % lanes.size();
+    lanes[at].tickets.push_back(job);
+    ++job->queued;
+    serve_locked(at);
+  }
+}
+
+void WorkerPool::State::withdraw_locked(const JobRef& job) {
+  for (LaneState& each : lanes) {
+    if (job->queued == 0) return;
+    job->queued -= static_cast<int64_t>(std::erase(each.tickets, job));
+  }
+}
+
+JobRef WorkerPool::State::take_locked(size_t lane) {
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    LaneState& each = lanes[(lane + i) % lanes.size()];
+    if (each.tickets.empty()) continue;
+    JobRef job = std::move(each.tickets.front());
+    each.tickets.pop_front();
+    --job->queued;
+    return job;
+  }
+  return nullptr;
+}
+
+void WorkerPool::State::run_worker(size_t lane, int64_t started_in) {
+  LaneState& home = lanes[lane];
+  try {
+    if (home.lane.bind) home.lane.bind();
+  } catch (...) {  // an unbound worker is slower, not wrong
+  }
+  std::unique_lock lock(mutex);
+  for (;;) {
+    if (JobRef job = take_locked(lane)) {
+      lock.unlock();
+      job->work([] {});
+      job.reset();
+      if (generation != fork_generation()) return;  // forked by an item: this state is the parent's
+      lock.lock();
+      continue;
+    }
+    if (epoch != started_in) break;
+    ++home.idle;
+    home.changed.wait(lock, [&] { return home.woken > 0 || epoch != started_in; });
+    --home.idle;
+    if (home.woken > 0) --home.woken;
+  }
+  --home.running;
+}
+
+WorkerPool::WorkerPool() : state_(new State({})) {}
+
+WorkerPool& WorkerPool::process() {
+  static WorkerPool& pool = []() -> WorkerPool& {
+    auto* made = new WorkerPool;
+    register_fork_handlers({
+        .prepare = [] { process().state_->mutex.lock(); },
+        .parent = [] { process().state_->mutex.unlock(); },
+        .child =
+            [] {
+              // The lock keeps the lanes whole; everything else of the parent's state is left as it is.
+              std::vector<Lane> lanes;
+              for (const State::LaneState& each : process().state_->lanes) lanes.push_back(each.lane);
+              process().state_ = new State(std::move(lanes));
+            },
+    });
+    return *made;
+  }();
+  return pool;
+}
+
+namespace {
+
+[[maybe_unused]] const WorkerPool& g_made_at_load = WorkerPool::process();  // so that no fork meets a half-made one
+
+}  // namespace
+
+bool WorkerPool::configure(std::vector<Lane> lanes) {
+  const bool none = std::ranges::none_of(lanes, [](const Lane& lane) { return lane.workers > 0; });
+  const std::lock_guard lock(state_->mutex);
+  if (state_->used || (none && !lanes.empty())) return false;
+  state_->lanes.clear();
+  for (Lane& each : lanes) state_->lanes.emplace_back().lane = std::move(each);
+  return true;
+}
+
+int WorkerPool::lanes() const noexcept {
+  const std::lock_guard lock(state_->mutex);
+  state_->set_default_lanes_locked();
+  return static_cast<int>(state_->lanes.size());
+}
+
+int WorkerPool::running_workers() const noexcept {
+  const std::lock_guard lock(state_->mutex);
+  return state_->running_locked();
+}
+
+int WorkerPool::max_workers() const noexcept {
+  const std::lock_guard lock(state_->mutex);
+  state_->set_default_lanes_locked();
+  return state_->max_workers_locked();
+}
+
+void WorkerPool::parallel_for(int64_t count, int lane, const std::function<void(int64_t)>& body) {
+  if (count == 1) return body(0);
+  if (t_is_worker) {
+    for (int64_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  if (count <= 0) return;
+  State* const state = state_;
+  const auto job = std::make_shared<Job>(count, body);
+  {
+    const std::lock_guard lock(state->mutex);
+    state->set_default_lanes_locked();
+    state->used = true;
+    // The calling thread is one of the workers for this job.
+    state->push_locked(job, std::min<int64_t>(count, state->max_workers_locked()) - 1, lane);
+  }
+  job->work(check_interrupt);
+  if (state == state_) {
+    const std::lock_guard lock(state->mutex);
+    state->withdraw_locked(job);
+  }
+  job->wait();
+}
+
+void WorkerPool::submit(int64_t count, int lane, std::function<void(int64_t)> body,
+                        std::function<void(std::exception_ptr)> done) {
+  if (count <= 0) return done(nullptr);
+  const auto job = std::make_shared<Job>(count, std::move(body), std::move(done));
+  const std::lock_guard lock(state_->mutex);
+  state_->set_default_lanes_locked();
+  state_->used = true;
+  state_->push_locked(job, std::min<int64_t>(count, state_->max_workers_locked()), lane);
+  if (state_->running_locked() == 0) {
+    state_->withdraw_locked(job);
+    fail<Unavailable>(
+        "submit: the system gives this process no further thread for copying; expected at least 1, got "
+        "0; raise the limit on threads or memory (ulimit -u, ulimit -v, the cgroup's pids.max)");
+  }
+}
+
+void WorkerPool::shutdown() {
+  State& state = *state_;
+  const std::lock_guard only_one(state.shutdown_mutex);
+  std::vector<pthread_t> threads;
+  {
+    const std::lock_guard lock(state.mutex);
+    ++state.epoch;
+    threads.swap(state.threads);
+    for (State::LaneState& each : state.lanes) each.changed.notify_all();
+  }
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+}
+
+}  // namespace artifex_devices

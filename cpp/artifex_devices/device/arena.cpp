@@ -1,1 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/device/arena.h"
+
+#include <algorithm>
+#include <new>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/fork.h"
+#include "artifex_devices/device/arena_state.h"
+
+namespace artifex_devices {
+
+Block* BlockOwner::make() noexcept { return new (std::nothrow) Block(); }
+void BlockOwner::destroy(Block* block) noexcept { delete block; }
+
+BlockRef BlockOwner::foreign(void* data, int64_t bytes, std::function<void()> release) {
+  Block* block = new Block();
+  block->data_ = static_cast<std::byte*>(data);
+  block->bytes_ = block->capacity_ = bytes;
+  block->release_ = std::move(release);
+  return BlockRef(block);
+}
+
+BlockRef foreign_block(void* data, int64_t bytes, std::function<void()> release) {
+  return BlockOwner::foreign(data, bytes, std::move(release));
+}
+
+void BlockRef::dispose(Block* block) noexcept {
+  if (Arena* arena = block->arena()) {
+    arena->release(block);
+    return;
+  }
+  try {
+    if (block->release_) block->release_();
+  } catch (...) {  // the owner's trouble; there is nobody to tell here
+  }
+  BlockOwner::destroy(block);
+}
+
+Arena::Arena(int node) : node_(node), state_(std::make_unique<State>(this)) {}
+
+const std::vector<Arena*>& Arena::State::arenas() {
+  static const std::vector<Arena*>& all = *[] {
+    auto* made = new std::vector<Arena*>();
+    const std::shared_ptr<const Machine> machine = Machine::live();
+    for (const NumaNode& node : machine->numa_nodes()) made->push_back(new Arena(node.logical_index));
+    if (made->empty()) made->push_back(new Arena(0));
+    return made;
+  }();
+  static const bool registered = [] {
+    register_fork_handlers({.prepare = [] { before_fork(); },
+                            .parent = [] { after_fork(false); },
+                            .child = [] { after_fork(true); }});
+    return true;
+  }();
+  (void)registered;
+  return all;
+}
+
+Arena& Arena::of_node(int logical_index) {
+  const std::vector<Arena*>& all = all_arenas();
+  return *all[static_cast<size_t>(std::max(logical_index, 0)) % all.size()];
+}
+
+BlockRef Arena::allocate(int64_t bytes) {
+  if (bytes < 0) fail("allocate: bytes is {}; expected 0 or more", bytes);
+  const auto take = [&] { return bytes < kMappedFrom ? state_->take_small(bytes) : state_->take_mapped(bytes); };
+  Block* block = State::exceeds_memory(bytes) ? nullptr : take();
+  if (!block && !State::exceeds_memory(bytes) && trim_all() > 0) block = take();
+  if (!block) {
+    const ArenaStats now = stats();
+    fail<OutOfMemory>(
+        "RESOURCE_EXHAUSTED: allocate: no memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are kept "
+        "for reuse, and the process may use {} bytes in all; delete arrays or place smaller ones",
+        bytes, node_, now.bytes_in_use, now.bytes_cached, Machine::live()->usable_memory_bytes());
+  }
+  BlockRef taken;
+  block->uses_.store(1, std::memory_order_relaxed);
+  taken.block_ = block;
+  return taken;
+}
+
+void Arena::release(Block* block) noexcept {
+  if (block->size_class_ >= 0) {
+    state_->give_small(block);
+  } else {
+    State::give_mapped(block);
+  }
+}
+
+ArenaStats Arena::stats() const {
+  const std::lock_guard lock(state_->mutex);
+  const int64_t mapped_cached = state_->mapped_cached.load(std::memory_order_relaxed);
+  return {
+      .bytes_in_use = state_->in_use.load(std::memory_order_relaxed),
+      .bytes_cached = state_->cached.load(std::memory_order_relaxed) + mapped_cached,
+      .bytes_mapped = static_cast<int64_t>(state_->chunks.size()) * kChunkBytes +
+                      state_->mapped_in_use.load(std::memory_order_relaxed) + mapped_cached,
+      .peak_bytes_in_use = state_->peak_in_use,
+      .num_allocs = state_->num_allocs,
+      .cache_hits = state_->cache_hits,
+  };
+}
+
+int64_t Arena::trim_all() {
+  int64_t bytes = State::trim_mapped();
+  for (Arena* arena : all_arenas()) {
+    const std::lock_guard lock(arena->state_->mutex);
+    bytes += arena->state_->trim_chunks_locked(true);
+  }
+  return bytes;
+}
+
+bool Arena::State::exceeds_memory(int64_t bytes) noexcept {
+  // Systems that promise any amount kill the process when it is written to; refuse what cannot be there.
+  const int64_t in_use = total_in_use();
+  static const int64_t usable = Machine::live()->usable_memory_bytes();
+  return bytes > usable - in_use && bytes >= kMappedFrom;
+}
+
+}  // namespace artifex_devices

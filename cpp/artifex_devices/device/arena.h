@@ -34,14 +34,15 @@ class Arena {
   /// those that it has.
   static Arena& of_node(int logical_index);
 
-  /// Memory of `bytes` (0 gives a valid block of no size), 64-byte aligned, not cleared. Throws OutOfMemory, with what was asked
-  /// for, in use and cached here, when the system has no more even after the caches are dropped.
+  /// Memory of `bytes` (0 gives a valid block of no size), 64-byte aligned, not cleared. Throws OutOfMemory, with what
+  /// was asked for, in use and cached here, when the system has no more even after the caches are dropped.
   BlockRef allocate(int64_t bytes);
 
   ArenaStats stats() const;
   int node() const noexcept { return node_; }
 
-  /// Gives all cached blocks of all arenas back to the system; returns their bytes.
+  /// Gives the cached blocks of all arenas back to the system; returns their bytes. Small ones whose chunk has blocks in
+  /// use stay.
   static int64_t trim_all();
   static int64_t total_cached_bytes() noexcept;
 

@@ -1,1 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <mutex>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/fork.h"
+#include "artifex_devices/device/client.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr const char* kCountVariable = "JAX_NUM_CPU_DEVICES";
+constexpr const char* kFlagsVariable = "XLA_FLAGS";
+constexpr std::string_view kCountFlag = "--xla_force_host_platform_device_count";
+constexpr int64_t kMostDevices = int64_t{1} << 24;
+
+// Never destroyed: arrays may be freed by static destructors of others.
+struct BaseState {
+  std::mutex mutex;
+  std::shared_ptr<Client> made;       // by base()
+  std::shared_ptr<Client> exchanged;  // stands before it
+  std::optional<int64_t> count;
+  std::atomic<bool> exists{false};
+};
+
+BaseState& state() {
+  static BaseState& only = *new BaseState();
+  return only;
+}
+
+int64_t parse_count(std::string_view text, std::string_view variable, std::string_view whole) {
+  int64_t value = 0;
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostDevices) {
+    fail("devices: the environment variable {} is {:?}; expected a number of devices from 1 to {}, got {:?}; correct or "
+         "unset the variable before the first use of a device",
+         variable, whole, kMostDevices, text);
+  }
+  return value;
+}
+
+// The value of the last flag of ours; flags are separated by blanks, and quotes keep blanks inside one.
+std::optional<int64_t> count_from_flags(std::string_view flags) {
+  std::optional<int64_t> count;
+  size_t i = 0;
+  while (i < flags.size()) {
+    std::string token;
+    char quote = '\0';
+    for (; i < flags.size(); ++i) {
+      const char c = flags[i];
+      if (quote) {
+        if (c == quote) {
+          quote = '\0';
+        } else {
+          token += c;
+        }
+      } else if (c == '"' || c == '\'') {
+        quote = c;
+      } else if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+        break;
+      } else {
+        token += c;
+      }
+    }
+    ++i;
+    if (!token.starts_with(kCountFlag)) continue;
+    const std::string_view rest = std::string_view(token).substr(kCountFlag.size());
+    if (rest.empty()) {
+      count = parse_count(rest, kFlagsVariable, flags);
+    } else if (rest.front() == '=') {
+      count = parse_count(rest.substr(1), kFlagsVariable, flags);
+    }
+  }
+  return count;
+}
+
+std::optional<int64_t> count_from_environment() {
+  if (const char* text = std::getenv(kCountVariable)) return parse_count(text, kCountVariable, text);
+  if (const char* text = std::getenv(kFlagsVariable)) return count_from_flags(text);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::shared_ptr<Client> Client::base() {
+  BaseState& base = state();
+  // The arena's fork handlers first, so that around a fork this lock is taken before its locks, as it is below.
+  static const bool registered = [] {
+    Arena::of_node(0);
+    register_fork_handlers({.prepare = [] { state().mutex.lock(); },
+                            .parent = [] { state().mutex.unlock(); },
+                            .child = [] { state().mutex.unlock(); }});
+    return true;
+  }();
+  (void)registered;
+  const std::lock_guard lock(base.mutex);
+  if (base.exchanged) return base.exchanged;
+  if (!base.made) {
+    ClientOptions options;
+    options.num_devices = base.count ? base.count : count_from_environment();
+    base.made = make(Machine::live(), options);
+    base.exists.store(true, std::memory_order_release);
+  }
+  return base.made;
+}
+
+bool Client::base_exists() noexcept { return state().exists.load(std::memory_order_acquire); }
+
+void Client::set_num_cpu_devices(std::optional<int64_t> count) {
+  BaseState& base = state();
+  if (count && (*count < 1 || *count > kMostDevices)) {
+    fail("jax_num_cpu_devices: {} is no number of devices; expected 1 to {}, or None for one a CPU domain", *count,
+         kMostDevices);
+  }
+  const std::lock_guard lock(base.mutex);
+  if (base.made || base.exchanged) {
+    fail<Unavailable>(
+        "jax_num_cpu_devices: the devices are in use already; set the number before their first use, or use "
+        "simulate({}) for a world of its own",
+        count ? *count : 8);
+  }
+  base.count = count;
+}
+
+std::shared_ptr<Client> Client::exchange_base(std::shared_ptr<Client> client) {
+  BaseState& base = state();
+  const std::lock_guard lock(base.mutex);
+  std::shared_ptr<Client> old = base.exchanged ? base.exchanged : base.made;
+  base.exchanged = client == base.made ? nullptr : std::move(client);
+  base.exists.store(base.made || base.exchanged, std::memory_order_release);
+  return old;
+}
+
+}  // namespace artifex_devices

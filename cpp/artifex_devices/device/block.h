@@ -39,11 +39,16 @@ class Block {
   std::atomic<bool> to_system_{false};
   int size_class_ = -1;            // -1: mapped on its own
   std::function<void()> release_;  // foreign blocks: called once, on the thread that lets go last
-  Block* next_ = nullptr;          // free list
+  // The arena's own: the chunk that a small block was cut from, and the list that a free one is on.
+  void* chunk_ = nullptr;
+  Block* next_ = nullptr;
+  Block* previous_ = nullptr;
 };
 
 /// Counted pointer to a Block.
 class BlockRef {
+  friend class Arena;
+
  public:
   BlockRef() noexcept = default;
   explicit BlockRef(Block* block) noexcept : block_(block) { retain(); }

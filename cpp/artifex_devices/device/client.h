@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -116,6 +117,11 @@ class Client : public std::enable_shared_from_this<Client> {
   Device* device(int64_t id) const;
   int arenas() const noexcept { return static_cast<int>(arenas_.size()); }
   Arena& arena(int index) const noexcept { return *arenas_[static_cast<size_t>(index)]; }
+  /// The memory behind logical arena `index`, shared out evenly among the devices on it.
+  int64_t memory_bytes_per_device(int index) const noexcept {
+    const size_t i = static_cast<size_t>(index);
+    return arena_memory_bytes_[i] / std::max<int64_t>(arena_devices_[i], 1);
+  }
 
  private:
   Client() = default;

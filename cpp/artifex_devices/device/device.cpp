@@ -1,1 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/device/client.h"
+
+namespace artifex_devices {
+namespace {
+
+const std::string kCpu = "cpu";
+
+void raise_to(std::atomic<int64_t>& target, int64_t value) noexcept {
+  int64_t seen = target.load(std::memory_order_relaxed);
+  while (seen < value && !target.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(MemoryKind kind) noexcept {
+  switch (kind) {
+    case MemoryKind::kDevice:
+      return "device";
+    case MemoryKind::kPinnedHost:
+      return "pinned_host";
+    case MemoryKind::kUnpinnedHost:
+      return "unpinned_host";
+  }
+  return "device";
+}
+
+MemoryKind memory_kind_from_name(std::string_view name, std::string_view operation) {
+  for (const MemoryKind kind : {MemoryKind::kDevice, MemoryKind::kPinnedHost, MemoryKind::kUnpinnedHost}) {
+    if (name == to_string(kind)) return kind;
+  }
+  fail("{}: memory_kind {:?} is unknown; a CPU device has the memory kinds 'device', 'pinned_host' and "
+       "'unpinned_host'",
+       operation, name);
+}
+
+const std::string& Device::platform() const noexcept { return client_->platform(); }
+const std::string& Device::device_kind() const noexcept { return kCpu; }
+std::string Device::to_string() const { return fmt::format("{}:{}", platform(), id_); }
+std::string Device::repr() const { return fmt::format("CpuDevice(id={})", id_); }
+
+const CpuDomain& Device::domain() const noexcept {
+  return client_->machine().cpu_domains()[static_cast<size_t>(domain_)];
+}
+Arena& Device::arena() const noexcept { return client_->arena(arena_); }
+bool Device::is_compile_only() const noexcept { return client_->is_compile_only(); }
+int64_t Device::memory_bytes() const noexcept { return client_->memory_bytes_per_device(arena_); }
+
+void Device::set_bytes_limit(std::optional<int64_t> limit) noexcept {
+  limit_.store(limit ? std::max<int64_t>(*limit, 0) : -1, std::memory_order_relaxed);
+}
+
+std::optional<int64_t> Device::bytes_limit() const noexcept {
+  const int64_t limit = limit_.load(std::memory_order_relaxed);
+  return limit < 0 ? std::nullopt : std::optional(limit);
+}
+
+bool Device::try_charge(int64_t bytes) noexcept {
+  const int64_t limit = limit_.load(std::memory_order_relaxed);
+  int64_t in_use = 0;
+  if (limit < 0) {
+    in_use = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  } else {
+    int64_t before = in_use_.load(std::memory_order_relaxed);
+    do {
+      if (bytes > limit - before) return false;
+    } while (!in_use_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+    in_use = before + bytes;
+  }
+  raise_to(peak_, in_use);
+  raise_to(largest_, bytes);
+  allocs_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void Device::discharge(int64_t bytes) noexcept { in_use_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+DeviceMemoryStats Device::memory_stats() const noexcept {
+  return {
+      .bytes_in_use = in_use_.load(std::memory_order_relaxed),
+      .peak_bytes_in_use = peak_.load(std::memory_order_relaxed),
+      .bytes_limit = bytes_limit().value_or(memory_bytes()),
+      .bytes_reserved = reserved_.load(std::memory_order_relaxed),
+      .largest_alloc_size = largest_.load(std::memory_order_relaxed),
+      .num_allocs = allocs_.load(std::memory_order_relaxed),
+  };
+}
+
+}  // namespace artifex_devices

@@ -1,1 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/device/device_list.h"
+
+#include <algorithm>
+#include <string>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/shape.h"
+
+namespace artifex_devices {
+namespace {
+
+// The names of at most `most` devices, so that a message about thousands of them stays readable.
+std::string names_of(const std::vector<Device*>& devices, size_t most = 8) {
+  std::string text;
+  for (size_t i = 0; i < devices.size() && i < most; ++i) {
+    if (i) text += ", ";
+    text += devices[i]->to_string();
+  }
+  if (devices.size() > most) text += fmt::format(", and {} more", devices.size() - most);
+  return text;
+}
+
+std::vector<Device*> repeated(std::vector<Device*> devices) {
+  std::ranges::sort(devices, {}, &Device::id);
+  std::vector<Device*> twice;
+  for (size_t i = 1; i < devices.size(); ++i) {
+    if (devices[i] == devices[i - 1] && (twice.empty() || twice.back() != devices[i])) twice.push_back(devices[i]);
+  }
+  return twice;
+}
+
+}  // namespace
+
+std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices, std::string_view operation) {
+  if (devices.empty()) fail("{}: the list of devices is empty; give at least one device", operation);
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (!devices[i]) fail("{}: device {} of {} is null; give devices of one client", operation, i, devices.size());
+  }
+  const Client& client = devices[0]->client();
+  bool ascending = true;
+  for (size_t i = 1; i < devices.size(); ++i) {
+    if (&devices[i]->client() != &client) {
+      fail("{}: the devices are of different clients (worlds): {} at position 0 is of client {}, {} at position {} of "
+           "client {}; use devices of one simulate() world only",
+           operation, devices[0]->to_string(), client.uid(), devices[i]->to_string(), i, devices[i]->client().uid());
+    }
+    ascending = ascending && devices[i]->id() > devices[i - 1]->id();
+  }
+  if (!ascending) {
+    if (const auto twice = repeated(devices); !twice.empty()) {
+      fail("{}: {} in the list of {} devices more than once: {}; name each device once", operation,
+           twice.size() == 1 ? "one device is" : fmt::format("{} devices are", twice.size()), devices.size(),
+           names_of(twice));
+    }
+  }
+
+  std::shared_ptr<DeviceList> list(new DeviceList());
+  list->client_ = devices[0]->client().shared_from_this();
+  const int arena = devices[0]->arena_index();
+  size_t hash = static_cast<size_t>(client.uid());
+  for (const Device* device : devices) {
+    hash = hash_mix(hash, static_cast<size_t>(device->id()));
+    list->on_one_arena_ = list->on_one_arena_ && device->arena_index() == arena;
+  }
+  list->hash_ = hash;
+  list->is_range_ = ascending && devices.back()->id() - devices.front()->id() + 1 == static_cast<int64_t>(devices.size());
+  list->devices_ = std::move(devices);
+  return list;
+}
+
+bool DeviceList::contains(const Device* device) const noexcept {
+  if (!device || &device->client() != client_.get()) return false;
+  if (is_range_) return device->id() >= devices_.front()->id() && device->id() <= devices_.back()->id();
+  return std::ranges::find(devices_, device) != devices_.end();
+}
+
+}  // namespace artifex_devices

@@ -33,6 +33,7 @@ class DeviceList {
   ClientRef client_;
   std::vector<Device*> devices_;
   bool on_one_arena_ = true;
+  bool is_range_ = false;  // ids in ascending order without a gap
   size_t hash_ = 0;
 };
 

@@ -58,8 +58,10 @@ class AbstractMesh {
   std::optional<int64_t> find(AxisName name) const noexcept;
   AbstractMesh with_axis_types(AxisType type) const;
 
-  /// "'x': 2, 'y': 4"
+  /// "'x': 2, 'y': 4"; names stand in quotes as they are, as in JAX
   std::string axes_text() const;
+  /// "(Auto, Auto)", "(Auto,)", "()"
+  std::string types_text() const;
   /// JAX's repr: "AbstractMesh('x': 2, 'y': 4, axis_types=(Auto, Auto))"
   std::string to_string() const;
   size_t hash() const noexcept;

@@ -17,7 +17,8 @@ struct SpecEntry {
 
   SpecEntry() = default;
   /// No axes at all is the same as None, as P(()) == P(None).
-  explicit SpecEntry(std::vector<AxisName> names) : kind(names.empty() ? Kind::kNone : Kind::kAxes), axes(std::move(names)) {}
+  explicit SpecEntry(std::vector<AxisName> names)
+      : kind(names.empty() ? Kind::kNone : Kind::kAxes), axes(std::move(names)) {}
   explicit SpecEntry(AxisName name) : kind(Kind::kAxes), axes{name} {}
   static SpecEntry unconstrained() {
     SpecEntry entry;
@@ -36,8 +37,8 @@ class PartitionSpec {
   const std::vector<SpecEntry>& entries() const noexcept { return entries_; }
   int64_t rank() const noexcept { return static_cast<int64_t>(entries_.size()); }
 
-  /// Throws InvalidArgument for axes that `mesh` does not have (nearest names suggested), DuplicateSpecError for an axis
-  /// used twice.
+  /// Throws InvalidArgument for axes that `mesh` does not have (nearest names suggested), DuplicateSpecError for an
+  /// axis used twice.
   void check(const AbstractMesh& mesh, std::string_view operation) const;
 
   /// JAX's repr: "P('x', None, ('y', 'z'))", "P('x',)", "P()".

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "artifex_devices/base/index_domain.h"
@@ -28,23 +29,33 @@ struct ReshardCopy {
 };
 
 /// What it takes to get from one sharding to another. Executed by transfer/, priced by planner/, printed by explain.
+/// Destination buffers of no bytes stand in neither list.
 struct ReshardPlan {
   /// Destination buffers that are a source buffer as it stands: nothing moves. (destination, source) pairs.
   std::vector<std::pair<int64_t, int64_t>> reused;
   std::vector<ReshardCopy> copies;  // by destination, then by box, row-major
   int64_t bytes_reused = 0;
-  int64_t bytes_copied = 0;          // sum over copies
-  int64_t bytes_between_devices = 0; // of copies whose link is not kSameDevice
+  int64_t bytes_copied = 0;           // sum over copies
+  int64_t bytes_between_devices = 0;  // of copies whose link is not kSameDevice
   int64_t bytes_between_arenas = 0;
 };
 
 /// Plans with interval intersections a dimension, so that the cost grows with the copies that come out. Of several
-/// replicas the nearest is read: same device, then same arena, then the others, spread evenly over equals by
-/// destination number. Each destination byte is written at most once. Both domains have the same shape.
+/// replicas the nearest is read: same device, then same arena, then the others, equals in turn by destination number.
+/// A destination buffer is reused when a source buffer of the same box lies on its device or in its arena. Each
+/// destination byte is written at most once. Throws InvalidArgument for domains of different shapes, places that name
+/// no tile, tiles that no source buffer holds, and totals that overflow.
 /// Example: (8,) of 4-byte items from 2 parts to 4 parts on devices {0, 1} and {0, 1, 2, 3} of one arena is 4 copies of
 /// 8 bytes: 0->0, 0->1, 1->2, 1->3.
 ReshardPlan make_reshard_plan(const ShardDomains& source, const std::vector<BufferPlace>& source_places,
                               const ShardDomains& destination, const std::vector<BufferPlace>& destination_places,
                               int64_t itemsize);
+
+/// For each position of the destination: the bytes of its shard that its device does not hold in the source, the least
+/// that must come in. Devices are given by id, one a position; a device that the source lacks holds nothing.
+/// Example: (8,) of 4-byte items from 2 parts on devices {0, 1} to 4 parts on {0, 1, 2, 3} is {0, 8, 8, 8}.
+std::vector<int64_t> ingress_bytes(const ShardDomains& source, const std::vector<int64_t>& source_device_of_position,
+                                   const ShardDomains& destination,
+                                   const std::vector<int64_t>& destination_device_of_position, int64_t itemsize);
 
 }  // namespace artifex_devices

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,17 +40,26 @@ class TileGrid {
 
   /// Row-major number of the tile at `position` over parts().
   int64_t tile(int64_t position) const noexcept;
+  /// tile() of every position, faster than one by one.
+  std::vector<int64_t> tiles_by_position() const;
   /// Which cut of `dimension` the tile has.
   int64_t tile_coordinate(int64_t tile, int64_t dimension) const noexcept;
   /// How many earlier positions hold the same tile.
   int64_t replica(int64_t position) const noexcept;
+  /// How many earlier positions hold the same box of an array of `shape`, JAX's replica_id. Differs from the one above
+  /// only where a dimension of size 0 is cut: all its parts are the same box.
+  int64_t replica(int64_t position, const Dims& shape) const noexcept;
   /// The inverse: the position that holds `tile` as its `replica`-th.
   int64_t position(int64_t tile, int64_t replica) const noexcept;
 
+  /// Equal when the same boxes lie at the same positions, however the axes are named and split.
   friend bool operator==(const TileGrid&, const TileGrid&) = default;
 
  private:
-  struct Axis {  // one mesh axis, in mesh order
+  void append(int64_t size, int64_t tile_stride);
+  // Mesh axes in mesh order, those of size 1 left out and neighbours made one where their strides allow: one form for
+  // one meaning.
+  struct Axis {
     int64_t size = 1;
     int64_t position_stride = 1;  // position = sum of coordinate * position_stride
     int64_t tile_stride = 0;      // tile += coordinate * tile_stride; 0 for an axis that cuts nothing
@@ -81,6 +92,12 @@ class ShardDomains {
   bool is_even() const noexcept { return even_; }
   /// The box of one tile; empty in a dimension where a last-short cut has nothing left.
   IndexDomain domain(int64_t tile) const;
+  /// First index of cut `coordinate` of a dimension, at most its size; that of the next cut is the end.
+  int64_t begin(int64_t dimension, int64_t coordinate) const noexcept {
+    const int64_t chunk = shard_shape_[dimension];
+    const int64_t size = shape_[dimension];
+    return chunk == 0 || coordinate > size / chunk ? size : coordinate * chunk;
+  }
 
  private:
   const TileGrid* grid_;

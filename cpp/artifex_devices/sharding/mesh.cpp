@@ -1,1 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/sharding/mesh.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/fork.h"
+
+namespace artifex_devices {
+namespace {
+
+/// The meshes that are alive. Each takes itself out when it dies.
+class MeshTable {
+ public:
+  MeshTable() {
+    // A fork while another thread makes a mesh would leave the child with a lock that nobody holds.
+    register_fork_handlers({.prepare = [] { instance().mutex_.lock(); },
+                            .parent = [] { instance().mutex_.unlock(); },
+                            .child = [] { instance().mutex_.unlock(); }});
+  }
+
+  static MeshTable& instance() {
+    static auto* table = new MeshTable;  // never destroyed: meshes die during process exit too
+    return *table;
+  }
+
+  /// The living mesh equal to `mesh`, or `mesh` itself from now on.
+  MeshRef intern(MeshRef mesh) {
+    std::vector<MeshRef> others;  // may be the last users: to be dropped when the lock is free
+    const std::lock_guard lock(mutex_);
+    auto [entry, end] = meshes_.equal_range(mesh->hash());
+    for (; entry != end; ++entry) {
+      MeshRef other = entry->second.alive.lock();
+      if (other && *other == *mesh) return other;
+      others.push_back(std::move(other));
+    }
+    meshes_.emplace(mesh->hash(), Entry{mesh.get(), mesh});
+    return mesh;
+  }
+
+  void remove(const Mesh* mesh) noexcept {
+    const std::lock_guard lock(mutex_);
+    auto [entry, end] = meshes_.equal_range(mesh->hash());
+    for (; entry != end; ++entry) {
+      if (entry->second.mesh != mesh) continue;
+      meshes_.erase(entry);
+      return;
+    }
+  }
+
+  int64_t size() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int64_t>(meshes_.size());
+  }
+
+ private:
+  struct Entry {
+    const Mesh* mesh;
+    std::weak_ptr<const Mesh> alive;
+  };
+  std::mutex mutex_;
+  std::unordered_multimap<size_t, Entry> meshes_;  // by hash
+};
+
+}  // namespace
+
+MeshRef Mesh::make(AbstractMesh abstract, DeviceListRef devices, std::string_view operation) {
+  const int64_t count = devices ? devices->size() : 0;
+  if (count != abstract.size()) {
+    fail(
+        "{}: a mesh of axes ({}) has {} positions but {} devices were given; expected one device for each position; "
+        "change the axis sizes or the devices",
+        operation, abstract.axes_text(), abstract.size(), count);
+  }
+  auto* mesh = new Mesh;
+  mesh->hash_ = hash_mix(abstract.hash(), devices->hash());
+  mesh->abstract_ = std::move(abstract);
+  mesh->devices_ = std::move(devices);
+  return MeshTable::instance().intern(MeshRef(mesh, [](const Mesh* dead) {
+    MeshTable::instance().remove(dead);
+    delete dead;
+  }));
+}
+
+MeshRef Mesh::make_empty() {
+  static const auto* empty = new MeshRef(new Mesh);
+  return *empty;
+}
+
+int64_t Mesh::live_count() { return MeshTable::instance().size(); }
+
+std::string Mesh::to_string() const {
+  if (empty()) return "Mesh()";
+  return fmt::format("Mesh({}, axis_types={})", abstract_.axes_text(), abstract_.types_text());
+}
+
+std::string Mesh::repr() const {
+  std::string names;
+  for (const AxisName name : abstract_.axis_names()) names += (names.empty() ? "" : ", ") + name.repr();
+  if (abstract_.rank() == 1) names += ',';
+  const std::string types = empty() ? "" : ", axis_types=" + abstract_.types_text();
+  return fmt::format("Mesh(axis_sizes={}, axis_names=({}){})", artifex_devices::to_string(abstract_.axis_sizes()),
+                     names, types);
+}
+
+bool operator==(const Mesh& a, const Mesh& b) noexcept {
+  if (&a == &b) return true;
+  if (a.hash_ != b.hash_ || a.empty() || b.empty()) return a.empty() && b.empty();
+  return a.abstract_ == b.abstract_ && *a.devices_ == *b.devices_;
+}
+
+}  // namespace artifex_devices

@@ -21,6 +21,9 @@ class Mesh {
   /// A mesh without axes and devices (size 0 as in JAX's empty mesh).
   static std::shared_ptr<const Mesh> make_empty();
 
+  /// How many meshes are alive, the empty one left out.
+  static int64_t live_count();
+
   const AbstractMesh& abstract_mesh() const noexcept { return abstract_; }
   /// Null for the empty mesh.
   const DeviceListRef& devices() const noexcept { return devices_; }
@@ -30,6 +33,8 @@ class Mesh {
 
   /// JAX's repr: "Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto))"
   std::string to_string() const;
+  /// "Mesh(axis_sizes=(2, 4), axis_names=('x', 'y'), axis_types=(Auto, Auto))"
+  std::string repr() const;
   size_t hash() const noexcept { return hash_; }
   friend bool operator==(const Mesh& a, const Mesh& b) noexcept;
 

@@ -1,1 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/sharding/mesh.h"
+
+namespace artifex_devices {
+
+std::vector<Device*> mesh_order(const Dims& sizes, std::vector<Device*> devices, std::string_view operation) {
+  const int64_t positions = checked_product(sizes, operation);
+  const auto count = static_cast<int64_t>(devices.size());
+  if (positions != count) {
+    fail(
+        "{}: Number of devices {} must equal the product of mesh_shape {}; expected {} devices, got {}; change the "
+        "shape "
+        "or the devices",
+        operation, count, to_string(sizes), positions, count);
+  }
+  // CPU devices have consecutive ids on each domain: in the order given, neighbours on the last axes are neighbours.
+  return devices;
+}
+
+MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<AxisType> types,
+                  const std::vector<Device*>& devices, std::string_view operation) {
+  AbstractMesh abstract(std::move(names), sizes, std::move(types));
+  const auto count = static_cast<int64_t>(devices.size());
+  if (abstract.size() > count) {
+    fail(
+        "{}: Number of devices {} must be >= the product of mesh_shape {}; expected at least {} devices, got {}; use a "
+        "smaller mesh or more devices",
+        operation, count, to_string(sizes), abstract.size(), count);
+  }
+  std::vector<Device*> first(devices.begin(), devices.begin() + abstract.size());
+  auto ordered = mesh_order(sizes, std::move(first), operation);
+  return Mesh::make(std::move(abstract), DeviceList::make(std::move(ordered), operation), operation);
+}
+
+}  // namespace artifex_devices

@@ -1,1 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/sharding/sharding.h"
+
+#include <unordered_map>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+
+BufferMap::BufferMap(const TileGrid& grid, const DeviceList& devices)
+    : one_arena_(devices.on_one_arena()), size_(grid.tiles()) {
+  if (one_arena_) return;
+  size_ = 0;
+  buffer_of_position_.resize(static_cast<size_t>(grid.positions()));
+  const int64_t arenas = devices.client()->arenas();
+  std::unordered_map<int64_t, int64_t> buffer_of;  // tile and arena
+  for (int64_t position = 0; position < grid.positions(); ++position) {
+    const int64_t key = grid.tile(position) * arenas + devices[position]->arena_index();
+    const auto [entry, is_new] = buffer_of.try_emplace(key, size_);
+    if (is_new) {
+      ++size_;
+      position_of_buffer_.push_back(position);
+    }
+    buffer_of_position_[static_cast<size_t>(position)] = entry->second;
+  }
+}
+
+std::vector<BufferPlace> BufferMap::places(const TileGrid& grid, const DeviceList& devices) const {
+  std::vector<BufferPlace> places(static_cast<size_t>(size_));
+  for (int64_t buffer = 0; buffer < size_; ++buffer) {
+    const int64_t first = position(grid, buffer);
+    const Device* device = devices[first];
+    places[static_cast<size_t>(buffer)] = {grid.tile(first), device->id(), device->arena_index()};
+  }
+  return places;
+}
+
+ShardDomains Sharding::domains(const Dims& shape, std::string_view operation) const {
+  return ShardDomains(grid_, shape, uneven_, names(operation));
+}
+
+bool Sharding::is_equivalent_to(const Sharding& other, int64_t ndim) const {
+  for (const Sharding* sharding : {this, &other}) {
+    const int64_t least = sharding->grid_.parts().size();
+    if (ndim < least) {
+      fail(
+          "is_equivalent_to: ndim is {} but {} cuts {} dimensions; expected ndim of {} or more; give the rank of the "
+          "arrays",
+          ndim, sharding->to_string(), least, least);
+    }
+  }
+  if (this == &other) return true;
+  if (memory_kind_ != other.memory_kind_ || !(*devices_ == *other.devices_) || !(grid_ == other.grid_)) return false;
+  return uneven_ == other.uneven_ || grid_.tiles() == 1;
+}
+
+}  // namespace artifex_devices

@@ -1,1 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/topology/binding.h"
+
+#include <hwloc.h>
+
+#include <memory>
+
+#include "artifex_devices/topology/loaded_machine.h"
+
+namespace artifex_devices {
+namespace {
+
+struct FreeBitmap {
+  void operator()(hwloc_bitmap_s* set) const noexcept { hwloc_bitmap_free(set); }
+};
+using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
+
+// The topology to bind with, or null: on others than the live machine hwloc says that it bound and does nothing.
+hwloc_topology_t bindable(const Machine& machine) noexcept {
+  const auto* loaded = dynamic_cast<const LoadedMachine*>(&machine);
+  if (!loaded || !loaded->is_live() || !loaded->topology()) return nullptr;
+  return hwloc_topology_is_thissystem(loaded->topology()) ? loaded->topology() : nullptr;
+}
+
+}  // namespace
+
+bool bind_this_thread(const Machine& machine, const CpuSet& cpus) noexcept {
+  const hwloc_topology_t topology = bindable(machine);
+  if (!topology || cpus.cpus.empty()) return false;
+  if (!hwloc_topology_get_support(topology)->cpubind->set_thisthread_cpubind) return false;
+  const Bitmap set(hwloc_bitmap_alloc());
+  if (!set) return false;
+  for (const int cpu : cpus.cpus) {
+    if (cpu < 0 || hwloc_bitmap_set(set.get(), static_cast<unsigned>(cpu)) < 0) return false;
+  }
+  return hwloc_set_cpubind(topology, set.get(), HWLOC_CPUBIND_THREAD) == 0;
+}
+
+bool bind_memory(const Machine& machine, int numa_logical_index, void* data, size_t bytes) noexcept {
+  const hwloc_topology_t topology = bindable(machine);
+  if (!topology || numa_logical_index < 0 || bytes == 0) return false;
+  if (!hwloc_topology_get_support(topology)->membind->set_area_membind) return false;
+  const hwloc_obj_t node =
+      hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, static_cast<unsigned>(numa_logical_index));
+  if (!node) return false;
+  // By nodeset: a set of CPUs cannot name nodes without CPUs, and names two nodes where they share them.
+  return hwloc_set_area_membind(topology, data, bytes, node->nodeset, HWLOC_MEMBIND_BIND, HWLOC_MEMBIND_BYNODESET) == 0;
+}
+
+int memory_node(const Machine& machine, const void* data) noexcept {
+  const hwloc_topology_t topology = bindable(machine);
+  if (!topology || !data) return -1;
+  if (!hwloc_topology_get_support(topology)->membind->get_area_memlocation) return -1;
+  const Bitmap set(hwloc_bitmap_alloc());
+  if (!set || hwloc_get_area_memlocation(topology, data, 1, set.get(), HWLOC_MEMBIND_BYNODESET) < 0) return -1;
+  if (hwloc_bitmap_weight(set.get()) != 1) return -1;
+  const hwloc_obj_t node =
+      hwloc_get_numanode_obj_by_os_index(topology, static_cast<unsigned>(hwloc_bitmap_first(set.get())));
+  return node ? static_cast<int>(node->logical_index) : -1;
+}
+
+}  // namespace artifex_devices

@@ -32,6 +32,7 @@ struct CpuDomain {
   std::vector<int> nodes;        // logical indexes of nodes with exactly these CPUs
   std::vector<int> wider_nodes;  // of nodes with these and more CPUs
   int default_node = 0;          // logical index: the DRAM node, else the largest
+  int cores = 0;                 // physical cores among them; CPUs where unknown
 };
 
 /// Counts by type, as hwloc's default load with all I/O types kept says.

@@ -1,1 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/transfer/device_put.h"
+
+#include "artifex_devices/base/config.h"
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/transfer/counters.h"
+#include "artifex_devices/transfer/row_major_tiles.h"
+#include "artifex_devices/transfer/tiling.h"
+
+namespace artifex_devices {
+namespace {
+
+/// The bytes of the whole value. Throws when strides do not go with the shape, or when that does not fit 63 bits.
+int64_t checked_bytes(const HostView& source, std::string_view operation) {
+  if (source.byte_strides.size() != source.shape.size()) {
+    fail("{}: source has {} strides for the {} dimensions of shape {}; expected one each", operation,
+         source.byte_strides.size(), source.shape.size(), to_string(source.shape));
+  }
+  const int64_t elements = checked_product(source.shape, operation);
+  const auto bytes = checked_mul(elements, itemsize(source.dtype));
+  if (!bytes) {
+    fail("{}: source of shape {} and dtype {} is more bytes than fit 63 bits; use smaller sizes", operation,
+         to_string(source.shape), name(source.dtype));
+  }
+  return *bytes;
+}
+
+/// Writes all buffers; `total` is their bytes.
+void fill(const HostView& source, const ShardDomains& domains, const Storage& storage, int64_t total) {
+  if (total == 0) return;
+  const Sharding& sharding = *storage.sharding();
+  const TileGrid& grid = sharding.grid();
+  const int64_t size = itemsize(source.dtype);
+  const bool small = total < config().parallel_copy_bytes.load(std::memory_order_relaxed);
+  CopyBatch batch;
+  const auto take = [&](const StridedCopy& copy, int64_t buffer) {
+    if (small) {
+      copy.run();
+    } else {
+      batch.add(copy, (*sharding.devices())[sharding.buffers().position(grid, buffer)]->lane());
+    }
+  };
+  if (const auto tiles = Tiling::of(storage, domains, size)) {
+    const Tiling whole{static_cast<std::byte*>(source.data), source.byte_strides, {}, 0};
+    take(tiling_copy(*tiles, whole, source.shape, size), 0);
+  } else {
+    batch.reserve(storage.buffer_count());
+    Dims strides = row_major_strides(domains.shard_shape(), size);
+    for (int64_t b = 0; b < storage.buffer_count(); ++b) {
+      const IndexDomain box = domains.domain(grid.tile(sharding.buffers().position(grid, b)));
+      if (!domains.is_even()) strides = row_major_strides(box.shape, size);
+      const std::byte* from = static_cast<const std::byte*>(source.data);
+      for (int64_t d = 0; d < box.rank(); ++d) from += box.origin[d] * source.byte_strides[d];
+      take(StridedCopy(storage.data(b), strides, from, source.byte_strides, box.shape, size, total), b);
+    }
+  }
+  batch.run();
+}
+
+int64_t physical_bytes(const Storage& storage) noexcept {
+  int64_t sum = 0;
+  for (int64_t b = 0; b < storage.buffer_count(); ++b) sum += storage.buffer_bytes(b);
+  return sum;
+}
+
+}  // namespace
+
+ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed) {
+  checked_bytes(source, "device_put");
+  const ShardDomains domains = sharding->domains(source.shape, "device_put");
+  auto storage = Storage::allocate(sharding, domains, source.dtype, "device_put");
+  const int64_t bytes = physical_bytes(*storage);
+  fill(source, domains, *storage, bytes);
+  counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed);
+}
+
+ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, bool committed) {
+  constexpr std::string_view kOperation = "device_put";
+  const int64_t bytes = checked_bytes(source, kOperation);
+  const ShardDomains domains = sharding->domains(source.shape, kOperation);
+  const bool dense = is_dense(source.shape, source.byte_strides, itemsize(source.dtype));
+  const int64_t buffers = sharding->buffers().size();
+  if (!dense || buffers != 1) {
+    std::string wrong;
+    if (!dense) {
+      wrong = fmt::format("source with strides {} for shape {} is not dense row-major", to_string(source.byte_strides),
+                          to_string(source.shape));
+    }
+    if (buffers != 1) {
+      wrong += fmt::format("{}sharding {} needs {} buffers; expected 1", dense ? "" : ", and ", sharding->to_string(),
+                           buffers);
+    }
+    fail("{}: may_alias=True shows the source's own memory: {}; leave may_alias out for a copy", kOperation, wrong);
+  }
+  std::vector<BufferRef> memory;
+  memory.push_back({foreign_block(source.data, bytes, [owner = source.owner] {}), 0});
+  auto storage = Storage::adopt(sharding, domains, source.dtype, std::move(memory), kOperation);
+  return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed);
+}
+
+}  // namespace artifex_devices

@@ -1,1 +1,247 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/transfer/reshard.h"
+
+#include <optional>
+
+#include "artifex_devices/base/config.h"
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/transfer/counters.h"
+#include "artifex_devices/transfer/tiling.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr std::string_view kOperation = "device_put";
+
+/// What was planned to be shared is copied.
+void copy_reused(ReshardPlan& plan, const ShardDomains& domains, const std::vector<BufferPlace>& source_places,
+                 const std::vector<BufferPlace>& places, int64_t size) {
+  for (const auto& [destination, source] : plan.reused) {
+    const BufferPlace& to = places[static_cast<size_t>(destination)];
+    const BufferPlace& from = source_places[static_cast<size_t>(source)];
+    ReshardCopy copy;
+    copy.source = source;
+    copy.destination = destination;
+    copy.box = domains.domain(to.tile);
+    copy.bytes = copy.box.volume() * size;
+    copy.link = from.device == to.device ? Link::kSameDevice
+                : from.arena == to.arena ? Link::kSameArena
+                                         : Link::kOtherArena;
+    plan.bytes_copied += copy.bytes;
+    if (copy.bytes > 0) plan.copies.push_back(std::move(copy));
+  }
+  plan.reused.clear();
+  plan.bytes_reused = 0;
+}
+
+int64_t offset_in(const IndexDomain& box, const Dims& tile_origin, const Dims& strides) noexcept {
+  int64_t offset = 0;
+  for (int64_t d = 0; d < box.rank(); ++d) offset += (box.origin[d] - tile_origin[d]) * strides[d];
+  return offset;
+}
+
+/// The plan as copies between memories. Takes a reference on every buffer that it reads or writes.
+std::shared_ptr<CopyBatch> make_batch(const ReshardPlan& plan, const std::vector<BufferRef>& from,
+                                      const ShardDomains& source_domains, const std::vector<BufferPlace>& source_places,
+                                      const Storage& to, const ShardDomains& domains,
+                                      const std::vector<BufferPlace>& places, int64_t size) {
+  auto batch = std::make_shared<CopyBatch>();
+  batch->reserve(static_cast<int64_t>(plan.copies.size()));
+  const Sharding& sharding = *to.sharding();
+  int64_t number = -1;  // copies come by destination
+  std::byte* data = nullptr;
+  int lane = 0;
+  IndexDomain tile;
+  Dims strides;
+  for (const ReshardCopy& each : plan.copies) {
+    if (each.destination != number) {
+      number = each.destination;
+      BufferRef buffer = to.buffer(number);
+      data = buffer.data();
+      batch->hold(std::move(buffer));
+      lane = (*sharding.devices())[sharding.buffers().position(sharding.grid(), number)]->lane();
+      tile = domains.domain(places[static_cast<size_t>(number)].tile);
+      strides = row_major_strides(tile.shape, size);
+    }
+    const IndexDomain source_tile = source_domains.domain(source_places[static_cast<size_t>(each.source)].tile);
+    const Dims source_strides = row_major_strides(source_tile.shape, size);
+    batch->add(StridedCopy(data + offset_in(each.box, tile.origin, strides), strides,
+                           from[static_cast<size_t>(each.source)].data() +
+                               offset_in(each.box, source_tile.origin, source_strides),
+                           source_strides, each.box.shape, size, plan.bytes_copied),
+               lane);
+  }
+  return batch;
+}
+
+void finish(Event& ready, int64_t bytes, std::exception_ptr error) noexcept {
+  if (error) {
+    ready.set_error(std::move(error));
+  } else {
+    counters.device_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    ready.set();
+  }
+}
+
+/// Runs the copies after the source's event; the result's event says when they ended.
+EventRef start_after(const EventRef& source_ready, std::shared_ptr<CopyBatch> batch) {
+  auto ready = std::make_shared<Event>();
+  const int64_t bytes = batch->bytes();
+  auto go = [batch = std::move(batch), ready, bytes](std::exception_ptr error) mutable {
+    if (error) {
+      batch.reset();  // lets the buffers go before anybody hears of the end
+      finish(*ready, bytes, std::move(error));
+      return;
+    }
+    try {
+      CopyBatch::start(std::move(batch), [ready, bytes](std::exception_ptr failed) { finish(*ready, bytes, failed); });
+    } catch (...) {
+      finish(*ready, bytes, std::current_exception());
+    }
+  };
+  if (source_ready) {
+    source_ready->then(std::move(go));
+  } else {
+    go(nullptr);
+  }
+  return ready;
+}
+
+/// One array on its way from one sharding to another.
+struct Move {
+  const Array& source;
+  const ShardingRef& sharding;
+  const ReshardOptions& options;
+  int64_t size;  // of an element
+  ShardDomains source_domains;
+  ShardDomains domains;
+
+  Move(const Array& from, const ShardingRef& to, const ReshardOptions& how)
+      : source(from),
+        sharding(to),
+        options(how),
+        size(itemsize(from.dtype())),
+        source_domains(from.sharding()->domains(from.shape(), kOperation)),
+        domains(to->domains(from.shape(), kOperation)) {}
+
+  /// By number in the source's own sharding.
+  BufferRef source_buffer(int64_t number) const {
+    return source.storage()->buffer(source.position_in_storage() < 0 ? number : source.buffer_number(0));
+  }
+  bool source_is_good() const {
+    const EventRef& ready = source.ready_event();
+    return !ready || (ready->is_set() && !ready->error());
+  }
+};
+
+/// What came of it: the memory, and when it is written (null: now).
+struct Moved {
+  std::shared_ptr<Storage> storage;
+  EventRef ready;
+};
+
+/// What the plan comes to in one memory, without making it: tiles cut alike are shared, small ones cut differently are
+/// copied in one go. Nothing where it is not as simple as that.
+std::optional<Moved> move_tilings(const Move& move) {
+  const Sharding& from = *move.source.sharding();
+  const Sharding& to = *move.sharding;
+  const bool in_one_memory = from.devices()->on_one_arena() && to.devices()->on_one_arena() &&
+                             (*from.devices())[0]->arena_index() == (*to.devices())[0]->arena_index();
+  const bool even = move.source_domains.is_even() && move.domains.is_even();
+  if (!in_one_memory || !even || move.source.size() == 0) return std::nullopt;
+
+  if (move.source_domains.shard_shape() == move.domains.shard_shape()) {
+    if (move.options.force_copy) return std::nullopt;
+    std::vector<BufferRef> buffers;
+    buffers.reserve(static_cast<size_t>(to.buffers().size()));
+    for (int64_t b = 0; b < to.buffers().size(); ++b) buffers.push_back(move.source_buffer(b));
+    auto storage = Storage::adopt(move.sharding, move.domains, move.source.dtype(), std::move(buffers), kOperation);
+    return Moved{std::move(storage), move.source.ready_event()};
+  }
+
+  const bool small = move.source.nbytes() < config().parallel_copy_bytes.load(std::memory_order_relaxed);
+  if (!small || !move.source_is_good() || !parts_divide(from.grid(), to.grid(), move.source.rank()))
+    return std::nullopt;
+  const BufferRef held = move.source_buffer(0);  // all of a slab
+  Tiling from_tiles;
+  if (from.grid().tiles() == 1) {
+    from_tiles = {held.data(), row_major_strides(move.source.shape(), move.size), {}, 0};
+  } else if (const auto tiles = Tiling::of(*move.source.storage(), move.source_domains, move.size)) {
+    from_tiles = *tiles;
+  } else {
+    return std::nullopt;
+  }
+  auto storage = Storage::allocate(move.sharding, move.domains, move.source.dtype(), kOperation);
+  const auto to_tiles = Tiling::of(*storage, move.domains, move.size);
+  if (!to_tiles) return std::nullopt;
+  const StridedCopy copy = tiling_copy(*to_tiles, from_tiles, move.source.shape(), move.size);
+  copy.run();
+  counters.device_to_device_bytes.fetch_add(copy.bytes(), std::memory_order_relaxed);
+  return Moved{std::move(storage), nullptr};
+}
+
+Moved move_by_plan(const Move& move) {
+  const Sharding& from = *move.source.sharding();
+  const std::vector<BufferPlace> source_places = from.buffers().places(from.grid(), *from.devices());
+  const std::vector<BufferPlace> places =
+      move.sharding->buffers().places(move.sharding->grid(), *move.sharding->devices());
+  ReshardPlan plan = make_reshard_plan(move.source_domains, source_places, move.domains, places, move.size);
+  if (move.options.force_copy) copy_reused(plan, move.domains, source_places, places, move.size);
+
+  std::vector<BufferRef> held;  // through a delete of the source meanwhile
+  held.reserve(source_places.size());
+  for (int64_t b = 0; b < from.buffers().size(); ++b) held.push_back(move.source_buffer(b));
+  std::vector<BufferRef> buffers(places.size());
+  for (const auto& [to, reused] : plan.reused) buffers[static_cast<size_t>(to)] = held[static_cast<size_t>(reused)];
+  Moved moved{Storage::adopt(move.sharding, move.domains, move.source.dtype(), std::move(buffers), kOperation),
+              move.source.ready_event()};
+  if (plan.copies.empty()) return moved;
+
+  auto batch =
+      make_batch(plan, held, move.source_domains, source_places, *moved.storage, move.domains, places, move.size);
+  if (move.source_is_good() && batch->bytes() < config().async_copy_bytes.load(std::memory_order_relaxed)) {
+    batch->run();
+    counters.device_to_device_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
+    moved.ready = nullptr;
+  } else {
+    for (BufferRef& buffer : held) batch->hold(std::move(buffer));
+    moved.ready = start_after(moved.ready, std::move(batch));
+  }
+  return moved;
+}
+
+}  // namespace
+
+ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding) {
+  const Sharding& from = *source.sharding();
+  return make_reshard_plan(from.domains(source.shape(), kOperation),
+                           from.buffers().places(from.grid(), *from.devices()),
+                           sharding.domains(source.shape(), kOperation),
+                           sharding.buffers().places(sharding.grid(), *sharding.devices()), itemsize(source.dtype()));
+}
+
+ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {
+  source->check_alive(kOperation);
+  if (source->sharding()->devices()->client() != sharding->devices()->client()) {
+    fail(
+        "{}: the Array lies on devices of another world than sharding {}; expected devices of one; get its value with "
+        "device_get and put that",
+        kOperation, sharding->to_string());
+  }
+  const Move move(*source, sharding, options);
+  std::optional<Moved> moved = move_tilings(move);
+  if (!moved) moved = move_by_plan(move);
+  ArrayRef result = Array::make(source->shape(), source->dtype(), sharding, std::move(moved->storage),
+                                std::move(moved->ready), options.committed);
+  if (options.donate) source->storage()->delete_all(false);
+  return result;
+}
+
+TransferCounters transfer_counters() noexcept {
+  return {counters.host_to_device_bytes.load(std::memory_order_relaxed),
+          counters.device_to_host_bytes.load(std::memory_order_relaxed),
+          counters.device_to_device_bytes.load(std::memory_order_relaxed)};
+}
+
+}  // namespace artifex_devices

@@ -8,8 +8,8 @@ namespace artifex_devices {
 
 struct ReshardOptions {
   bool committed = true;
-  bool donate = false;           // the source is deleted, its buffers are reused where they fit
-  bool force_copy = false;       // never share a buffer with the source (may_alias=False)
+  bool donate = false;      // the source is deleted, its buffers are reused where they fit
+  bool force_copy = false;  // never share a buffer with the source (may_alias=False)
 };
 
 /// `source` with another sharding on the same client. Buffers that are already right are shared (arrays are immutable).

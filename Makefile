@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every verb sets up what it needs; a second run is quick. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+stage := @tools/stage.sh
+cpp_files = $$(find cpp tests/cpp -name '*.h' -o -name '*.cpp')
+
+.PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python lint layers stubs stubs-check format \
+  tidy bench wheel oracle clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+
+setup: ## system packages, .venv, the package built and installed editable
+	@tools/setup.sh
+
+demo: setup ## real images onto 8 CPU devices and back; ARGS="--file data.npz" for your own arrays
+	@JAX_NUM_CPU_DEVICES=$${JAX_NUM_CPU_DEVICES:-8} python examples/digits_batches.py $(ARGS)
+
+test: ## everything that must hold: lint, stubs, Python and C++ tests, both sanitized builds
+	@rm -f build/stages.txt
+	$(stage) "setup" tools/setup.sh
+	@$(MAKE) --no-print-directory lint stubs-check test-python test-cpp test-consumer test-asan test-tsan
+	@printf '\nAll passed:\n'; cat build/stages.txt
+
+test-cpp: setup ## the C++ core and its tests, warnings are errors
+	$(stage) "C++ tests" cmake --workflow --preset dev
+
+test-asan: setup ## C++ tests under the address and undefined-behaviour sanitizers
+	$(stage) "C++ tests, asan + ubsan" cmake --workflow --preset asan
+
+test-tsan: setup ## C++ tests under the thread sanitizer
+	$(stage) "C++ tests, tsan" cmake --workflow --preset tsan
+
+test-consumer: setup ## a C++ program of somebody else against the installed package
+	$(stage) "C++ consumer" bash -euo pipefail -c '\
+	  cmake -S tests/cpp/consumer -B build/consumer -G Ninja --fresh -Wno-dev \
+	    -Dartifex_devices_DIR="$$(python -m artifex_devices --cmake-dir)"; \
+	  cmake --build build/consumer; build/consumer/consumer'
+
+test-python: setup ## the Python tests; ARGS="-k mesh" to choose
+	$(stage) "Python tests" python -m pytest $(ARGS)
+
+lint: setup ## layers, ruff, mypy strict, clang-format, codespell
+	$(stage) "layers" python tools/check_layers.py
+	$(stage) "ruff check" ruff check .
+	$(stage) "ruff format" ruff format --check --diff .
+	$(stage) "mypy strict" mypy
+	$(stage) "clang-format" bash -euo pipefail -c "clang-format --dry-run --Werror $(cpp_files)"
+	$(stage) "codespell" codespell
+
+stubs-check: setup
+	$(stage) "stubs up to date" python tools/make_stubs.py
+
+stubs: setup ## rewrites the type stubs from the built extension
+	@python tools/make_stubs.py --generate
+
+format: setup ## formats C++ and Python in place
+	@clang-format -i $(cpp_files)
+	@ruff check --fix-only --quiet . && ruff format .
+
+tidy: setup ## clang-tidy over the core, warnings are errors
+	@python -m pip install -qq --group tidy
+	$(stage) "clang-tidy" cmake --workflow --preset tidy
+
+bench: setup ## ours against the peers; ARGS="--against jax,numpy --family put,get"
+	@python bench/run.py $(ARGS)
+
+wheel: setup ## an sdist and a self-contained wheel for each Python found, each proved in an empty environment
+	@python -m pip install -qq --group wheel
+	@tools/make_wheels.sh
+
+oracle: setup ## the differential tests against real JAX, in an environment of their own
+	@tools/make_oracle.sh
+	$(stage) "tests against JAX" .venv-oracle/bin/python -m pytest tests/oracle $(ARGS)
+
+clean: ## removes what was built; the environments stay
+	@rm -rf build dist wheelhouse .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -f .venv/stamp

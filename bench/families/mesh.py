@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Making meshes and shardings, and asking which device holds what. Both libraries intern meshes and keep answers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from measure import Row
+
+SHAPE = (8192, 8192)
+
+
+def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
+    """Rows with 8 devices."""
+    if not peer.HAS_MESHES:
+        return
+    devices = peer.devices()
+    grid = np.array(devices).reshape(2, 4)
+    mesh = peer.mesh(grid, ("x", "y"))
+    orders = itertools.permutations(devices)
+    entries = [entry for entry in itertools.permutations(("x", "y", ("x", "y"), None), 2) if _valid(entry)]
+
+    def new_mesh() -> Any:
+        return np.array(next(orders)).reshape(2, 4)
+
+    yield Row("Mesh of 8, equal to one that is alive", lambda _: peer.mesh(grid, ("x", "y")), calls=200, repeats=30)
+    yield Row("Mesh of 8, a new order", lambda given: peer.mesh(given, ("x", "y")), new_mesh, repeats=200)
+    yield Row("NamedSharding", lambda _: peer.named(mesh, "x", "y"), calls=200, repeats=30)
+    yield Row("PartitionSpec", lambda _: peer.P("x", ("y", "z"), None), calls=200, repeats=30)
+    kept = peer.named(mesh, "x", "y")
+    yield Row("shard_shape again", lambda _: kept.shard_shape(SHAPE), calls=200, repeats=30)
+    yield Row("devices_indices_map again", lambda _: kept.devices_indices_map(SHAPE), calls=50, repeats=30)
+    yield Row(
+        "NamedSharding on a new mesh + devices_indices_map",
+        lambda given: peer.named(given, *entries[0]).devices_indices_map(SHAPE),
+        lambda: peer.mesh(new_mesh(), ("x", "y")),
+        repeats=200,
+    )
+
+
+def _valid(entry: tuple[Any, ...]) -> bool:
+    return ("x", "y") not in entry

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts of the machine, and the rate at which it can copy memory at all."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+COPY_BYTES = 256 << 20
+
+
+def cpu_model() -> str:
+    """As /proc/cpuinfo has it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def memory_bytes() -> int:
+    """Physical memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def machine_facts() -> dict[str, Any]:
+    """What a reader needs to judge the numbers."""
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "cpu": cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": memory_bytes(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "load_before": os.getloadavg()[0],
+    }
+
+
+def _best(run: Any, repeats: int) -> float:
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return COPY_BYTES / min(times)
+
+
+def numpy_copy_rate(threads: int, repeats: int) -> float:
+    """Bytes a second of np.copyto, cut over threads."""
+    source = np.ones(COPY_BYTES, np.uint8)
+    target = np.zeros(COPY_BYTES, np.uint8)
+    parts = [
+        (target[begin : begin + COPY_BYTES // threads], source[begin : begin + COPY_BYTES // threads])
+        for begin in range(0, COPY_BYTES, COPY_BYTES // threads)
+    ]
+    with ThreadPoolExecutor(threads) as pool:
+        return _best(lambda: list(pool.map(lambda part: np.copyto(*part), parts)), repeats)
+
+
+def copy_limits(*, quick: bool) -> dict[str, float]:
+    """Streaming copy of 256 MiB into memory that is already there, bytes copied a second, best of several.
+
+    Source: measured here. The core's copy (non-temporal stores) is asked where it can be, NumPy's always.
+    """
+    repeats = 5 if quick else 15
+    cores = len(os.sched_getaffinity(0))
+    counts = sorted({1, cores})
+    limits = {f"numpy copyto, {n} threads": numpy_copy_rate(n, repeats) for n in counts}
+    try:
+        from artifex_devices import _core
+
+        measure = _core.measure_copy_bandwidth
+    except (ImportError, AttributeError):
+        return limits
+    for n in counts:
+        limits[f"core, {n} threads"] = max(float(measure(COPY_BYTES, n)) for _ in range(repeats))
+    return limits

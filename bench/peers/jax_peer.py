@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JAX on simulated CPU devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+NAME = "jax"
+IMPORT = "import jax"
+HAS_MESHES = True
+P = jax.sharding.PartitionSpec
+
+
+def version() -> str:
+    """As the package says."""
+    return str(jax.__version__)
+
+
+def devices() -> list[Any]:
+    """All devices, in order of id."""
+    return jax.devices()
+
+
+def mesh(devices: Any, names: Any) -> Any:
+    """A Mesh over an ndarray of devices."""
+    return jax.sharding.Mesh(devices, names)
+
+
+def named(mesh: Any, *entries: Any) -> Any:
+    """A NamedSharding."""
+    return jax.sharding.NamedSharding(mesh, P(*entries))
+
+
+def put(value: Any, where: Any) -> Any:
+    """Places and waits."""
+    return jax.block_until_ready(jax.device_put(value, where))
+
+
+def get(array: Any) -> np.ndarray:
+    """Gathers into one ndarray."""
+    return np.asarray(array)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain NumPy in one thread: shards are copied slices. A floor for small work, no rival for big."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+NAME = "numpy"
+IMPORT = ""
+HAS_MESHES = False
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How many parts each dimension has, and how many copies there are of each part."""
+
+    parts: tuple[int, ...]
+    copies: int
+
+
+@dataclass
+class Shards:
+    """Copied slices with the part of the whole that each is."""
+
+    shape: tuple[int, ...]
+    pieces: list[tuple[tuple[slice, ...], np.ndarray]]
+
+
+def version() -> str:
+    """As the package says."""
+    return np.__version__
+
+
+def devices() -> list[int]:
+    """Numbers."""
+    return list(range(8))
+
+
+def mesh(devices: Any, names: Any) -> dict[str, int]:
+    """Sizes by name."""
+    return dict(zip(names, np.shape(devices), strict=True))
+
+
+def named(mesh: dict[str, int], *entries: Any) -> Cut:
+    """The cut that a spec means."""
+    parts = tuple(
+        1 if entry is None else math.prod(mesh[axis] for axis in ((entry,) if isinstance(entry, str) else entry))
+        for entry in entries
+    )
+    return Cut(parts, math.prod(mesh.values()) // math.prod(parts))
+
+
+def put(value: Any, where: Any) -> Any:
+    """Copies the slices."""
+    if isinstance(value, dict):
+        return {key: put(item, where) for key, item in value.items()}
+    if isinstance(value, Shards):
+        value = get(value)
+    if not isinstance(where, Cut):
+        return value.copy()
+    sides = [size // parts for size, parts in zip(value.shape, where.parts, strict=False)]
+    pieces = []
+    for place in np.ndindex(*where.parts):
+        index = tuple(slice(at * side, (at + 1) * side) for at, side in zip(place, sides, strict=True))
+        pieces += [(index, value[index].copy()) for _ in range(where.copies)]
+    return Shards(value.shape, pieces)
+
+
+def get(array: Any) -> np.ndarray:
+    """Assembles the slices in a fresh array."""
+    if not isinstance(array, Shards):
+        return np.array(array)
+    out = np.empty(array.shape, array.pieces[0][1].dtype)
+    for index, piece in array.pieces:
+        out[index] = piece
+    return out

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""artifex_devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import artifex_devices as lib
+import numpy as np
+
+NAME = "artifex_devices"
+IMPORT = "import artifex_devices"
+HAS_MESHES = True
+P = lib.PartitionSpec
+
+
+def version() -> str:
+    """As the package says."""
+    return str(lib.__version__)
+
+
+def devices() -> list[Any]:
+    """All devices, in order of id."""
+    return lib.devices()
+
+
+def mesh(devices: Any, names: Any) -> Any:
+    """A Mesh over an ndarray of devices."""
+    return lib.Mesh(devices, names)
+
+
+def named(mesh: Any, *entries: Any) -> Any:
+    """A NamedSharding."""
+    return lib.NamedSharding(mesh, P(*entries))
+
+
+def put(value: Any, where: Any) -> Any:
+    """Places and waits."""
+    return lib.block_until_ready(lib.device_put(value, where))
+
+
+def get(array: Any) -> np.ndarray:
+    """Gathers into one ndarray."""
+    return np.asarray(array)

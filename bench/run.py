@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures artifex_devices and its peers on the same 8 CPU devices in the same run.
+
+Each peer and family runs in a process of its own; peers take turns, `--rounds` times, so that a slow minute of the
+machine hits all of them. Prints medians with spread, ratios and the machine's own copy limit; `--json` keeps all.
+
+Example:
+    python bench/run.py --against jax,numpy --family put,get --json out.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+FAMILIES = ("import", "put", "get", "reshard", "mesh", "many")
+MODULES = {"import": "importing"}
+PEERS = ("jax", "numpy")
+MANY_DEVICES = 4096
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--against", default="jax,numpy", help="peers, by comma: jax, numpy; empty for none")
+    parser.add_argument("--family", default=",".join(FAMILIES), help=f"families, by comma: {', '.join(FAMILIES)}")
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    parser.add_argument("--jax-python", default="", help="an interpreter that has jax; default: this one, if it has")
+    parser.add_argument("--rounds", type=int, default=2, help="how often the peers take turns")
+    parser.add_argument("--quick", action="store_true", help="few repeats, one round: to see that it works")
+    options = parser.parse_args(arguments)
+    options.against = [name for name in options.against.split(",") if name]
+    options.family = [name for name in options.family.split(",") if name]
+    for names, known, what in ((options.against, PEERS, "--against"), (options.family, FAMILIES, "--family")):
+        unknown = sorted(set(names) - set(known))
+        if unknown:
+            parser.error(f"{what}: {', '.join(unknown)} is not known; expected some of {', '.join(known)}")
+    return options
+
+
+def interpreter(peer: str, options: argparse.Namespace) -> str | None:
+    """The Python that runs a peer, or None where there is none."""
+    if peer != "jax":
+        return sys.executable
+    if options.jax_python:
+        return str(options.jax_python)
+    return sys.executable if importlib.util.find_spec("jax") else None
+
+
+def run_worker(python: str, peer: str, family: str, quick: bool) -> tuple[list[dict[str, Any]], str, str]:
+    """Rows, version and what went wrong."""
+    command = [python, str(HERE / "worker.py"), peer, MODULES.get(family, family)]
+    command += ["--devices", str(MANY_DEVICES if family == "many" else 8)] + (["--quick"] if quick else [])
+    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), timeout=1800)
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    problem = ""
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        problem = f"{peer}, family {family}: ended with status {done.returncode}: {last}"
+    version = next((line["version"] for line in told if "version" in line), "")
+    return [line for line in told if "name" in line], version, problem
+
+
+def collect(options: argparse.Namespace) -> dict[str, Any]:
+    """Runs everything."""
+    sys.path.insert(0, str(HERE))
+    from machine import copy_limits, machine_facts
+    from measure import summary
+
+    peers = ["ours", *options.against]
+    problems: list[str] = []
+    for peer in options.against:
+        if interpreter(peer, options) is None:
+            problems.append(f"{peer} is not installed here and was left out; give --jax-python PATH")
+    peers = [peer for peer in peers if interpreter(peer, options)]
+    facts = machine_facts()
+    limits = copy_limits(quick=options.quick)
+    rows: dict[str, dict[str, Any]] = {}
+    versions: dict[str, str] = {}
+    for family in options.family:
+        for turn in range(1 if options.quick else options.rounds):
+            for peer in peers if turn % 2 == 0 else peers[::-1]:
+                print(f"{family}: {peer}, round {turn + 1}", file=sys.stderr, flush=True)
+                python = interpreter(peer, options)
+                assert python is not None
+                told, version, problem = run_worker(python, peer, family, options.quick)
+                versions[peer] = version or versions.get(peer, "")
+                problems += [problem] if problem else []
+                for line in told:
+                    row = rows.setdefault(
+                        line["name"],
+                        {"family": family, "bytes": line["bytes"], "unit": line["unit"], "samples": {}, "notes": {}},
+                    )
+                    row["samples"].setdefault(peer, []).extend(line["samples"])
+                    row["notes"][peer] = line["notes"]
+    table = [
+        {
+            "name": name,
+            "family": row["family"],
+            "bytes": row["bytes"],
+            "unit": row["unit"],
+            "peers": {
+                peer: {**summary(samples), "notes": row["notes"][peer], "samples": samples}
+                for peer, samples in row["samples"].items()
+            },
+        }
+        for name, row in rows.items()
+    ]
+    return {
+        "machine": facts,
+        "copy_limits_bytes_per_s": limits,
+        "versions": versions,
+        "peers": peers,
+        "rows": table,
+        "problems": problems,
+        "quick": options.quick,
+    }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measures, prints, writes; 1 where something could not be measured."""
+    options = parse(arguments)
+    result = collect(options)
+    from report import print_report
+
+    print_report(result)
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    return 1 if any("status" in problem for problem in result["problems"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "artifex_devices/device/arena.h"
+
+// Private to device/arena*.cpp.
+namespace artifex_devices {
+
+inline constexpr int64_t kAlignment = 64;
+inline constexpr int64_t kMappedFrom = int64_t{1} << 20;  // blocks of this size and more are mapped on their own
+inline constexpr int64_t kChunkBytes = int64_t{2} << 20;
+inline constexpr int kSizeClasses = 52;
+
+/// Classes are the multiples of 64 up to 512, then four a doubling up to 1 MiB: at most a fifth is lost.
+/// Example: 513 bytes are of class 8, which has 640.
+constexpr int class_of(int64_t bytes) noexcept {
+  if (bytes <= 512) return bytes <= kAlignment ? 0 : static_cast<int>((bytes - 1) / kAlignment);
+  const uint64_t last = static_cast<uint64_t>(bytes) - 1;
+  const int shift = static_cast<int>(std::bit_width(last)) - 1;
+  return 8 + (shift - 9) * 4 + static_cast<int>((last >> (shift - 2)) & 3);
+}
+constexpr int64_t class_bytes(int size_class) noexcept {
+  if (size_class < 8) return (size_class + 1) * kAlignment;
+  return static_cast<int64_t>(5 + (size_class - 8) % 4) << (7 + (size_class - 8) / 4);
+}
+static_assert(class_of(0) == 0 && class_of(64) == 0 && class_of(65) == 1 && class_of(512) == 7 && class_of(513) == 8);
+static_assert(class_bytes(8) == 640 && class_bytes(kSizeClasses - 1) == kMappedFrom);
+static_assert(class_of(kMappedFrom - 1) == kSizeClasses - 1);
+
+/// 2 MiB that small blocks of any class are cut from, front to back.
+struct Chunk {
+  std::byte* data = nullptr;
+  int64_t cut = 0;     // bytes from the front that are cut into blocks
+  int64_t in_use = 0;  // blocks with users
+};
+
+/// The counters and the small blocks of one arena, all under `mutex`; the atomics are written under it too.
+struct Arena::State {
+  explicit State(Arena* owner) : arena(owner) {}
+
+  Arena* const arena;
+  mutable std::mutex mutex;
+  std::array<Block*, kSizeClasses> free{};  // last in, first out
+  Block* spare_headers = nullptr;
+  std::vector<std::unique_ptr<Chunk>> chunks;
+  Chunk* cutting = nullptr;
+  int64_t empty_chunks = 0;  // without a block in use
+  std::atomic<int64_t> in_use{0};
+  std::atomic<int64_t> cached{0};  // of small blocks
+  int64_t peak_in_use = 0;
+  int64_t num_allocs = 0;
+  int64_t cache_hits = 0;
+  std::atomic<int64_t> mapped_in_use{0};  // of mapped blocks, part of in_use
+  std::atomic<int64_t> mapped_cached{0};  // written under the lock of mapped blocks
+
+  /// Null when the system has no memory.
+  Block* take_small(int64_t bytes);
+  void give_small(Block* block) noexcept;
+  /// Frees chunks without a block in use, the one being cut only when asked; returns the bytes of free blocks in them.
+  int64_t trim_chunks_locked(bool cutting_too) noexcept;
+  void count_taken_locked(int64_t capacity, bool hit) noexcept;
+
+  /// Blocks of 1 MiB and more. Null when the system has no memory.
+  Block* take_mapped(int64_t bytes);
+  static void give_mapped(Block* block) noexcept;
+  static int64_t trim_mapped() noexcept;
+  static void before_fork() noexcept;
+  static void after_fork(bool in_child) noexcept;
+
+  static const std::vector<Arena*>& arenas();
+  static int64_t total_in_use() noexcept;
+  /// Whether the process cannot have so much more, whatever the system promises.
+  static bool exceeds_memory(int64_t bytes) noexcept;
+  static int64_t total_small_cached() noexcept;
+
+ private:
+  Block* cut_locked(int size_class);
+  Block* header_locked();
+  bool add_chunk_locked();
+  static void unlink_locked(Block* block) noexcept;
+  static void unmap_list(Block* first) noexcept;
+};
+
+/// All arenas, made at the first call and never destroyed.
+inline const std::vector<Arena*>& all_arenas() { return Arena::State::arenas(); }
+
+/// Creates and deletes headers of blocks that are not small.
+class BlockOwner {
+ public:
+  static Block* make() noexcept;
+  static void destroy(Block* block) noexcept;
+  static BlockRef foreign(void* data, int64_t bytes, std::function<void()> release);
+};
+
+/// Pages from the system, aligned to 2 MiB, or null. Bound to `node` where the machine has several.
+std::byte* map_pages(int64_t bytes, int node, bool huge) noexcept;
+void unmap_pages(std::byte* data, int64_t bytes) noexcept;
+/// Whether a forked child gets these pages.
+void keep_in_children(std::byte* data, int64_t bytes, bool keep) noexcept;
+
+/// Under AddressSanitizer, makes every access an error (or fine again); else nothing.
+void poison(const void* data, int64_t bytes) noexcept;
+void unpoison(const void* data, int64_t bytes) noexcept;
+
+/// `config().cache_bytes`, its default resolved.
+int64_t cache_bound() noexcept;
+
+}  // namespace artifex_devices

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <atomic>
+#include <bit>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/fork.h"
+#include "artifex_devices/partition/abstract_mesh.h"
+#include "artifex_devices/partition/python_repr.h"
+
+namespace artifex_devices {
+namespace {
+
+struct Entry {
+  std::string text;
+  bool foreign = false;
+};
+
+/// Grows only, in chunks of doubling size that never move, so that reading an entry takes no lock. A plain mutex for
+/// the rest: a child of fork may unlock it, while glibc's shared locks remember the thread that took them.
+class NameTable {
+ public:
+  NameTable() {
+    // A fork while another thread adds a name would leave the child with a lock that nobody holds.
+    register_fork_handlers({.prepare = [] { instance().mutex_.lock(); },
+                            .parent = [] { instance().mutex_.unlock(); },
+                            .child = [] { instance().mutex_.unlock(); }});
+  }
+
+  static NameTable& instance() {
+    static auto* table = new NameTable;  // never destroyed: names are read during process exit too
+    return *table;
+  }
+
+  int32_t intern(std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = ids_.find(text); found != ids_.end()) return found->second;
+    const int32_t id = add_locked({std::string(text), false});
+    ids_.emplace(entry(id).text, id);
+    return id;
+  }
+
+  int32_t add_foreign(std::string_view shown) {
+    const std::lock_guard lock(mutex_);
+    return add_locked({std::string(shown), true});
+  }
+
+  const Entry& entry(int32_t id) const {
+    const auto [chunk, offset] = place(id);
+    return chunks_[chunk].load(std::memory_order_acquire)[offset];
+  }
+
+ private:
+  static constexpr uint32_t kFirstChunk = 64;
+
+  static std::pair<size_t, size_t> place(int32_t id) {
+    const uint32_t shifted = static_cast<uint32_t>(id) + kFirstChunk;
+    const auto chunk = static_cast<size_t>(std::bit_width(shifted) - std::bit_width(kFirstChunk));
+    return {chunk, shifted - (size_t{kFirstChunk} << chunk)};
+  }
+
+  int32_t add_locked(Entry entry) {
+    if (size_ > INT32_MAX - static_cast<int32_t>(kFirstChunk)) {
+      fail("AxisName: the table of mesh axis names is full; expected at most {} names; use fewer", size_);
+    }
+    const auto [chunk, offset] = place(size_);
+    Entry* entries = chunks_[chunk].load(std::memory_order_relaxed);
+    if (entries == nullptr) {
+      entries = new Entry[size_t{kFirstChunk} << chunk];
+      chunks_[chunk].store(entries, std::memory_order_release);
+    }
+    entries[offset] = std::move(entry);
+    return size_++;
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<std::string_view, int32_t> ids_;  // views into the chunks
+  std::array<std::atomic<Entry*>, 32> chunks_{};
+  int32_t size_ = 0;
+};
+
+}  // namespace
+
+AxisName::AxisName(std::string_view text) : id_(NameTable::instance().intern(text)) {}
+
+AxisName AxisName::foreign(std::string_view shown) {
+  AxisName name;
+  name.id_ = NameTable::instance().add_foreign(shown);
+  return name;
+}
+
+bool AxisName::is_foreign() const { return id_ >= 0 && NameTable::instance().entry(id_).foreign; }
+
+const std::string& AxisName::text() const {
+  static const auto* none = new std::string;
+  return id_ < 0 ? *none : NameTable::instance().entry(id_).text;
+}
+
+std::string AxisName::repr() const { return is_foreign() ? text() : python_repr(text()); }
+
+}  // namespace artifex_devices

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <hwloc.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+
+#include "artifex_devices/topology/loaded_machine.h"
+
+// The machine that we run on.
+namespace artifex_devices {
+namespace {
+
+// hwloc lets these replace the machine by another one, whatever its caller asks for.
+bool environment_replaces_machine() {
+  for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT", "HWLOC_CPUID_PATH", "HWLOC_COMPONENTS"}) {
+    if (std::getenv(name)) return true;
+  }
+  return false;
+}
+
+hwloc_topology* load_topology(const std::string* xml) {
+  hwloc_topology_t topology = nullptr;
+  if (hwloc_topology_init(&topology) < 0) return nullptr;
+  const unsigned long flags = HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING |
+                              HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_MEMBINDING | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
+  const bool loaded =
+      hwloc_topology_set_flags(topology, flags) == 0 &&
+      (!xml || hwloc_topology_set_xmlbuffer(topology, xml->c_str(), static_cast<int>(xml->size() + 1)) == 0) &&
+      hwloc_topology_load(topology) == 0;
+  if (loaded) return topology;
+  hwloc_topology_destroy(topology);
+  return nullptr;
+}
+
+std::shared_ptr<LoadedMachine> as_machine(hwloc_topology* topology) {
+  if (!topology) return nullptr;
+  try {
+    return std::make_shared<LoadedMachine>(topology, "live", true, "live");
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+std::optional<int64_t> address_space_limit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX));
+}
+
+}  // namespace
+
+CpuSet affinity_cpus() {
+  CpuSet cpus;
+  for (int most = 1024; most <= (1 << 20); most *= 2) {
+    cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(most));
+    if (!set) break;
+    const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(most));
+    const bool got = sched_getaffinity(0, size, set) == 0;
+    for (int cpu = 0; got && cpu < most; ++cpu) {
+      if (CPU_ISSET_S(static_cast<size_t>(cpu), size, set)) cpus.cpus.push_back(cpu);
+    }
+    CPU_FREE(set);
+    if (got) break;
+  }
+  if (cpus.cpus.empty()) cpus.cpus.push_back(0);
+  return cpus;
+}
+
+int64_t system_memory_bytes(const std::string& root) {
+  std::ifstream file(root + "/proc/meminfo");
+  std::string key;
+  int64_t kib = 0;
+  while (file >> key) {
+    if (key == "MemTotal:" && file >> kib && kib > 0 && kib < (int64_t{1} << 50)) return kib * 1024;
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return 0;
+}
+
+std::shared_ptr<const Machine> load_live_machine() {
+  std::shared_ptr<LoadedMachine> machine;
+  if (!environment_replaces_machine()) machine = as_machine(load_topology(nullptr));
+  if (!machine) {
+    const std::string xml = system_xml(affinity_cpus(), "");
+    machine = as_machine(load_topology(&xml));
+  }
+  if (!machine) machine = std::make_shared<LoadedMachine>(affinity_cpus(), system_memory_bytes());
+  CgroupLimits limits = read_cgroup_limits();
+  if (const auto most = address_space_limit()) {
+    limits.memory_bytes = std::min(limits.memory_bytes.value_or(INT64_MAX), *most);
+  }
+  machine->apply_limits(limits.cpus, limits.memory_bytes);
+  return machine;
+}
+
+std::shared_ptr<const Machine> Machine::live() {
+  static const std::shared_ptr<const Machine>& machine = *new std::shared_ptr<const Machine>(load_live_machine());
+  return machine;
+}
+
+}  // namespace artifex_devices

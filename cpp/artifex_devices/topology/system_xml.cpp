@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <hwloc.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "artifex_devices/topology/loaded_machine.h"
+
+// The running machine described by ourselves: for the rare case that the environment tells hwloc to show another one.
+namespace artifex_devices {
+namespace {
+
+struct Node {
+  CpuSet cpus;
+  int64_t memory_bytes = 0;
+};
+
+std::string bits(const std::vector<int>& indexes) {
+  const hwloc_bitmap_t set = hwloc_bitmap_alloc();
+  for (const int index : indexes) hwloc_bitmap_set(set, static_cast<unsigned>(index));
+  char* text = nullptr;
+  hwloc_bitmap_asprintf(&text, set);
+  std::string printed = text ? text : "0x0";
+  std::free(text);
+  hwloc_bitmap_free(set);
+  return printed;
+}
+
+// "0-3,8" less what is not allowed.
+CpuSet parse_list(const std::string& list, const CpuSet& allowed) {
+  CpuSet cpus;
+  const hwloc_bitmap_t set = hwloc_bitmap_alloc();
+  if (hwloc_bitmap_list_sscanf(set, list.c_str()) == 0) {
+    for (const int cpu : allowed.cpus) {
+      if (hwloc_bitmap_isset(set, static_cast<unsigned>(cpu))) cpus.cpus.push_back(cpu);
+    }
+  }
+  hwloc_bitmap_free(set);
+  return cpus;
+}
+
+// "Node 0 MemTotal:        6121688 kB"
+int64_t node_memory(const std::string& path) {
+  std::ifstream file(path);
+  std::string word;
+  int64_t kib = 0;
+  while (file >> word) {
+    if (word == "MemTotal:" && file >> kib && kib > 0 && kib < (int64_t{1} << 50)) return kib * 1024;
+  }
+  return 0;
+}
+
+std::map<int, Node> read_nodes(const std::string& root, const CpuSet& affinity) {
+  std::map<int, Node> nodes;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(root + "/sys/devices/system/node", error)) {
+    const std::string name = entry.path().filename().string();
+    int index = -1;
+    if (!name.starts_with("node")) continue;
+    const auto [end, bad] = std::from_chars(name.data() + 4, name.data() + name.size(), index);
+    if (bad != std::errc{} || end != name.data() + name.size() || index < 0) continue;
+    std::ifstream file(entry.path() / "cpulist");
+    std::string list;
+    std::getline(file, list);
+    Node node{parse_list(list, affinity), node_memory(entry.path() / "meminfo")};
+    if (!node.cpus.cpus.empty()) nodes[index] = std::move(node);
+  }
+  size_t covered = 0;
+  for (const auto& [index, node] : nodes) covered += node.cpus.cpus.size();
+  if (covered != affinity.cpus.size()) {
+    nodes.clear();
+    nodes[0] = {affinity, system_memory_bytes(root)};
+  }
+  return nodes;
+}
+
+}  // namespace
+
+std::string system_xml(const CpuSet& affinity, const std::string& root) {
+  const std::map<int, Node> nodes = read_nodes(root, affinity);
+  std::vector<int> all_nodes;
+  for (const auto& [index, node] : nodes) all_nodes.push_back(index);
+  int id = 0;
+  const auto sets = [](const std::vector<int>& cpus, const std::vector<int>& of_nodes) {
+    return fmt::format(
+        "cpuset=\"{0}\" complete_cpuset=\"{0}\" nodeset=\"{1}\" complete_nodeset=\"{1}\"", bits(cpus), bits(of_nodes));
+  };
+  std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n";
+  xml += "<topology version=\"2.0\">\n";
+  xml += fmt::format("<object type=\"Machine\" os_index=\"0\" {} allowed_cpuset=\"{}\" allowed_nodeset=\"{}\" gp_index=\"{}\">\n",
+                     sets(affinity.cpus, all_nodes), bits(affinity.cpus), bits(all_nodes), ++id);
+  for (const auto& [index, node] : nodes) {
+    const std::string node_sets = sets(node.cpus.cpus, {index});
+    if (nodes.size() > 1) xml += fmt::format("<object type=\"Group\" {} gp_index=\"{}\" kind=\"0\" subkind=\"0\">\n", node_sets, ++id);
+    xml += fmt::format("<object type=\"NUMANode\" os_index=\"{}\" {} gp_index=\"{}\" local_memory=\"{}\"/>\n", index,
+                       node_sets, ++id, node.memory_bytes);
+    for (const int cpu : node.cpus.cpus) {
+      xml += fmt::format("<object type=\"PU\" os_index=\"{}\" {} gp_index=\"{}\"/>\n", cpu, sets({cpu}, {index}), ++id);
+    }
+    if (nodes.size() > 1) xml += "</object>\n";
+  }
+  return xml + "</object>\n</topology>\n";
+}
+
+}  // namespace artifex_devices

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/topology/world_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/shape.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr int64_t kMostNodes = 1024;
+constexpr int64_t kMostPus = 4096;
+constexpr int64_t kMostDevices = int64_t{1} << 24;
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\n");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
+}
+
+// Takes a number, then the blanks after it, from the front; nothing when there are no digits.
+std::optional<int64_t> take_number(std::string_view& text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::invalid_argument || text.front() == '-') return std::nullopt;
+  if (error == std::errc::result_out_of_range) value = INT64_MAX;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  text = trimmed(text);
+  return value;
+}
+
+bool take_word(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return false;
+  text = trimmed(text.substr(word.size()));
+  return true;
+}
+
+}  // namespace
+
+WorldText parse_world(const std::string& text) {
+  std::string_view rest = trimmed(text);
+  if (rest.empty()) {
+    fail("simulate: the world is an empty text; expected a number of devices, \"2 nodes x 4\", an hwloc synthetic "
+         "string such as \"pack:2 numa:2 core:4 pu:2\", or the path of an hwloc XML file");
+  }
+  if (rest.ends_with(".xml") || rest.ends_with(".XML")) return {.num_devices = {}, .synthetic = "", .xml_path = text};
+  const WorldText as_it_stands{.num_devices = {}, .synthetic = std::string(rest), .xml_path = ""};
+  const std::optional<int64_t> first = take_number(rest);
+  if (!first) return as_it_stands;
+  if (rest.empty()) {
+    if (*first < 1 || *first > kMostDevices) {
+      fail("simulate: {:?} is no number of devices; expected 1 to {}", text, kMostDevices);
+    }
+    return {.num_devices = first, .synthetic = "", .xml_path = ""};
+  }
+  if (!take_word(rest, "nodes") && !take_word(rest, "node")) return as_it_stands;
+  std::optional<int64_t> each;
+  if ((take_word(rest, "x") || take_word(rest, "*")) && !rest.empty()) each = take_number(rest);
+  if (!take_word(rest, "devices")) take_word(rest, "device");
+  if (!each || !rest.empty()) fail("simulate: {:?} is no world; expected it as in \"2 nodes x 4\"", text);
+  const std::optional<int64_t> devices = checked_mul(*first, *each);
+  if (*first < 1 || *each < 1 || *first > kMostNodes || !devices || *devices > kMostDevices) {
+    fail("simulate: {:?} has {} nodes with {} devices each; expected 1 to {} nodes and at most {} devices", text, *first,
+         *each, kMostNodes, kMostDevices);
+  }
+  // Cores are for show here; hwloc's time grows faster than the square of their number.
+  const int64_t cores = std::clamp<int64_t>(*each, 1, std::max<int64_t>(kMostPus / *first, 1));
+  return {.num_devices = devices, .synthetic = fmt::format("numa:{} core:{} pu:1", *first, cores), .xml_path = ""};
+}
+
+}  // namespace artifex_devices

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace artifex_devices {
+
+/// What a string given to simulate() asks for. Exactly one of `xml_path` and `synthetic` is set, or neither: then the
+/// machine is the live one.
+struct WorldText {
+  std::optional<int64_t> num_devices;
+  std::string synthetic;
+  std::string xml_path;
+};
+
+/// Reads "8" (eight devices on the live machine), "2 nodes x 4" (eight devices on two NUMA nodes), a path that ends in
+/// ".xml", or else hwloc's synthetic form as it stands. Throws InvalidArgument for an empty text and for counts of 0 or
+/// of more than 4,096 nodes.
+/// Example: "2 nodes x 4" is {8, "numa:2 core:4 pu:1", ""}.
+WorldText parse_world(const std::string& text);
+
+}  // namespace artifex_devices

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/transfer/copy_batch.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "artifex_devices/base/config.h"
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/event.h"
+#include "artifex_devices/base/worker_pool.h"
+
+namespace artifex_devices {
+namespace {
+
+// Long enough that taking a piece costs nothing next to it, short enough that workers end together and Ctrl-C is heard
+// within milliseconds.
+constexpr int64_t kLargestPiece = int64_t{4} << 20;
+constexpr int64_t kSmallestPiece = int64_t{128} << 10;
+constexpr int64_t kPiecesPerWorker = 4;
+
+}  // namespace
+
+void CopyBatch::add(const StridedCopy& copy, int lane) {
+  if (copy.bytes() == 0) return;
+  bytes_ += copy.bytes();
+  copies_.push_back({copy, lane});
+}
+
+void CopyBatch::cut() {
+  const WorkerPool& pool = WorkerPool::process();
+  const int64_t share = bytes_ / (std::max(pool.max_workers(), 1) * kPiecesPerWorker);
+  const int64_t piece_bytes = std::clamp(share, kSmallestPiece, kLargestPiece);
+  work_.clear();
+  const auto count = static_cast<int64_t>(copies_.size());
+  for (int64_t i = 0; i < count; ++i) {
+    const Copy& each = copies_[static_cast<size_t>(i)];
+    // Devices of machines that are not this one name lanes that it does not have.
+    const int lane = each.lane < pool.lanes() ? each.lane : -1;
+    auto work = std::ranges::find(work_, lane, &LaneWork::lane);
+    if (work == work_.end()) work = work_.insert(work_.end(), LaneWork{lane, {}});
+    int64_t last = i + 1;
+    int64_t together = each.copy.bytes();
+    while (last < count && copies_[static_cast<size_t>(last)].lane == each.lane &&
+           together + copies_[static_cast<size_t>(last)].copy.bytes() <= piece_bytes) {
+      together += copies_[static_cast<size_t>(last++)].copy.bytes();
+    }
+    const int64_t pieces = last > i + 1 ? 1 : each.copy.pieces(piece_bytes);
+    for (int64_t piece = 0; piece < pieces; ++piece) work->pieces.push_back({i, last, piece, pieces});
+    i = last - 1;
+  }
+}
+
+void CopyBatch::run_piece(const Piece& piece) const noexcept {
+  for (int64_t i = piece.first; i < piece.last; ++i) copies_[static_cast<size_t>(i)].copy.run(piece.index, piece.count);
+}
+
+void CopyBatch::run() {
+  if (bytes_ < config().parallel_copy_bytes.load(std::memory_order_relaxed)) {
+    for (const Copy& each : copies_) each.copy.run();
+    return;
+  }
+  cut();
+  WorkerPool& pool = WorkerPool::process();
+  std::atomic<bool> cancelled{false};
+  const auto body_of = [this, &cancelled](const LaneWork& work) {
+    return [this, &cancelled, &work](int64_t i) {
+      if (!cancelled.load(std::memory_order_relaxed)) run_piece(work.pieces[static_cast<size_t>(i)]);
+    };
+  };
+  const auto pieces = [](const LaneWork& work) { return static_cast<int64_t>(work.pieces.size()); };
+
+  // The other lanes start first, the caller helps with lane 0, then waits for them: they refer to this frame.
+  std::vector<EventRef> others;
+  std::exception_ptr error;
+  for (size_t i = 1; i < work_.size(); ++i) {
+    const LaneWork& work = work_[i];
+    try {
+      auto ended = std::make_shared<Event>();
+      others.reserve(work_.size());
+      pool.submit(pieces(work), work.lane, body_of(work),
+                  [ended](std::exception_ptr failed) { failed ? ended->set_error(std::move(failed)) : ended->set(); });
+      others.push_back(std::move(ended));
+    } catch (const Unavailable&) {  // no thread: the caller does it
+      for (const Piece& piece : work.pieces) run_piece(piece);
+    } catch (...) {
+      error = std::current_exception();
+      break;
+    }
+  }
+  try {
+    if (!error && !work_.empty()) pool.parallel_for(pieces(work_[0]), work_[0].lane, body_of(work_[0]));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  for (const EventRef& ended : others) {
+    do {
+      if (error) cancelled.store(true, std::memory_order_relaxed);
+      try {
+        ended->wait();
+      } catch (...) {
+        if (!error) error = std::current_exception();
+      }
+    } while (!ended->is_set());
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::exception_ptr)> done) {
+  struct Run {
+    std::shared_ptr<CopyBatch> batch;
+    std::function<void(std::exception_ptr)> done;
+    std::atomic<int64_t> lanes_left;
+
+    Run(std::shared_ptr<CopyBatch> copies, std::function<void(std::exception_ptr)> then, int64_t count)
+        : batch(std::move(copies)), done(std::move(then)), lanes_left(count) {}
+    void lane_ended() {
+      if (lanes_left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+      batch->held_.clear();
+      done(nullptr);  // pieces cannot fail
+    }
+  };
+  batch->cut();
+  const std::vector<LaneWork>& work = batch->work_;
+  const auto lanes = static_cast<int64_t>(work.size());
+  auto run = std::make_shared<Run>(std::move(batch), std::move(done), lanes + 1);  // this frame counts as one
+  for (const LaneWork& each : work) {
+    try {
+      WorkerPool::process().submit(
+          static_cast<int64_t>(each.pieces.size()), each.lane,
+          [run, &each](int64_t i) { run->batch->run_piece(each.pieces[static_cast<size_t>(i)]); },
+          [run](std::exception_ptr) { run->lane_ended(); });
+    } catch (const Unavailable&) {
+      for (const Piece& piece : each.pieces) run->batch->run_piece(piece);
+      run->lane_ended();
+    }
+  }
+  run->lane_ended();
+}
+
+}  // namespace artifex_devices

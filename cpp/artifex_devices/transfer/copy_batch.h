@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "artifex_devices/array/storage.h"
+#include "artifex_devices/base/strided_copy.h"
+
+namespace artifex_devices {
+
+/// The copies of one transfer, cut into pieces that the workers of each destination's lane take in turn. Many small
+/// copies make one piece together. Destinations do not overlap.
+class CopyBatch {
+ public:
+  void reserve(int64_t copies) { copies_.reserve(static_cast<size_t>(copies)); }
+  /// `lane` of the device that the memory is written for.
+  void add(const StridedCopy& copy, int lane);
+  /// Kept until the batch is done.
+  void hold(BufferRef buffer) { held_.push_back(std::move(buffer)); }
+
+  int64_t bytes() const noexcept { return bytes_; }
+
+  /// Copies all of it; below config().parallel_copy_bytes on the calling thread alone. Interruptible: then no piece is
+  /// running any more when Interrupted leaves.
+  void run();
+
+  /// Returns at once. `done(error)` runs on a worker after everything held was let go, or here when no thread can be
+  /// made. Nothing is copied on the calling thread otherwise. Must not throw.
+  static void start(std::shared_ptr<CopyBatch> batch, std::function<void(std::exception_ptr)> done);
+
+ private:
+  struct Copy {
+    StridedCopy copy;
+    int lane;
+  };
+  struct Piece {
+    int64_t first;  // copies [first, last), whole ones, or one copy's piece `index` of `count`
+    int64_t last;
+    int64_t index;
+    int64_t count;
+  };
+  struct LaneWork {
+    int lane;
+    std::vector<Piece> pieces;
+  };
+  void cut();
+  void run_piece(const Piece& piece) const noexcept;
+
+  std::vector<Copy> copies_;
+  std::vector<BufferRef> held_;
+  std::vector<LaneWork> work_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace artifex_devices

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "artifex_devices/base/shape.h"
+#include "artifex_devices/partition/shard_domains.h"
+
+namespace artifex_devices {
+
+/// Whether the tiles, one after the other, are the elements of the whole array in row-major order, each tile beginning
+/// at tile number times elements of the first tile.
+/// Example: (8, 4) cut into (2, 4) is; cut into (8, 2) is not; (2, 4) cut into (1, 2) is.
+inline bool tiles_are_row_major(const ShardDomains& domains) noexcept {
+  const Dims& shape = domains.shape();
+  const TileGrid& grid = domains.grid();
+  int64_t last_cut = grid.parts().size() - 1;
+  while (last_cut >= 0 && grid.parts(last_cut) == 1) --last_cut;
+  for (int64_t d = 0; d < last_cut; ++d) {
+    // Uneven cuts of two dimensions leave gaps in the tile numbers.
+    const bool thin = domains.is_even() ? domains.shard_shape()[d] == 1 : shape[d] == 1 && grid.parts(d) == 1;
+    if (!thin) return false;
+  }
+  return true;
+}
+
+/// Whether strided memory is dense row-major; strides of dimensions with one element do not count.
+inline bool is_dense(const Dims& shape, const Dims& byte_strides, int64_t itemsize) noexcept {
+  int64_t expected = itemsize;
+  bool dense = true;
+  for (int64_t d = shape.size() - 1; d >= 0; --d) {
+    if (shape[d] == 0) return true;
+    dense = dense && (shape[d] == 1 || byte_strides[d] == expected);
+    expected *= shape[d];
+  }
+  return dense;
+}
+
+}  // namespace artifex_devices

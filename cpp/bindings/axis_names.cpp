@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "axis_names.h"
+
+#include <unordered_map>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+// Both directions; Python objects, never destroyed.
+struct Table {
+  PyObject* id_of_object = PyDict_New();
+  std::unordered_map<int32_t, std::pair<AxisName, PyObject*>> by_id;
+};
+
+Table& table() {
+  static auto* made = new Table;
+  return *made;
+}
+
+}  // namespace
+
+AxisName axis_name_from_python(py::handle object, std::string_view operation) {
+  Table& known = table();
+  if (PyObject* id = PyDict_GetItemWithError(known.id_of_object, object.ptr())) {
+    return known.by_id.at(static_cast<int32_t>(PyLong_AsLong(id))).first;
+  }
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    fail<TypeMismatch>("{}: an axis name of type {} is not hashable; expected text or another hashable, got {}; use a str "
+                       "such as 'data'",
+                       operation, Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+  }
+  if (object.is_none()) {
+    fail("{}: None is no axis name; expected text or another hashable, got None; give the axis a name such as 'data'",
+         operation);
+  }
+  const AxisName name = PyUnicode_Check(object.ptr()) ? AxisName(object.cast<std::string>())
+                                                      : AxisName::foreign(py::repr(object).cast<std::string>());
+  known.by_id[name.id()] = {name, py::object(py::reinterpret_borrow<py::object>(object)).release().ptr()};
+  if (PyDict_SetItem(known.id_of_object, object.ptr(), py::int_(name.id()).ptr()) < 0) throw py::error_already_set();
+  return name;
+}
+
+py::object axis_name_to_python(AxisName name) {
+  const auto found = table().by_id.find(name.id());
+  if (found != table().by_id.end()) return py::reinterpret_borrow<py::object>(found->second.second);
+  return py::str(name.text());  // made in C++
+}
+
+std::vector<AxisName> axis_names_from_python(py::handle object, std::string_view operation) {
+  std::vector<AxisName> names;
+  if (PyUnicode_Check(object.ptr())) {
+    names.push_back(axis_name_from_python(object, operation));
+    return names;
+  }
+  if (!py::isinstance<py::iterable>(object)) {
+    fail<TypeMismatch>("{}: axis_names is of type {}; expected a tuple of names, got {}; write ('data', 'model')", operation,
+                       Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+  }
+  for (const py::handle item : py::reinterpret_borrow<py::iterable>(object)) {
+    names.push_back(axis_name_from_python(item, operation));
+  }
+  return names;
+}
+
+py::tuple axis_names_to_python(const std::vector<AxisName>& names) {
+  py::tuple result(names.size());
+  for (size_t i = 0; i < names.size(); ++i) result[i] = axis_name_to_python(names[i]);
+  return result;
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "array_value.h"
+#include "artifex_devices/array/array.h"
+#include "artifex_devices/array/live_arrays.h"
+#include "artifex_devices/base/error.h"
+#include "bindings.h"
+#include "gil.h"
+#include "numpy_bridge.h"
+#include "shard_index.h"
+#include "world.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+/// One device's part as Python sees it; the data is made an Array only when asked for.
+struct ShardView {
+  ArrayRef array;
+  int64_t position;
+};
+
+py::tuple shard_index(const ShardView& self) {
+  const Sharding& sharding = *self.array->sharding();
+  return index_of_tile(sharding.domains(self.array->shape(), "Shard.index"), sharding.grid().tile(self.position));
+}
+
+py::list shards_of(const ArrayRef& self) {
+  self->check_alive("addressable_shards");
+  py::list result;
+  for (int64_t position = 0; position < self->sharding()->num_devices(); ++position) {
+    result.append(ShardView{self, position});
+  }
+  return result;
+}
+
+py::object device_of(const Array& self) {
+  const Sharding& sharding = *self.sharding();
+  if (sharding.num_devices() == 1) return py::cast(handle_of((*sharding.devices())[0]));
+  return py::cast(std::const_pointer_cast<Sharding>(self.sharding()));
+}
+
+py::set devices_of_array(const Array& self) {
+  self.check_alive("devices");
+  py::set result;
+  for (Device* device : self.sharding()->devices()->devices()) result.add(handle_of(device));
+  return result;
+}
+
+py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::object& copy) {
+  py::object value = value_of(self);
+  const bool never_copy = !copy.is_none() && !copy.cast<bool>();
+  const bool always_copy = !copy.is_none() && copy.cast<bool>();
+  if (!dtype.is_none() && !py::module_::import("numpy").attr("dtype")(dtype).equal(value.attr("dtype"))) {
+    if (never_copy) {
+      fail("__array__: copy=False cannot change the dtype; expected {}, got {}; leave copy out",
+           py::str(value.attr("dtype")).cast<std::string>(), py::str(dtype).cast<std::string>());
+    }
+    return value.attr("astype")(dtype);
+  }
+  return always_copy ? value.attr("copy")() : value;
+}
+
+py::object scalar_of(const ArrayRef& self, const char* operation) {
+  if (self->rank() != 0) {
+    fail<TypeMismatch>("{}: only an Array without dimensions is a number; expected shape (), got {}; use .item() or "
+                       "np.asarray(x)",
+                       operation, to_string(self->shape()));
+  }
+  return value_of(self).attr("item")();
+}
+
+[[noreturn]] void refuse_equality(const ArrayRef& self) {
+  fail<TypeMismatch>("==: an Array of shape {} does not compare by itself; expected a NumPy array; write "
+                     "np.array_equal(np.asarray(a), np.asarray(b)), or `a is b`",
+                     to_string(self->shape()));
+}
+
+void bind_shard(py::module_& module) {
+  py::class_<ShardView>(module, "Shard", "One device's part of an Array.")
+      .def_property_readonly(
+          "device", [](const ShardView& self) { return handle_of((*self.array->sharding()->devices())[self.position]); },
+          "The Device that holds it.")
+      .def_property_readonly("index", &shard_index, "Which part of the whole it is: a tuple of slices.")
+      .def_property_readonly("replica_id",
+                             [](const ShardView& self) { return self.array->sharding()->grid().replica(self.position); },
+                             "How many earlier devices hold the same part.")
+      .def_property_readonly("data", [](const ShardView& self) { return self.array->shard_data(self.position); },
+                             "The part as an Array of its device, sharing the memory; deleting either deletes both.")
+      .def("__repr__", [](const ShardView& self) {
+        const py::object data = py::cast(self.array->shard_data(self.position));
+        return py::str("Shard(device={!r}, index={}, replica_id={}, data={})")
+            .format(handle_of((*self.array->sharding()->devices())[self.position]), shard_index(self),
+                    self.array->sharding()->grid().replica(self.position), py::str(data));
+      });
+}
+
+void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
+  array.def("delete", &Array::delete_, "Ends the Array and its shards; memory returns when the last view of it is gone. Twice is fine.")
+      .def("is_deleted", &Array::is_deleted, "Whether delete() or donation ended it.")
+      .def("is_ready", &Array::is_ready, "Whether its data is written; never waits.")
+      .def("block_until_ready",
+           [](const py::object& self) {
+             const auto pointer = self.cast<ArrayRef>();
+             pointer->check_alive("block_until_ready");
+             if (!pointer->is_ready()) {
+               const ReleaseGil release;
+               pointer->block_until_ready();
+             } else {
+               pointer->block_until_ready();  // rethrows what went wrong
+             }
+             return self;
+           },
+           R"(Waits until the data is written, and returns the Array. Ctrl-C ends the wait.
+
+Raises:
+    RuntimeError: it was deleted, or the transfer that makes it failed.
+)")
+      .def("on_device_size_in_bytes", &Array::on_device_size_in_bytes, "Bytes on all devices, replicas counted.")
+      .def("unsafe_buffer_pointer",
+           [](const Array& self) {
+             self.check_alive("unsafe_buffer_pointer");
+             if (self.sharding()->num_devices() != 1) {
+               fail("unsafe_buffer_pointer: an Array on {} devices has no single address; expected one device; ask a shard: "
+                    "x.addressable_shards[0].data.unsafe_buffer_pointer()",
+                    self.sharding()->num_devices());
+             }
+             return reinterpret_cast<uintptr_t>(self.storage()->buffer(self.buffer_number(0)).data());
+           },
+           "Address of the data of an Array on one device; valid as long as the Array is.");
+}
+
+void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
+  array.def("__array__", &as_numpy, py::arg("dtype") = py::none(), py::arg("copy") = py::none())
+      .def("__array_function__",
+           [](const Array&, const py::object& function, const py::args&) {
+             fail<TypeMismatch>("{}: Arrays are not taken by this NumPy function; expected NumPy arrays; gather first: "
+                                "np.{}(np.asarray(x))",
+                                function.attr("__name__").cast<std::string>(),
+                                function.attr("__name__").cast<std::string>());
+           })
+      .def("item", [](const ArrayRef& self) { return value_of(self).attr("item")(); },
+           "The only element as a Python number; ValueError if there are several.")
+      .def("tolist", [](const ArrayRef& self) { return value_of(self).attr("tolist")(); }, "Nested lists of Python numbers.")
+      .def("__float__", [](const ArrayRef& self) { return py::float_(scalar_of(self, "float")); })
+      .def("__int__", [](const ArrayRef& self) { return py::int_(scalar_of(self, "int")); })
+      .def("__complex__",
+           [](const ArrayRef& self) { return py::module_::import("builtins").attr("complex")(scalar_of(self, "complex")); })
+      .def("__index__", [](const ArrayRef& self) { return scalar_of(self, "index").attr("__index__")(); })
+      .def("__bool__", [](const ArrayRef& self) { return py::bool_(value_of(self)); })
+      .def("__len__",
+           [](const Array& self) {
+             if (self.rank() == 0) fail<TypeMismatch>("len: an Array without dimensions has no length; use .size");
+             return self.shape()[0];
+           })
+      .def("__eq__", [](const ArrayRef& self, py::handle) -> bool { refuse_equality(self); })
+      .def("__ne__", [](const ArrayRef& self, py::handle) -> bool { refuse_equality(self); });
+  // Binary operators with ndarrays and ufuncs refuse rather than gather silently.
+  array.attr("__array_ufunc__") = py::none();
+  array.attr("__hash__") = py::none();
+}
+
+void bind_array_class(py::module_& module) {
+  py::class_<Array, std::shared_ptr<Array>> array(module, "Array", R"(An immutable array that lies on devices.
+
+Made by `device_put` and its family, never directly. `np.asarray(x)` gives its value as a read-only ndarray, without a
+copy where one buffer holds it all.
+
+Example:
+    >>> import numpy as np, artifex_devices as ad
+    >>> x = ad.device_put(np.arange(4.0))
+    >>> x.shape, x.dtype, x.device == ad.devices()[0]
+    ((4,), dtype('float64'), True)
+)");
+  array.def_property_readonly("shape", [](const Array& self) { return tuple_from_dims(self.shape()); }, "Tuple of int.")
+      .def_property_readonly("dtype", [](const Array& self) { return numpy_dtype(self.dtype()); }, "np.dtype.")
+      .def_property_readonly("ndim", &Array::rank, "Number of dimensions.")
+      .def_property_readonly("size", &Array::size, "Number of elements.")
+      .def_property_readonly("nbytes", &Array::nbytes, "Bytes of the value, each element once.")
+      .def_property_readonly("itemsize", [](const Array& self) { return itemsize(self.dtype()); }, "Bytes of one element.")
+      .def_property_readonly("sharding", [](const Array& self) { return std::const_pointer_cast<Sharding>(self.sharding()); },
+                             "How it lies on its devices.")
+      .def_property_readonly("device", &device_of, "The Device that holds it; the sharding where there are several.")
+      .def("devices", &devices_of_array, "Set of the devices that hold it.")
+      .def_property_readonly("committed", &Array::committed, "Whether a device or sharding was asked for.")
+      .def_property_readonly("weak_type", [](const Array&) { return false; }, "Always False: dtypes follow NumPy.")
+      .def_property_readonly("is_fully_replicated", [](const Array& self) { return self.sharding()->is_fully_replicated(); },
+                             "Whether each device holds all of it.")
+      .def_property_readonly("is_fully_addressable",
+                             [](const Array& self) { return self.sharding()->is_fully_addressable(); },
+                             "Whether all its devices belong to this process.")
+      .def_property_readonly("addressable_shards", &shards_of, "A Shard for each device of this process, in mesh order.")
+      .def_property_readonly("global_shards", &shards_of, "A Shard for each device, in mesh order.")
+      .def("addressable_data",
+           [](const ArrayRef& self, int64_t index) {
+             if (index < 0 || index >= self->sharding()->num_devices()) {
+               fail<IndexOutOfRange>("addressable_data: shard {} does not exist; expected 0 to {}", index,
+                                     self->sharding()->num_devices() - 1);
+             }
+             return self->shard_data(index);
+           },
+           py::arg("index"), "The part of the device at `index` in mesh order, as an Array.")
+      .def("__reduce__",
+           [](const py::object& self) {
+             return py::make_tuple(py::module_::import("artifex_devices._core").attr("_array_from_pickle"),
+                                   py::make_tuple(value_of(self.cast<ArrayRef>()), self.attr("sharding"),
+                                                  self.attr("committed")));
+           })
+      .def("__repr__",
+           [](const py::object& self) {
+             return py::module_::import("artifex_devices._array_text").attr("array_repr")(self);
+           })
+      .def("__str__", [](const py::object& self) {
+        return py::module_::import("artifex_devices._array_text").attr("array_str")(self);
+      });
+  bind_array_memory(array);
+  bind_array_numpy(array);
+}
+
+}  // namespace
+
+void bind_array(py::module_& module) {
+  bind_array_class(module);
+  bind_shard(module);
+  module.def(
+      "live_arrays",
+      [] {
+        py::list result;
+        for (const ArrayRef& array : live_arrays(nullptr)) result.append(array);
+        return result;
+      },
+      R"(All Arrays that are alive and not deleted, oldest first; shards taken out of one do not count.
+
+Example:
+    >>> import numpy as np, artifex_devices as ad
+    >>> x = ad.device_put(np.ones(3))
+    >>> any(x is y for y in ad.live_arrays())
+    True
+)");
+}
+
+}  // namespace artifex_devices::bindings

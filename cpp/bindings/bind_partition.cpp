@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/native_enum.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "artifex_devices/base/error.h"
+#include "axis_names.h"
+#include "bindings.h"
+#include "mesh_args.h"
+#include "numpy_bridge.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+/// The one value of PartitionSpec.UNCONSTRAINED.
+struct Unconstrained {};
+PyObject* unconstrained = nullptr;
+
+SpecEntry entry_from_python(py::handle object) {
+  if (object.is_none()) return SpecEntry();
+  if (object.ptr() == unconstrained) return SpecEntry::unconstrained();
+  if (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr())) {
+    std::vector<AxisName> axes;
+    for (const py::handle item : object) axes.push_back(axis_name_from_python(item, "PartitionSpec"));
+    return SpecEntry(std::move(axes));
+  }
+  return SpecEntry(axis_name_from_python(object, "PartitionSpec"));
+}
+
+py::object entry_to_python(const SpecEntry& entry) {
+  switch (entry.kind) {
+    case SpecEntry::Kind::kNone:
+      return py::none();
+    case SpecEntry::Kind::kUnconstrained:
+      return py::reinterpret_borrow<py::object>(unconstrained);
+    case SpecEntry::Kind::kAxes:
+      break;
+  }
+  if (entry.axes.size() == 1) {
+    py::object name = axis_name_to_python(entry.axes[0]);
+    // A name that is itself a tuple would read as several names.
+    if (!PyTuple_Check(name.ptr())) return name;
+  }
+  return axis_names_to_python(entry.axes);
+}
+
+PartitionSpec spec_from_entries(const py::handle& entries) {
+  std::vector<SpecEntry> made;
+  for (const py::handle item : entries) made.push_back(entry_from_python(item));
+  return PartitionSpec(std::move(made));
+}
+
+py::tuple spec_to_tuple(const PartitionSpec& spec) {
+  py::tuple result(spec.entries().size());
+  for (size_t i = 0; i < spec.entries().size(); ++i) result[i] = entry_to_python(spec.entries()[i]);
+  return result;
+}
+
+PartitionSpec concatenate(py::handle first, py::handle second) {
+  auto entries = [](py::handle part) {
+    return PyTuple_Check(part.ptr()) ? spec_from_entries(part).entries() : part.cast<const PartitionSpec&>().entries();
+  };
+  std::vector<SpecEntry> all = entries(first);
+  for (SpecEntry& entry : entries(second)) all.push_back(std::move(entry));
+  return PartitionSpec(std::move(all));
+}
+
+bool is_spec_or_tuple(py::handle object) {
+  return PyTuple_Check(object.ptr()) || py::isinstance<PartitionSpec>(object);
+}
+
+void bind_axis_type(py::module_& module) {
+  py::native_enum<AxisType>(module, "AxisType", "enum.Enum",
+                            "How sharded code treats a mesh axis. Kept, compared and shown as in JAX: Auto, Explicit, Manual.")
+      .value("Auto", AxisType::kAuto)
+      .value("Explicit", AxisType::kExplicit)
+      .value("Manual", AxisType::kManual)
+      .finalize();
+  const py::object type = module.attr("AxisType");
+  type.attr("__repr__") =
+      py::cpp_function([](py::handle self) { return self.attr("name"); }, py::is_method(type), py::name("__repr__"));
+}
+
+void bind_partition_spec(py::module_& module) {
+  py::class_<Unconstrained>(module, "_Unconstrained", "The type of PartitionSpec.UNCONSTRAINED.")
+      .def("__repr__", [](const Unconstrained&) { return "UNCONSTRAINED"; })
+      .def("__reduce__", [](const Unconstrained&) {
+        return py::make_tuple(py::module_::import("builtins").attr("getattr"),
+                              py::make_tuple(py::module_::import("artifex_devices._core").attr("PartitionSpec"),
+                                             "UNCONSTRAINED"));
+      });
+  unconstrained = py::cast(Unconstrained{}).release().ptr();
+
+  py::class_<PartitionSpec> spec(module, "PartitionSpec", py::is_final(),
+                                 R"(Which mesh axes cut which dimension of an array: one entry a dimension.
+
+An entry is None (not cut), an axis name, a tuple of names (the first is the major one) or UNCONSTRAINED. Dimensions
+beyond the entries are not cut. It is no tuple, and P('x') and P('x', None) are unequal, as in JAX.
+
+Raises:
+    TypeError: a name is not hashable.
+    ValueError: None stands inside a tuple.
+
+Example:
+    >>> from artifex_devices.sharding import PartitionSpec as P
+    >>> P("data", None, ("x", "y"))
+    P('data', None, ('x', 'y'))
+    >>> P("data") + P("model")
+    P('data', 'model')
+)");
+  spec.def(py::init([](const py::args& entries) { return spec_from_entries(entries); }))
+      .def_property_readonly("partitions", &spec_to_tuple, "The entries as a tuple.")
+      .def("index", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).attr("index")(value); },
+           py::arg("value"), "First position of an entry; ValueError if it is not there.")
+      .def("count", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).attr("count")(value); },
+           py::arg("value"), "How many entries equal `value`.")
+      .def("__len__", &PartitionSpec::rank)
+      .def("__iter__", [](const PartitionSpec& self) { return py::iter(spec_to_tuple(self)); })
+      .def("__getitem__",
+           [](const PartitionSpec& self, py::handle index) { return py::object(spec_to_tuple(self).attr("__getitem__")(index)); },
+           py::arg("index"))
+      .def("__contains__", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).contains(value); })
+      .def("__add__",
+           [](const py::object& self, py::handle other) -> py::object {
+             if (!is_spec_or_tuple(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+             return py::cast(concatenate(self, other));
+           })
+      .def("__radd__",
+           [](const py::object& self, py::handle other) -> py::object {
+             if (!is_spec_or_tuple(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+             return py::cast(concatenate(other, self));
+           })
+      .def("__eq__",
+           [](const PartitionSpec& self, py::handle other) {
+             return py::isinstance<PartitionSpec>(other) && self == other.cast<const PartitionSpec&>();
+           })
+      .def("__hash__", [](const PartitionSpec& self) { return self.hash() >> 2; })
+      .def("__reduce__",
+           [](const py::object& self) { return py::make_tuple(py::type::of(self), self.attr("partitions")); })
+      .def("__repr__", &PartitionSpec::to_string);
+  spec.attr("UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
+}
+
+void bind_abstract_mesh(py::module_& module) {
+  py::class_<AbstractMesh>(module, "AbstractMesh", R"(Names and sizes of mesh axes, without devices.
+
+Args:
+    axis_sizes: one int an axis, at least 1.
+    axis_names: one hashable an axis, all different.
+    axis_types: AxisType for all or one an axis; default Auto.
+
+Raises:
+    ValueError: lists of unequal length, a repeated name, a size below 1, a product beyond 64 bits.
+
+Example:
+    >>> from artifex_devices.sharding import AbstractMesh
+    >>> AbstractMesh((2, 4), ("x", "y")).size
+    8
+)")
+      .def(py::init([](py::handle sizes, py::handle names, py::handle types) {
+             const Dims dims = dims_from_python(sizes, "AbstractMesh", "axis_sizes");
+             return AbstractMesh(axis_names_from_python(names, "AbstractMesh"), dims,
+                                 axis_types_from_python(types, "AbstractMesh", dims.size()));
+           }),
+           py::arg("axis_sizes"), py::arg("axis_names"), py::arg("axis_types") = py::none())
+      .def_property_readonly("axis_names", [](const AbstractMesh& self) { return axis_names_to_python(self.axis_names()); },
+                             "Names, major to minor (tuple).")
+      .def_property_readonly("axis_sizes", [](const AbstractMesh& self) { return tuple_from_dims(self.axis_sizes()); },
+                             "Sizes, major to minor (tuple of int).")
+      .def_property_readonly("axis_types", [](const AbstractMesh& self) { return axis_types_to_python(self.axis_types()); },
+                             "AxisType of each axis (tuple).")
+      .def_property_readonly("shape", &axis_sizes_by_name, "OrderedDict of name to size.")
+      .def_property_readonly("shape_tuple",
+                             [](const AbstractMesh& self) { return py::tuple(axis_sizes_by_name(self).attr("items")()); },
+                             "((name, size), ...).")
+      .def_property_readonly("size", [](const AbstractMesh& self) { return self.empty() ? 0 : self.size(); },
+                             "Product of the sizes; 0 without axes, as in JAX.")
+      .def_property_readonly("empty", &AbstractMesh::empty, "Whether there are no axes.")
+      .def("__eq__",
+           [](const AbstractMesh& self, py::handle other) {
+             return py::isinstance<AbstractMesh>(other) && self == other.cast<const AbstractMesh&>();
+           })
+      .def("__hash__", [](const AbstractMesh& self) { return self.hash() >> 2; })
+      .def("__reduce__",
+           [](const py::object& self) {
+             return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("axis_sizes"), self.attr("axis_names"),
+                                                                      self.attr("axis_types")));
+           })
+      .def("__repr__", &AbstractMesh::to_string);
+}
+
+}  // namespace
+
+std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view operation, int64_t axes) {
+  if (object.is_none()) return {};
+  if (py::isinstance<AxisType>(object)) return std::vector<AxisType>(static_cast<size_t>(axes), object.cast<AxisType>());
+  std::vector<AxisType> types;
+  if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) {
+    fail<TypeMismatch>("{}: axis_types is of type {}; expected a tuple of AxisType, got {}; write (AxisType.Auto,) * {}",
+                       operation, Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>(), axes);
+  }
+  for (const py::handle item : object) {
+    if (!py::isinstance<AxisType>(item)) {
+      fail<TypeMismatch>("{}: axis_types holds a {}; expected AxisType.Auto, Explicit or Manual, got {}", operation,
+                         Py_TYPE(item.ptr())->tp_name, py::repr(item).cast<std::string>());
+    }
+    types.push_back(item.cast<AxisType>());
+  }
+  if (static_cast<int64_t>(types.size()) != axes) {
+    fail("{}: axis_types has the wrong length; expected one for each of {} axes, got {}; give one AxisType to use it for all",
+         operation, axes, types.size());
+  }
+  return types;
+}
+
+py::tuple axis_types_to_python(const std::vector<AxisType>& types) {
+  py::tuple result(types.size());
+  for (size_t i = 0; i < types.size(); ++i) result[i] = py::cast(types[i]);
+  return result;
+}
+
+const PartitionSpec& spec_from_python(py::handle object, std::string_view operation) {
+  if (!py::isinstance<PartitionSpec>(object)) {
+    fail<TypeMismatch>("{}: spec is of type {}; expected a PartitionSpec, got {}; write P('data', None)", operation,
+                       Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+  }
+  return object.cast<const PartitionSpec&>();
+}
+
+py::object axis_sizes_by_name(const AbstractMesh& mesh) {
+  py::object result = py::module_::import("collections").attr("OrderedDict")();
+  for (int64_t i = 0; i < mesh.rank(); ++i) {
+    result[axis_name_to_python(mesh.axis_names()[static_cast<size_t>(i)])] = py::int_(mesh.axis_sizes()[i]);
+  }
+  return result;
+}
+
+void bind_partition(py::module_& module) {
+  bind_axis_type(module);
+  bind_partition_spec(module);
+  bind_abstract_mesh(module);
+}
+
+}  // namespace artifex_devices::bindings

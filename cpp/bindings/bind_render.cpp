@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+
+#include "artifex_devices/render/mesh_text.h"
+#include "artifex_devices/render/sharding_text.h"
+#include "artifex_devices/render/svg.h"
+#include "bindings.h"
+#include "numpy_bridge.h"
+
+namespace artifex_devices::bindings {
+
+void bind_render(py::module_& module) {
+  module.def("mesh_text", &mesh_text, py::arg("mesh"), py::arg("max_cells") = 256,
+             "A mesh as a plain-text table of device numbers; what does not fit is said.");
+  module.def("mesh_svg", &mesh_svg, py::arg("mesh"), "A mesh as a stand-alone SVG picture.");
+  module.def(
+      "sharding_text",
+      [](const Sharding& sharding, py::handle shape, int max_columns) {
+        return sharding_text(sharding, dims_from_python(shape, "sharding_text", "shape"), max_columns);
+      },
+      py::arg("sharding"), py::arg("shape"), py::arg("max_columns") = 80,
+      "Which devices hold which part of an array of `shape`, drawn in characters. Raises as Sharding.shard_shape.");
+  module.def(
+      "sharding_svg",
+      [](const Sharding& sharding, py::handle shape) {
+        return sharding_svg(sharding, dims_from_python(shape, "sharding_svg", "shape"));
+      },
+      py::arg("sharding"), py::arg("shape"),
+      "Which devices hold which part of an array of `shape`, as a stand-alone SVG picture. Raises as Sharding.shard_shape.");
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <unordered_map>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/sharding/named_sharding.h"
+#include "artifex_devices/sharding/single_device_sharding.h"
+#include "axis_names.h"
+#include "bindings.h"
+#include "mesh_args.h"
+#include "numpy_bridge.h"
+#include "shard_index.h"
+#include "world.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+template <class T>
+std::shared_ptr<T> unconst(std::shared_ptr<const T> pointer) {
+  return std::const_pointer_cast<T>(std::move(pointer));  // pybind11 holders are not const; nothing bound changes it
+}
+
+Device* device_from_python(py::handle object, std::string_view operation, int64_t position) {
+  if (!py::isinstance<Device>(object)) {
+    fail<TypeMismatch>("{}: devices[{}] is of type {}; expected a Device, got {}; take them from devices()", operation,
+                       position, Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+  }
+  return object.cast<Device*>();
+}
+
+std::vector<Device*> device_vector(const std::vector<py::object>& objects, std::string_view operation) {
+  std::vector<Device*> devices;
+  devices.reserve(objects.size());
+  for (size_t i = 0; i < objects.size(); ++i) {
+    devices.push_back(device_from_python(objects[i], operation, static_cast<int64_t>(i)));
+  }
+  return devices;
+}
+
+MemoryKind memory_kind_from_python(const std::optional<std::string>& kind) {
+  return kind ? memory_kind_from_name(*kind, "NamedSharding") : MemoryKind::kDevice;
+}
+
+Uneven uneven_from_python(const std::optional<std::string>& uneven) {
+  if (!uneven) return Uneven::kError;
+  if (*uneven != "last-short") {
+    fail("NamedSharding: uneven is not known; expected None or \"last-short\", got {:?}; leave it out to refuse uneven shapes",
+         *uneven);
+  }
+  return Uneven::kLastShort;
+}
+
+// --- Mesh ---------------------------------------------------------------------------------------------------------------
+
+// The contexts entered with `with mesh:`, innermost last: a tuple in a context variable.
+PyObject* entered_meshes = nullptr;
+
+py::tuple meshes_entered() {
+  PyObject* value = nullptr;
+  if (PyContextVar_Get(entered_meshes, nullptr, &value) < 0) throw py::error_already_set();
+  return value ? py::reinterpret_steal<py::tuple>(value) : py::tuple();
+}
+
+void set_meshes_entered(const py::object& meshes) {
+  PyObject* token = PyContextVar_Set(entered_meshes, meshes.ptr());
+  if (token == nullptr) throw py::error_already_set();
+  Py_DECREF(token);
+}
+
+void leave_mesh(const Mesh& self) {
+  const py::tuple entered = meshes_entered();
+  if (entered.empty() || &entered[entered.size() - 1].cast<const Mesh&>() != &self) {
+    fail<Unavailable>("Mesh: left a mesh that is not the innermost one entered; expected {}; use `with` blocks",
+                      self.to_string());
+  }
+  set_meshes_entered(entered[py::slice(0, static_cast<py::ssize_t>(entered.size()) - 1, 1)]);
+}
+
+std::shared_ptr<Mesh> mesh_from_python(py::handle devices, py::handle names, py::handle types) {
+  auto [objects, shape] = objects_from_nested(devices);
+  std::vector<AxisName> axis_names = axis_names_from_python(names, "Mesh");
+  if (static_cast<int64_t>(axis_names.size()) != shape.size()) {
+    fail("Mesh: devices and axis_names do not fit; expected as many names as devices has dimensions, got devices of shape {} "
+         "and {} names {}; reshape the devices, say np.array(devices()).reshape(2, 4), or name each dimension",
+         to_string(shape), axis_names.size(), py::repr(names).cast<std::string>());
+  }
+  std::vector<AxisType> axis_types = axis_types_from_python(types, "Mesh", shape.size());
+  if (objects.empty() && shape.size() <= 1) return unconst(Mesh::make_empty());
+  AbstractMesh abstract(std::move(axis_names), shape, std::move(axis_types));
+  return unconst(Mesh::make(std::move(abstract), DeviceList::make(device_vector(objects, "Mesh"), "Mesh"), "Mesh"));
+}
+
+py::object mesh_devices(const py::object& self) {
+  // Built when asked for and kept on the object: a mesh of 10^6 devices costs nothing before.
+  py::dict kept = self.attr("__dict__");
+  if (!kept.contains("_devices")) {
+    const auto& mesh = self.cast<const Mesh&>();
+    std::vector<py::object> handles;
+    for (int64_t i = 0; i < mesh.size(); ++i) handles.push_back(py::cast(handle_of((*mesh.devices())[i])));
+    kept["_devices"] = object_ndarray(mesh.empty() ? Dims{0} : mesh.abstract_mesh().axis_sizes(), handles);
+  }
+  return kept["_devices"];
+}
+
+py::list mesh_local_devices(const Mesh& self) {
+  py::list result;
+  for (int64_t i = 0; i < self.size(); ++i) result.append(handle_of((*self.devices())[i]));
+  return result;
+}
+
+void bind_mesh(py::module_& module) {
+  entered_meshes = PyContextVar_New("artifex_devices_meshes", nullptr);
+  py::class_<Mesh, std::shared_ptr<Mesh>>(module, "Mesh", py::dynamic_attr(), R"(Devices laid out over named axes.
+
+Equal meshes that are alive at the same time are one object. Axis types are Auto unless given; `make_mesh` gives Explicit.
+
+Args:
+    devices: ndarray or nested lists of Device, one dimension an axis.
+    axis_names: one hashable a dimension, all different; one str for a single axis.
+    axis_types: one AxisType for all axes, or a tuple of them.
+
+Raises:
+    TypeError: something in `devices` is no Device.
+    ValueError: names and dimensions do not fit, a name or a device comes twice, devices of two worlds.
+
+Example:
+    >>> import numpy as np, artifex_devices as ad
+    >>> with ad.simulate(8):
+    ...     print(ad.Mesh(np.array(ad.devices()).reshape(2, 4), ("data", "model")))
+    Mesh('data': 2, 'model': 4, axis_types=(Auto, Auto))
+)")
+      .def(py::init(&mesh_from_python), py::arg("devices"), py::arg("axis_names"), py::arg("axis_types") = py::none())
+      .def_property_readonly("devices", &mesh_devices, "Read-only ndarray of Device in the mesh's shape.")
+      .def_property_readonly(
+          "device_ids",
+          [](const Mesh& self) {
+            std::vector<int64_t> ids;
+            for (int64_t i = 0; i < self.size(); ++i) ids.push_back((*self.devices())[i]->id());
+            return int64_ndarray(self.empty() ? Dims{0} : self.abstract_mesh().axis_sizes(), ids);
+          },
+          "ndarray of the devices' ids in the mesh's shape.")
+      .def_property_readonly("axis_names",
+                             [](const Mesh& self) { return axis_names_to_python(self.abstract_mesh().axis_names()); },
+                             "Names, major to minor (tuple).")
+      .def_property_readonly("axis_sizes",
+                             [](const Mesh& self) { return tuple_from_dims(self.abstract_mesh().axis_sizes()); },
+                             "Sizes, major to minor (tuple of int).")
+      .def_property_readonly("axis_types",
+                             [](const Mesh& self) { return axis_types_to_python(self.abstract_mesh().axis_types()); },
+                             "AxisType of each axis (tuple).")
+      .def_property_readonly("shape", [](const Mesh& self) { return axis_sizes_by_name(self.abstract_mesh()); },
+                             "OrderedDict of axis name to size.")
+      .def_property_readonly(
+          "shape_tuple",
+          [](const Mesh& self) { return py::tuple(axis_sizes_by_name(self.abstract_mesh()).attr("items")()); },
+          "((name, size), ...).")
+      .def_property_readonly("size", &Mesh::size, "Number of devices.")
+      .def_property_readonly("empty", &Mesh::empty, "Whether there are no devices.")
+      .def_property_readonly("abstract_mesh", [](const Mesh& self) { return self.abstract_mesh(); },
+                             "The axes without the devices.")
+      .def_property_readonly("local_mesh", [](const py::object& self) { return self; },
+                             "The part of this process; in one process the mesh itself.")
+      .def_property_readonly("local_devices", &mesh_local_devices, "Devices of this process (list).")
+      .def_property_readonly("is_multi_process", &Mesh::is_multi_process, "Whether several processes take part.")
+      .def("__enter__",
+           [](const py::object& self) {
+             set_meshes_entered(meshes_entered() + py::make_tuple(self));
+             return self;
+           })
+      .def("__exit__", [](const Mesh& self, const py::args&) { leave_mesh(self); })
+      .def("__eq__",
+           [](const Mesh& self, py::handle other) { return py::isinstance<Mesh>(other) && self == other.cast<const Mesh&>(); })
+      .def("__hash__", [](const Mesh& self) { return self.hash() >> 2; })
+      .def("__reduce__",
+           [](const py::object& self) {
+             return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("devices"), self.attr("axis_names"),
+                                                                      self.attr("axis_types")));
+           })
+      .def("__str__", &Mesh::to_string)
+      .def("__repr__", &Mesh::repr);
+
+  module.def("_entered_meshes", &meshes_entered);
+  module.def(
+      "_make_mesh",
+      [](py::handle sizes, py::handle names, py::handle types, py::handle devices) {
+        const Dims dims = dims_from_python(sizes, "make_mesh", "axis_shapes");
+        std::vector<AxisName> axis_names = axis_names_from_python(names, "make_mesh");
+        std::vector<AxisType> axis_types = axis_types_from_python(types, "make_mesh", dims.size());
+        std::vector<Device*> pool;
+        ClientRef client;
+        if (devices.is_none()) {
+          client = current_client();
+          for (int64_t i = 0; i < client->device_count(); ++i) pool.push_back(client->device(i));
+        } else {
+          pool = device_vector(objects_from_nested(devices).first, "make_mesh");
+        }
+        return unconst(make_mesh(dims, std::move(axis_names), std::move(axis_types), pool, "make_mesh"));
+      },
+      py::arg("axis_shapes"), py::arg("axis_names"), py::arg("axis_types"), py::arg("devices"));
+}
+
+// --- Sharding -----------------------------------------------------------------------------------------------------------
+
+py::dict devices_indices_map(const Sharding& self, py::handle global_shape) {
+  const Dims shape = dims_from_python(global_shape, "devices_indices_map", "global_shape");
+  const ShardDomains domains = self.domains(shape, "devices_indices_map");
+  std::unordered_map<int64_t, py::tuple> index_of;  // replicas share one tuple
+  py::dict result;
+  for (int64_t position = 0; position < self.num_devices(); ++position) {
+    const int64_t tile = self.grid().tile(position);
+    auto [entry, is_new] = index_of.try_emplace(tile);
+    if (is_new) entry->second = index_of_tile(domains, tile);
+    result[py::cast(handle_of((*self.devices())[position]))] = entry->second;
+  }
+  return result;
+}
+
+py::set device_set(const Sharding& self) {
+  py::set result;
+  for (Device* device : self.devices()->devices()) result.add(handle_of(device));
+  return result;
+}
+
+void bind_sharding_base(py::module_& module) {
+  py::class_<Sharding, std::shared_ptr<Sharding>>(module, "Sharding",
+                                                  R"(How arrays of any shape lie on devices: the base of NamedSharding and
+SingleDeviceSharding. Immutable and hashable.
+)")
+      .def("shard_shape",
+           [](const Sharding& self, py::handle global_shape) {
+             return tuple_from_dims(self.shard_shape(dims_from_python(global_shape, "shard_shape", "global_shape")));
+           },
+           py::arg("global_shape"), R"(The shape of each device's part of an array of `global_shape`.
+
+With uneven="last-short" that of the first part, which is the biggest.
+
+Raises:
+    IndivisibleError: a dimension is not divisible by its axes (a ValueError).
+    ValueError: the spec has more entries than the shape dimensions.
+    TypeError: a size is no int.
+)")
+      .def("devices_indices_map", &devices_indices_map, py::arg("global_shape"),
+           R"(Which part of an array of `global_shape` each device holds.
+
+Returns:
+    dict of Device to a tuple of slices, in mesh order; a dimension that is not cut is slice(None).
+
+Raises:
+    as shard_shape.
+)")
+      .def("addressable_devices_indices_map", &devices_indices_map, py::arg("global_shape"),
+           "devices_indices_map of the devices of this process.")
+      .def_property_readonly("device_set", &device_set, "Set of all devices.")
+      .def_property_readonly("addressable_devices", &device_set, "Set of the devices of this process.")
+      .def_property_readonly("num_devices", &Sharding::num_devices, "Number of devices.")
+      .def_property_readonly("is_fully_replicated", &Sharding::is_fully_replicated, "Whether each device holds all of it.")
+      .def_property_readonly("is_fully_addressable", &Sharding::is_fully_addressable,
+                             "Whether all devices belong to this process.")
+      .def_property_readonly("memory_kind", [](const Sharding& self) { return std::string(to_string(self.memory_kind())); },
+                             "\"device\", \"pinned_host\" or \"unpinned_host\".")
+      .def("with_memory_kind",
+           [](const Sharding& self, const std::string& kind) {
+             return unconst(self.with_memory_kind(memory_kind_from_name(kind, "with_memory_kind")));
+           },
+           py::arg("kind"), "The same sharding in another kind of memory; ValueError for a kind that there is not.")
+      .def("is_equivalent_to",
+           [](const Sharding& self, const Sharding& other, int64_t ndim) { return self.is_equivalent_to(other, ndim); },
+           py::arg("other"), py::arg("ndim"),
+           "Whether the same devices hold the same parts of every array of rank `ndim`; names do not count.")
+      .def("__eq__",
+           [](const Sharding& self, py::handle other) {
+             return py::isinstance<Sharding>(other) && self == other.cast<const Sharding&>();
+           })
+      .def("__hash__", [](const Sharding& self) { return self.hash() >> 2; })
+      .def("__repr__", &Sharding::to_string);
+}
+
+void bind_shardings(py::module_& module) {
+  py::class_<NamedSharding, Sharding, std::shared_ptr<NamedSharding>>(module, "NamedSharding",
+                                                                      R"(A mesh and a PartitionSpec over its axes.
+
+Args:
+    mesh: the Mesh.
+    spec: PartitionSpec; axes that it does not name replicate.
+    memory_kind: None or "device", "pinned_host", "unpinned_host".
+    uneven: None refuses dimensions that do not divide (as JAX); "last-short" cuts them into chunks of ceil(size / parts),
+        the last ones shorter or empty.
+
+Raises:
+    ValueError: an axis that the mesh does not have; an unknown memory kind; an empty mesh.
+    DuplicateSpecError: an axis used twice (a ValueError).
+
+Example:
+    >>> import artifex_devices as ad
+    >>> from artifex_devices.sharding import NamedSharding, PartitionSpec as P
+    >>> with ad.simulate(8):
+    ...     mesh = ad.make_mesh((2, 4), ("data", "model"))
+    ...     NamedSharding(mesh, P("data", "model")).shard_shape((8, 16))
+    (4, 4)
+)")
+      .def(py::init([](const std::shared_ptr<Mesh>& mesh, py::handle spec, const std::optional<std::string>& memory_kind,
+                       const std::optional<std::string>& uneven) {
+             return unconst(NamedSharding::make(mesh, spec_from_python(spec, "NamedSharding"),
+                                                memory_kind_from_python(memory_kind), uneven_from_python(uneven)));
+           }),
+           py::arg("mesh").none(false), py::arg("spec"), py::kw_only(), py::arg("memory_kind") = py::none(),
+           py::arg("uneven") = py::none())
+      .def_property_readonly("mesh", [](const NamedSharding& self) { return unconst(self.mesh()); }, "The Mesh.")
+      .def_property_readonly("spec", [](const NamedSharding& self) { return self.spec(); }, "The PartitionSpec.")
+      .def_property_readonly("uneven",
+                             [](const NamedSharding& self) -> std::optional<std::string> {
+                               if (self.uneven() == Uneven::kLastShort) return "last-short";
+                               return std::nullopt;
+                             },
+                             "None or \"last-short\".")
+      .def("__reduce__", [](const py::object& self) {
+        const py::object make = py::module_::import("functools").attr("partial")(
+            py::type::of(self), py::arg("memory_kind") = self.attr("memory_kind"), py::arg("uneven") = self.attr("uneven"));
+        return py::make_tuple(make, py::make_tuple(self.attr("mesh"), self.attr("spec")));
+      });
+
+  py::class_<SingleDeviceSharding, Sharding, std::shared_ptr<SingleDeviceSharding>>(module, "SingleDeviceSharding",
+                                                                                    R"(All of an array on one device.
+
+Raises:
+    TypeError: `device` is no Device.
+
+Example:
+    >>> import artifex_devices as ad
+    >>> ad.sharding.SingleDeviceSharding(ad.devices()[0]).num_devices
+    1
+)")
+      .def(py::init([](py::handle device, const std::optional<std::string>& memory_kind) {
+             if (!py::isinstance<Device>(device)) {
+               fail<TypeMismatch>("SingleDeviceSharding: device is of type {}; expected a Device, got {}; take one from "
+                                  "devices()",
+                                  Py_TYPE(device.ptr())->tp_name, py::repr(device).cast<std::string>());
+             }
+             return unconst(SingleDeviceSharding::make(device.cast<Device*>(), memory_kind_from_python(memory_kind)));
+           }),
+           py::arg("device"), py::kw_only(), py::arg("memory_kind") = py::none())
+      .def_property_readonly("_device", [](const SingleDeviceSharding& self) { return handle_of(self.device()); })
+      .def("__reduce__", [](const py::object& self) {
+        const py::object make = py::module_::import("functools").attr("partial")(
+            py::type::of(self), py::arg("memory_kind") = self.attr("memory_kind"));
+        return py::make_tuple(make, py::make_tuple(self.attr("_device")));
+      });
+}
+
+}  // namespace
+
+py::tuple index_of_tile(const ShardDomains& domains, int64_t tile) {
+  const IndexDomain box = domains.domain(tile);
+  py::tuple index(static_cast<size_t>(box.rank()));
+  for (int64_t d = 0; d < box.rank(); ++d) {
+    PyObject* slice = nullptr;
+    if (domains.grid().parts(d) == 1) {
+      slice = PySlice_New(nullptr, nullptr, nullptr);
+    } else {
+      slice = PySlice_New(py::int_(box.origin[d]).ptr(), py::int_(box.origin[d] + box.shape[d]).ptr(), nullptr);
+    }
+    if (slice == nullptr) throw py::error_already_set();
+    PyTuple_SET_ITEM(index.ptr(), d, slice);
+  }
+  return index;
+}
+
+void bind_sharding(py::module_& module) {
+  bind_mesh(module);
+  bind_sharding_base(module);
+  bind_shardings(module);
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <fmt/format.h>
+
+#include "artifex_devices/topology/machine.h"
+#include "artifex_devices/topology/world_text.h"
+#include "bindings.h"
+#include "gil.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+py::dict counts_to_python(const MachineCounts& counts) {
+  py::dict result;
+  result["packages"] = counts.packages;
+  result["numanodes"] = counts.numa_nodes;
+  result["l3caches"] = counts.l3_caches;
+  result["cores"] = counts.cores;
+  result["pus"] = counts.pus;
+  result["groups"] = counts.groups;
+  result["pci_devices"] = counts.pci_devices;
+  result["os_devices"] = counts.os_devices;
+  return result;
+}
+
+py::list nodes_to_python(const Machine& machine) {
+  py::list result;
+  for (const NumaNode& node : machine.numa_nodes()) {
+    py::dict row;
+    row["logical"] = node.logical_index;
+    row["os_index"] = node.os_index;
+    row["memory_bytes"] = node.memory_bytes;
+    row["cpus"] = node.cpus.to_string();
+    row["subtype"] = node.subtype.empty() ? py::object(py::none()) : py::str(node.subtype);
+    result.append(row);
+  }
+  return result;
+}
+
+py::list domains_to_python(const Machine& machine) {
+  py::list result;
+  for (const CpuDomain& domain : machine.cpu_domains()) {
+    py::dict row;
+    row["cpus"] = domain.cpus.to_string();
+    row["nodes"] = domain.nodes;
+    row["wider_nodes"] = domain.wider_nodes;
+    row["default_node"] = domain.default_node;
+    result.append(row);
+  }
+  return result;
+}
+
+template <class F>
+auto without_gil(F&& make) {
+  const ReleaseGil release;
+  return std::const_pointer_cast<Machine>(make());
+}
+
+}  // namespace
+
+void bind_topology(py::module_& module) {
+  py::class_<Machine, std::shared_ptr<Machine>>(module, "Machine", R"(A machine as hwloc describes it.
+
+The live one, one read from an hwloc XML file, or a made-up one. Binding acts on the live machine only.
+
+Example:
+    >>> from artifex_devices import Machine
+    >>> machine = Machine.from_synthetic("pack:2 numa:1 core:4 pu:2")
+    >>> [domain["cpus"] for domain in machine.cpu_domains]
+    ['0-7', '8-15']
+)")
+      .def_static("live", [] { return without_gil([] { return Machine::live(); }); },
+                  "The machine of this process, less what affinity and cgroups forbid.")
+      .def_static(
+          "from_xml", [](const std::string& path) { return without_gil([&] { return Machine::from_xml(path); }); },
+          py::arg("path"), R"(Reads an hwloc XML file (format 1 or 2).
+
+Raises:
+    FileNotFoundError: there is no such file.
+    ValueError: the file is no hwloc XML, is larger than 64 MiB, or declares entities.
+)")
+      .def_static(
+          "from_synthetic",
+          [](const std::string& text) { return without_gil([&] { return Machine::from_synthetic(text); }); },
+          py::arg("description"), R"(Makes a machine from hwloc's synthetic form, such as "pack:2 numa:2 core:4 pu:2".
+
+Raises:
+    ValueError: the text is malformed or describes more than 4,096 processing units.
+)")
+      .def_property_readonly("is_live", &Machine::is_live, "Whether this is the machine that the process runs on.")
+      .def_property_readonly("source", &Machine::source, "\"live\", the path, or the synthetic description.")
+      .def_property_readonly("counts", [](const Machine& self) { return counts_to_python(self.counts()); },
+                             "Number of objects by type (dict), as hwloc counts them.")
+      .def_property_readonly("numa_nodes", &nodes_to_python, "NUMA nodes (list of dicts); memory in bytes.")
+      .def_property_readonly("cpu_domains", &domains_to_python,
+                             "Natural CPU devices (list of dicts): each minimal set of CPUs that has a NUMA node.")
+      .def_property_readonly("usable_cpus", &Machine::usable_cpus,
+                             "CPUs that the process may keep busy: affinity and cgroup quota counted.")
+      .def_property_readonly("usable_memory_bytes", &Machine::usable_memory_bytes,
+                             "Bytes that the process may use: cgroup and address-space limits counted.")
+      .def("to_xml", &Machine::to_xml, "The machine as hwloc XML text, format 2.")
+      .def("__repr__", [](const Machine& self) {
+        return fmt::format("Machine({}: {} CPU domains, {} NUMA nodes, {} PUs)", self.source(), self.cpu_domains().size(),
+                           self.counts().numa_nodes, self.counts().pus);
+      });
+  module.def(
+      "_parse_world",
+      [](const std::string& text) {
+        const WorldText world = parse_world(text);
+        std::shared_ptr<Machine> machine;
+        if (!world.xml_path.empty()) machine = without_gil([&] { return Machine::from_xml(world.xml_path); });
+        if (!world.synthetic.empty()) machine = without_gil([&] { return Machine::from_synthetic(world.synthetic); });
+        return std::make_pair(machine, world.num_devices);
+      },
+      py::arg("text"));
+}
+
+}  // namespace artifex_devices::bindings

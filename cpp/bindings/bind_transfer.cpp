@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "array_value.h"
+#include "artifex_devices/array/array.h"
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/transfer/device_get.h"
+#include "artifex_devices/transfer/device_put.h"
+#include "artifex_devices/transfer/reshard.h"
+#include "bindings.h"
+#include "errors.h"
+#include "gil.h"
+#include "numpy_bridge.h"
+#include "world.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+/// Where a leaf goes.
+struct Target {
+  ShardingRef sharding;  // null: where an Array is already, else the first device
+  bool committed = false;
+};
+
+Target target_from_python(py::handle object) {
+  if (object.is_none()) return {};
+  if (py::isinstance<Sharding>(object)) return {object.cast<std::shared_ptr<Sharding>>(), true};
+  if (py::isinstance<Device>(object)) return {sharding_of(object.cast<Device*>()), true};
+  fail<TypeMismatch>(
+      "device_put: device is of type {}; expected None, a Device, a Sharding or a tree of these that is a prefix of x, got {}; "
+      "take a Device from devices() or make a NamedSharding",
+      Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+}
+
+// Runs `work` without the GIL when that pays.
+template <class Work>
+auto maybe_without_gil(int64_t bytes, Work&& work) {
+  if (bytes < kReleaseGilBytes) return work();
+  const ReleaseGil release;
+  return work();
+}
+
+py::object put_array(const py::object& x, const Target& target, bool donate, std::optional<bool> may_alias) {
+  const auto source = x.cast<ArrayRef>();
+  source->check_alive("device_put");
+  const bool force_copy = may_alias.has_value() && !*may_alias;
+  const ShardingRef& sharding = target.sharding ? target.sharding : source->sharding();
+  const bool committed = target.sharding ? target.committed : source->committed();
+  const bool stays = *sharding == *source->sharding() && committed == source->committed();
+  if (stays && !force_copy && !donate) return x;
+  return py::cast(maybe_without_gil(source->nbytes(), [&] {
+    if (sharding->devices()->client() == source->sharding()->devices()->client()) {
+      return reshard(source, sharding, {committed, donate, force_copy});
+    }
+    // Another world: by way of the host, as nothing is shared between worlds.
+    ArrayRef placed = device_put(*device_get(source), sharding, committed);
+    if (donate) source->delete_();
+    return placed;
+  }));
+}
+
+// Makes the ndarray read-only and hands its memory over until the Array lets go.
+bool try_alias(const Leaf& leaf, const ShardingRef& sharding, bool committed, py::object* result) {
+  const HostView& view = leaf.view;
+  const bool dense = view.byte_strides == row_major_strides(view.shape, itemsize(view.dtype));
+  if (!is_ndarray(leaf.keep) || !dense || sharding->buffers().size() != 1) return false;
+  HostView shared = view;
+  PyObject* kept = leaf.keep.inc_ref().ptr();
+  shared.owner = std::shared_ptr<void>(kept, [](void* object) {
+    const AcquireGil gil;
+    if (gil.acquired()) Py_DECREF(static_cast<PyObject*>(object));
+  });
+  *result = py::cast(device_put_alias(shared, sharding, committed));
+  leaf.keep.attr("flags").attr("writeable") = false;
+  return true;
+}
+
+py::object put_leaf(const py::object& x, const Target& target, bool donate, std::optional<bool> may_alias) {
+  if (py::isinstance<Array>(x)) return put_array(x, target, donate, may_alias);
+  const Leaf leaf = leaf_from_python(x, "device_put");
+  const ShardingRef sharding = target.sharding ? target.sharding : sharding_of(current_client()->device(0));
+  py::object aliased;
+  if (may_alias.value_or(false) && try_alias(leaf, sharding, target.committed, &aliased)) return aliased;
+  int64_t bytes = itemsize(leaf.view.dtype);
+  for (const int64_t size : leaf.view.shape) bytes *= size;
+  return py::cast(maybe_without_gil(bytes, [&] { return device_put(leaf.view, sharding, target.committed); }));
+}
+
+// One entry of `values` for leaf i: the list's i-th, or the one value for all.
+py::handle entry(py::handle values, size_t i) { return PyList_Check(values.ptr()) ? values[py::int_(i)] : values; }
+
+std::optional<bool> optional_bool(py::handle value) {
+  if (value.is_none()) return std::nullopt;
+  return value.cast<bool>();
+}
+
+py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donate, py::handle may_alias,
+                    const py::object& path_of) {
+  py::list placed(leaves.size());
+  Target target;
+  const bool one_target = !PyList_Check(targets.ptr());
+  if (one_target) target = target_from_python(targets);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    try {
+      if (!one_target) target = target_from_python(targets[py::int_(i)]);
+      placed[i] = put_leaf(leaves[i], target, py::cast<bool>(py::reinterpret_borrow<py::object>(entry(donate, i))),
+                           optional_bool(entry(may_alias, i)));
+    } catch (const Error&) {
+      // What was placed before is let go of with `placed`.
+      const std::string path = path_of(i).cast<std::string>();
+      rethrow_with_context(path.empty() ? "" : "leaf " + path + ": ");
+    }
+  }
+  return placed;
+}
+
+}  // namespace
+
+py::object value_of(const ArrayRef& array) {
+  return ndarray_from_view(maybe_without_gil(array->is_ready() ? array->nbytes() : kReleaseGilBytes,
+                                             [&] { return device_get(array); }));
+}
+
+void bind_transfer(py::module_& module) {
+  module.def(
+      "_put_leaf",
+      [](const py::object& x, py::handle device, bool donate, py::handle may_alias) {
+        return put_leaf(x, target_from_python(device), donate, optional_bool(may_alias));
+      },
+      py::arg("x"), py::arg("device"), py::arg("donate"), py::arg("may_alias"));
+  module.def("_put_leaves", &put_leaves, py::arg("leaves"), py::arg("targets"), py::arg("donate"), py::arg("may_alias"),
+             py::arg("path_of"));
+  module.def("_get_leaf", &value_of, py::arg("array"));
+  module.def(
+      "_array_from_pickle",
+      [](const py::object& value, const py::object& sharding, bool committed) {
+        return put_leaf(value, {sharding.cast<std::shared_ptr<Sharding>>(), committed}, false, std::nullopt);
+      },
+      py::arg("value"), py::arg("sharding"), py::arg("committed"));
+  module.def("_transfer_counters", [] {
+    const TransferCounters counters = transfer_counters();
+    py::dict result;
+    result["host_to_device_bytes"] = counters.host_to_device_bytes;
+    result["device_to_host_bytes"] = counters.device_to_host_bytes;
+    result["device_to_device_bytes"] = counters.device_to_device_bytes;
+    return result;
+  });
+  module.def(
+      "_plan_of_reshard",
+      [](const ArrayRef& source, const std::shared_ptr<Sharding>& sharding) {
+        const ReshardPlan plan = plan_of_reshard(*source, *sharding);
+        py::dict result;
+        result["copies"] = plan.copies.size();
+        result["bytes_reused"] = plan.bytes_reused;
+        result["bytes_copied"] = plan.bytes_copied;
+        result["bytes_between_devices"] = plan.bytes_between_devices;
+        result["bytes_between_arenas"] = plan.bytes_between_arenas;
+        return result;
+      },
+      py::arg("source"), py::arg("sharding"));
+}
+
+}  // namespace artifex_devices::bindings

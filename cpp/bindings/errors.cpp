@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.h"
+
+#include <initializer_list>
+
+namespace artifex_devices::bindings {
+namespace {
+
+// Exception classes live as long as the interpreter.
+PyObject* indivisible = nullptr;
+PyObject* duplicate_spec = nullptr;
+PyObject* resource_exhausted = nullptr;
+
+PyObject* make_class(py::module_& module, const char* name, const char* doc, std::initializer_list<PyObject*> bases) {
+  py::tuple base_tuple(bases.size());
+  size_t i = 0;
+  for (PyObject* base : bases) base_tuple[i++] = py::reinterpret_borrow<py::object>(base);
+  const std::string full_name = std::string("artifex_devices.errors.") + name;
+  PyObject* made = PyErr_NewExceptionWithDoc(full_name.c_str(), doc, base_tuple.ptr(), nullptr);
+  if (made == nullptr) throw py::error_already_set();
+  module.attr(name) = py::reinterpret_borrow<py::object>(made);
+  return made;
+}
+
+// The Python class of a core error; the most derived classes come first.
+PyObject* class_of(const Error& error) {
+  if (dynamic_cast<const IndivisibleError*>(&error)) return indivisible;
+  if (dynamic_cast<const DuplicateSpecError*>(&error)) return duplicate_spec;
+  if (dynamic_cast<const InvalidArgument*>(&error)) return PyExc_ValueError;
+  if (dynamic_cast<const TypeMismatch*>(&error)) return PyExc_TypeError;
+  if (dynamic_cast<const IndexOutOfRange*>(&error)) return PyExc_IndexError;
+  if (dynamic_cast<const FileNotFound*>(&error)) return PyExc_FileNotFoundError;
+  if (dynamic_cast<const OutOfMemory*>(&error)) return resource_exhausted;
+  return PyExc_RuntimeError;
+}
+
+void set_python_error(const Error& error, const std::string& before) {
+  if (dynamic_cast<const Interrupted*>(&error)) {
+    // The signal handler's own exception is set already, whatever class it has.
+    if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    return;
+  }
+  PyErr_SetString(class_of(error), (before + error.what()).c_str());
+}
+
+}  // namespace
+
+void rethrow_with_context(const std::string& before) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    set_python_error(error, before);
+    throw py::error_already_set();
+  }
+}
+
+void bind_errors(py::module_& module) {
+  indivisible = make_class(module, "IndivisibleError",
+                           "A dimension that its mesh axes do not divide. A ValueError, as in JAX.", {PyExc_ValueError});
+  duplicate_spec = make_class(module, "DuplicateSpecError",
+                              "A mesh axis used twice in one PartitionSpec. A ValueError here, unlike in JAX.",
+                              {PyExc_ValueError});
+  resource_exhausted = make_class(module, "ResourceExhaustedError",
+                                  "No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a "
+                                  "RuntimeError; its text begins with RESOURCE_EXHAUSTED.",
+                                  {PyExc_MemoryError, PyExc_RuntimeError});
+  py::register_exception_translator([](std::exception_ptr pointer) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const Error& error) {
+      set_python_error(error, "");
+    }
+  });
+}
+
+}  // namespace artifex_devices::bindings

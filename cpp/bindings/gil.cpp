@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gil.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/worker_pool.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::atomic<bool> exiting{false};
+std::atomic<int> entering{0};  // threads between the gate and the GIL
+unsigned long main_thread = 0;
+thread_local Clock::time_point last_signal_check{};
+
+bool is_main_thread() noexcept { return PyThread_get_thread_ident() == main_thread; }
+
+// Says whether this thread may still ask for the GIL; pairs with leave_gate().
+bool enter_gate() noexcept {
+  entering.fetch_add(1);
+  if (exiting.load() && !is_main_thread()) {
+    entering.fetch_sub(1);
+    return false;
+  }
+  return true;
+}
+
+void leave_gate() noexcept { entering.fetch_sub(1); }
+
+// Looks for Ctrl-C at most every 50 ms: taking the GIL from a busy Python thread can cost 5 ms.
+bool signal_pending() {
+  if (!is_main_thread()) return false;
+  const auto now = Clock::now();
+  if (now - last_signal_check < std::chrono::milliseconds(50)) return false;
+  last_signal_check = now;
+  if (PyGILState_Check()) return PyErr_CheckSignals() != 0;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  const bool pending = PyErr_CheckSignals() != 0;
+  PyGILState_Release(state);
+  return pending;
+}
+
+// Runs at interpreter exit with the GIL: from here on no other thread comes back into Python through us.
+void close_gate() {
+  exiting.store(true);
+  PyThreadState* state = PyEval_SaveThread();
+  const auto deadline = Clock::now() + std::chrono::seconds(2);
+  while (entering.load() > 0 && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  WorkerPool::process().shutdown();
+  PyEval_RestoreThread(state);
+}
+
+}  // namespace
+
+ReleaseGil::ReleaseGil() : state_(PyEval_SaveThread()) { last_signal_check = Clock::now(); }
+
+ReleaseGil::~ReleaseGil() {
+  if (!enter_gate()) {
+    for (;;) ::pause();
+  }
+  PyEval_RestoreThread(state_);
+  leave_gate();
+}
+
+AcquireGil::AcquireGil() {
+  if (!enter_gate()) return;
+  acquired_ = true;
+  state_ = PyGILState_Ensure();
+  leave_gate();
+}
+
+AcquireGil::~AcquireGil() {
+  if (acquired_) PyGILState_Release(state_);
+}
+
+void install_gil_guards(py::module_& module) {
+  main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
+  set_interrupt_hook(&signal_pending);
+  module.def("_close", &close_gate, "Ends all workers; registered with atexit.");
+  py::module_::import("atexit").attr("register")(module.attr("_close"));
+  module.def(
+      "shutdown",
+      [] {
+        const ReleaseGil release;
+        WorkerPool::process().shutdown();
+      },
+      R"(Ends the library's threads, after the copies under way. The next big copy starts them anew.
+
+Example:
+    >>> import artifex_devices
+    >>> artifex_devices.shutdown()
+)");
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+
+#include "bindings.h"
+#include "errors.h"
+#include "gil.h"
+#include "world.h"
+
+PYBIND11_MODULE(_core, module) {
+  using namespace artifex_devices::bindings;
+  module.doc() = "The compiled core of artifex_devices. Use the names that the package re-exports.";
+  install_gil_guards(module);
+  bind_errors(module);
+  bind_topology(module);
+  bind_device(module);
+  bind_world(module);
+  bind_partition(module);
+  bind_sharding(module);
+  bind_array(module);
+  bind_transfer(module);
+  bind_advice(module);
+  bind_render(module);
+  bind_config(module);
+}

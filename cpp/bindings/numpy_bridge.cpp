@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "numpy_bridge.h"
+
+#include <pybind11/numpy.h>
+
+#include <array>
+#include <optional>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+const char* type_name(py::handle object) { return Py_TYPE(object.ptr())->tp_name; }
+
+// NumPy's numbers of its own types, in the order of its C header; nothing for types that devices do not hold.
+constexpr std::array<std::optional<DType>, 24> kByTypeNumber = [] {
+  static_assert(sizeof(long) == 8, "NumPy's LONG is taken for int64");
+  std::array<std::optional<DType>, 24> table{};
+  table[0] = DType::kBool;
+  table[1] = DType::kInt8;
+  table[2] = DType::kUInt8;
+  table[3] = DType::kInt16;
+  table[4] = DType::kUInt16;
+  table[5] = DType::kInt32;
+  table[6] = DType::kUInt32;
+  table[7] = DType::kInt64;
+  table[8] = DType::kUInt64;
+  table[9] = DType::kInt64;
+  table[10] = DType::kUInt64;
+  table[11] = DType::kFloat32;
+  table[12] = DType::kFloat64;
+  table[14] = DType::kComplex64;
+  table[15] = DType::kComplex128;
+  table[23] = DType::kFloat16;
+  return table;
+}();
+
+[[noreturn]] void fail_dtype(py::handle descriptor, std::string_view operation) {
+  const std::string text = py::str(descriptor);
+  const char byteorder = descriptor.attr("byteorder").cast<char>();
+  if (byteorder == '>') {
+    fail<TypeMismatch>(
+        "{}: dtype {} has the bytes of each element in big-endian order; expected native order, got '>'; "
+        "convert it first: x.astype(x.dtype.newbyteorder('='))",
+        operation, text);
+  }
+  std::string_view repair = "convert it to numbers first, say by x.astype(np.float32)";
+  const char kind = descriptor.attr("kind").cast<char>();
+  if (kind == 'M' || kind == 'm') repair = "pass its integer counts: x.view(np.int64)";
+  if (kind == 'V') repair = "place each field by itself: {name: x[name] for name in x.dtype.names}";
+  if (kind == 'f' || kind == 'c') repair = "convert it first: x.astype(np.float64) or np.complex128 loses digits";
+  fail<TypeMismatch>("{}: dtype {} cannot live on a device; expected a bool, integer, float or complex dtype of NumPy or "
+                     "ml_dtypes; {}",
+                     operation, text, repair);
+}
+
+DType dtype_from_descriptor(PyObject* descriptor, std::string_view operation) {
+  const auto* proxy = py::detail::array_descriptor_proxy(descriptor);
+  const int number = proxy->type_num;
+  if (proxy->byteorder != '>') {
+    if (number >= 0 && number < static_cast<int>(kByTypeNumber.size())) {
+      if (const auto dtype = kByTypeNumber[static_cast<size_t>(number)]) return *dtype;
+    } else if (number >= 256) {  // registered by a package: ml_dtypes' names are unique
+      const py::handle type = py::handle(descriptor).attr("type");
+      if (std::string_view(type.attr("__module__").cast<std::string>()).starts_with("ml_dtypes")) {
+        const auto dtype = dtype_from_name(type.attr("__name__").cast<std::string>());
+        if (dtype && is_ml_dtype(*dtype)) return *dtype;
+      }
+    }
+  }
+  fail_dtype(descriptor, operation);
+}
+
+HostView view_of(const py::detail::PyArray_Proxy* array, DType dtype) {
+  HostView view;
+  view.data = array->data;
+  view.dtype = dtype;
+  const auto rank = static_cast<size_t>(array->nd);
+  static_assert(sizeof(Py_intptr_t) == sizeof(int64_t));
+  view.shape = Dims(std::span(reinterpret_cast<const int64_t*>(array->dimensions), rank));
+  view.byte_strides = Dims(std::span(reinterpret_cast<const int64_t*>(array->strides), rank));
+  view.writable = (array->flags & py::detail::npy_api::NPY_ARRAY_WRITEABLE_) != 0;
+  return view;
+}
+
+Leaf leaf_of_ndarray(py::object array, std::string_view operation) {
+  const auto* proxy = py::detail::array_proxy(array.ptr());
+  const DType dtype = dtype_from_descriptor(proxy->descr, operation);
+  return {view_of(proxy, dtype), std::move(array)};
+}
+
+bool is_masked(py::handle object) {
+  // Only a subclass can be masked, so that the everyday case costs no import.
+  return py::hasattr(object, "mask") && py::hasattr(object, "filled");
+}
+
+PyObject* ndarray_type() { return reinterpret_cast<PyObject*>(py::detail::npy_api::get().PyArray_Type_); }
+
+}  // namespace
+
+bool is_ndarray(py::handle object) noexcept {
+  return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == ndarray_type() ||
+         py::detail::npy_api::get().PyArray_Check_(object.ptr());
+}
+
+Leaf leaf_from_python(py::handle object, std::string_view operation) {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == ndarray_type()) {
+    return leaf_of_ndarray(py::reinterpret_borrow<py::object>(object), operation);
+  }
+  if (is_ndarray(object)) {
+    if (is_masked(object)) {
+      fail("{}: a masked array has no place for its mask on a device; expected an ndarray, got {}; give x.filled(value), or "
+           "x.data and x.mask as two leaves",
+           operation, type_name(object));
+    }
+    return leaf_of_ndarray(py::reinterpret_borrow<py::object>(object), operation);
+  }
+  PyObject* raw = object.ptr();
+  const bool is_number = PyBool_Check(raw) || PyLong_Check(raw) || PyFloat_Check(raw) || PyComplex_Check(raw);
+  if (!is_number && (PyUnicode_Check(raw) || PyBytes_Check(raw) || raw == Py_None ||
+                     (!py::hasattr(object, "__array__") && !PyObject_CheckBuffer(raw)))) {
+    fail<TypeMismatch>(
+        "{}: a leaf of type {} is no array; expected a NumPy array, an Array, a number or a tree of them; convert it "
+        "first, say by np.asarray(x)",
+        operation, type_name(object));
+  }
+  py::object array = py::reinterpret_steal<py::object>(
+      py::detail::npy_api::get().PyArray_FromAny_(raw, nullptr, 0, 0, py::detail::npy_api::NPY_ARRAY_ENSUREARRAY_, nullptr));
+  if (!array) throw py::error_already_set();
+  if (PyLong_Check(raw) && array.attr("dtype").attr("kind").cast<char>() == 'O') {
+    PyErr_Format(PyExc_OverflowError,
+                 "%s: the Python int does not fit 64 bits; expected one from -2**63 to 2**64 - 1; give it as a float, or "
+                 "as several integers",
+                 std::string(operation).c_str());
+    throw py::error_already_set();
+  }
+  return leaf_of_ndarray(std::move(array), operation);
+}
+
+py::object numpy_dtype(DType dtype) {
+  // Kept for good: as many objects as there are types.
+  static std::array<PyObject*, kDTypeCount> cache{};
+  PyObject*& entry = cache[static_cast<size_t>(dtype)];
+  if (entry == nullptr) {
+    const std::string text(name(dtype));
+    py::object made;
+    if (is_ml_dtype(dtype)) {
+      made = py::module_::import("numpy").attr("dtype")(py::module_::import("ml_dtypes").attr(text.c_str()));
+    } else {
+      made = py::dtype(text);
+    }
+    entry = made.release().ptr();
+  }
+  return py::reinterpret_borrow<py::object>(entry);
+}
+
+DType dtype_from_python(py::handle object, std::string_view operation) {
+  const py::object descriptor = py::module_::import("numpy").attr("dtype")(object);
+  return dtype_from_descriptor(descriptor.ptr(), operation);
+}
+
+py::object ndarray_from_view(const std::shared_ptr<const HostView>& view) {
+  const auto owner = new std::shared_ptr<const HostView>(view);
+  const py::capsule base(owner, [](void* pointer) { delete static_cast<std::shared_ptr<const HostView>*>(pointer); });
+  const auto shape = view->shape.span();
+  const auto strides = view->byte_strides.span();
+  py::array array(py::reinterpret_borrow<py::dtype>(numpy_dtype(view->dtype)),
+                  std::vector<py::ssize_t>(shape.begin(), shape.end()),
+                  std::vector<py::ssize_t>(strides.begin(), strides.end()), view->data, base);
+  py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+  return array;
+}
+
+py::object object_ndarray(const Dims& shape, const std::vector<py::object>& values) {
+  const py::module_ numpy = py::module_::import("numpy");
+  py::object array = numpy.attr("empty")(tuple_from_dims(shape), numpy.attr("dtype")("object"));
+  auto* slots = reinterpret_cast<PyObject**>(py::detail::array_proxy(array.ptr())->data);
+  for (size_t i = 0; i < values.size(); ++i) {
+    Py_XDECREF(slots[i]);
+    slots[i] = py::object(values[i]).release().ptr();
+  }
+  array.attr("flags").attr("writeable") = false;
+  return array;
+}
+
+std::pair<std::vector<py::object>, Dims> objects_from_nested(py::handle nested) {
+  const py::module_ numpy = py::module_::import("numpy");
+  const py::object array = numpy.attr("asarray")(nested, numpy.attr("dtype")("object"));
+  std::vector<py::object> values;
+  for (const py::handle value : array.attr("flat")) values.push_back(py::reinterpret_borrow<py::object>(value));
+  const auto* proxy = py::detail::array_proxy(array.ptr());
+  return {std::move(values),
+          Dims(std::span(reinterpret_cast<const int64_t*>(proxy->dimensions), static_cast<size_t>(proxy->nd)))};
+}
+
+py::object int64_ndarray(const Dims& shape, const std::vector<int64_t>& values) {
+  const auto sizes = shape.span();
+  py::array_t<int64_t> array(std::vector<py::ssize_t>(sizes.begin(), sizes.end()));
+  std::copy(values.begin(), values.end(), array.mutable_data());
+  return array;
+}
+
+py::tuple tuple_from_dims(const Dims& dims) {
+  py::tuple result(static_cast<size_t>(dims.size()));
+  for (int64_t i = 0; i < dims.size(); ++i) {
+    PyTuple_SET_ITEM(result.ptr(), i, PyLong_FromLongLong(dims[i]));
+  }
+  return result;
+}
+
+int64_t index_from_python(py::handle object, std::string_view operation, std::string_view what) {
+  if (PyBool_Check(object.ptr()) || !PyIndex_Check(object.ptr())) {
+    fail<TypeMismatch>("{}: {} is of type {}; expected an int, got {}; give a whole number such as 8", operation, what,
+                       type_name(object), py::repr(object).cast<std::string>());
+  }
+  const py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
+  if (!number) throw py::error_already_set();
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow != 0) {
+    fail("{}: {} does not fit 64 bits; expected at most {}, got {}; use a smaller size", operation, what, INT64_MAX,
+         py::repr(object).cast<std::string>());
+  }
+  return value;
+}
+
+Dims dims_from_python(py::handle object, std::string_view operation, std::string_view what) {
+  Dims dims;
+  if (PyIndex_Check(object.ptr()) && !PyBool_Check(object.ptr())) {
+    dims.push_back(index_from_python(object, operation, what));
+    return dims;
+  }
+  if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || !py::isinstance<py::iterable>(object)) {
+    fail<TypeMismatch>("{}: {} is of type {}; expected a tuple of ints, got {}; write it as (8, 16)", operation, what,
+                       type_name(object), py::repr(object).cast<std::string>());
+  }
+  int64_t i = 0;
+  for (const py::handle item : py::reinterpret_borrow<py::iterable>(object)) {
+    dims.push_back(index_from_python(item, operation, fmt::format("{}[{}]", what, i++)));
+  }
+  return dims;
+}
+
+}  // namespace artifex_devices::bindings

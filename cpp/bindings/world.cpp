@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world.h"
+
+#include <pybind11/stl.h>
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/sharding/single_device_sharding.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+// What is made once a client and asked for at every call. Python objects: needs the GIL; never destroyed.
+struct Kept {
+  PyObject* devices = nullptr;
+  std::vector<ShardingRef> sharding_of_device;
+};
+
+std::unordered_map<int64_t, Kept>& kept_by_client() {
+  static auto* map = new std::unordered_map<int64_t, Kept>;
+  return *map;
+}
+
+void forget(const Client& client) {
+  const auto found = kept_by_client().find(client.uid());
+  if (found == kept_by_client().end()) return;
+  Kept kept = std::move(found->second);
+  kept_by_client().erase(found);
+  Py_XDECREF(kept.devices);
+}
+
+/// One open `simulate` world. A context variable holds the innermost.
+struct Frame {
+  ClientRef client;
+  py::object outer;  // the Frame around this one, or None
+};
+
+PyObject* current_frame_variable = nullptr;
+bool base_is_replaced = false;
+
+py::object current_frame() {
+  PyObject* value = nullptr;
+  if (PyContextVar_Get(current_frame_variable, Py_None, &value) < 0) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(value);
+}
+
+void set_current_frame(const py::object& frame) {
+  PyObject* token = PyContextVar_Set(current_frame_variable, frame.ptr());
+  if (token == nullptr) throw py::error_already_set();
+  Py_DECREF(token);
+}
+
+py::object push_world(const ClientRef& client) {
+  py::object frame = py::cast(Frame{client, current_frame()});
+  set_current_frame(frame);
+  return frame;
+}
+
+void pop_world(const py::object& frame) {
+  if (!current_frame().is(frame)) {
+    fail<Unavailable>(
+        "simulate: a world was left that is not the innermost one of this thread; expected worlds to be left in reverse "
+        "order of entering; leave the inner one first, or use `with` blocks");
+  }
+  auto& left = frame.cast<Frame&>();
+  set_current_frame(left.outer);
+  forget(*left.client);
+}
+
+}  // namespace
+
+ClientRef current_client() {
+  const py::object frame = current_frame();
+  if (frame.is_none()) return Client::base();
+  return frame.cast<Frame&>().client;
+}
+
+std::shared_ptr<Device> handle_of(Device* device) { return {device->client().shared_from_this(), device}; }
+
+py::tuple devices_of(const ClientRef& client) {
+  Kept& kept = kept_by_client()[client->uid()];
+  if (kept.devices == nullptr) {
+    py::tuple all(static_cast<size_t>(client->device_count()));
+    for (int64_t i = 0; i < client->device_count(); ++i) all[static_cast<size_t>(i)] = handle_of(client->device(i));
+    kept.devices = all.release().ptr();
+  }
+  return py::reinterpret_borrow<py::tuple>(kept.devices);
+}
+
+const ShardingRef& sharding_of(Device* device) {
+  auto& known = kept_by_client()[device->client().uid()].sharding_of_device;
+  const auto id = static_cast<size_t>(device->id());
+  if (known.size() <= id) known.resize(id + 1);
+  if (!known[id]) known[id] = SingleDeviceSharding::make(device);
+  return known[id];
+}
+
+void bind_world(py::module_& module) {
+  current_frame_variable = PyContextVar_New("artifex_devices_world", nullptr);
+  if (current_frame_variable == nullptr) throw py::error_already_set();
+
+  py::class_<Frame>(module, "_WorldFrame");
+  py::class_<Client, std::shared_ptr<Client>>(module, "Client", "A world of devices: what `simulate` opens.")
+      .def_property_readonly("platform", &Client::platform, "\"cpu\".")
+      .def_property_readonly("machine_source", [](const Client& self) { return self.machine().source(); },
+                             "\"live\", the path of an hwloc XML file, or a synthetic description.")
+      .def_property_readonly("is_compile_only", &Client::is_compile_only, "Whether its devices have no memory.")
+      .def("device_count", &Client::device_count, "How many devices there are.")
+      .def("devices", [](Client& self) { return py::list(devices_of(self.shared_from_this())); },
+           "All devices, in order of id.");
+
+  module.def(
+      "_make_client",
+      [](std::shared_ptr<const Machine> machine, std::optional<int64_t> num_devices, std::optional<int64_t> bytes_limit,
+         bool compile_only) {
+        return Client::make(machine ? std::move(machine) : Machine::live(), {num_devices, bytes_limit, compile_only});
+      },
+      py::arg("machine").none(true), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"));
+  module.def("_push_world", &push_world, py::arg("client"));
+  module.def("_pop_world", &pop_world, py::arg("frame"));
+  module.def(
+      "_replace_base",
+      [](ClientRef client) {
+        if (client && base_is_replaced) {
+          fail<Unavailable>(
+              "simulate: all_threads=True is active already; expected one world for all threads at a time; leave the other "
+              "one first");
+        }
+        base_is_replaced = client != nullptr;
+        const ClientRef old = Client::exchange_base(std::move(client));
+        if (old && !base_is_replaced) forget(*old);
+      },
+      py::arg("client").none(true));
+  module.def("_current_client", &current_client);
+  module.def("_base_client_exists", &Client::base_exists);
+  module.def("_set_num_cpu_devices", &Client::set_num_cpu_devices, py::arg("count").none(true));
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+
+#include "artifex_devices/device/client.h"
+#include "artifex_devices/sharding/sharding.h"
+
+namespace artifex_devices::bindings {
+
+namespace py = pybind11;
+
+/// The client of the calling context: the innermost simulated world, else the process's base client.
+ClientRef current_client();
+
+/// Shared handles for Python; they keep the client alive.
+std::shared_ptr<Device> handle_of(Device* device);
+
+/// All devices of a client as a tuple, kept as long as the client's world is open.
+py::tuple devices_of(const ClientRef& client);
+
+/// The SingleDeviceSharding of a device, kept as long as its world is open.
+const ShardingRef& sharding_of(Device* device);
+
+void bind_world(py::module_& module);
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batch sizes that suit a hardware."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from artifex_devices import _core
+from artifex_devices._core import Device
+from artifex_devices.device_arguments import check_device, whole_number
+from artifex_devices.discovery import devices
+
+__all__ = [
+    "BatchSizeRecommendation",
+    "HardwareType",
+    "detect_hardware_type",
+    "get_batch_size_recommendation",
+    "validate_batch_size",
+]
+
+
+_INT64_MAX = 2**63 - 1
+
+
+class HardwareType(Enum):
+    """Enumeration of supported hardware types."""
+
+    TPU_V5E = "tpu_v5e"
+    TPU_V5P = "tpu_v5p"
+    TPU_V4 = "tpu_v4"
+    H100 = "h100"
+    A100 = "a100"
+    V100 = "v100"
+    CPU = "cpu"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class BatchSizeRecommendation:
+    """Hardware-specific batch size recommendations; sizes in examples.
+
+    Attributes:
+        min_batch_size: Minimum batch size for reasonable efficiency.
+        optimal_batch_size: Optimal batch size for peak throughput.
+        critical_batch_size: Critical batch size for reaching roofline (per JAX guide).
+        max_memory_batch_size: Maximum batch size before OOM (estimate).
+        notes: Additional notes about the recommendation.
+    """
+
+    min_batch_size: int
+    optimal_batch_size: int
+    critical_batch_size: int
+    max_memory_batch_size: int | None = None
+    notes: str = ""
+
+
+def get_batch_size_recommendation(
+    hardware_type: HardwareType | str | None = None,
+    *,
+    bytes_per_example: int | None = None,
+    model_state_bytes: int = 0,
+    device: Device | None = None,
+    free_bytes: int | None = None,
+) -> BatchSizeRecommendation:
+    """Batch sizes for a hardware, whether one owns it or not.
+
+    Args:
+        hardware_type: A HardwareType or its value ("h100"); None is what `device` is.
+        bytes_per_example: Bytes that one example takes on the device, activations included. Where given,
+            `max_memory_batch_size` is estimated: (free - model_state_bytes) // bytes_per_example, at least 0.
+        model_state_bytes: Bytes that are taken beside the batch: parameters, gradients, optimizer state.
+        device: A device at hand, for its hardware and its free memory; None is the first one.
+        free_bytes: Free memory in bytes. None is that of `device`: its limit less what is in use. Needed for
+            the estimate on hardware that one does not own.
+
+    Returns:
+        A BatchSizeRecommendation. Source of the sizes: the device-placement document's table.
+
+    Raises:
+        ValueError: If the hardware is none of the members, a number of bytes is negative or
+            bytes_per_example is 0, or the memory of that hardware is not known here.
+        TypeError: If a number of bytes is no integer, or `device` no Device.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> ad.get_batch_size_recommendation(ad.HardwareType.H100).critical_batch_size
+        298
+        >>> ad.get_batch_size_recommendation(
+        ...     "h100", bytes_per_example=4_000_000, model_state_bytes=8 * 10**9, free_bytes=80 * 10**9
+        ... ).max_memory_batch_size
+        18000
+    """
+    if device is not None:
+        check_device("get_batch_size_recommendation", "device", device)
+    hardware = _member(hardware_type) if hardware_type else detect_hardware_type(device or devices()[0])
+    row = _table_row(hardware)
+    if bytes_per_example is None:
+        return row
+    if free_bytes is None:
+        free_bytes = _free_bytes(device or devices()[0], hardware)
+    counts = {
+        "free_bytes": free_bytes,
+        "bytes_per_example": bytes_per_example,
+        "model_state_bytes": model_state_bytes,
+    }
+    numbers = [whole_number("get_batch_size_recommendation", name, count) for name, count in counts.items()]
+    if max(map(abs, numbers)) > _INT64_MAX:
+        raise ValueError(
+            f"get_batch_size_recommendation: expected counts of bytes below 2**63, got {counts}; use bytes"
+        )
+    return replace(row, max_memory_batch_size=_core.max_memory_batch_size(*numbers))
+
+
+def validate_batch_size(
+    batch_size: int, hardware_type: HardwareType, warn_suboptimal: bool
+) -> tuple[bool, str]:
+    """See `DevicePlacement.validate_batch_size`."""
+    size = whole_number("validate_batch_size", "batch_size", batch_size)
+    if abs(size) > _INT64_MAX:
+        raise ValueError(
+            f"validate_batch_size: batch_size is {size}; expected a number of examples below 2**63; is it "
+            "one of bytes?"
+        )
+    return _core.validate_batch_size(size, hardware_type.value, bool(warn_suboptimal))
+
+
+def detect_hardware_type(device: Device) -> HardwareType:
+    """The hardware that a device's platform and kind say; UNKNOWN for chips that the table does not have."""
+    return HardwareType(_core.detect_hardware_type(device.platform, device.device_kind or ""))
+
+
+@functools.cache
+def _table_row(hardware: HardwareType) -> BatchSizeRecommendation:
+    return BatchSizeRecommendation(*_core.batch_size_advice(hardware.value))
+
+
+def _member(hardware_type: Any) -> HardwareType:
+    try:
+        return HardwareType(hardware_type)  # takes members and values
+    except ValueError:
+        members = ", ".join(f"HardwareType.{member.name} ({member.value!r})" for member in HardwareType)
+        raise ValueError(
+            f"get_batch_size_recommendation: {hardware_type!r} is no hardware type; expected one of "
+            f"{members}; leave it out for the hardware at hand"
+        ) from None
+
+
+def _free_bytes(device: Device, hardware: HardwareType) -> int:
+    """Bytes that arrays may still take on the device, if it is of that hardware."""
+    found = detect_hardware_type(device)
+    if found is not hardware:
+        raise ValueError(
+            f"get_batch_size_recommendation: the free memory of a {hardware.value} is not known, {device} "
+            f"is a {found.value}; expected free_bytes; say free_bytes=80 * 10**9 for 80 GB"
+        )
+    stats = device.memory_stats()
+    return max(0, stats["bytes_limit"] - stats["bytes_in_use"])

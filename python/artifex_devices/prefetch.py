@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading and placing batches ahead of the loop that uses them."""
+
+from __future__ import annotations
+
+import atexit
+import contextvars
+import dataclasses
+import os
+import queue
+import threading
+import time
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any
+
+from artifex_devices.device_arguments import check_target, whole_number
+from artifex_devices.placement import device_put
+
+__all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
+
+# A consumer looks this often whether its worker is still there; what is ready wakes it at once.
+_LIVENESS_CHECK_S = 0.25
+_EXIT_WAIT_S = 2.0
+
+
+@dataclasses.dataclass(frozen=True)
+class PrefetchStats:
+    """What a Prefetcher has done so far. Source: measured by its own clock, `time.perf_counter`.
+
+    Attributes:
+        batches: Batches given out.
+        waited_s: Seconds that consumers spent in `next`, waiting for a batch.
+        read_s: Seconds that the worker spent in the source's own `next`.
+        place_s: Seconds that the worker spent in `device_put`.
+        idle_s: Seconds that the worker waited because the look-ahead was full.
+    """
+
+    batches: int = 0
+    waited_s: float = 0.0
+    read_s: float = 0.0
+    place_s: float = 0.0
+    idle_s: float = 0.0
+
+    @property
+    def worked_s(self) -> float:
+        """Seconds that the worker spent reading and placing."""
+        return self.read_s + self.place_s
+
+    @property
+    def overlap_ratio(self) -> float:
+        """Share of `worked_s` that no consumer waited for: 1 - waited_s / worked_s, within 0.0 and 1.0."""
+        if self.worked_s <= 0.0:
+            return 0.0
+        return min(1.0, max(0.0, 1.0 - self.waited_s / self.worked_s))
+
+
+class _End:
+    """Follows the last batch in the queue; `error` is what the source raised, for one consumer."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+class _Work:
+    """What worker and consumers share. It does not know its Prefetcher: dropping that ends the worker.
+
+    The two SimpleQueues are all the synchronisation: `room` gets a token for each batch that was given out,
+    `ready` the placed batches. `SimpleQueue.put` may be called from a finalizer whatever locks are held, a
+    Condition may not.
+    """
+
+    def __init__(self, source: Iterator[Any], place: Callable[[Any], Any], buffer_size: int) -> None:
+        self.source = source
+        self.place = place
+        self.room: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self.ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.credit = buffer_size  # batches that may be read before any is given out
+        self.stopped = False
+        self.close_error: BaseException | None = None
+        self.close_awaited = False
+        self.read_s = 0.0
+        self.place_s = 0.0
+        self.idle_s = 0.0
+
+    def stop(self) -> None:
+        """Asks the worker to end; never waits, so that finalizers may call it."""
+        self.stopped = True
+        self.room.put(None)
+
+    def drop_batches(self) -> None:
+        """Forgets what is placed and not given out, and lets waiting consumers go."""
+        try:
+            while True:
+                self.ready.get_nowait()
+        except queue.Empty:
+            self.ready.put(_End(None))
+
+    def run(self) -> None:
+        """The worker's life."""
+        error: BaseException | None = None
+        try:
+            self._read_all()
+        except BaseException as caught:
+            error = caught
+        self.ready.put(_End(error))
+        error = None  # an exception holds its frames, and this frame would hold it
+        try:
+            if self.stopped:
+                self._close_source()
+        finally:
+            if self.stopped:
+                self.drop_batches()
+            _running.pop(threading.current_thread(), None)
+
+    def _read_all(self) -> None:
+        clock = time.perf_counter
+        while True:
+            began = read_from = clock()
+            if self.credit > 0:
+                self.credit -= 1
+            else:
+                self.room.get()
+                read_from = clock()
+                self.idle_s += read_from - began
+            if self.stopped:
+                return
+            try:
+                batch = next(self.source)
+            except StopIteration:
+                self.read_s += clock() - read_from
+                return
+            place_from = clock()
+            self.read_s += place_from - read_from
+            placed = self.place(batch)
+            self.place_s += clock() - place_from
+            self.ready.put(placed)
+            # Nothing may keep a batch alive while the worker waits.
+            del batch, placed
+
+    def _close_source(self) -> None:
+        if not isinstance(self.source, Generator):
+            return
+        try:
+            self.source.close()
+        except BaseException as error:
+            if not self.close_awaited:
+                raise
+            self.close_error = error
+
+
+# Workers that run, each with what it works on.
+_running: dict[threading.Thread, _Work] = {}
+
+
+def _stop_all_at_exit() -> None:
+    workers = list(_running.items())
+    for _, work in workers:
+        work.stop()
+    deadline = time.monotonic() + _EXIT_WAIT_S
+    for thread, _ in workers:
+        thread.join(max(0.0, deadline - time.monotonic()))
+
+
+atexit.register(_stop_all_at_exit)
+os.register_at_fork(after_in_child=_running.clear)
+
+
+class Prefetcher(Iterator[Any]):
+    """An iterator over placed batches that are read and placed ahead, by a thread of its own.
+
+    Made by `prefetch_to_device`. The worker starts at the first `next`, in that caller's context (its
+    `simulate` world, for one), and ends with the source, with `close()`, when a `with` block ends, when the
+    Prefetcher is dropped, and at interpreter exit. Several threads may draw from one Prefetcher: each batch
+    goes to one of them. A process made by fork cannot use a Prefetcher that its parent had started.
+    """
+
+    def __init__(self, source: Iterable[Any], place: Callable[[Any], Any], buffer_size: int) -> None:
+        self._work = _Work(iter(source), place, buffer_size)
+        self._buffer_size = buffer_size
+        self._thread: threading.Thread | None = None
+        self._process: int | None = None
+        self._lock = threading.Lock()  # start and counters; no finalizer takes it
+        self._batches = 0
+        self._waited_s = 0.0
+        # The module's own hook does better at exit: it waits for the workers, all together.
+        weakref.finalize(self, self._work.stop).atexit = False
+
+    def __iter__(self) -> Prefetcher:
+        return self
+
+    def __next__(self) -> Any:
+        work = self._work
+        if self._thread is None and not work.stopped:
+            self._start()
+        self._check_process()
+        began = time.perf_counter()
+        try:
+            item = work.ready.get_nowait()
+        except queue.Empty:
+            item = self._wait()
+        waited = time.perf_counter() - began
+        if isinstance(item, _End):
+            error, item.error = item.error, None
+            work.ready.put(item)  # the other consumers end too
+            with self._lock:
+                self._waited_s += waited
+            if error is None:
+                raise StopIteration
+            try:
+                raise error
+            finally:
+                del error, item
+        work.room.put(None)
+        with self._lock:
+            self._waited_s += waited
+            self._batches += 1
+        return item
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is not None or self._work.stopped:
+                return
+            context = contextvars.copy_context()
+            thread = threading.Thread(
+                target=context.run, args=(self._work.run,), name="artifex_devices-prefetch", daemon=True
+            )
+            self._process = os.getpid()
+            _running[thread] = self._work
+            try:
+                thread.start()
+            except BaseException:
+                _running.pop(thread, None)
+                raise
+            self._thread = thread
+
+    def _wait(self) -> Any:
+        thread = self._thread
+        if thread is threading.current_thread():
+            raise RuntimeError(
+                "prefetch_to_device: the source draws from its own Prefetcher, which would wait for ever; "
+                "expected a source that does not use it; read from the inner iterator instead"
+            )
+        while True:
+            try:
+                return self._work.ready.get(timeout=_LIVENESS_CHECK_S)
+            except queue.Empty:
+                # The end mark is lost with a consumer that was interrupted between taking and putting back.
+                if (thread is None or not thread.is_alive()) and self._work.ready.empty():
+                    return _End(None)
+
+    def _check_process(self) -> None:
+        if self._process is not None and self._process != os.getpid():
+            raise RuntimeError(
+                f"prefetch_to_device: this Prefetcher's worker runs in process {self._process}, and this is "
+                f"process {os.getpid()}, made from it by fork; expected the process that started it; make a new "
+                "Prefetcher here"
+            )
+
+    def close(self, timeout_s: float = 5.0) -> bool:
+        """Ends the worker, closes a generator source and drops the batches that were not given out.
+
+        May be called again. What the source's own `close` raises is raised here. Afterwards `next` raises
+        StopIteration, also in threads that wait in it now.
+
+        Args:
+            timeout_s: Seconds to wait for the worker. A source that is stuck in its own `next` cannot be
+                stopped from
+                outside: its daemon thread ends when it comes back.
+
+        Returns:
+            Whether the worker has ended.
+
+        Raises:
+            RuntimeError: In a process made by fork after the worker was started.
+
+        Example:
+            >>> import numpy as np
+            >>> import artifex_devices as ad
+            >>> batches = ad.prefetch_to_device(np.ones((4, 2)) for _ in range(100))
+            >>> next(batches).shape
+            (4, 2)
+            >>> batches.close()
+            True
+            >>> list(batches)
+            []
+        """
+        self._check_process()
+        work = self._work
+        work.close_awaited = True
+        work.stop()
+        with self._lock:
+            thread = self._thread
+        if thread is None:
+            work._close_source()
+        elif thread is threading.current_thread():
+            return False
+        else:
+            work.drop_batches()
+            thread.join(timeout_s)
+            if thread.is_alive():
+                return False
+        work.drop_batches()
+        error, work.close_error = work.close_error, None
+        if error is not None:
+            raise error
+        return True
+
+    def stats(self) -> PrefetchStats:
+        """Batches, seconds and overlap so far.
+
+        Example:
+            >>> import numpy as np
+            >>> import artifex_devices as ad
+            >>> batches = ad.prefetch_to_device(np.ones((4, 2)) for _ in range(3))
+            >>> _ = list(batches)
+            >>> batches.stats().batches
+            3
+            >>> 0.0 <= batches.stats().overlap_ratio <= 1.0
+            True
+        """
+        self._check_process()
+        work = self._work
+        with self._lock:
+            return PrefetchStats(self._batches, self._waited_s, work.read_s, work.place_s, work.idle_s)
+
+    def __enter__(self) -> Prefetcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._work.stopped:
+            state = "closed"
+        elif self._thread is None:
+            state = "not started"
+        else:
+            state = "running" if self._thread.is_alive() else "finished"
+        return f"<Prefetcher {state}, buffer_size={self._buffer_size}, {self._batches} batches given out>"
+
+
+def prefetch_to_device(
+    iterator: Iterable[Any], device_or_sharding: Any = None, buffer_size: int = 2
+) -> Prefetcher:
+    """Reads batches ahead and places them while the consumer works.
+
+    Arguments are checked at once; nothing is read before the first `next`. From then on a thread reads the
+    source and places each batch, at most `buffer_size` batches ahead of what was given out. Order and number
+    of batches are the source's. What the source raises is raised after the batches before it, as the same
+    object, and ends the iteration. Placing copies, so a source may fill the same buffer again for each batch.
+
+    Args:
+        iterator: The source of batches, each a pytree of arrays.
+        device_or_sharding: Where to: a Device, a Sharding, or a tree of them that is a prefix of each batch.
+            None is the default device.
+        buffer_size: Batches read ahead, at least 1.
+
+    Returns:
+        A Prefetcher: an iterator of placed batches, a context manager, with `close()` and `stats()`.
+
+    Raises:
+        TypeError: If the source is not iterable, the place is none or buffer_size is no integer.
+        ValueError: If buffer_size is below 1.
+
+    Example:
+        >>> import numpy as np
+        >>> import artifex_devices as ad
+        >>> source = ({"x": np.full((4, 2), i)} for i in range(3))
+        >>> with ad.prefetch_to_device(source, ad.devices()[0]) as batches:
+        ...     [int(np.asarray(batch["x"])[0, 0]) for batch in batches]
+        [0, 1, 2]
+    """
+    size = whole_number("prefetch_to_device", "buffer_size", buffer_size)
+    if size < 1:
+        raise ValueError(
+            f"prefetch_to_device: buffer_size is {size}; expected at least 1 batch; say 2, or use "
+            "device_put in the loop"
+        )
+    check_target("prefetch_to_device", device_or_sharding)
+    if not isinstance(iterator, Iterable) and not hasattr(iterator, "__getitem__"):
+        raise TypeError(
+            f"prefetch_to_device: the source is {type(iterator).__name__}; expected an iterator or iterable "
+            "of batches; call the function if it makes the generator"
+        )
+    return Prefetcher(iterator, lambda batch: device_put(batch, device_or_sharding), size)

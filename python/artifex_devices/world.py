@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Worlds of simulated devices: `with simulate(8): ...`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from artifex_devices import _core
+
+__all__ = ["simulate"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class simulate:  # noqa: N801 - used like a function
+    """Opens a world of CPU devices for a `with` block, a decorated function or a pytest fixture.
+
+    The devices share this machine's cores and memory. Worlds nest and are left in reverse order; threads of the user start
+    in the base world. Arrays keep their world alive: they can be read and moved after it was left, but not mixed with
+    arrays of another.
+
+    Args:
+        world: How many devices (8 or "8"); nodes and devices on each ("2 nodes x 4"); an hwloc synthetic description
+            ("pack:2 numa:2 core:4 pu:2"), or the path of an hwloc XML file, with one device a CPU domain; or a Machine.
+        bytes_limit: Bytes that arrays may hold on each device; None for no limit.
+        compile_only: Devices without memory, to plan with: placing data on them raises RuntimeError.
+        all_threads: Make it the base world of all threads. Only one at a time.
+
+    Raises:
+        ValueError: The description is malformed, the number is not positive, or the file is no hwloc XML.
+        FileNotFoundError: There is no such file.
+        TypeError: `world` is of another type.
+        RuntimeError: Worlds are left out of order, or all_threads=True is active already.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> with ad.simulate("2 nodes x 4"):
+        ...     ad.device_count(), ad.devices()[7].numa_nodes
+        (8, [1])
+    """
+
+    def __init__(
+        self,
+        world: int | str | _core.Machine,
+        *,
+        bytes_limit: int | None = None,
+        compile_only: bool = False,
+        all_threads: bool = False,
+    ) -> None:
+        """See the class."""
+        self._machine, self._num_devices = _machine_and_count(world)
+        if bytes_limit is not None and (isinstance(bytes_limit, bool) or bytes_limit < 0):
+            raise ValueError(f"simulate: bytes_limit is negative; expected 0 or more bytes, got {bytes_limit}; use None")
+        self._bytes_limit = bytes_limit
+        self._compile_only = compile_only
+        self._all_threads = all_threads
+        self._frames: list[Any] = []
+
+    def __enter__(self) -> _core.Client:
+        """Makes the world and returns its client."""
+        client = _core._make_client(self._machine, self._num_devices, self._bytes_limit, self._compile_only)
+        if self._all_threads:
+            _core._replace_base(client)
+            self._frames.append(None)
+        else:
+            self._frames.append(_core._push_world(client))
+        return client
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Returns to the world around this one."""
+        frame = self._frames.pop()
+        if frame is None:
+            _core._replace_base(None)
+        else:
+            try:
+                _core._pop_world(frame)
+            except RuntimeError:
+                self._frames.append(frame)  # still open: it can be left in its turn
+                raise
+
+    def __call__(self, function: _F) -> _F:
+        """Decorates a function so that each call runs in a fresh world."""
+
+        @functools.wraps(function)
+        def in_world(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return in_world  # type: ignore[return-value]
+
+
+def _machine_and_count(world: int | str | _core.Machine) -> tuple[_core.Machine | None, int | None]:
+    if isinstance(world, _core.Machine):
+        return world, None
+    if isinstance(world, str):
+        return _core._parse_world(world)
+    if isinstance(world, bool) or not hasattr(world, "__index__"):
+        raise TypeError(
+            f"simulate: world is of type {type(world).__name__}; expected a number of devices, a description or a path, "
+            f"got {world!r}; write simulate(8)"
+        )
+    return None, int(world)

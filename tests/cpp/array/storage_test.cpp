@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/array/storage.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "artifex_devices/base/error.h"
+#include "worlds.h"
+
+namespace artifex_devices {
+namespace {
+
+using test::arena_bytes_in_use;
+using test::Bytes;
+using test::bytes_in_use;
+using test::bytes_reserved;
+using test::error_of;
+using test::everywhere;
+using test::make_world;
+using test::named;
+
+constexpr DType kF32 = DType::kFloat32;
+
+std::shared_ptr<Storage> allocate(const ShardingRef& sharding, const Dims& shape, DType dtype = kF32) {
+  return Storage::allocate(sharding, sharding->domains(shape, "test"), dtype, "test");
+}
+
+std::shared_ptr<Storage> adopt(const ShardingRef& sharding, const Dims& shape, std::vector<BufferRef> buffers) {
+  return Storage::adopt(sharding, sharding->domains(shape, "test"), kF32, std::move(buffers), "test");
+}
+
+TEST(StorageLayout, small_shards_lie_in_one_slab_in_order) {
+  const auto storage = allocate(named(make_world(1, 8), {8}, {"a"}), {8, 16});
+  int64_t stride = 0;
+  std::byte* slab = storage->slab(&stride);
+  ASSERT_NE(slab, nullptr);
+  EXPECT_EQ(stride, 64);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(slab) % 64, 0u);
+  ASSERT_EQ(storage->buffer_count(), 8);
+  for (int64_t b = 0; b < 8; ++b) {
+    EXPECT_EQ(storage->data(b), slab + 64 * b);
+    EXPECT_EQ(storage->buffer(b).data(), slab + 64 * b);
+    EXPECT_EQ(storage->buffer(b).block, storage->buffer(0).block);
+    EXPECT_EQ(storage->buffer_bytes(b), 64);
+  }
+  EXPECT_EQ(storage->buffer(0).block->bytes(), 512);
+}
+
+TEST(StorageLayout, slab_strides_are_multiples_of_64_bytes) {
+  const auto storage = allocate(named(make_world(1, 4), {4}, {"a"}), {4 * 17});
+  int64_t stride = 0;
+  ASSERT_NE(storage->slab(&stride), nullptr);
+  EXPECT_EQ(storage->buffer_bytes(3), 68);
+  EXPECT_EQ(stride, 128);
+}
+
+TEST(StorageLayout, shards_from_256_KiB_on_have_blocks_of_their_own) {
+  const auto sharding = named(make_world(1, 4), {4}, {"a"});
+  int64_t stride = 0;
+  EXPECT_NE(allocate(sharding, {4, 64 * 1024 - 1})->slab(&stride), nullptr);
+  const auto storage = allocate(sharding, {4, 64 * 1024});
+  EXPECT_EQ(storage->slab(&stride), nullptr);
+  std::set<std::byte*> starts;
+  for (int64_t b = 0; b < 4; ++b) {
+    EXPECT_EQ(storage->buffer(b).offset, 0);
+    EXPECT_EQ(storage->buffer(b).block->bytes(), 256 << 10);
+    starts.insert(storage->data(b));
+  }
+  EXPECT_EQ(starts.size(), 4u);
+}
+
+TEST(StorageLayout, one_buffer_is_a_slab_of_exactly_its_bytes) {
+  const auto world = make_world(1, 2);
+  const auto storage = allocate(SingleDeviceSharding::make(world->device(1)), {3});
+  int64_t stride = 0;
+  EXPECT_EQ(storage->slab(&stride), storage->data(0));
+  EXPECT_EQ(storage->buffer(0).block->bytes(), 12);
+}
+
+TEST(StorageLayout, each_arena_has_a_slab_of_its_own) {
+  const auto world = make_world(2, 4);  // devices 0, 1 on the first memory, 2, 3 on the second
+  const auto storage = allocate(named(world, {4}, {"a"}), {4, 5});
+  int64_t stride = 0;
+  EXPECT_EQ(storage->slab(&stride), nullptr);
+  EXPECT_EQ(storage->buffer(0).block, storage->buffer(1).block);
+  EXPECT_EQ(storage->buffer(2).block, storage->buffer(3).block);
+  EXPECT_NE(storage->buffer(0).block, storage->buffer(2).block);
+  EXPECT_EQ(storage->data(1) - storage->data(0), 64);
+  EXPECT_EQ(storage->data(3) - storage->data(2), 64);
+}
+
+TEST(StorageLayout, replicas_share_a_buffer_in_each_arena) {
+  EXPECT_EQ(allocate(named(make_world(1, 8), {8}, {}), {16})->buffer_count(), 1);
+  EXPECT_EQ(allocate(named(make_world(2, 8), {8}, {}), {16})->buffer_count(), 2);
+  EXPECT_EQ(allocate(named(make_world(2, 8), {2, 4}, {"b"}), {16})->buffer_count(), 8);
+  EXPECT_EQ(allocate(named(make_world(2, 8), {4, 2}, {"b"}), {16})->buffer_count(), 4);
+}
+
+TEST(StorageLayout, uneven_shards_have_the_bytes_of_their_elements) {
+  const auto storage = allocate(named(make_world(1, 4), {4}, {"a"}, Uneven::kLastShort), {5});
+  EXPECT_EQ(storage->buffer_bytes(0), 8);
+  EXPECT_EQ(storage->buffer_bytes(1), 8);
+  EXPECT_EQ(storage->buffer_bytes(2), 4);
+  EXPECT_EQ(storage->buffer_bytes(3), 0);
+  EXPECT_EQ(storage->charged_bytes(), 20);
+}
+
+TEST(StorageLayout, arrays_without_elements_have_buffers) {
+  const auto storage = allocate(named(make_world(1, 4), {4}, {"a"}), {0, 7});
+  EXPECT_EQ(storage->buffer_count(), 4);
+  EXPECT_EQ(storage->buffer_bytes(3), 0);
+  EXPECT_NE(storage->buffer(3).data(), nullptr);
+}
+
+TEST(StorageCharge, every_device_pays_its_shard_replicas_included) {
+  const auto world = make_world(1, 8);
+  {
+    const auto cut = allocate(named(world, {8}, {"a"}), {8, 16});
+    EXPECT_EQ(bytes_in_use(world), everywhere(world, 64));
+    const auto copied = allocate(named(world, {8}, {}), {8, 16});
+    EXPECT_EQ(bytes_in_use(world), everywhere(world, 64 + 512));
+    EXPECT_EQ(copied->charged_bytes(), 4096);
+    EXPECT_EQ(copied->buffer(0).block->bytes(), 512);
+    const auto uneven = allocate(named(world, {8}, {"a"}, Uneven::kLastShort), {12});
+    EXPECT_EQ(bytes_in_use(world), (Bytes{584, 584, 584, 584, 584, 584, 576, 576}));
+  }
+  EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
+  EXPECT_EQ(world->device(0)->memory_stats().peak_bytes_in_use, 584);
+  EXPECT_EQ(world->device(0)->memory_stats().num_allocs, 3);
+}
+
+TEST(StorageCharge, over_the_limit_says_what_is_there_and_charges_nothing) {
+  const auto world = make_world(1, 4);
+  world->device(2)->set_bytes_limit(1000);
+  const auto sharding = named(world, {4}, {"a"});
+  const auto first = allocate(sharding, {4, 100});
+  EXPECT_EQ(
+      error_of<OutOfMemory>([&] { allocate(sharding, {4, 200}); }),
+      "RESOURCE_EXHAUSTED: test: out of memory on cpu:2: 800 bytes (800 bytes) asked for, 400 bytes (400 bytes) in "
+      "use, limit 1000 bytes (1000 bytes); biggest live arrays: none; delete arrays that are no longer needed, "
+      "raise the limit, or shard over more devices");
+  EXPECT_EQ(bytes_in_use(world), everywhere(world, 400));
+  EXPECT_EQ(allocate(sharding, {4, 150})->buffer_count(), 4);  // exactly the limit
+}
+
+TEST(StorageCharge, memory_that_the_system_does_not_have_charges_nothing) {
+  const auto world = make_world(1, 4);
+  const auto sharding = named(world, {4}, {"a"});
+  const int64_t before = arena_bytes_in_use(world);
+  const std::string text = error_of<OutOfMemory>([&] { allocate(sharding, {4, int64_t{1} << 50}); });
+  EXPECT_TRUE(text.starts_with("RESOURCE_EXHAUSTED: test: no memory for 4503599627370496 bytes (4.0 PiB) on cpu:0: "))
+      << text;
+  EXPECT_NE(text.find("delete arrays that are no longer needed"), std::string::npos) << text;
+  EXPECT_EQ(text.find("RESOURCE_EXHAUSTED", 1), std::string::npos);
+  EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
+  EXPECT_EQ(arena_bytes_in_use(world), before);
+}
+
+TEST(StorageCharge, bytes_beyond_63_bits_are_an_invalid_argument) {
+  const auto world = make_world(1, 2);
+  const auto sharding = named(world, {2}, {"a"});
+  EXPECT_EQ(
+      error_of<InvalidArgument>([&] { allocate(sharding, {2, int64_t{1} << 61}); }),
+      "test: shards of shape (1, 2305843009213693952) of float32 on 2 devices are more bytes than fit 63 bits; use "
+      "smaller sizes");
+  // The bytes of one device fit, those of all do not.
+  EXPECT_THROW(allocate(sharding, {2, int64_t{1} << 60}), InvalidArgument);
+  EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
+}
+
+TEST(StorageCharge, compile_only_devices_have_no_memory) {
+  ClientOptions options;
+  options.num_devices = 2;
+  options.compile_only = true;
+  const auto world = Client::make(Machine::from_synthetic("pack:1 [numa] core:2 pu:1"), options);
+  EXPECT_EQ(error_of<Unavailable>([&] { allocate(named(world, {2}, {"a"}), {2}); }),
+            "test: cpu:0 has no memory: it belongs to a simulated cluster for planning; place data on devices of this "
+            "machine");
+}
+
+TEST(StorageAdopt, takes_given_buffers_and_allocates_the_others) {
+  const auto world = make_world(1, 3);
+  const auto sharding = named(world, {3}, {"a"});
+  const auto other = allocate(sharding, {3});
+  const auto storage = adopt(sharding, {3}, {{}, other->buffer(2), {}});
+  EXPECT_EQ(storage->data(1), other->data(2));
+  EXPECT_EQ(storage->buffer(0).block, storage->buffer(2).block);
+  EXPECT_EQ(storage->data(2) - storage->data(0), 64);
+  EXPECT_FALSE(storage->is_foreign());
+  EXPECT_EQ(bytes_in_use(world), everywhere(world, 8));
+}
+
+TEST(StorageAdopt, keeps_foreign_memory_until_the_last_use) {
+  const auto world = make_world(1, 1);
+  int released = 0;
+  float value = 7;
+  auto storage =
+      adopt(SingleDeviceSharding::make(world->device(0)), {1}, {{foreign_block(&value, 4, [&] { ++released; }), 0}});
+  EXPECT_TRUE(storage->is_foreign());
+  BufferRef view = storage->buffer(0);
+  EXPECT_EQ(view.data(), reinterpret_cast<std::byte*>(&value));
+  storage->delete_all();
+  storage.reset();
+  EXPECT_EQ(released, 0);
+  view = {};
+  EXPECT_EQ(released, 1);
+}
+
+TEST(StorageAdopt, refuses_wrong_numbers_and_short_buffers) {
+  const auto world = make_world(1, 2);
+  const auto sharding = named(world, {2}, {"a"});
+  const auto other = allocate(sharding, {2});
+  EXPECT_EQ(error_of<InvalidArgument>([&] { adopt(sharding, {2}, {other->buffer(0)}); }),
+            "test: 1 buffers for a sharding that has 2; give one for each distinct shard of an arena");
+  EXPECT_EQ(error_of<InvalidArgument>([&] { adopt(sharding, {64}, {other->buffer(0), other->buffer(1)}); }),
+            "test: buffer 0 has 68 bytes from its offset on; expected 128");
+  EXPECT_EQ(bytes_in_use(world), everywhere(world, 4));
+}
+
+TEST(StorageHandles, a_shard_keeps_its_big_block_alone) {
+  const auto world = make_world(1, 4);
+  const int64_t before = arena_bytes_in_use(world);
+  const auto storage = allocate(named(world, {4}, {"a"}), {4, 1 << 18});
+  storage->retain(-1);
+  storage->retain(2);
+  storage->release(-1);
+  EXPECT_EQ(bytes_in_use(world), (Bytes{0, 0, 1 << 20, 0}));
+  EXPECT_EQ(bytes_reserved(world), everywhere(world, 0));
+  EXPECT_EQ(arena_bytes_in_use(world) - before, 1 << 20);
+  EXPECT_EQ(storage->buffer(2).block->bytes(), 1 << 20);
+  EXPECT_FALSE(storage->is_deleted());
+  storage->release(2);
+  EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
+  EXPECT_EQ(arena_bytes_in_use(world), before);
+}
+
+TEST(StorageHandles, what_a_shard_keeps_of_a_slab_is_reserved) {
+  const auto world = make_world(2, 4);
+  const auto storage = allocate(named(world, {4}, {"a"}), {4, 16});
+  storage->retain(-1);
+  storage->retain(0);
+  storage->retain(0);
+  storage->release(-1);
+  EXPECT_EQ(bytes_in_use(world), (Bytes{64, 0, 0, 0}));
+  EXPECT_EQ(bytes_reserved(world), (Bytes{0, 64, 0, 0}));  // the slab of the other arena is gone
+  storage->release(0);
+  EXPECT_EQ(bytes_in_use(world), (Bytes{64, 0, 0, 0}));
+  storage->release(0);
+  EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
+  EXPECT_EQ(bytes_reserved(world), everywhere(world, 0));
+}
+
+TEST(StorageHandles, a_replica_keeps_the_common_buffer) {
+  const auto world = make_world(1, 4);
+  const auto storage = allocate(named(world, {2, 2}, {"b"}), {2, 1 << 18});
+  const int64_t with_both = arena_bytes_in_use(world);
+  storage->retain(-1);
+  storage->retain(0);
+  storage->retain(2);  // holds the same tile as 0
+  storage->release(-1);
+  EXPECT_EQ(arena_bytes_in_use(world), with_both - (1 << 20));
+  EXPECT_EQ(bytes_in_use(world), (Bytes{1 << 20, 0, 1 << 20, 0}));
+  storage->release(0);
+  EXPECT_EQ(bytes_in_use(world), (Bytes{0, 0, 1 << 20, 0}));
+  EXPECT_EQ(arena_bytes_in_use(world), with_both - (1 << 20));
+  storage->release(2);
+  EXPECT_EQ(arena_bytes_in_use(world), with_both - (2 << 20));
+}
+
+TEST(StorageHandles, shards_may_go_before_the_whole) {
+  const auto world = make_world(1, 2);
+  const auto storage = allocate(named(world, {2}, {"a"}), {2});
+  storage->retain(-1);
+  storage->retain(1);
+  storage->release(1);
+  EXPECT_EQ(bytes_in_use(world), everywhere(world, 4));
+  storage->release(-1);
+  EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
+  EXPECT_THROW(storage->buffer(0), DeletedArray);
+}
+
+TEST(StorageDelete, ends_all_charges_at_once_and_memory_with_the_last_view) {
+  const auto world = make_world(1, 2);
+  const int64_t before = arena_bytes_in_use(world);
+  const auto storage = allocate(named(world, {2}, {"a"}), {2, 1 << 20});
+  storage->retain(-1);
+  storage->retain(0);
+  std::memset(storage->data(0), 42, 8);
+  BufferRef view = storage->buffer(0);
+  storage->delete_all();
+  storage->delete_all();
+  EXPECT_TRUE(storage->is_deleted());
+  EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
+  EXPECT_EQ(arena_bytes_in_use(world) - before, 4 << 20);
+  EXPECT_EQ(view.data()[7], std::byte{42});
+  EXPECT_EQ(error_of<DeletedArray>([&] { storage->buffer(1); }),
+            "buffer: the Array was deleted; make it again, or delete it only after its last use");
+  view = {};
+  EXPECT_EQ(arena_bytes_in_use(world), before);
+  storage->retain(1);
+  storage->release(1);
+  storage->release(0);
+  storage->release(-1);
+  EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
+}
+
+TEST(StorageDelete, gives_big_blocks_to_the_system_unless_told_otherwise) {
+  const auto world = make_world(1, 1);
+  const auto sharding = SingleDeviceSharding::make(world->device(0));
+  Arena::trim_all();
+  const int64_t empty = Arena::total_cached_bytes();
+  allocate(sharding, {1 << 20})->delete_all();
+  EXPECT_EQ(Arena::total_cached_bytes(), empty);
+  allocate(sharding, {1 << 20})->delete_all(false);
+  EXPECT_EQ(Arena::total_cached_bytes(), empty + (4 << 20));
+  Arena::trim_all();
+}
+
+TEST(StorageHostValue, the_first_one_stays_until_delete) {
+  const auto world = make_world(1, 1);
+  const auto storage = allocate(SingleDeviceSharding::make(world->device(0)), {1});
+  storage->retain(-1);
+  EXPECT_EQ(storage->cached_host_value(), nullptr);
+  auto first = std::make_shared<const HostView>();
+  const std::weak_ptr<const HostView> watch = first;
+  EXPECT_EQ(storage->cache_host_value(first), first);
+  EXPECT_EQ(storage->cache_host_value(std::make_shared<const HostView>()), first);
+  EXPECT_EQ(storage->cached_host_value(), first);
+  first.reset();
+  EXPECT_FALSE(watch.expired());
+  storage->delete_all();
+  EXPECT_TRUE(watch.expired());
+  const auto late = std::make_shared<const HostView>();
+  EXPECT_EQ(storage->cache_host_value(late), late);
+  EXPECT_EQ(storage->cached_host_value(), nullptr);
+}
+
+TEST(StorageThreads, a_buffer_is_valid_or_deleted_while_others_delete) {
+  const auto world = make_world(2, 4);
+  const auto cut = named(world, {4}, {"a"});
+  for (int round = 0; round < 200; ++round) {
+    const auto storage = allocate(cut, {4, round % 2 ? 16 : 1 << 17});
+    storage->retain(-1);
+    for (int64_t b = 0; b < 4; ++b) std::memset(storage->data(b), 5, 64);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int64_t b = 0; b < 4; ++b) {
+      threads.emplace_back([&, b] {
+        storage->retain(b);
+        try {
+          for (int i = 0; i < 20; ++i) {
+            const BufferRef buffer = storage->buffer(b);
+            if (buffer.data()[63] != std::byte{5}) ++wrong;
+          }
+        } catch (const DeletedArray&) {
+        }
+        storage->release(b);
+      });
+    }
+    threads.emplace_back([&] { storage->release(-1); });
+    if (round % 4 < 3) threads.emplace_back([&] { storage->delete_all(); });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+    ASSERT_EQ(bytes_in_use(world), everywhere(world, 0));
+    ASSERT_EQ(bytes_reserved(world), everywhere(world, 0));
+  }
+}
+
+}  // namespace
+}  // namespace artifex_devices

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pool does at fork, at exit, and in a process of its own.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/event.h"
+#include "artifex_devices/base/worker_pool.h"
+#include "forked_child.h"
+
+namespace artifex_devices {
+namespace {
+
+WorkerPool& pool() { return WorkerPool::process(); }
+
+/// Sums 0 .. 999 on the pool.
+std::string sum_in_parallel() {
+  std::atomic<int64_t> sum{0};
+  pool().parallel_for(1000, -1, [&](int64_t i) { sum += i; });
+  return std::to_string(sum.load());
+}
+
+TEST(WorkerPoolFork, AChildOfAQuietParentHasNoWorkersUntilItsFirstTask) {
+  ARTIFEX_SKIP_WITHOUT_FORK();
+  ASSERT_EQ(sum_in_parallel(), "499500");
+  const int most = pool().max_workers();
+  EXPECT_EQ(in_forked_child([] { return std::to_string(pool().running_workers()); }), "0");
+  EXPECT_EQ(in_forked_child([] { return std::to_string(pool().max_workers()); }), std::to_string(most));
+  EXPECT_EQ(in_forked_child(sum_in_parallel), "499500");
+  EXPECT_EQ(in_forked_child([] { return in_forked_child(sum_in_parallel); }), "499500");
+  EXPECT_EQ(sum_in_parallel(), "499500");
+}
+
+TEST(WorkerPoolFork, AChildOfABusyParentWorks) {
+  ARTIFEX_SKIP_WITHOUT_FORK();
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 3; ++c) {
+    callers.emplace_back([&] {
+      while (!stop) {
+        const auto event = std::make_shared<Event>();
+        pool().submit(5, -1, [](int64_t) {}, [event](std::exception_ptr error) { event->set_error(error); });
+        pool().parallel_for(20, -1, [](int64_t) {});
+        event->wait();
+      }
+    });
+  }
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(in_forked_child([] {
+                std::string said = sum_in_parallel();
+                pool().shutdown();
+                return said;
+              }),
+              "499500");
+  }
+  stop = true;
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(WorkerPoolFork, AForkWaitsForNoTask) {
+  ARTIFEX_SKIP_WITHOUT_FORK();
+  std::latch release(1);
+  const auto event = std::make_shared<Event>();
+  pool().submit(1, -1, [&](int64_t) { release.wait(); }, [event](std::exception_ptr) { event->set(); });
+  EXPECT_EQ(in_forked_child(sum_in_parallel), "499500");
+  release.count_down();
+  event->wait();
+}
+
+TEST(WorkerPoolFork, AForkInsideAnItemIsAClearErrorInTheChild) {
+  ARTIFEX_SKIP_WITHOUT_FORK();
+  std::latch both(2);
+  const auto caller = std::this_thread::get_id();
+  std::string said;
+  const pid_t parent = getpid();
+  pid_t child = 0;
+  try {
+    pool().parallel_for(2, -1, [&](int64_t) {
+      both.arrive_and_wait();
+      if (std::this_thread::get_id() != caller) return;
+      child = fork();
+      if (child == 0) alarm(30);
+    });
+  } catch (const Unavailable& error) {
+    said = error.what();
+  }
+  if (getpid() != parent) {
+    const bool clear = said.empty() || said.starts_with("parallel_for: the process was forked by one of its own items");
+    _exit(clear ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(said, "");
+}
+
+TEST(WorkerPoolFork, AChildMayConfigureItsOwnLanes) {
+  ARTIFEX_SKIP_WITHOUT_FORK();
+  ASSERT_EQ(sum_in_parallel(), "499500");
+  EXPECT_EQ(
+      in_forked_child([]() -> std::string {
+        std::atomic<int> bound{0};
+        if (!pool().configure({{.workers = 1, .bind = [&] { ++bound; }}, {.workers = 2, .bind = [&] { ++bound; }}})) {
+          return "refused";
+        }
+        std::latch all_here(3);
+        pool().parallel_for(3, 1, [&](int64_t) { all_here.arrive_and_wait(); });
+        return std::to_string(pool().lanes()) + " lanes " + std::to_string(pool().max_workers()) + " workers " +
+               std::to_string(bound.load()) + " bound " + (pool().configure({{}}) ? "again" : "once");
+      }),
+      "2 lanes 3 workers 2 bound once");
+}
+
+TEST(WorkerPoolFork, LanesWithoutWorkersAreRefused) {
+  EXPECT_EQ(in_forked_child([] {
+              const int before = pool().max_workers();
+              const bool taken = pool().configure({{.workers = 0, .bind = {}}, {.workers = -1, .bind = {}}});
+              return std::string(taken || pool().max_workers() != before ? "taken" : "refused");
+            }),
+            "refused");
+}
+
+TEST(WorkerPoolFork, TheDefaultIsOneLaneWithAWorkerForEachAllowedCpu) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  EXPECT_EQ(in_forked_child([] {
+              pool().configure({});
+              return std::to_string(pool().lanes()) + " lane " + std::to_string(pool().max_workers());
+            }),
+            "1 lane " + std::to_string(CPU_COUNT(&allowed)));
+}
+
+TEST(WorkerPoolFork, WithoutThreadsCallsRunHereAndSubmitSaysSo) {
+  ARTIFEX_SKIP_WITHOUT_FORK();
+  if (geteuid() == 0) GTEST_SKIP() << "the limit on threads does not hold for root";
+  EXPECT_EQ(in_forked_child([]() -> std::string {
+              const rlimit none{0, 0};
+              setrlimit(RLIMIT_NPROC, &none);
+              std::string said = sum_in_parallel();
+              try {
+                pool().submit(2, -1, [](int64_t) {}, [](std::exception_ptr) {});
+              } catch (const Unavailable& error) {
+                said += std::string(" ") + error.what();
+              }
+              return said;
+            }),
+            "499500 submit: the system gives this process no further thread for copying; expected at least 1, got 0; "
+            "raise the limit on threads or memory (ulimit -u, ulimit -v, the cgroup's pids.max)");
+}
+
+TEST(WorkerPoolExit, IsCleanWhileWorkersAreBusy) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        static std::atomic<int> running{0};
+        pool().submit(
+            pool().max_workers(), -1,
+            [](int64_t) {
+              ++running;
+              for (;;) std::this_thread::yield();
+            },
+            [](std::exception_ptr) {});
+        while (running.load() == 0) std::this_thread::yield();
+        std::exit(7);
+      },
+      testing::ExitedWithCode(7), "^$");
+}
+
+TEST(WorkerPoolExit, IsCleanWhileWorkersSleep) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        sum_in_parallel();
+        std::exit(7);
+      },
+      testing::ExitedWithCode(7), "^$");
+}
+
+}  // namespace
+}  // namespace artifex_devices

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/partition/reshard_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "artifex_devices/base/error.h"
+#include "random_specs.h"
+
+namespace artifex_devices {
+namespace {
+
+const AxisName x("x");
+const AxisName y("y");
+
+PartitionSpec P(std::vector<SpecEntry> entries) { return PartitionSpec(std::move(entries)); }
+AbstractMesh line(int64_t size) { return AbstractMesh({x}, {size}); }
+
+ShardDomains domains(const TileGrid& grid, const Dims& shape, Uneven uneven = Uneven::kLastShort) {
+  return ShardDomains(grid, shape, uneven, {.operation = "test"});
+}
+
+/// One buffer for each tile in each arena; device p of the mesh has id `first_id` + p, `per_arena` devices share one.
+std::vector<BufferPlace> places(const TileGrid& grid, int64_t per_arena, int64_t first_id = 0) {
+  std::vector<BufferPlace> made;
+  std::map<std::pair<int64_t, int32_t>, bool> seen;
+  for (int64_t p = 0; p < grid.positions(); ++p) {
+    const int64_t device = first_id + p;
+    const auto arena = static_cast<int32_t>(device / per_arena);
+    if (seen.emplace(std::pair(grid.tile(p), arena), true).second) made.push_back({grid.tile(p), device, arena});
+  }
+  return made;
+}
+
+std::vector<std::string> copies_text(const ReshardPlan& plan) {
+  std::vector<std::string> lines;
+  for (const ReshardCopy& copy : plan.copies) {
+    lines.push_back(fmt::format("{}->{} {}+{} {} bytes link {}", copy.source, copy.destination,
+                                to_string(copy.box.origin), to_string(copy.box.shape), copy.bytes,
+                                static_cast<int>(copy.link)));
+  }
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+using Pairs = std::vector<std::pair<int64_t, int64_t>>;
+
+TEST(ReshardPlan, ExampleOfTheHeader) {
+  const TileGrid two(line(2), P({SpecEntry(x)}));
+  const TileGrid four(line(4), P({SpecEntry(x)}));
+  const ReshardPlan plan = make_reshard_plan(domains(two, {8}), places(two, 4), domains(four, {8}), places(four, 4), 4);
+  EXPECT_EQ(copies_text(plan), (Lines{"0->0 (0,)+(2,) 8 bytes link 0", "0->1 (2,)+(2,) 8 bytes link 1",
+                                      "1->2 (4,)+(2,) 8 bytes link 1", "1->3 (6,)+(2,) 8 bytes link 1"}));
+  EXPECT_TRUE(plan.reused.empty());
+  EXPECT_EQ(plan.bytes_copied, 32);
+  EXPECT_EQ(plan.bytes_between_devices, 24);
+  EXPECT_EQ(plan.bytes_between_arenas, 0);
+  EXPECT_EQ(plan.bytes_reused, 0);
+  EXPECT_EQ(ingress_bytes(domains(two, {8}), {0, 1}, domains(four, {8}), {0, 1, 2, 3}, 4),
+            (std::vector<int64_t>{0, 8, 8, 8}));
+}
+
+TEST(ReshardPlan, EqualShardingsReuseEveryBuffer) {
+  const TileGrid grid(line(4), P({SpecEntry(x)}));
+  const ReshardPlan plan =
+      make_reshard_plan(domains(grid, {8}), places(grid, 1), domains(grid, {8}), places(grid, 1), 4);
+  EXPECT_EQ(plan.reused, (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
+  EXPECT_TRUE(plan.copies.empty());
+  EXPECT_EQ(plan.bytes_reused, 32);
+}
+
+TEST(ReshardPlan, EqualBoxesInOneArenaAreReusedOnAnotherDevice) {
+  const TileGrid grid(line(2), P({SpecEntry(x)}));
+  // The same tiles on devices 2 and 3 of an arena of four.
+  const ReshardPlan plan =
+      make_reshard_plan(domains(grid, {8}), places(grid, 4), domains(grid, {8}), places(grid, 4, 2), 4);
+  EXPECT_EQ(plan.reused, (Pairs{{0, 0}, {1, 1}}));
+  EXPECT_TRUE(plan.copies.empty());
+}
+
+TEST(ReshardPlan, EqualBoxesInAnotherArenaAreCopied) {
+  const TileGrid grid(line(2), P({SpecEntry(x)}));
+  const ReshardPlan plan =
+      make_reshard_plan(domains(grid, {8}), places(grid, 2), domains(grid, {8}), places(grid, 2, 2), 4);
+  EXPECT_TRUE(plan.reused.empty());
+  EXPECT_EQ(copies_text(plan), (Lines{"0->0 (0,)+(4,) 16 bytes link 2", "1->1 (4,)+(4,) 16 bytes link 2"}));
+  EXPECT_EQ(plan.bytes_between_arenas, 32);
+  EXPECT_EQ(plan.bytes_between_devices, 32);
+}
+
+TEST(ReshardPlan, ReadsTheNearestReplica) {
+  // Replicas on devices 0 (arena 0), 1 (arena 0), 2 (arena 1).
+  const TileGrid replicated(line(3), P({}));
+  const std::vector<BufferPlace> from = {{0, 0, 0}, {0, 1, 0}, {0, 2, 1}};
+  const TileGrid halves(line(4), P({SpecEntry(x)}));
+  const std::vector<BufferPlace> to = {{0, 1, 0}, {1, 2, 1}, {2, 5, 1}, {3, 6, 0}};
+  const ReshardPlan plan = make_reshard_plan(domains(replicated, {4}), from, domains(halves, {4}), to, 1);
+  EXPECT_EQ(copies_text(plan), (Lines{"1->0 (0,)+(1,) 1 bytes link 0", "2->1 (1,)+(1,) 1 bytes link 0",
+                                      "2->2 (2,)+(1,) 1 bytes link 1", "0->3 (3,)+(1,) 1 bytes link 1"}));
+}
+
+TEST(ReshardPlan, EquallyFarReplicasTakeTurns) {
+  const TileGrid replicated(line(2), P({}));
+  const std::vector<BufferPlace> from = {{0, 0, 0}, {0, 1, 1}};
+  const TileGrid quarters(line(4), P({SpecEntry(x)}));
+  const ReshardPlan plan =
+      make_reshard_plan(domains(replicated, {4}), from, domains(quarters, {4}), places(quarters, 1, 10), 1);
+  std::vector<int64_t> sources;
+  for (const ReshardCopy& copy : plan.copies) sources.push_back(copy.source);
+  EXPECT_EQ(sources, (std::vector<int64_t>{0, 1, 0, 1}));
+}
+
+TEST(ReshardPlan, CopiesComeByDestinationThenRowMajor) {
+  const TileGrid rows(line(2), P({SpecEntry(x)}));
+  const TileGrid columns(line(2), P({SpecEntry(), SpecEntry(x)}));
+  const ReshardPlan plan =
+      make_reshard_plan(domains(rows, {4, 6}), places(rows, 1), domains(columns, {4, 6}), places(columns, 1), 2);
+  EXPECT_EQ(copies_text(plan), (Lines{"0->0 (0, 0)+(2, 3) 12 bytes link 0", "1->0 (2, 0)+(2, 3) 12 bytes link 2",
+                                      "0->1 (0, 3)+(2, 3) 12 bytes link 2", "1->1 (2, 3)+(2, 3) 12 bytes link 0"}));
+}
+
+TEST(ReshardPlan, EmptyArraysAndEmptyTilesMoveNothing) {
+  const TileGrid two(line(2), P({SpecEntry(x)}));
+  const TileGrid four(line(4), P({SpecEntry(x)}));
+  const Dims huge_beside_zero{0, int64_t{1} << 40, int64_t{1} << 40};
+  for (const Dims& shape : {Dims{0}, huge_beside_zero}) {
+    const ReshardPlan plan =
+        make_reshard_plan(domains(two, shape), places(two, 1), domains(four, shape), places(four, 1), 8);
+    EXPECT_TRUE(plan.copies.empty());
+    EXPECT_TRUE(plan.reused.empty());
+    EXPECT_EQ(ingress_bytes(domains(two, shape), {0, 1}, domains(four, shape), {0, 1, 2, 3}, 8),
+              (std::vector<int64_t>{0, 0, 0, 0}));
+  }
+  // 5 in 4 parts is 2, 2, 1, 0.
+  const ReshardPlan plan = make_reshard_plan(domains(two, {5}), places(two, 8), domains(four, {5}), places(four, 8), 1);
+  EXPECT_EQ(copies_text(plan), (Lines{"0->0 (0,)+(2,) 2 bytes link 0", "0->1 (2,)+(1,) 1 bytes link 1",
+                                      "1->1 (3,)+(1,) 1 bytes link 0", "1->2 (4,)+(1,) 1 bytes link 1"}));
+}
+
+TEST(ReshardPlan, RefusesWhatDoesNotFit) {
+  const TileGrid two(line(2), P({SpecEntry(x)}));
+  const auto plan = [&](const Dims& from, const Dims& to, std::vector<BufferPlace> sources, int64_t itemsize) {
+    return make_reshard_plan(domains(two, from), sources, domains(two, to), places(two, 1, 7), itemsize);
+  };
+  EXPECT_THROW(plan({8}, {6}, places(two, 1), 4), InvalidArgument);
+  EXPECT_THROW(plan({8}, {8}, {{0, 0, 0}}, 4), InvalidArgument);             // nobody holds tile 1
+  EXPECT_THROW(plan({8}, {8}, {{0, 0, 0}, {2, 1, 1}}, 4), InvalidArgument);  // no such tile
+  EXPECT_THROW(plan({8}, {8}, places(two, 1), 0), InvalidArgument);
+  EXPECT_THROW(plan({int64_t{1} << 62}, {int64_t{1} << 62}, places(two, 1), 4), InvalidArgument);
+  EXPECT_THROW(ingress_bytes(domains(two, {8}), {0}, domains(two, {8}), {0, 1}, 4), InvalidArgument);
+}
+
+TEST(ReshardPlan, RefusesTotalsThatOverflow) {
+  const TileGrid replicated(line(2), P({}));
+  const std::vector<BufferPlace> from = {{0, 0, 0}};
+  const std::vector<BufferPlace> to = {{0, 1, 1}, {0, 2, 2}};
+  const Dims shape{INT64_MAX / 2 + 1};
+  EXPECT_THROW(make_reshard_plan(domains(replicated, shape), from, domains(replicated, shape), to, 1), InvalidArgument);
+}
+
+bool contains(const IndexDomain& outer, const IndexDomain& inner) {
+  for (int64_t d = 0; d < outer.rank(); ++d) {
+    if (inner.origin[d] < outer.origin[d]) return false;
+    if (inner.origin[d] + inner.shape[d] > outer.origin[d] + outer.shape[d]) return false;
+  }
+  return true;
+}
+
+Link link_of(const BufferPlace& a, const BufferPlace& b) {
+  return a.arena != b.arena ? Link::kOtherArena : a.device != b.device ? Link::kSameArena : Link::kSameDevice;
+}
+
+/// Everything that the header promises, checked element by element.
+void check_plan(const ShardDomains& source, const std::vector<BufferPlace>& from, const ShardDomains& destination,
+                const std::vector<BufferPlace>& to, int64_t itemsize) {
+  const ReshardPlan plan = make_reshard_plan(source, from, destination, to, itemsize);
+  const auto at = [](const auto& list, int64_t i) -> const auto& { return list.at(static_cast<size_t>(i)); };
+  std::vector<std::vector<int>> written(to.size());
+  for (size_t i = 0; i < to.size(); ++i) {
+    written[i].assign(static_cast<size_t>(destination.domain(to[i].tile).volume()), 0);
+  }
+  int64_t reused = 0;
+  for (const auto& [into, out_of] : plan.reused) {
+    const IndexDomain box = destination.domain(at(to, into).tile);
+    ASSERT_EQ(box, source.domain(at(from, out_of).tile));
+    ASSERT_NE(link_of(at(to, into), at(from, out_of)), Link::kOtherArena);
+    for (int& times : written.at(static_cast<size_t>(into))) ++times;
+    reused += box.volume() * itemsize;
+  }
+  int64_t copied = 0;
+  int64_t between_devices = 0;
+  int64_t between_arenas = 0;
+  std::pair<int64_t, Dims> previous{-1, {}};
+  for (const ReshardCopy& copy : plan.copies) {
+    const BufferPlace& target = at(to, copy.destination);
+    const IndexDomain whole = destination.domain(target.tile);
+    ASSERT_TRUE(contains(source.domain(at(from, copy.source).tile), copy.box));
+    ASSERT_TRUE(contains(whole, copy.box));
+    ASSERT_GT(copy.bytes, 0);
+    ASSERT_EQ(copy.bytes, copy.box.volume() * itemsize);
+    ASSERT_EQ(copy.link, link_of(at(from, copy.source), target));
+    for (const BufferPlace& other : from) {  // no replica is nearer
+      if (other.tile == at(from, copy.source).tile) {
+        ASSERT_GE(link_of(other, target), copy.link);
+      }
+    }
+    const std::pair<int64_t, Dims> order{copy.destination, copy.box.origin};
+    ASSERT_LT(previous, order);
+    previous = order;
+    Dims index = copy.box.origin;
+    for (int64_t n = copy.box.volume(); n > 0; --n) {
+      int64_t offset = 0;
+      for (int64_t d = 0; d < index.size(); ++d) offset = offset * whole.shape[d] + index[d] - whole.origin[d];
+      ++written.at(static_cast<size_t>(copy.destination)).at(static_cast<size_t>(offset));
+      for (int64_t d = index.size() - 1; d >= 0 && ++index[d] == copy.box.origin[d] + copy.box.shape[d]; --d) {
+        index[d] = copy.box.origin[d];
+      }
+    }
+    copied += copy.bytes;
+    between_devices += copy.link == Link::kSameDevice ? 0 : copy.bytes;
+    between_arenas += copy.link == Link::kOtherArena ? copy.bytes : 0;
+  }
+  for (const auto& buffer : written) ASSERT_TRUE(std::ranges::all_of(buffer, [](int times) { return times == 1; }));
+  ASSERT_EQ(plan.bytes_reused, reused);
+  ASSERT_EQ(plan.bytes_copied, copied);
+  ASSERT_EQ(plan.bytes_between_devices, between_devices);
+  ASSERT_EQ(plan.bytes_between_arenas, between_arenas);
+}
+
+TEST(ReshardPlan, WritesEveryElementOnceFromTheNearestReplicaForRandomShardings) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 500; ++round) {
+    const RandomSpec a = random_case(random, 24, 3);
+    const RandomSpec b = random_case(random, 24, 3);
+    Dims shape;
+    for (int64_t d = 0; d < 3; ++d) shape.push_back(draw(random, d == 0 ? 0 : 1, 13));
+    SCOPED_TRACE(describe(a) + " to " + describe(b) + " " + to_string(shape));
+    const TileGrid from(a.mesh, a.spec);
+    const TileGrid to(b.mesh, b.spec);
+    const int64_t per_arena = draw(random, 1, 8);
+    check_plan(domains(from, shape), places(from, per_arena), domains(to, shape),
+               places(to, per_arena, draw(random, 0, 4)), 4);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ReshardPlan, WhatEntersADeviceIsWhatItsOwnShardLacksForRandomShardings) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 300; ++round) {
+    const RandomSpec a = random_case(random, 16, 2);
+    const RandomSpec b = random_case(random, 16, 2);
+    const Dims shape{draw(random, 0, 9), draw(random, 0, 9)};
+    const TileGrid from(a.mesh, a.spec);
+    const TileGrid to(b.mesh, b.spec);
+    const int64_t shift = draw(random, 0, 3);
+    std::vector<int64_t> source_devices(static_cast<size_t>(from.positions()));
+    std::vector<int64_t> devices(static_cast<size_t>(to.positions()));
+    std::iota(source_devices.begin(), source_devices.end(), int64_t{0});
+    std::iota(devices.begin(), devices.end(), shift);
+    std::ranges::shuffle(source_devices, random);
+    if (round % 2 == 0) {  // ids too far apart for a table
+      for (int64_t& device : source_devices) device *= 1000;
+      for (int64_t& device : devices) device *= 1000;
+    }
+    const ShardDomains source = domains(from, shape);
+    const ShardDomains destination = domains(to, shape);
+    const std::vector<int64_t> ingress = ingress_bytes(source, source_devices, destination, devices, 2);
+    // Each device on an arena of its own: the plan moves exactly that between devices.
+    std::vector<BufferPlace> source_places;
+    std::vector<BufferPlace> destination_places;
+    for (int64_t p = 0; p < from.positions(); ++p) {
+      const int64_t device = source_devices[static_cast<size_t>(p)];
+      source_places.push_back({from.tile(p), device, static_cast<int32_t>(device)});
+    }
+    for (int64_t p = 0; p < to.positions(); ++p) {
+      const int64_t device = devices[static_cast<size_t>(p)];
+      destination_places.push_back({to.tile(p), device, static_cast<int32_t>(device)});
+    }
+    const ReshardPlan plan = make_reshard_plan(source, source_places, destination, destination_places, 2);
+    std::vector<int64_t> planned(ingress.size(), 0);
+    for (const ReshardCopy& copy : plan.copies) {
+      if (copy.link != Link::kSameDevice) planned[static_cast<size_t>(copy.destination)] += copy.bytes;
+    }
+    ASSERT_EQ(ingress, planned) << describe(a) << " to " << describe(b) << " " << to_string(shape);
+  }
+}
+
+TEST(ReshardPlan, CostGrowsWithTheCopiesAndNotWithDevicesSquared) {
+  // 65,536 devices on as many arenas: all pairs would be 4 * 10^9 intersections.
+  const int64_t size = int64_t{1} << 16;
+  const TileGrid from(line(size), P({SpecEntry(x)}));
+  const TileGrid to(line(size / 2), P({SpecEntry(x)}));
+  const Dims shape{size * 2};
+  const ReshardPlan plan =
+      make_reshard_plan(domains(from, shape), places(from, 1), domains(to, shape), places(to, 1), 4);
+  EXPECT_EQ(plan.copies.size(), static_cast<size_t>(size));
+  EXPECT_EQ(plan.bytes_copied, size * 8);
+  EXPECT_EQ(plan.bytes_between_devices, (size - 1) * 8);  // device 0 keeps its first half
+}
+
+}  // namespace
+}  // namespace artifex_devices

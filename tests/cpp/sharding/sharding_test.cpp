@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/sharding/sharding.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "artifex_devices/sharding/named_sharding.h"
+#include "artifex_devices/sharding/single_device_sharding.h"
+#include "worlds.h"
+
+namespace artifex_devices {
+namespace {
+
+SpecEntry on(const std::vector<std::string>& axes) { return SpecEntry(names(axes)); }
+PartitionSpec P(std::vector<SpecEntry> entries) { return PartitionSpec(std::move(entries)); }
+
+class ShardingTest : public testing::Test {
+ protected:
+  ClientRef client_ = make_world(8);
+  MeshRef mesh_ = mesh_of(client_, {2, 4}, {"x", "y"});
+  MeshRef flat_ = mesh_of(client_, {8}, {"q"});
+};
+
+TEST_F(ShardingTest, PrintsAsJax) {
+  EXPECT_EQ(NamedSharding::make(mesh_, P({on({"x"}), SpecEntry()}))->to_string(),
+            "NamedSharding(mesh=Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto)), spec=P('x', None), memory_kind=device)");
+  EXPECT_EQ(NamedSharding::make(mesh_, P({}), MemoryKind::kPinnedHost)->to_string(),
+            "NamedSharding(mesh=Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto)), spec=P(), memory_kind=pinned_host)");
+  EXPECT_EQ(
+      NamedSharding::make(flat_, P({on({"q"})}), MemoryKind::kDevice, Uneven::kLastShort)->to_string(),
+      "NamedSharding(mesh=Mesh('q': 8, axis_types=(Auto,)), spec=P('q',), memory_kind=device, uneven=last-short)");
+  EXPECT_EQ(SingleDeviceSharding::make(client_->device(0))->to_string(),
+            "SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)");
+}
+
+TEST_F(ShardingTest, EqualityIsMeshSpecKindAndPolicy) {
+  const auto base = NamedSharding::make(mesh_, P({on({"x"})}));
+  const auto same = NamedSharding::make(mesh_of(client_, {2, 4}, {"x", "y"}), P({SpecEntry(AxisName("x"))}));
+  EXPECT_TRUE(*base == *same);
+  EXPECT_EQ(base->hash(), same->hash());
+  const std::vector<std::shared_ptr<const Sharding>> others = {
+      NamedSharding::make(mesh_, P({on({"x"}), SpecEntry()})),
+      NamedSharding::make(mesh_, P({on({"y"})})),
+      NamedSharding::make(mesh_of(client_, {2, 4}, {"x", "z"}), P({on({"x"})})),
+      NamedSharding::make(mesh_, P({on({"x"})}), MemoryKind::kPinnedHost),
+      NamedSharding::make(mesh_, P({on({"x"})}), MemoryKind::kDevice, Uneven::kLastShort),
+      SingleDeviceSharding::make(client_->device(0)),
+  };
+  for (const auto& other : others) {
+    EXPECT_FALSE(*base == *other) << other->to_string();
+    EXPECT_FALSE(*other == *base) << other->to_string();
+    EXPECT_NE(base->hash(), other->hash()) << other->to_string();
+  }
+  EXPECT_TRUE(*SingleDeviceSharding::make(client_->device(1)) == *SingleDeviceSharding::make(client_->device(1)));
+  EXPECT_FALSE(*SingleDeviceSharding::make(client_->device(1)) == *SingleDeviceSharding::make(client_->device(2)));
+}
+
+TEST_F(ShardingTest, EquivalenceCountsBoxesAndNotNames) {
+  const auto equivalent = [&](const ShardingRef& a, const ShardingRef& b, int64_t ndim) {
+    EXPECT_EQ(a->is_equivalent_to(*b, ndim), b->is_equivalent_to(*a, ndim));
+    return a->is_equivalent_to(*b, ndim);
+  };
+  const auto named = [&](const MeshRef& mesh, PartitionSpec spec, MemoryKind kind = MemoryKind::kDevice,
+                         Uneven uneven = Uneven::kError) {
+    return NamedSharding::make(mesh, std::move(spec), kind, uneven);
+  };
+  EXPECT_TRUE(equivalent(named(mesh_, P({on({"x", "y"})})), named(flat_, P({on({"q"})})), 2));
+  EXPECT_FALSE(equivalent(named(mesh_, P({on({"y", "x"})})), named(flat_, P({on({"q"})})), 2));
+  EXPECT_TRUE(equivalent(named(mesh_, P({on({"x"})})), named(mesh_, P({on({"x"}), SpecEntry()})), 2));
+  EXPECT_TRUE(equivalent(named(mesh_, P({on({"x"})})), named(mesh_, P({on({"x"}), SpecEntry()})), 1));
+  EXPECT_TRUE(equivalent(named(mesh_, P({SpecEntry::unconstrained()})), named(flat_, P({})), 1));
+  EXPECT_FALSE(equivalent(named(mesh_, P({})), named(mesh_, P({}), MemoryKind::kPinnedHost), 1));
+
+  const MeshRef types = make_mesh({8}, names({"q"}), {AxisType::kExplicit}, devices_of(client_), "make_mesh");
+  EXPECT_TRUE(equivalent(named(flat_, P({on({"q"})})), named(types, P({on({"q"})})), 1));
+
+  std::vector<Device*> reversed = devices_of(client_);
+  std::ranges::reverse(reversed);
+  const MeshRef back = make_mesh({8}, names({"q"}), {}, reversed, "make_mesh");
+  EXPECT_FALSE(equivalent(named(flat_, P({})), named(back, P({})), 1));
+
+  const MeshRef one = mesh_of(client_, {1, 1}, {"x", "y"});
+  EXPECT_TRUE(equivalent(named(one, P({on({"x"}), on({"y"})})), SingleDeviceSharding::make(client_->device(0)), 2));
+
+  EXPECT_FALSE(equivalent(named(flat_, P({on({"q"})})),
+                          named(flat_, P({on({"q"})}), MemoryKind::kDevice, Uneven::kLastShort), 1));
+  EXPECT_TRUE(equivalent(named(flat_, P({})), named(flat_, P({}), MemoryKind::kDevice, Uneven::kLastShort), 1));
+}
+
+TEST_F(ShardingTest, EquivalenceWantsARankThatTheSpecFits) {
+  const auto sharding = NamedSharding::make(mesh_, P({on({"x"}), on({"y"})}));
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, "is_equivalent_to: ndim is 1 but NamedSharding(",
+                      message_of<InvalidArgument>([&] { (void)sharding->is_equivalent_to(*sharding, 1); }));
+}
+
+TEST_F(ShardingTest, GivesShardShapes) {
+  const auto sharding = NamedSharding::make(mesh_, P({SpecEntry::unconstrained(), on({"x"})}));
+  EXPECT_EQ(sharding->shard_shape({4, 4}), (Dims{4, 2}));
+  EXPECT_EQ(sharding->num_devices(), 8);
+  EXPECT_FALSE(sharding->is_fully_replicated());
+  EXPECT_TRUE(sharding->is_fully_addressable());
+  EXPECT_TRUE(NamedSharding::make(mesh_, P({}))->is_fully_replicated());
+  EXPECT_TRUE(SingleDeviceSharding::make(client_->device(3))->is_fully_replicated());
+  EXPECT_EQ(SingleDeviceSharding::make(client_->device(3))->shard_shape({}), (Dims{}));
+  EXPECT_EQ(SingleDeviceSharding::make(client_->device(3))->device(), client_->device(3));
+}
+
+TEST_F(ShardingTest, WithMemoryKindChangesOnlyThat) {
+  const auto sharding = NamedSharding::make(mesh_, P({on({"x"})}), MemoryKind::kDevice, Uneven::kLastShort);
+  const ShardingRef pinned = sharding->with_memory_kind(MemoryKind::kPinnedHost);
+  EXPECT_EQ(pinned->memory_kind(), MemoryKind::kPinnedHost);
+  EXPECT_EQ(pinned->uneven(), Uneven::kLastShort);
+  EXPECT_TRUE(*pinned->with_memory_kind(MemoryKind::kDevice) == *sharding);
+  const auto single = SingleDeviceSharding::make(client_->device(2));
+  EXPECT_EQ(single->with_memory_kind(MemoryKind::kUnpinnedHost)->to_string(),
+            "SingleDeviceSharding(device=CpuDevice(id=2), memory_kind=unpinned_host)");
+}
+
+TEST_F(ShardingTest, ErrorsNameOperationSpecAndMesh) {
+  const auto sharding = NamedSharding::make(mesh_, P({on({"x"}), on({"y"})}));
+  EXPECT_EQ(
+      message_of<IndivisibleError>([&] { (void)sharding->domains({3, 5}, "device_put"); }),
+      "device_put: dimension 0 of size 3 is cut into 2 parts by mesh axis 'x', dimension 1 of size 5 is cut into 4 "
+      "parts by mesh axis 'y', which does not divide; expected sizes that are multiples of the parts, got shape (3, "
+      "5) with P('x', 'y') on Mesh('x': 2, 'y': 4); pad dimension 0 to 4, dimension 1 to 8, cut by other mesh axes, or "
+      "use uneven=\"last-short\"");
+  EXPECT_PRED_FORMAT2(
+      testing::IsSubstring,
+      "shard_shape: the sharding with P('x', 'y') on Mesh('x': 2, 'y': 4) is only valid for values of rank "
+      "at least 2, but was applied to a value of rank 1",
+      message_of<InvalidArgument>([&] { (void)sharding->shard_shape({4}); }));
+}
+
+TEST_F(ShardingTest, LastShortTakesWhatErrorsRefuse) {
+  const auto sharding = NamedSharding::make(flat_, P({on({"q"})}), MemoryKind::kDevice, Uneven::kLastShort);
+  const ShardDomains domains = sharding->domains({10}, "device_put");
+  EXPECT_EQ(domains.shard_shape(), (Dims{2}));
+  EXPECT_EQ(domains.domain(4).shape, (Dims{2}));
+  EXPECT_EQ(domains.domain(7).shape, (Dims{0}));
+}
+
+TEST_F(ShardingTest, RefusesSpecsAndMeshesThatDoNotFit) {
+  EXPECT_THROW(NamedSharding::make(mesh_, P({on({"x"}), on({"x"})})), DuplicateSpecError);
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, "NamedSharding: P('z',) names mesh axes that the mesh does not have: 'z'",
+                      message_of<InvalidArgument>([&] { NamedSharding::make(mesh_, P({on({"z"})})); }));
+  EXPECT_EQ(
+      message_of<InvalidArgument>([&] { NamedSharding::make(Mesh::make_empty(), P({})); }),
+      "NamedSharding: the mesh has no devices; expected at least one, got Mesh(); make a mesh with devices, such as "
+      "make_mesh((8,), ('data',))");
+  EXPECT_THROW(NamedSharding::make(nullptr, P({})), InvalidArgument);
+  EXPECT_THROW(SingleDeviceSharding::make(nullptr), InvalidArgument);
+}
+
+std::vector<int64_t> buffers_of(const Sharding& sharding) {
+  std::vector<int64_t> numbers;
+  for (int64_t p = 0; p < sharding.num_devices(); ++p) numbers.push_back(sharding.buffers().buffer(sharding.grid(), p));
+  return numbers;
+}
+
+TEST_F(ShardingTest, OneArenaHasABufferForEachTile) {
+  const auto sharding = NamedSharding::make(mesh_, P({on({"y"})}));
+  EXPECT_EQ(sharding->buffers().size(), 4);
+  EXPECT_EQ(buffers_of(*sharding), (std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3}));
+  EXPECT_EQ(sharding->buffers().position(sharding->grid(), 2), 2);
+  const auto turned = NamedSharding::make(mesh_, P({on({"y", "x"})}));
+  EXPECT_EQ(buffers_of(*turned), (std::vector<int64_t>{0, 2, 4, 6, 1, 3, 5, 7}));
+  EXPECT_EQ(turned->buffers().position(turned->grid(), 1), 4);
+}
+
+TEST(BufferMap, SeveralArenasShareBuffersWithinEachAndNumberThemByFirstPosition) {
+  const ClientRef client = make_world(8, 2);  // devices 0-3 on the first node, 4-7 on the second
+  const MeshRef mesh = mesh_of(client, {2, 4}, {"x", "y"});
+
+  const auto replicated = NamedSharding::make(mesh, P({}));
+  EXPECT_EQ(replicated->buffers().size(), 2);
+  EXPECT_EQ(buffers_of(*replicated), (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(replicated->buffers().position(replicated->grid(), 1), 4);
+
+  const auto columns = NamedSharding::make(mesh, P({on({"y"})}));
+  EXPECT_EQ(buffers_of(*columns), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+
+  const auto rows = NamedSharding::make(mesh, P({on({"x"})}));
+  EXPECT_EQ(buffers_of(*rows), (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1}));
+
+  std::vector<std::string> places;
+  for (const BufferPlace& place : columns->buffers().places(columns->grid(), *columns->devices())) {
+    places.push_back(fmt::format("tile {} device {} arena {}", place.tile, place.device, place.arena));
+  }
+  EXPECT_EQ(places,
+            (std::vector<std::string>{"tile 0 device 0 arena 0", "tile 1 device 1 arena 0", "tile 2 device 2 arena 0",
+                                      "tile 3 device 3 arena 0", "tile 0 device 4 arena 1", "tile 1 device 5 arena 1",
+                                      "tile 2 device 6 arena 1", "tile 3 device 7 arena 1"}));
+}
+
+TEST(BufferMap, KeepsTileAndArenaOfEveryPositionOnAnyMesh) {
+  std::mt19937 random(7);
+  const auto draw = [&](int64_t first, int64_t last) {
+    return std::uniform_int_distribution<int64_t>(first, last)(random);
+  };
+  for (int round = 0; round < 60; ++round) {
+    const Dims sizes{draw(1, 3), draw(1, 3), draw(1, 3)};
+    const int64_t size = sizes[0] * sizes[1] * sizes[2];
+    const ClientRef client = make_world(size, static_cast<int>(draw(1, 4)));
+    std::vector<Device*> devices = devices_of(client);
+    std::ranges::shuffle(devices, random);
+    const MeshRef mesh = make_mesh(sizes, names({"a", "b", "c"}), {}, devices, "make_mesh");
+    std::vector<SpecEntry> entries;
+    for (const char* axis : {"a", "b", "c"}) entries.push_back(draw(0, 1) == 0 ? SpecEntry() : on({axis}));
+    const auto sharding = NamedSharding::make(mesh, P(entries));
+    const BufferMap& buffers = sharding->buffers();
+    const TileGrid& grid = sharding->grid();
+    const std::vector<BufferPlace> places = buffers.places(grid, *sharding->devices());
+    ASSERT_EQ(static_cast<int64_t>(places.size()), buffers.size());
+    std::vector<int64_t> first(places.size(), -1);
+    for (int64_t p = 0; p < size; ++p) {
+      const auto buffer = static_cast<size_t>(buffers.buffer(grid, p));
+      ASSERT_LT(buffer, places.size());
+      ASSERT_EQ(places[buffer].tile, grid.tile(p));
+      ASSERT_EQ(places[buffer].arena, devices[static_cast<size_t>(p)]->arena_index());
+      if (first[buffer] < 0) {
+        first[buffer] = p;
+        ASSERT_EQ(places[buffer].device, devices[static_cast<size_t>(p)]->id());
+        ASSERT_EQ(buffers.position(grid, static_cast<int64_t>(buffer)), p);
+      }
+    }
+    ASSERT_EQ(std::ranges::count(first, -1), 0);
+  }
+}
+
+}  // namespace
+}  // namespace artifex_devices

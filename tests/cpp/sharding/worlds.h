@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/device/client.h"
+#include "artifex_devices/sharding/mesh.h"
+
+namespace artifex_devices {
+
+/// A client of `devices` CPU devices on a made-up machine of `nodes` NUMA nodes with 4 cores each.
+inline ClientRef make_world(int64_t devices, int nodes = 1) {
+  const auto machine = Machine::from_synthetic("numa:" + std::to_string(nodes) + " core:4 pu:1");
+  return Client::make(machine, {.num_devices = devices, .bytes_limit = {}, .compile_only = false});
+}
+
+inline std::vector<Device*> devices_of(const ClientRef& client) {
+  std::vector<Device*> devices;
+  for (int64_t id = 0; id < client->device_count(); ++id) devices.push_back(client->device(id));
+  return devices;
+}
+
+inline std::vector<AxisName> names(const std::vector<std::string>& texts) {
+  std::vector<AxisName> made;
+  for (const std::string& text : texts) made.emplace_back(text);
+  return made;
+}
+
+/// make_mesh with Auto axes.
+inline MeshRef mesh_of(const ClientRef& client, const Dims& sizes, const std::vector<std::string>& axes) {
+  return make_mesh(sizes, names(axes), {}, devices_of(client), "make_mesh");
+}
+
+/// What the error says, "no error" when there is none.
+template <class Expected, class Function>
+std::string message_of(Function function) {
+  try {
+    function();
+  } catch (const Expected& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace artifex_devices

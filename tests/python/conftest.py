@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""8 CPU devices for every test; bad calls and good ones must leave no Array behind.
+
+`ARTIFEX_HYPOTHESIS=explore` draws other examples in each run; the default is the same examples each time.
+"""
+
+import gc
+import os
+from pathlib import Path
+
+FLAG = "--xla_force_host_platform_device_count=8"
+# Read at the first use of a device, so it must stand before any test module asks for one.
+os.environ.pop("JAX_NUM_CPU_DEVICES", None)
+if FLAG not in os.environ.get("XLA_FLAGS", ""):
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}".strip()
+
+import artifex_devices as ad  # noqa: E402
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+settings.register_profile(
+    "laws",
+    max_examples=int(os.environ.get("ARTIFEX_LAW_EXAMPLES", "150")),
+    deadline=None,
+    derandomize=os.environ.get("ARTIFEX_HYPOTHESIS") != "explore",
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
+)
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def pytest_collectstart() -> None:
+    settings.load_profile("laws")  # read when a module's tests are made; other folders have other profiles
+
+
+@pytest.fixture
+def devices():
+    """The 8 devices of the base world."""
+    return ad.devices()
+
+
+@pytest.fixture
+def grid(devices):
+    """A 2 x 4 mesh with axes x and y."""
+    return ad.Mesh(np.array(devices).reshape(2, 4), ("x", "y"))
+
+
+@pytest.fixture
+def line(devices):
+    """A mesh of all 8 devices along axis x."""
+    return ad.Mesh(np.array(devices), ("x",))
+
+
+@pytest.fixture
+def named(grid):
+    """named("x", None) is the NamedSharding of P("x", None) on the 2 x 4 mesh."""
+
+    def make(*entries, **options):
+        return ad.NamedSharding(grid, ad.P(*entries), **options)
+
+    return make
+
+
+@pytest.fixture
+def nothing_left():
+    """The test must let go of every Array that it makes."""
+    gc.collect()
+    before = len(ad.live_arrays())
+    yield
+    gc.collect()
+    assert len(ad.live_arrays()) == before
+
+
+@pytest.fixture(scope="session")
+def shared_topologies():
+    """Recorded machines with what hwloc says of them, where they lie beside the checkout."""
+    folder = CHECKOUT.parent / "shared" / "topologies"
+    if not (folder / "expected.json").is_file():
+        pytest.skip("no recorded machines beside the checkout (../shared/topologies)")
+    return folder

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps the type stubs of the extension true: python/artifex_devices/_core.pyi.
+
+    tools/make_stubs.py              prints how the committed file differs from what the extension is; exits with 1 then
+    tools/make_stubs.py --generate   rewrites it
+
+What pybind11-stubgen reads from the built extension is cleaned so that strict mypy and people can use it: integers are
+int and not SupportsInt | SupportsIndex, bare containers have parameters, ndarrays are NDArray, and a result of which
+pybind11 only knows that it is an object is Any. Needs the package and the tools of .venv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULE = "artifex_devices._core"
+STUB = ROOT / "python" / "artifex_devices" / "_core.pyi"
+
+# What pybind11 accepts for a number, by the widest Python type among the members of the union.
+NUMBERS = {
+    "typing.SupportsComplex": "complex",
+    "typing.SupportsFloat": "float",
+    "typing.SupportsInt": "int",
+    "typing.SupportsIndex": "int",
+}
+# Types that need parameters and come without.
+BARE = {
+    "tuple": "tuple[typing.Any, ...]",
+    "list": "list[typing.Any]",
+    "dict": "dict[typing.Any, typing.Any]",
+    "set": "set[typing.Any]",
+    "frozenset": "frozenset[typing.Any]",
+    "type": "type[typing.Any]",
+    "numpy.ndarray": "numpy.typing.NDArray[typing.Any]",
+    "numpy.dtype": "numpy.dtype[typing.Any]",
+    "collections.OrderedDict": "collections.OrderedDict[typing.Any, typing.Any]",
+    "collections.abc.Callable": "collections.abc.Callable[..., typing.Any]",
+    "collections.abc.Iterable": "collections.abc.Iterable[typing.Any]",
+    "collections.abc.Iterator": "collections.abc.Iterator[typing.Any]",
+    "collections.abc.Sequence": "collections.abc.Sequence[typing.Any]",
+    "types.CapsuleType": "typing.Any",  # new in Python 3.13
+}
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _members(union: ast.expr) -> list[ast.expr]:
+    """The members of `a | b | c`, in order."""
+    if isinstance(union, ast.BinOp) and isinstance(union.op, ast.BitOr):
+        return [*_members(union.left), *_members(union.right)]
+    return [union]
+
+
+def clean_type(node: ast.expr) -> ast.expr:
+    """Returns an annotation as we want to read it."""
+    members = _members(node)
+    if len(members) > 1 or ast.unparse(node) in NUMBERS:
+        names = [ast.unparse(member) for member in members]
+        number = next((python for name, python in NUMBERS.items() if name in names), None)
+        cleaned = list(
+            dict.fromkeys(
+                number if number and name in NUMBERS else ast.unparse(clean_type(member))
+                for name, member in zip(names, members, strict=True)
+            )
+        )
+        return _expression(" | ".join(cleaned))
+    text = ast.unparse(node)
+    if text in BARE:
+        return _expression(BARE[text])
+    if isinstance(node, ast.Subscript):
+        if ast.unparse(node.value) in ("typing.Annotated", "numpy.ndarray"):
+            inner = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice
+            return clean_type(inner) if "Annotated" in text[:16] else _expression(BARE["numpy.ndarray"])
+        if ast.unparse(node.value) == "typing.Literal":
+            return node
+        node.slice = clean_type(node.slice)
+    elif isinstance(node, (ast.Tuple, ast.List)):
+        node.elts = [clean_type(element) for element in node.elts]
+    return node
+
+
+class Cleaner(ast.NodeTransformer):
+    """Cleans the annotations of a stub."""
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        if node.annotation is not None:
+            node.annotation = clean_type(node.annotation)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:  # noqa: N802
+        node.annotation = clean_type(node.annotation)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:  # noqa: N802
+        self.generic_visit(node)
+        for variadic in (node.args.vararg, node.args.kwarg):
+            if variadic is not None and variadic.annotation is None:
+                variadic.annotation = _expression("typing.Any")
+        if node.returns is not None:
+            node.returns = clean_type(node.returns)
+            if ast.unparse(node.returns) == "object":
+                node.returns = _expression("typing.Any")
+        if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
+            node.body = node.body[:1]  # a docstring or an ellipsis is a whole body
+        return node
+
+
+def clean(raw: str) -> str:
+    """Turns the output of pybind11-stubgen into the text of the stub, not yet formatted."""
+    tree = Cleaner().visit(ast.parse(raw))
+    text = ast.unparse(ast.fix_missing_locations(tree))
+    body = text.replace("from __future__ import annotations\n", "", 1)
+    imports = {"typing.": "typing", "numpy.typing.": "numpy.typing", "OrderedDict[": "collections"}
+    body = "".join(f"import {module}\n" for use, module in imports.items() if use in body) + body
+    # A class with == and no hash; mypy must be told that this is meant.
+    body = body.replace(
+        "__hash__: typing.ClassVar[None] = None",
+        "__hash__: typing.ClassVar[None] = None  # type: ignore[assignment]",
+    )
+    return (
+        "# SPDX-License-Identifier: Apache-2.0\n# Made by tools/make_stubs.py --generate from the built extension.\n" + body
+    )
+
+
+def _run(*command: str, text: str | None = None) -> str:
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, cwd=ROOT)
+    if done.returncode != 0:
+        sys.exit(f"make_stubs: {' '.join(command)} failed with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def generate() -> str:
+    """Returns the stub of the extension that is installed."""
+    with tempfile.TemporaryDirectory() as folder:
+        _run(sys.executable, "-m", "pybind11_stubgen", MODULE, "--exit-code", "-o", folder)
+        raw = (Path(folder) / (MODULE.replace(".", "/") + ".pyi")).read_text(encoding="utf-8")
+    text = clean(raw)
+    ruff = (sys.executable, "-m", "ruff")
+    text = _run(*ruff, "check", "--fix", "--quiet", "--select=I,F401", "--stdin-filename", str(STUB), "-", text=text)
+    return _run(*ruff, "format", "--stdin-filename", str(STUB), "-", text=text)
+
+
+def main() -> int:
+    """Checks or rewrites the stub."""
+    parser = argparse.ArgumentParser(description="type stubs of the extension")
+    parser.add_argument("--generate", action="store_true", help=f"rewrite {STUB.relative_to(ROOT)}")
+    wanted = generate()
+    found = STUB.read_text(encoding="utf-8") if STUB.exists() else ""
+    if parser.parse_args().generate:
+        STUB.write_text(wanted, encoding="utf-8")
+        return 0
+    shown = STUB.relative_to(ROOT).as_posix()
+    diff = list(
+        difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), shown, "what the extension is")
+    )
+    sys.stdout.writelines(diff)
+    if diff:
+        print(f"make_stubs: {shown} is out of date; run `make stubs`", file=sys.stderr)
+    return 1 if diff else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

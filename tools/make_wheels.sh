@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds an sdist and, from it, one self-contained manylinux wheel for each Python 3.10 to 3.13 found here, into dist/.
+# Then proves each: installed with its dependencies into an empty environment, it runs the README's first example with no
+# compiler and no system hwloc in sight. hwloc comes from Debian's source package, static and without plug-ins, so that
+# the environment of a user can load nothing into it; where that source cannot be had, auditwheel copies the shared one.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+root=$PWD
+work=$root/build/wheel
+say() { printf 'wheel: %s\n' "$*"; }
+die() { say "$*" >&2; exit 1; }
+mkdir -p "$work" dist
+
+hwloc=$work/hwloc
+settings=(--config-settings=cmake.define.ARTIFEX_FMT_HEADER_ONLY=ON)
+if tools/build_hwloc.sh "$hwloc" >"$work/hwloc.log" 2>&1 </dev/null; then
+  say "hwloc $(sed -n 's/^Version: //p' "$hwloc/lib/pkgconfig/hwloc.pc"), static, $(stat -c %s "$hwloc/lib/libhwloc.a") bytes"
+  settings+=("--config-settings=cmake.define.ARTIFEX_HWLOC_ROOT=$hwloc")
+else
+  say "no static hwloc (see build/wheel/hwloc.log); auditwheel will copy the system's shared one"
+fi
+
+# --- the sdist; every wheel is built from what is in it
+rm -rf "$work/src" "$work/raw" dist/*
+mkdir -p "$work/src" "$work/raw"
+python -m build --sdist --outdir dist . >"$work/sdist.log" 2>&1 </dev/null || { cat "$work/sdist.log" >&2; die "no sdist"; }
+tar -xzf dist/*.tar.gz -C "$work/src" --strip-components=1
+say "$(du -h dist/*.tar.gz)"
+
+# --- the wheels
+complete='
+import ensurepip, os, sys, sysconfig, venv
+assert (3, 10) <= sys.version_info[:2] <= (3, 13) and sys.implementation.name == "cpython"
+assert os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h"))
+print(f"cp{sys.version_info[0]}{sys.version_info[1]}", os.path.realpath(sys.executable))'
+declare -A pythons=()
+for candidate in python3 python3.{10..13} /usr/bin/python3 "$HOME"/.pyenv/versions/3.1[0-3]*/bin/python; do
+  if found=$(cd / && PATH=${PATH#"$root/.venv/bin:"} "$candidate" -c "$complete" 2>/dev/null); then
+    : "${pythons[${found%% *}]:=${found#* }}"
+  fi
+done
+((${#pythons[@]})) || die "no Python 3.10 to 3.13 with venv and Python.h found"
+
+# Runs a command where compilers and the system's hwloc and fmt are empty files, when the kernel lets us.
+hidden() {
+  local hide='for file in /usr/bin/{cc,c++,gcc,g++,clang,ld,as,make,cmake,ninja} /usr/lib/*/lib{hwloc,fmt}.so*; do
+    [ -f "$file" ] && mount --bind /dev/null "$(realpath "$file")" 2>/dev/null; done; exec "$@"'
+  if unshare -rm true 2>/dev/null; then unshare -rm bash -c "$hide" hidden "$@"; else "$@"; fi
+}
+unshare -rm true 2>/dev/null || say "no mount namespaces here: nothing can be hidden, the proof rests on ldd"
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+python - README.md >"$scratch/example.py" <<'PY'
+import re
+import sys
+
+print(re.search(r"^```python\n(.*?)^```", open(sys.argv[1], encoding="utf-8").read(), re.M | re.S)[1])
+PY
+
+for tag in $(printf '%s\n' "${!pythons[@]}" | sort -V); do
+  python=${pythons[$tag]}
+  say "$tag: building with $python"
+  rm -rf "$scratch/build" "$scratch/venv" "$work/raw"/*
+  "$python" -m venv "$scratch/build"
+  "$scratch/build/bin/python" -m pip wheel --no-deps --wheel-dir "$work/raw" "${settings[@]}" \
+    --config-settings=build-dir="$work/$tag"     "$work/src" >"$work/$tag.log" 2>&1 </dev/null || { cat "$work/$tag.log" >&2; die "$tag: no wheel"; }
+  auditwheel repair --wheel-dir dist "$work/raw"/*.whl >"$work/$tag-audit.log" 2>&1 ||
+    { cat "$work/$tag-audit.log" >&2; die "$tag: auditwheel refused the wheel"; }
+  wheel=$(ls dist/*-"$tag"-*.whl)
+  (($(stat -c %s "$wheel") < 5000000)) || die "$wheel is larger than 5 MB"
+
+  "$python" -m venv "$scratch/venv"
+  "$scratch/venv/bin/python" -m pip install -qq "$wheel" </dev/null
+  site=$("$scratch/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+  outside=$(ldd "$site"/artifex_devices/_core*.so | awk '$2 == "=>" { print $3 }' | grep -v "^$site" |
+    grep -vE '/(libc|libm|libpthread|libdl|librt|libgcc_s|libstdc\+\+)\.so' || true)
+  [ -z "$outside" ] || die "$tag: the extension needs libraries from outside the wheel: $outside"
+  (cd "$scratch" && hidden env -i PATH="$scratch/venv/bin" HOME="$scratch" python -W error example.py) \
+    >"$scratch/output" 2>&1 || { cat "$scratch/output" >&2; die "$tag: the README's example failed"; }
+  say "$tag: $(basename "$wheel"), $(stat -c %s "$wheel") bytes, README example ran ($(wc -l <"$scratch/output") lines)"
+done
+
+# --- the C++ side of the last wheel
+say "a C++ program against the wheel's library"
+consumer=$scratch/consumer
+cmake -S tests/cpp/consumer -B "$consumer" -G Ninja \
+  -Dartifex_devices_DIR="$("$scratch/venv/bin/python" -m artifex_devices --cmake-dir)" >"$scratch/log" 2>&1 &&
+  cmake --build "$consumer" >>"$scratch/log" 2>&1 && "$consumer/consumer" || { cat "$scratch/log" >&2; die "consumer failed"; }
+ls -l dist

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes a checkout ready on Debian 12 or newer: system packages that are missing, the environment .venv with the tools of
+# pyproject.toml, and the package itself, editable. Run again, it only rebuilds what changed and says nothing else.
+#   PYTHON=python3.12 tools/setup.sh    chooses the interpreter of a new .venv
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+log=build/setup.log
+mkdir -p build
+
+say() { printf 'setup: %s\n' "$*"; }
+die() { say "$*" >&2; exit 1; }
+quiet() { # runs a command, shows its output only when it fails
+  "$@" >"$log" 2>&1 </dev/null || { cat "$log" >&2; die "failed: $*"; }
+}
+
+# --- system packages: only those whose work is not already done by something else
+missing=()
+need() { # need <package> <test>...
+  local package=$1; shift
+  "$@" >/dev/null 2>&1 || missing+=("$package")
+}
+header() { [ -e "/usr/include/$1" ] || [ -e "/usr/include/$(uname -m)-linux-gnu/$1" ] || [ -e "/usr/local/include/$1" ]; }
+need g++ command -v g++
+need pkg-config command -v pkg-config
+need git command -v git
+need ccache command -v ccache
+need util-linux command -v setarch
+need libhwloc-dev pkg-config --exists hwloc
+need libfmt-dev header fmt/format.h
+need libeigen3-dev header eigen3/Eigen/Core
+need libgtest-dev header gtest/gtest.h
+
+# --- an interpreter: 3.10 to 3.13 with venv and headers; python3 first, then the newest
+complete='
+import ensurepip, os, sys, sysconfig, venv
+assert (3, 10) <= sys.version_info[:2] <= (3, 13) and sys.implementation.name == "cpython"
+assert os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h"))
+print(os.path.realpath(sys.executable))'
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.10 /usr/bin/python3}; do
+    "$candidate" -c "$complete" 2>/dev/null && return 0
+  done
+  return 1
+}
+if [ ! -x .venv/bin/python ] && ! find_python >/dev/null; then
+  [ -z "${PYTHON:-}" ] || die "PYTHON=$PYTHON is not a Python 3.10 to 3.13 with venv and Python.h"
+  missing+=(python3 python3-venv python3-dev)
+fi
+
+if ((${#missing[@]})); then
+  root=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || die "as root: apt-get install ${missing[*]}"
+    root=(sudo)
+  fi
+  command -v apt-get >/dev/null || die "no apt-get here; install what Debian calls: ${missing[*]}"
+  say "apt-get install ${missing[*]}"
+  install=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}")
+  "${install[@]}" >"$log" 2>&1 </dev/null || { # the package lists may be old or absent
+    quiet "${root[@]}" apt-get update
+    quiet "${install[@]}"
+  }
+fi
+
+# --- .venv, once for each state of what decides its content
+venv=$PWD/.venv
+want=$(cat pyproject.toml tools/setup.sh <(echo "$PWD") | sha256sum | cut -d' ' -f1)
+if [ ! -x .venv/bin/python ] || ! grep -qsF "$venv" .venv/bin/pip; then # none yet, broken, or moved here
+  python=$(find_python) || die "no Python 3.10 to 3.13 with venv and Python.h found; set PYTHON="
+  say "making .venv with $("$python" -V), $python"
+  rm -rf .venv build/python-* # the trees hold paths of the environment that was
+  quiet "$python" -m venv .venv
+fi
+export PATH=$venv/bin:$PATH VIRTUAL_ENV=$venv
+tag=$(python -c 'import sys; print(f"cp{sys.version_info[0]}{sys.version_info[1]}")')
+tree=build/python-$tag
+
+if [ "$(cat .venv/stamp 2>/dev/null)" != "$want" ]; then
+  say "installing the tools into .venv"
+  quiet python -m pip install --upgrade 'pip>=25.1'
+  quiet python -m pip install --group dev
+  say "building the package (first time: a few minutes)"
+  quiet python -m pip install --no-build-isolation -Cbuild-dir="$tree" -e '.[test]'
+  echo "$want" >.venv/stamp
+else
+  # What pip built, brought up to date. CMake copies only files that changed.
+  before=$(stat -c %Y "$tree"/cpp/bindings/_core*.so 2>/dev/null || true)
+  quiet cmake --build "$tree"
+  site=$(python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+  quiet cmake --install "$tree" --prefix "$site/artifex_devices" --strip
+  [ "$before" = "$(stat -c %Y "$tree"/cpp/bindings/_core*.so)" ] || say "rebuilt the extension"
+fi
