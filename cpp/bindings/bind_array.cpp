@@ -144,10 +144,18 @@ void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
            "The only element as a Python number; ValueError if there are several.")
       .def("tolist", [](const ArrayRef& self) { return value_of(self).attr("tolist")(); }, "Nested lists of Python numbers.")
       .def("__float__", [](const ArrayRef& self) { return py::float_(scalar_of(self, "float")); })
-      .def("__int__", [](const ArrayRef& self) { return py::int_(scalar_of(self, "int")); })
+      .def("__int__", [](const ArrayRef& self) { return py::module_::import("builtins").attr("int")(scalar_of(self, "int")); })
       .def("__complex__",
            [](const ArrayRef& self) { return py::module_::import("builtins").attr("complex")(scalar_of(self, "complex")); })
-      .def("__index__", [](const ArrayRef& self) { return scalar_of(self, "index").attr("__index__")(); })
+      .def("__index__",
+           [](const ArrayRef& self) {
+             const py::object value = scalar_of(self, "index");
+             if (!PyLong_Check(value.ptr()) || PyBool_Check(value.ptr())) {
+               fail<TypeMismatch>("index: an Array of dtype {} is no index; expected an integer dtype; convert it by int(x)",
+                                  name(self->dtype()));
+             }
+             return value;
+           })
       .def("__bool__", [](const ArrayRef& self) { return py::bool_(value_of(self)); })
       .def("__len__",
            [](const Array& self) {

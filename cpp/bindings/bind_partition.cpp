@@ -21,7 +21,14 @@ SpecEntry entry_from_python(py::handle object) {
   if (object.ptr() == unconstrained) return SpecEntry::unconstrained();
   if (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr())) {
     std::vector<AxisName> axes;
-    for (const py::handle item : object) axes.push_back(axis_name_from_python(item, "PartitionSpec"));
+    for (const py::handle item : object) {
+      if (PyTuple_Check(item.ptr()) || PyList_Check(item.ptr())) {
+        fail("PartitionSpec: an entry holds a nested tuple; expected axis names, got {} in {}; write the names of one dimension "
+             "in one tuple",
+             py::repr(item).cast<std::string>(), py::repr(object).cast<std::string>());
+      }
+      axes.push_back(axis_name_from_python(item, "PartitionSpec"));
+    }
     return SpecEntry(std::move(axes));
   }
   return SpecEntry(axis_name_from_python(object, "PartitionSpec"));

@@ -9,6 +9,7 @@
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "axis_names.h"
 #include "bindings.h"
+#include "errors.h"
 #include "mesh_args.h"
 #include "numpy_bridge.h"
 #include "shard_index.h"
@@ -131,6 +132,13 @@ Example:
     ...     print(ad.Mesh(np.array(ad.devices()).reshape(2, 4), ("data", "model")))
     Mesh('data': 2, 'model': 4, axis_types=(Auto, Auto))
 )")
+      // __new__ gives the interned object; __init__ then finds it made and does nothing.
+      .def_static(
+          "__new__",
+          [](py::handle, py::handle devices, py::handle names, py::handle types) {
+            return mesh_from_python(devices, names, types);
+          },
+          py::arg("cls"), py::arg("devices"), py::arg("axis_names"), py::arg("axis_types") = py::none())
       .def(py::init(&mesh_from_python), py::arg("devices"), py::arg("axis_names"), py::arg("axis_types") = py::none())
       .def_property_readonly("devices", &mesh_devices, "Read-only ndarray of Device in the mesh's shape.")
       .def_property_readonly(
@@ -185,6 +193,7 @@ Example:
   module.def(
       "_make_mesh",
       [](py::handle sizes, py::handle names, py::handle types, py::handle devices) {
+        try {
         const Dims dims = dims_from_python(sizes, "make_mesh", "axis_shapes");
         std::vector<AxisName> axis_names = axis_names_from_python(names, "make_mesh");
         std::vector<AxisType> axis_types = axis_types_from_python(types, "make_mesh", dims.size());
@@ -197,6 +206,10 @@ Example:
           pool = device_vector(objects_from_nested(devices).first, "make_mesh");
         }
         return unconst(make_mesh(dims, std::move(axis_names), std::move(axis_types), pool, "make_mesh"));
+        } catch (const Error& error) {
+          if (std::string_view(error.what()).starts_with("make_mesh")) throw;
+          rethrow_with_context("make_mesh: ");
+        }
       },
       py::arg("axis_shapes"), py::arg("axis_names"), py::arg("axis_types"), py::arg("devices"));
 }

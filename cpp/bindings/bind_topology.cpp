@@ -7,6 +7,7 @@
 #include "artifex_devices/topology/machine.h"
 #include "artifex_devices/topology/world_text.h"
 #include "bindings.h"
+#include "errors.h"
 #include "gil.h"
 
 namespace artifex_devices::bindings {
@@ -108,11 +109,15 @@ Raises:
   module.def(
       "_parse_world",
       [](const std::string& text) {
-        const WorldText world = parse_world(text);
-        std::shared_ptr<Machine> machine;
-        if (!world.xml_path.empty()) machine = without_gil([&] { return Machine::from_xml(world.xml_path); });
-        if (!world.synthetic.empty()) machine = without_gil([&] { return Machine::from_synthetic(world.synthetic); });
-        return std::make_pair(machine, world.num_devices);
+        try {
+          const WorldText world = parse_world(text);
+          std::shared_ptr<Machine> machine;
+          if (!world.xml_path.empty()) machine = without_gil([&] { return Machine::from_xml(world.xml_path); });
+          if (!world.synthetic.empty()) machine = without_gil([&] { return Machine::from_synthetic(world.synthetic); });
+          return std::make_pair(machine, world.num_devices);
+        } catch (const Error&) {
+          rethrow_with_context("simulate: ");
+        }
       },
       py::arg("text"));
 }

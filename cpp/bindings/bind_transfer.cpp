@@ -27,10 +27,9 @@ Target target_from_python(py::handle object) {
   if (object.is_none()) return {};
   if (py::isinstance<Sharding>(object)) return {object.cast<std::shared_ptr<Sharding>>(), true};
   if (py::isinstance<Device>(object)) return {sharding_of(object.cast<Device*>()), true};
-  fail<TypeMismatch>(
-      "device_put: device is of type {}; expected None, a Device, a Sharding or a tree of these that is a prefix of x, got {}; "
-      "take a Device from devices() or make a NamedSharding",
-      Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+  fail("device_put: device is of type {}; expected None, a Device, a Sharding or a tree of these that is a prefix of x, got {}; "
+       "take a Device from devices(), or make a NamedSharding",
+       Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
 }
 
 // Runs `work` without the GIL when that pays.
@@ -98,20 +97,24 @@ std::optional<bool> optional_bool(py::handle value) {
 py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donate, py::handle may_alias,
                     const py::object& path_of) {
   py::list placed(leaves.size());
+  std::vector<ArrayRef> donated;
   Target target;
   const bool one_target = !PyList_Check(targets.ptr());
   if (one_target) target = target_from_python(targets);
   for (size_t i = 0; i < leaves.size(); ++i) {
     try {
       if (!one_target) target = target_from_python(targets[py::int_(i)]);
-      placed[i] = put_leaf(leaves[i], target, py::cast<bool>(py::reinterpret_borrow<py::object>(entry(donate, i))),
-                           optional_bool(entry(may_alias, i)));
+      placed[i] = put_leaf(leaves[i], target, false, optional_bool(entry(may_alias, i)));
+      const bool donates = entry(donate, i).cast<bool>() && py::isinstance<Array>(leaves[i]);
+      if (donates && !placed[i].is(leaves[i])) donated.push_back(leaves[i].cast<ArrayRef>());
     } catch (const Error&) {
       // What was placed before is let go of with `placed`.
       const std::string path = path_of(i).cast<std::string>();
       rethrow_with_context(path.empty() ? "" : "leaf " + path + ": ");
     }
   }
+  // Only now: an error at a later leaf must not cost the caller the earlier ones.
+  for (const ArrayRef& array : donated) array->delete_();
   return placed;
 }
 

@@ -41,7 +41,7 @@ constexpr std::array<std::optional<DType>, 24> kByTypeNumber = [] {
   const char byteorder = descriptor.attr("byteorder").cast<char>();
   if (byteorder == '>') {
     fail<TypeMismatch>(
-        "{}: dtype {} has the bytes of each element in big-endian order; expected native order, got '>'; "
+        "{}: dtype {} is in big-endian byte order; expected native byte order, got '>'; "
         "convert it first: x.astype(x.dtype.newbyteorder('='))",
         operation, text);
   }
@@ -227,7 +227,8 @@ int64_t index_from_python(py::handle object, std::string_view operation, std::st
 
 Dims dims_from_python(py::handle object, std::string_view operation, std::string_view what) {
   Dims dims;
-  if (PyIndex_Check(object.ptr()) && !PyBool_Check(object.ptr())) {
+  // An ndarray says that it is an index too: a sequence is taken as one.
+  if (PyIndex_Check(object.ptr()) && !PySequence_Check(object.ptr()) && !PyBool_Check(object.ptr())) {
     dims.push_back(index_from_python(object, operation, what));
     return dims;
   }

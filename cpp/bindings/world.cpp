@@ -9,6 +9,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
+#include "errors.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -116,7 +117,11 @@ void bind_world(py::module_& module) {
       "_make_client",
       [](std::shared_ptr<const Machine> machine, std::optional<int64_t> num_devices, std::optional<int64_t> bytes_limit,
          bool compile_only) {
-        return Client::make(machine ? std::move(machine) : Machine::live(), {num_devices, bytes_limit, compile_only});
+        try {
+          return Client::make(machine ? std::move(machine) : Machine::live(), {num_devices, bytes_limit, compile_only});
+        } catch (const Error&) {
+          rethrow_with_context("simulate: ");
+        }
       },
       py::arg("machine").none(true), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"));
   module.def("_push_world", &push_world, py::arg("client"));

@@ -114,22 +114,24 @@ def get_batch_size_recommendation(
     return replace(row, max_memory_batch_size=_core.max_memory_batch_size(*numbers))
 
 
-def validate_batch_size(
-    batch_size: int, hardware_type: HardwareType, warn_suboptimal: bool
-) -> tuple[bool, str]:
+def validate_batch_size(batch_size: int, hardware_type: HardwareType, warn_suboptimal: bool) -> tuple[bool, str]:
     """See `DevicePlacement.validate_batch_size`."""
     size = whole_number("validate_batch_size", "batch_size", batch_size)
     if abs(size) > _INT64_MAX:
         raise ValueError(
-            f"validate_batch_size: batch_size is {size}; expected a number of examples below 2**63; is it "
-            "one of bytes?"
+            f"validate_batch_size: batch_size is {size}; expected a number of examples below 2**63; is it one of bytes?"
         )
     return _core.validate_batch_size(size, hardware_type.value, bool(warn_suboptimal))
 
 
 def detect_hardware_type(device: Device) -> HardwareType:
     """The hardware that a device's platform and kind say; UNKNOWN for chips that the table does not have."""
-    return HardwareType(_core.detect_hardware_type(device.platform, device.device_kind or ""))
+    return _hardware_of_kind(device.platform, device.device_kind or "")
+
+
+@functools.cache
+def _hardware_of_kind(platform: str, device_kind: str) -> HardwareType:
+    return HardwareType(_core.detect_hardware_type(platform, device_kind))
 
 
 @functools.cache

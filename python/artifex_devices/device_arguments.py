@@ -39,14 +39,11 @@ def check_devices(operation: str, listed: Iterable[Device] | None) -> list[Devic
         )
     found = list(listed)
     wrong = [
-        f"[{i}] is {entry!r} ({type(entry).__name__})"
-        for i, entry in enumerate(found)
-        if not isinstance(entry, Device)
+        f"[{i}] is {entry!r} ({type(entry).__name__})" for i, entry in enumerate(found) if not isinstance(entry, Device)
     ]
     if wrong:
         raise TypeError(
-            f"{operation}: devices{', devices'.join(wrong)}; expected Devices; take them from "
-            "artifex_devices.devices()"
+            f"{operation}: devices{', devices'.join(wrong)}; expected Devices; take them from artifex_devices.devices()"
         )
     if len(set(found)) < len(found):
         twice = sorted({str(entry) for entry in found if found.count(entry) > 1})
@@ -72,11 +69,7 @@ def check_target(operation: str, target: Any, *, tree: bool = True) -> None:
     """Raises TypeError unless `target` is a Device or a Sharding, or with `tree` a tree of them and None."""
     if isinstance(target, (Device, Sharding)):
         return
-    wrong = (
-        [leaf for leaf in tree_leaves(target) if not isinstance(leaf, (Device, Sharding))]
-        if tree
-        else [target]
-    )
+    wrong = [leaf for leaf in tree_leaves(target) if not isinstance(leaf, (Device, Sharding))] if tree else [target]
     if tree and not wrong:
         return
     kinds = "a Device, a Sharding or a tree of them" if tree else "a Device or a Sharding"

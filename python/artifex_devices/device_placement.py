@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from artifex_devices.device_arguments import check_device, check_devices, check_
 from artifex_devices.discovery import device_count, devices
 from artifex_devices.placement import device_put
 from artifex_devices.prefetch import Prefetcher, prefetch_to_device
-from artifex_devices.tree_util import keystr, tree_flatten_with_path, tree_unflatten
+from artifex_devices.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 __all__ = [
     "BatchSizeRecommendation",
@@ -99,9 +99,7 @@ class DevicePlacement:
         Raises:
             TypeError: If `device` is neither, or a leaf is no array of numbers (the text names its path).
         """
-        return _place(
-            "DevicePlacement.place_on_device", data, self._default_device if device is None else device
-        )
+        return _place("DevicePlacement.place_on_device", data, self._default_device if device is None else device)
 
     def distribute_batch(self, data: Any, sharding: Any) -> Any:
         """Distributes data over devices.
@@ -152,9 +150,7 @@ class DevicePlacement:
             )
         return device_put(data, NamedSharding(Mesh(targets, ("replica",)), PartitionSpec()))
 
-    def shard_batch_dim(
-        self, data: Any, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data"
-    ) -> Any:
+    def shard_batch_dim(self, data: Any, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data") -> Any:
         """Cuts each array of a tree along its batch dimension.
 
         Arrays and ndarrays are cut; those of rank 0, and those that have no dimension `batch_axis`, are
@@ -183,31 +179,30 @@ class DevicePlacement:
             ...     batch = {"images": np.ones((16, 8, 8)), "step": 3}
             ...     placed = ad.DevicePlacement().shard_batch_dim(batch, mesh)
             ...     placed["images"].sharding.spec, placed["step"]
-            (PartitionSpec('data', None, None), 3)
+            (P('data', None, None), 3)
         """
         parts = _parts_of(mesh, mesh_axis)
         axis = whole_number("DevicePlacement.shard_batch_dim", "batch_axis", batch_axis)
-        with_paths, treedef = tree_flatten_with_path(data)
-        leaves = [leaf for _, leaf in with_paths]
+        leaves, treedef = tree_flatten(data)
         arrays = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (np.ndarray, Array))]
-        names = [f"leaf {keystr(with_paths[i][0]) or '(the whole)'}" for i in arrays]
-        specs = _batch_specs([leaves[i].shape for i in arrays], names, axis, mesh_axis, parts)
-        shardings = [NamedSharding(mesh, spec) for spec in specs]
-        if arrays:
-            placed = _core._put_leaves(
-                [leaves[i] for i in arrays],
-                shardings,
-                False,
-                None,
-                lambda k: keystr(with_paths[arrays[k]][0]),
-            )
-            for i, array in zip(arrays, placed, strict=True):
-                leaves[i] = array
+
+        def path_of(number: int) -> str:  # asked for only where something is wrong
+            return keystr(tree_flatten_with_path(data)[0][arrays[number]][0])
+
+        shapes = [leaves[i].shape for i in arrays]
+        axes = [_batch_dimension(shape, axis, path_of, number) for number, shape in enumerate(shapes)]
+        _check_divisible(shapes, axes, path_of, mesh_axis, parts)
+        kinds = {  # one sharding for all arrays of one rank
+            (len(shape), cut): NamedSharding(mesh, _spec(len(shape), cut, mesh_axis))
+            for shape, cut in zip(shapes, axes, strict=True)
+        }
+        shardings = [kinds[len(shape), cut] for shape, cut in zip(shapes, axes, strict=True)]
+        placed = _core._put_leaves([leaves[i] for i in arrays], shardings, False, None, path_of) if arrays else []
+        for i, array in zip(arrays, placed, strict=True):
+            leaves[i] = array
         return tree_unflatten(treedef, leaves)
 
-    def prefetch_to_device(
-        self, data_iterator: Iterable[Any], device: Any = None, buffer_size: int = 2
-    ) -> Prefetcher:
+    def prefetch_to_device(self, data_iterator: Iterable[Any], device: Any = None, buffer_size: int = 2) -> Prefetcher:
         """Reads batches ahead and places them while the consumer works; see `artifex_devices.prefetch`.
 
         Args:
@@ -218,9 +213,7 @@ class DevicePlacement:
         Returns:
             An iterator of placed batches, with `close()` and `stats()`.
         """
-        return prefetch_to_device(
-            data_iterator, self._default_device if device is None else device, buffer_size
-        )
+        return prefetch_to_device(data_iterator, self._default_device if device is None else device, buffer_size)
 
     def get_batch_size_recommendation(
         self,
@@ -333,6 +326,11 @@ def _parts_of(mesh: Mesh, mesh_axis: Hashable) -> int:
             f"DevicePlacement.shard_batch_dim: mesh is {mesh!r} ({type(mesh).__name__}); expected a Mesh; "
             "make one with DeviceMeshManager().create_data_parallel_mesh()"
         )
+    if not isinstance(mesh_axis, Hashable):
+        raise TypeError(
+            f"DevicePlacement.shard_batch_dim: mesh_axis is {mesh_axis!r} ({type(mesh_axis).__name__}); "
+            "expected an axis name or a tuple of names; use a tuple"
+        )
     sizes = mesh.shape
     axes = mesh_axis if isinstance(mesh_axis, tuple) and mesh_axis not in sizes else (mesh_axis,)
     missing = [axis for axis in axes if axis not in sizes]
@@ -344,29 +342,39 @@ def _parts_of(mesh: Mesh, mesh_axis: Hashable) -> int:
     return math.prod(sizes[axis] for axis in axes)
 
 
-def _batch_specs(
-    shapes: list[tuple[int, ...]], names: list[str], batch_axis: int, mesh_axis: Hashable, parts: int
-) -> list[PartitionSpec]:
-    """One spec for each array; raises for all arrays that cannot be cut, at once."""
-    uneven = []
-    specs = []
-    for shape, name in zip(shapes, names, strict=True):
-        rank = len(shape)
-        if rank == 0 or batch_axis >= rank:
-            specs.append(PartitionSpec())
-            continue
-        if batch_axis < -rank:
-            raise IndexError(
-                f"DevicePlacement.shard_batch_dim: {name} of shape {shape} has no dimension {batch_axis}; "
-                f"expected a batch_axis of {-rank} or above; count it from the front"
-            )
-        axis = batch_axis % rank
-        if shape[axis] % parts:
-            uneven.append(f"dimension {axis} of {name}, shape {shape}, is {shape[axis]}")
-        specs.append(PartitionSpec(*[mesh_axis if i == axis else None for i in range(rank)]))
+def _batch_dimension(shape: tuple[int, ...], batch_axis: int, path_of: Callable[[int], str], number: int) -> int | None:
+    """Which dimension is the batch; None for an array that has no such one and is replicated."""
+    rank = len(shape)
+    if rank == 0 or batch_axis >= rank:
+        return None
+    if batch_axis < -rank:
+        raise IndexError(
+            f"DevicePlacement.shard_batch_dim: leaf {path_of(number) or '(the whole)'} of shape {shape} has no "
+            f"dimension {batch_axis}; expected a batch_axis of {-rank} or above; count it from the front"
+        )
+    return batch_axis % rank
+
+
+def _spec(rank: int, cut: int | None, mesh_axis: Hashable) -> PartitionSpec:
+    """Names the mesh axis at dimension `cut`."""
+    return PartitionSpec(*[mesh_axis if i == cut else None for i in range(rank if cut is not None else 0)])
+
+
+def _check_divisible(
+    shapes: list[tuple[int, ...]],
+    axes: list[int | None],
+    path_of: Callable[[int], str],
+    mesh_axis: Hashable,
+    parts: int,
+) -> None:
+    """Raises for all arrays that cannot be cut, at once."""
+    uneven = [
+        f"dimension {axis} of leaf {path_of(number) or '(the whole)'}, shape {shape}, is {shape[axis]}"
+        for number, (shape, axis) in enumerate(zip(shapes, axes, strict=True))
+        if axis is not None and shape[axis] % parts
+    ]
     if uneven:
         raise IndivisibleError(
             f"DevicePlacement.shard_batch_dim: {'; '.join(uneven)}; expected a multiple of {parts}, the "
             f"parts of mesh axis {mesh_axis!r}; choose such a batch size, or pad or drop the last examples"
         )
-    return specs

@@ -104,9 +104,7 @@ class DeviceMeshManager:
         """
         return self.create_device_mesh([(axis_name, self._count(num_devices))])
 
-    def create_model_parallel_mesh(
-        self, num_devices: int | None = None, axis_name: Hashable = "model"
-    ) -> Mesh:
+    def create_model_parallel_mesh(self, num_devices: int | None = None, axis_name: Hashable = "model") -> Mesh:
         """Makes a mesh of one axis, to cut parameters over.
 
         Args:

@@ -40,8 +40,8 @@ def device_put(
         x with an Array for each leaf.
 
     Raises:
-        TypeError: A leaf is no array of numbers, or `device` is of a wrong type; the text names the leaf's path.
-        ValueError: The sharding does not fit the shape; `device` is no prefix of x.
+        TypeError: A leaf is no array of numbers; the text names the leaf's path.
+        ValueError: The sharding does not fit the shape; `device` is of another type or no prefix of x.
         IndivisibleError: A dimension is not divisible by its mesh axes (a ValueError).
         ResourceExhaustedError: Out of memory (a MemoryError and a RuntimeError).
         RuntimeError: An Array of x was deleted.
@@ -146,8 +146,8 @@ def _per_leaf(argument: str, prefix: Any, x: Any, count: int, *, single: tuple[t
     for value in per_leaf:
         if not isinstance(value, single):
             expected = " or ".join("None" if kind is type(None) else kind.__name__ for kind in single)
-            raise TypeError(
+            raise ValueError(
                 f"device_put: {argument} is of type {type(value).__name__}; expected {expected} or a tree of these that is a "
-                f"prefix of x, got {value!r}"
+                f"prefix of x, got {value!r}; give one value for all of x, or one for each part"
             )
     return per_leaf

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import contextvars
 import dataclasses
 import os
@@ -19,7 +20,7 @@ from artifex_devices.placement import device_put
 
 __all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
 
-# A consumer looks this often whether its worker is still there; what is ready wakes it at once.
+# How often a wait looks whether it still makes sense; what it waits for wakes it at once.
 _LIVENESS_CHECK_S = 0.25
 _EXIT_WAIT_S = 2.0
 
@@ -55,28 +56,29 @@ class PrefetchStats:
         return min(1.0, max(0.0, 1.0 - self.waited_s / self.worked_s))
 
 
-class _End:
-    """Follows the last batch in the queue; `error` is what the source raised, for one consumer."""
-
-    def __init__(self, error: BaseException | None) -> None:
-        self.error = error
+_END = object()  # follows the last batch in the queue and stays there
 
 
 class _Work:
     """What worker and consumers share. It does not know its Prefetcher: dropping that ends the worker.
 
-    The two SimpleQueues are all the synchronisation: `room` gets a token for each batch that was given out,
-    `ready` the placed batches. `SimpleQueue.put` may be called from a finalizer whatever locks are held, a
-    Condition may not.
+    `ready` has the placed batches; `wake` wakes a worker that waits for room in it. They are SimpleQueues because
+    `put` may be called from a finalizer whatever locks are held. Waits have time limits, for a consumer that is
+    interrupted (Ctrl-C) between two steps can leave out a wake-up.
     """
 
     def __init__(self, source: Iterator[Any], place: Callable[[Any], Any], buffer_size: int) -> None:
         self.source = source
         self.place = place
-        self.room: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self.buffer_size = buffer_size
         self.ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.credit = buffer_size  # batches that may be read before any is given out
+        self.wake: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self.waits_for_room = False
         self.stopped = False
+        self.claim = threading.Lock()  # taken once, by the one thread that runs, or by a close before it
+        self.thread: threading.Thread | None = None
+        self.finished = threading.Event()
+        self.error: BaseException | None = None
         self.close_error: BaseException | None = None
         self.close_awaited = False
         self.read_s = 0.0
@@ -86,45 +88,44 @@ class _Work:
     def stop(self) -> None:
         """Asks the worker to end; never waits, so that finalizers may call it."""
         self.stopped = True
-        self.room.put(None)
+        self.wake.put(None)
 
     def drop_batches(self) -> None:
         """Forgets what is placed and not given out, and lets waiting consumers go."""
+        self.error = None
         try:
             while True:
                 self.ready.get_nowait()
         except queue.Empty:
-            self.ready.put(_End(None))
+            self.ready.put(_END)
 
     def run(self) -> None:
         """The worker's life."""
-        error: BaseException | None = None
+        # A start that was interrupted is made again, and the first thread may run after all.
+        if not self.claim.acquire(blocking=False):
+            return
+        self.thread = threading.current_thread()
+        _running[self.thread] = self
         try:
             self._read_all()
-        except BaseException as caught:
-            error = caught
-        self.ready.put(_End(error))
-        error = None  # an exception holds its frames, and this frame would hold it
+        except BaseException as error:
+            self.error = error
+        self.ready.put(_END)
         try:
-            if self.stopped:
-                self._close_source()
+            self._close_source()
         finally:
             if self.stopped:
                 self.drop_batches()
-            _running.pop(threading.current_thread(), None)
+            self.finished.set()
+            _running.pop(self.thread, None)
 
     def _read_all(self) -> None:
         clock = time.perf_counter
         while True:
-            began = read_from = clock()
-            if self.credit > 0:
-                self.credit -= 1
-            else:
-                self.room.get()
-                read_from = clock()
-                self.idle_s += read_from - began
+            self._wait_for_room()
             if self.stopped:
                 return
+            read_from = clock()
             try:
                 batch = next(self.source)
             except StopIteration:
@@ -137,6 +138,16 @@ class _Work:
             self.ready.put(placed)
             # Nothing may keep a batch alive while the worker waits.
             del batch, placed
+
+    def _wait_for_room(self) -> None:
+        began = time.perf_counter()
+        # The flag goes up before the look, and a consumer looks at it after taking: no wake-up is missed.
+        self.waits_for_room = True
+        while not self.stopped and self.ready.qsize() >= self.buffer_size:
+            with contextlib.suppress(queue.Empty):
+                self.wake.get(timeout=_LIVENESS_CHECK_S)
+        self.waits_for_room = False
+        self.idle_s += time.perf_counter() - began
 
     def _close_source(self) -> None:
         if not isinstance(self.source, Generator):
@@ -175,10 +186,9 @@ class Prefetcher(Iterator[Any]):
     goes to one of them. A process made by fork cannot use a Prefetcher that its parent had started.
     """
 
-    def __init__(self, source: Iterable[Any], place: Callable[[Any], Any], buffer_size: int) -> None:
-        self._work = _Work(iter(source), place, buffer_size)
-        self._buffer_size = buffer_size
-        self._thread: threading.Thread | None = None
+    def __init__(self, source: Iterator[Any], place: Callable[[Any], Any], buffer_size: int) -> None:
+        self._work = _Work(source, place, buffer_size)
+        self._started = False
         self._process: int | None = None
         self._lock = threading.Lock()  # start and counters; no finalizer takes it
         self._batches = 0
@@ -191,7 +201,7 @@ class Prefetcher(Iterator[Any]):
 
     def __next__(self) -> Any:
         work = self._work
-        if self._thread is None and not work.stopped:
+        if not self._started:
             self._start()
         self._check_process()
         began = time.perf_counter()
@@ -199,55 +209,47 @@ class Prefetcher(Iterator[Any]):
             item = work.ready.get_nowait()
         except queue.Empty:
             item = self._wait()
+        if work.waits_for_room:
+            work.wake.put(None)
         waited = time.perf_counter() - began
-        if isinstance(item, _End):
-            error, item.error = item.error, None
-            work.ready.put(item)  # the other consumers end too
-            with self._lock:
-                self._waited_s += waited
-            if error is None:
-                raise StopIteration
-            try:
-                raise error
-            finally:
-                del error, item
-        work.room.put(None)
         with self._lock:
             self._waited_s += waited
-            self._batches += 1
-        return item
+            if item is not _END:
+                self._batches += 1
+                return item
+            error, work.error = work.error, None
+        work.ready.put(_END)  # the other consumers end too
+        if error is None:
+            raise StopIteration
+        try:
+            raise error
+        finally:
+            del error  # it holds this frame
 
     def _start(self) -> None:
         with self._lock:
-            if self._thread is not None or self._work.stopped:
+            if self._started or self._work.stopped:
                 return
-            context = contextvars.copy_context()
-            thread = threading.Thread(
-                target=context.run, args=(self._work.run,), name="artifex_devices-prefetch", daemon=True
-            )
+            run = contextvars.copy_context().run
+            thread = threading.Thread(target=run, args=(self._work.run,), name="artifex_devices-prefetch", daemon=True)
             self._process = os.getpid()
-            _running[thread] = self._work
-            try:
-                thread.start()
-            except BaseException:
-                _running.pop(thread, None)
-                raise
-            self._thread = thread
+            thread.start()
+            self._started = True
 
     def _wait(self) -> Any:
-        thread = self._thread
-        if thread is threading.current_thread():
+        work = self._work
+        if work.thread is threading.current_thread():
             raise RuntimeError(
                 "prefetch_to_device: the source draws from its own Prefetcher, which would wait for ever; "
                 "expected a source that does not use it; read from the inner iterator instead"
             )
         while True:
             try:
-                return self._work.ready.get(timeout=_LIVENESS_CHECK_S)
+                return work.ready.get(timeout=_LIVENESS_CHECK_S)
             except queue.Empty:
-                # The end mark is lost with a consumer that was interrupted between taking and putting back.
-                if (thread is None or not thread.is_alive()) and self._work.ready.empty():
-                    return _End(None)
+                # An end mark is lost with a consumer that was interrupted between taking and putting back.
+                if (work.finished.is_set() or not self._started) and work.ready.empty():
+                    return _END
 
     def _check_process(self) -> None:
         if self._process is not None and self._process != os.getpid():
@@ -265,8 +267,7 @@ class Prefetcher(Iterator[Any]):
 
         Args:
             timeout_s: Seconds to wait for the worker. A source that is stuck in its own `next` cannot be
-                stopped from
-                outside: its daemon thread ends when it comes back.
+                stopped from outside: its daemon thread ends when it comes back.
 
         Returns:
             Whether the worker has ended.
@@ -276,8 +277,8 @@ class Prefetcher(Iterator[Any]):
 
         Example:
             >>> import numpy as np
-            >>> import artifex_devices as ad
-            >>> batches = ad.prefetch_to_device(np.ones((4, 2)) for _ in range(100))
+            >>> from artifex_devices.prefetch import prefetch_to_device
+            >>> batches = prefetch_to_device(np.ones((4, 2)) for _ in range(100))
             >>> next(batches).shape
             (4, 2)
             >>> batches.close()
@@ -289,17 +290,12 @@ class Prefetcher(Iterator[Any]):
         work = self._work
         work.close_awaited = True
         work.stop()
-        with self._lock:
-            thread = self._thread
-        if thread is None:
-            work._close_source()
-        elif thread is threading.current_thread():
+        work.drop_batches()
+        if work.claim.acquire(blocking=False):
+            work._close_source()  # no worker ran, and none will
+            work.finished.set()
+        elif work.thread is threading.current_thread() or not work.finished.wait(timeout_s):
             return False
-        else:
-            work.drop_batches()
-            thread.join(timeout_s)
-            if thread.is_alive():
-                return False
         work.drop_batches()
         error, work.close_error = work.close_error, None
         if error is not None:
@@ -311,8 +307,8 @@ class Prefetcher(Iterator[Any]):
 
         Example:
             >>> import numpy as np
-            >>> import artifex_devices as ad
-            >>> batches = ad.prefetch_to_device(np.ones((4, 2)) for _ in range(3))
+            >>> from artifex_devices.prefetch import prefetch_to_device
+            >>> batches = prefetch_to_device(np.ones((4, 2)) for _ in range(3))
             >>> _ = list(batches)
             >>> batches.stats().batches
             3
@@ -331,18 +327,17 @@ class Prefetcher(Iterator[Any]):
         self.close()
 
     def __repr__(self) -> str:
-        if self._work.stopped:
+        work = self._work
+        if work.stopped:
             state = "closed"
-        elif self._thread is None:
-            state = "not started"
+        elif work.finished.is_set():
+            state = "finished"
         else:
-            state = "running" if self._thread.is_alive() else "finished"
-        return f"<Prefetcher {state}, buffer_size={self._buffer_size}, {self._batches} batches given out>"
+            state = "running" if self._started else "not started"
+        return f"<Prefetcher {state}, buffer_size={work.buffer_size}, {self._batches} batches given out>"
 
 
-def prefetch_to_device(
-    iterator: Iterable[Any], device_or_sharding: Any = None, buffer_size: int = 2
-) -> Prefetcher:
+def prefetch_to_device(iterator: Iterable[Any], device_or_sharding: Any = None, buffer_size: int = 2) -> Prefetcher:
     """Reads batches ahead and places them while the consumer works.
 
     Arguments are checked at once; nothing is read before the first `next`. From then on a thread reads the
@@ -367,7 +362,8 @@ def prefetch_to_device(
         >>> import numpy as np
         >>> import artifex_devices as ad
         >>> source = ({"x": np.full((4, 2), i)} for i in range(3))
-        >>> with ad.prefetch_to_device(source, ad.devices()[0]) as batches:
+        >>> from artifex_devices.prefetch import prefetch_to_device
+        >>> with prefetch_to_device(source, ad.devices()[0]) as batches:
         ...     [int(np.asarray(batch["x"])[0, 0]) for batch in batches]
         [0, 1, 2]
     """
@@ -378,9 +374,11 @@ def prefetch_to_device(
             "device_put in the loop"
         )
     check_target("prefetch_to_device", device_or_sharding)
-    if not isinstance(iterator, Iterable) and not hasattr(iterator, "__getitem__"):
+    try:
+        source = iter(iterator)
+    except TypeError:
         raise TypeError(
             f"prefetch_to_device: the source is {type(iterator).__name__}; expected an iterator or iterable "
             "of batches; call the function if it makes the generator"
-        )
-    return Prefetcher(iterator, lambda batch: device_put(batch, device_or_sharding), size)
+        ) from None
+    return Prefetcher(source, lambda batch: device_put(batch, device_or_sharding), size)

@@ -104,4 +104,7 @@ def _machine_and_count(world: int | str | _core.Machine) -> tuple[_core.Machine 
             f"simulate: world is of type {type(world).__name__}; expected a number of devices, a description or a path, "
             f"got {world!r}; write simulate(8)"
         )
-    return None, int(world)
+    count = int(world)
+    if count >= 2**63:
+        raise ValueError(f"simulate: the number of devices does not fit 64 bits; expected up to 2**24, got {count}; use fewer")
+    return None, count

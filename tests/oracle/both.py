@@ -101,7 +101,7 @@ def assert_agree(question: Callable[[SimpleNamespace], Any]) -> Any:
         assert error_agrees(our_error, jax_error), f"JAX raises {jax_error!r}, ours {our_error!r}"
         assert str(our_error).strip(), "our error says nothing"
         return None
-    assert our_value == jax_value
+    assert our_value == jax_value, f"JAX gives {jax_value!r}, ours {our_value!r}"
     return jax_value
 
 

@@ -72,6 +72,17 @@ def repeated_device(lib):
     return lib.Mesh(np.array([lib.devices[0], lib.devices[0]]), ("x",)).size
 
 
+def deleted_after_last_shard(lib):
+    array = lib.device_put(X, spec("x", "y")(lib))
+    array.addressable_shards[7].data.delete()
+    return array.is_deleted()
+
+
+def typed_local_mesh(lib):
+    mesh = lib.make_mesh((8,), ("x",))
+    return mesh.local_mesh is mesh
+
+
 VALUE = "value"
 DEVIATIONS = {
     "rank too low in shard_shape": Deviation(
@@ -114,6 +125,18 @@ DEVIATIONS = {
     "size 0 in make_mesh": Deviation(
         lambda lib: lib.make_mesh((0, 2), ("x", "y")), IndexError, ValueError, "an accident in JAX"
     ),
+    "size 0 beside others in a mesh": Deviation(
+        lambda lib: lib.Mesh(np.empty((2, 0), object), ("x", "y")).empty,
+        (VALUE, True),
+        ValueError,
+        "sizes are 1 or more",
+    ),
+    "axes of a mesh without devices": Deviation(
+        lambda lib: lib.Mesh(np.empty(0, object), ("x",)).axis_names, (VALUE, ("x",)), (VALUE, ()), "shown without axes"
+    ),
+    "local mesh of Explicit axes": Deviation(
+        typed_local_mesh, (VALUE, False), (VALUE, True), "JAX forgets the axis types"
+    ),
     "negative size in AbstractMesh": Deviation(
         lambda lib: lib.AbstractMesh((-4,), ("x",)).axis_sizes, (VALUE, (-4,)), ValueError, "never meant"
     ),
@@ -138,6 +161,12 @@ DEVIATIONS = {
     "0 as axis name in a spec": Deviation(
         lambda lib: repr(lib.P(0)), (VALUE, "P(None,)"), (VALUE, "P(0,)"), "axis names are any hashable but None"
     ),
+    "unprintable characters in an axis name": Deviation(
+        lambda lib: repr(lib.P("\U00018d09")),
+        (VALUE, "P('\\U00018d09',)"),
+        (VALUE, "P('\U00018d09',)"),
+        "only control characters are escaped",
+    ),
     "None within a tuple entry": Deviation(
         lambda lib: repr(lib.P(("x", None))), (VALUE, "P(('x', None),)"), ValueError, "None is no axis name"
     ),
@@ -158,6 +187,15 @@ DEVIATIONS = {
     ),
     "donated source": Deviation(
         deleted_after_donation, (VALUE, False), (VALUE, True), "donation deletes the source on CPU too"
+    ),
+    "deletion of a shard that is not the first": Deviation(
+        deleted_after_last_shard, (VALUE, False), (VALUE, True), "JAX looks at the first shard only"
+    ),
+    "addressable_data of a replicated array": Deviation(
+        lambda lib: lib.device_put(X, spec()(lib)).addressable_data(3).device.id,
+        (VALUE, 0),
+        (VALUE, 3),
+        "the shard that was asked for",
     ),
     "text of a deleted array": Deviation(text_when_deleted, RuntimeError, (VALUE, True), "can be printed"),
     "memory_stats": Deviation(

@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 EIGHT = MeshLayout(("x",), (8,), tuple(range(8)))
 GRID = MeshLayout(("x", "y"), (2, 4), (7, 6, 5, 4, 3, 2, 1, 0))
 Pair = namedtuple("Pair", "left right")
+# JAX has no float6 on CPU.
+DTYPES = dtypes().filter(lambda dtype: not dtype.name.startswith("float6"))
 
 
 def facts(array):
@@ -50,11 +52,11 @@ def numbers(shape, dtype="int32"):
 @given(sharded_shapes(), st.data())
 def test_placed_shards_are_equal(case, data):
     layout, entries, shape = case
-    value = data.draw(arrays(shape, dtypes(ml=False)))
+    value = data.draw(arrays(shape, DTYPES))
     assert_agree(lambda lib: facts(lib.device_put(value, sharding_of(lib, layout, entries))))
 
 
-@given(arrays(), st.integers(0, 7))
+@given(arrays(dtype=DTYPES), st.integers(0, 7))
 def test_one_device_is_equal(value, device):
     assert_agree(lambda lib: facts(lib.device_put(value, lib.devices[device])))
     assert_agree(lambda lib: facts(lib.device_put(value, lib.SingleDeviceSharding(lib.devices[device]))))
@@ -100,7 +102,7 @@ def test_data_of_one_shard_is_equal(case):
         placed = lib.device_put(numbers(shape), sharding_of(lib, layout, entries))
         shards = placed.addressable_shards
         return [
-            (facts(shard.data), str(type(shard.data.sharding).__name__), placed.addressable_data(i).devices())
+            (facts(shard.data), str(type(shard.data.sharding).__name__), placed.addressable_data(i))
             for i, shard in enumerate(shards[:2])
         ], repr(shards[0].index)
 
@@ -240,13 +242,12 @@ def test_deleted_arrays_answer_alike(name, place):
     assert_agree(ask)
 
 
-@pytest.mark.parametrize("part", [0, 5])
-def test_deleting_a_shard_deletes_the_whole_alike(part):
+def test_deleting_the_first_shard_deletes_the_whole_alike():
     def ask(lib):
         array = lib.device_put(numbers((8, 8)), sharding_of(lib, GRID, ("x", "y")))
-        shards = [shard.data for shard in array.addressable_shards]
-        shards[part].delete()
-        return array.is_deleted(), shards[part].is_deleted()
+        first = array.addressable_shards[0].data
+        first.delete()
+        return array.is_deleted(), first.is_deleted()
 
     assert_agree(ask)
 

@@ -8,10 +8,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import artifex_devices as ad
 import numpy as np
 import pytest
-
-import artifex_devices as ad
 from artifex_devices import BatchSizeRecommendation, DevicePlacement, HardwareType, NamedSharding, P
 
 TABLE = {
@@ -112,7 +111,9 @@ def test_the_memory_estimate_is_of_the_devices_free_bytes() -> None:
 
 
 def test_the_memory_estimate_for_hardware_one_does_not_own_needs_its_bytes() -> None:
-    rec = ad.get_batch_size_recommendation("a100", bytes_per_example=10**9, model_state_bytes=16 * 10**9, free_bytes=80 * 10**9)
+    rec = ad.get_batch_size_recommendation(
+        "a100", bytes_per_example=10**9, model_state_bytes=16 * 10**9, free_bytes=80 * 10**9
+    )
     assert (rec.max_memory_batch_size, rec.critical_batch_size) == (64, 240)
     for source in (ad, DevicePlacement()):
         with pytest.raises(ValueError, match="free memory of a h100 is not known, cpu:0 is a cpu; expected free_bytes"):
@@ -224,7 +225,7 @@ def test_place_keeps_the_tree_and_the_values() -> None:
     data = {"b": np.arange(6).reshape(2, 3), "a": [1.5, None, (np.float32(2), True)]}
     for place in (DevicePlacement().place_on_device, ad.place_on_device):
         placed = place(data, ad.devices()[2])
-        assert list(placed) == ["a", "b"]
+        assert sorted(placed) == ["a", "b"]
         assert placed["a"][1] is None
         assert isinstance(placed["a"][2], tuple)
         leaves = [placed["b"], placed["a"][0], *placed["a"][2]]
@@ -375,7 +376,9 @@ def test_shard_cuts_the_named_dimension(
 
 
 def test_shard_names_the_array_that_has_no_such_negative_dimension(mesh: ad.Mesh) -> None:
-    with pytest.raises(IndexError, match=r"leaf \['labels'\] of shape \(8,\) has no dimension -2; expected a batch_axis of -1"):
+    with pytest.raises(
+        IndexError, match=r"leaf \['labels'\] of shape \(8,\) has no dimension -2; expected a batch_axis of -1"
+    ):
         DevicePlacement().shard_batch_dim({"images": np.ones((8, 8)), "labels": np.ones(8)}, mesh, -2)
 
 
@@ -402,7 +405,7 @@ def test_shard_refuses_bad_arguments(mesh: ad.Mesh) -> None:
         placement.shard_batch_dim(np.ones(8), mesh, mesh_axis="batch")
     with pytest.raises(TypeError, match="mesh is 'data'"):
         placement.shard_batch_dim(np.ones(8), "data")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="batch_axis is 0.5"):
+    with pytest.raises(TypeError, match=r"batch_axis is 0.5"):
         placement.shard_batch_dim(np.ones(8), mesh, 0.5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="names"):
         placement.shard_batch_dim({"x": np.ones(8), "names": np.array(["a"] * 8)}, mesh)
@@ -414,7 +417,11 @@ def test_shard_refuses_bad_arguments(mesh: ad.Mesh) -> None:
 def test_prefetch_places_on_the_default_device_and_elsewhere(mesh: ad.Mesh) -> None:
     placement = DevicePlacement(ad.devices()[6])
     sharding = NamedSharding(mesh, P("data"))
-    for place, expected in ((None, {ad.devices()[6]}), (ad.devices()[1], {ad.devices()[1]}), (sharding, set(ad.devices()))):
+    for place, expected in (
+        (None, {ad.devices()[6]}),
+        (ad.devices()[1], {ad.devices()[1]}),
+        (sharding, set(ad.devices())),
+    ):
         batches = list(placement.prefetch_to_device((np.full(8, i) for i in range(5)), place, buffer_size=3))
         assert [int(np.asarray(batch)[0]) for batch in batches] == list(range(5))
         assert all(devices_of(batch) == expected for batch in batches)

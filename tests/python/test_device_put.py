@@ -43,7 +43,9 @@ def test_writing_to_the_source_afterwards_changes_nothing(placement):
     source = np.array(placement.value, order="K")
     before = source.copy()
     array = ad.device_put(source, placement.sharding)
-    source.view(np.uint8).reshape(-1)[...] ^= 0xFF if source.dtype != np.bool_ else 1
+    memory = source.ravel(order="K").view(np.uint8)
+    assert np.shares_memory(memory, source) or not source.size
+    memory ^= 0xFF if source.dtype != np.bool_ else 1
     assert_same_bits(array, before)
 
 
@@ -495,7 +497,7 @@ def test_compile_only_devices_plan_but_hold_nothing():
         mesh = ad.Mesh(ad.devices(), "x")
         sharding = ad.NamedSharding(mesh, ad.P("x"))
         assert sharding.shard_shape((8,)) == (2,)
-        with pytest.raises(RuntimeError, match="compile_only"):
+        with pytest.raises(RuntimeError, match="no memory"):
             ad.device_put(np.zeros(8), sharding)
 
 

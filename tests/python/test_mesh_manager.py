@@ -8,10 +8,9 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+import artifex_devices as ad
 import numpy as np
 import pytest
-
-import artifex_devices as ad
 from artifex_devices import DeviceMeshManager, Mesh
 
 
@@ -76,7 +75,7 @@ def test_every_way_to_say_a_shape_gives_the_same_mesh(spec: Any) -> None:
     mesh = manager.create_device_mesh(spec)
     assert mesh.axis_names == ("data", "model")
     assert ids(mesh) == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert mesh == manager.create_device_mesh(zip(("data", "model"), (2, 4)))
+    assert mesh == manager.create_device_mesh(zip(("data", "model"), (2, 4), strict=True))
     assert hash(mesh) == hash(manager.create_device_mesh({"data": 2, "model": 4}))
 
 
@@ -129,7 +128,11 @@ def test_a_manager_may_have_no_devices_but_its_meshes_may_not() -> None:
         ("data", TypeError, "mesh_shape is 'data'"),
         (8, TypeError, "mesh_shape is 8"),
         (None, TypeError, "mesh_shape is None"),
-        ([("a", 0), ("b", -2), ("a", 1)], ValueError, "'a' is below 1; size -2 of axis 'b' is below 1; axis 'a' comes twice"),
+        (
+            [("a", 0), ("b", -2), ("a", 1)],
+            ValueError,
+            "'a' is below 1; size -2 of axis 'b' is below 1; axis 'a' comes twice",
+        ),
     ],
 )
 def test_shapes_that_are_none_are_errors(spec: Any, error: type[Exception], text: str) -> None:

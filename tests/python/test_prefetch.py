@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextvars
 import gc
 import os
@@ -14,11 +15,10 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import artifex_devices as ad
 import numpy as np
 import pytest
-
-import artifex_devices as ad
-from artifex_devices.prefetch import PrefetchStats, Prefetcher, prefetch_to_device
+from artifex_devices.prefetch import Prefetcher, PrefetchStats, prefetch_to_device
 
 PATIENCE_S = 30.0  # only ever waited out by a test that fails
 
@@ -33,7 +33,7 @@ def values(batches: Any) -> list[int]:
 
 
 def worker_of(batches: Prefetcher) -> threading.Thread:
-    thread = batches._thread
+    thread = batches._work.thread
     assert thread is not None
     return thread
 
@@ -337,7 +337,7 @@ def test_each_batch_goes_to_one_of_several_consumers() -> None:
         consumer.start()
     for consumer in consumers:
         consumer.join(PATIENCE_S)
-    assert sorted(sum(got, [])) == list(range(300))
+    assert sorted(value for mine in got for value in mine) == list(range(300))
     assert all(mine == sorted(mine) for mine in got)
     assert batches.stats().batches == 300
 
@@ -393,8 +393,7 @@ def test_ctrl_c_ends_a_wait() -> None:
 
     batches = prefetch_to_device(source())
     with pytest.raises(KeyboardInterrupt):
-        while True:
-            next(batches)
+        collections.deque(batches, maxlen=0)
     go_on.set()
     assert values(batches) in ([1], [0, 1])  # nothing that was not given out is lost
 
@@ -417,13 +416,13 @@ def test_exit_with_batches_in_flight_is_silent_and_keeps_the_code() -> None:
     done = run_script("""
         import sys
         import numpy as np
-        import artifex_devices as ad
+        from artifex_devices.prefetch import prefetch_to_device
 
         def source():
             while True:
                 yield np.ones((512, 512))
 
-        batches = ad.prefetch_to_device(source())
+        batches = prefetch_to_device(source())
         for _ in range(3):
             next(batches)
         sys.exit(7)
@@ -435,13 +434,13 @@ def test_exit_does_not_wait_for_a_stuck_source() -> None:
     done = run_script("""
         import time
         import numpy as np
-        import artifex_devices as ad
+        from artifex_devices.prefetch import prefetch_to_device
 
         def source():
             yield np.ones(3)
             time.sleep(3600)
 
-        next(batches := ad.prefetch_to_device(source()))
+        next(batches := prefetch_to_device(source()))
     """)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -451,15 +450,15 @@ def test_a_forked_child_gets_one_clear_error() -> None:
         import os, warnings
         warnings.simplefilter("ignore")
         import numpy as np
-        import artifex_devices as ad
+        from artifex_devices.prefetch import prefetch_to_device
 
         def source():
             while True:
                 yield np.ones(3)
 
-        started = ad.prefetch_to_device(source())
+        started = prefetch_to_device(source())
         next(started)
-        fresh = ad.prefetch_to_device(np.ones(3) for _ in range(2))
+        fresh = prefetch_to_device(np.ones(3) for _ in range(2))
         child = os.fork()
         if child == 0:
             for call in (lambda: next(started), started.close, started.stats):

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import artifex_devices as ad
 import numpy as np
 import pytest
-
-import artifex_devices as ad
 
 SPEC = Path(__file__).resolve().parents[3] / "shared" / "spec"
 DOCUMENTS = {number: next(iter(sorted(SPEC.glob(f"{number}_*"))), None) for number in ("000", "002")}

@@ -59,26 +59,42 @@ def test_numa_nodes_are_hwlocs(recorded):
     nodes = Machine.from_xml(path).numa_nodes
     assert [{key: node[key] for key in expected["numa"][0]} for node in nodes] == expected["numa"]
     assert sum(node["memory_bytes"] for node in nodes) == expected["memory_bytes_total"]
-    assert [node["logical"] for node in nodes if not node["cpus"]] == expected["cpuless_nodes"]
+    assert [node["os_index"] for node in nodes if not node["cpus"]] == expected["cpuless_nodes"]
 
 
 def test_cpu_domains_are_those_expected(recorded):
     path, expected = recorded
-    domains = Machine.from_xml(path).cpu_domains
-    assert [{key: domain[key] for key in ("cpus", "nodes", "wider_nodes")} for domain in domains] == expected[
-        "cpu_domains"
+    machine = Machine.from_xml(path)
+    os_index = [node["os_index"] for node in machine.numa_nodes]
+    found = [
+        {
+            "cpus": domain["cpus"],
+            "nodes": sorted(os_index[node] for node in domain["nodes"]),
+            "wider_nodes": sorted(os_index[node] for node in domain["wider_nodes"]),
+        }
+        for domain in machine.cpu_domains
     ]
-    for domain in domains:
-        assert domain["default_node"] in domain["nodes"]
+    assert found == expected["cpu_domains"]
+
+
+def test_a_domain_allocates_from_its_dram_else_from_its_largest_node(recorded):
+    path, _ = recorded
+    machine = Machine.from_xml(path)
+    for domain in machine.cpu_domains:
+        nodes = [machine.numa_nodes[number] for number in domain["nodes"]]
+        plain = [node for node in nodes if node["subtype"] in (None, "DRAM")]
+        best = max(plain or nodes, key=lambda node: node["memory_bytes"])
+        assert machine.numa_nodes[domain["default_node"]]["memory_bytes"] == best["memory_bytes"]
 
 
 def test_a_world_has_one_device_a_domain(recorded):
     path, expected = recorded
     with ad.simulate(path):
         devices = ad.devices()
+        os_index = [node["os_index"] for node in Machine.from_xml(path).numa_nodes]
         assert [device.cpuset for device in devices] == [domain["cpus"] for domain in expected["cpu_domains"]]
         for device, domain in zip(devices, expected["cpu_domains"], strict=True):
-            assert sorted(device.numa_nodes) == sorted(domain["nodes"])
+            assert sorted(os_index[node] for node in device.numa_nodes) == sorted(domain["nodes"])
             assert device.memory_bytes > 0
         mesh = ad.Mesh(devices, "x")
         value = np.arange(len(devices) * 3)

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "artifex_devices/array/array.h"
+#include "artifex_devices/base/error.h"
 
 namespace artifex_devices {
 
@@ -14,5 +16,10 @@ std::vector<ArrayRef> live_arrays(const Client* client);
 
 /// For messages: the `count` biggest on a client, "float32(8192, 8192) over 8 devices, 256.0 MiB".
 std::string biggest_live_arrays(const Client& client, int count);
+
+/// Throws OutOfMemory for `bytes` that an arena refused with `reason`: "RESOURCE_EXHAUSTED: operation: no memory for 12
+/// bytes (12 bytes) on cpu:0: ...; biggest live arrays: ...; repair".
+[[noreturn]] void fail_out_of_memory(std::string_view operation, std::string_view where, int64_t bytes,
+                                     const OutOfMemory& reason, const Client& client, std::string_view repair);
 
 }  // namespace artifex_devices

@@ -18,14 +18,6 @@ int64_t round_up(int64_t value, int64_t unit) noexcept { return (value + unit - 
 constexpr std::string_view kRepair =
     "delete arrays that are no longer needed, raise the limit, or shard over more devices";
 
-std::string biggest(const Client& client) {
-  try {
-    return biggest_live_arrays(client, 3);
-  } catch (const std::bad_alloc&) {
-    return "unknown";  // the message must come out even then
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<Storage> Storage::make(ShardingRef sharding, const ShardDomains& domains, DType dtype,
@@ -119,7 +111,8 @@ void Storage::charge(std::string_view operation) {
         "RESOURCE_EXHAUSTED: {}: out of memory on {}: {} bytes ({}) asked for, {} bytes ({}) in use, limit {} bytes "
         "({}); biggest live arrays: {}; {}",
         operation, device(p)->to_string(), asked, bytes_text(asked), stats.bytes_in_use, bytes_text(stats.bytes_in_use),
-        stats.bytes_limit, bytes_text(stats.bytes_limit), biggest(*sharding_->devices()->client()), kRepair);
+        stats.bytes_limit, bytes_text(stats.bytes_limit), biggest_live_arrays(*sharding_->devices()->client(), 3),
+        kRepair);
   }
   shares_.store(nullptr, std::memory_order_relaxed);  // charged: from here on the destructor discharges
 }
@@ -149,12 +142,7 @@ void Storage::allocate_blocks(std::string_view operation) {
       buffer = {where->arena().allocate(asked), 0};
     }
   } catch (const OutOfMemory& error) {  // what is charged and allocated goes with this object
-    std::string_view reason = error.what();
-    constexpr std::string_view kCode = "RESOURCE_EXHAUSTED: ";
-    if (reason.starts_with(kCode)) reason.remove_prefix(kCode.size());
-    fail<OutOfMemory>("RESOURCE_EXHAUSTED: {}: no memory for {} bytes ({}) on {}: {}; biggest live arrays: {}; {}",
-                      operation, asked, bytes_text(asked), where->to_string(), reason,
-                      biggest(*sharding_->devices()->client()), kRepair);
+    fail_out_of_memory(operation, where->to_string(), asked, error, *sharding_->devices()->client(), kRepair);
   } catch (const std::bad_alloc&) {
     fail<OutOfMemory>("RESOURCE_EXHAUSTED: {}: no memory for the list of {} buffers; {}", operation, count_, kRepair);
   }

@@ -300,9 +300,11 @@ WorkerPool& WorkerPool::process() {
         .parent = [] { process().state_->mutex.unlock(); },
         .child =
             [] {
-              // The lock keeps the lanes whole; everything else of the parent's state is left as it is.
+              // The lock has kept the lanes whole; all else of the parent's state is left as it is.
+              State* const before = process().state_;
               std::vector<Lane> lanes;
-              for (const State::LaneState& each : process().state_->lanes) lanes.push_back(each.lane);
+              for (const State::LaneState& each : before->lanes) lanes.push_back(each.lane);
+              before->mutex.unlock();
               process().state_ = new State(std::move(lanes));
             },
     });

@@ -64,16 +64,8 @@ Arena& Arena::of_node(int logical_index) {
 
 BlockRef Arena::allocate(int64_t bytes) {
   if (bytes < 0) fail("allocate: bytes is {}; expected 0 or more", bytes);
-  const auto take = [&] { return bytes < kMappedFrom ? state_->take_small(bytes) : state_->take_mapped(bytes); };
-  Block* block = State::exceeds_memory(bytes) ? nullptr : take();
-  if (!block && !State::exceeds_memory(bytes) && trim_all() > 0) block = take();
-  if (!block) {
-    const ArenaStats now = stats();
-    fail<OutOfMemory>(
-        "RESOURCE_EXHAUSTED: allocate: no memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are kept "
-        "for reuse, and the process may use {} bytes in all; delete arrays or place smaller ones",
-        bytes, node_, now.bytes_in_use, now.bytes_cached, Machine::live()->usable_memory_bytes());
-  }
+  Block* block = bytes < kMappedFrom ? state_->take_small(bytes) : state_->take_mapped(bytes);
+  if (!block) block = state_->take_after_trim(bytes);
   BlockRef taken;
   block->uses_.store(1, std::memory_order_relaxed);
   taken.block_ = block;
@@ -111,11 +103,23 @@ int64_t Arena::trim_all() {
   return bytes;
 }
 
+Block* Arena::State::take_after_trim(int64_t bytes) {
+  const bool small = bytes < kMappedFrom;
+  Block* block = nullptr;
+  if (!exceeds_memory(bytes) && trim_all() > 0) block = small ? take_small(bytes) : take_mapped(bytes);
+  if (block) return block;
+  const ArenaStats now = arena->stats();
+  fail<OutOfMemory>(
+      "RESOURCE_EXHAUSTED: allocate: no memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are kept for "
+      "reuse, and the process may use {} bytes in all; delete arrays or place smaller ones",
+      bytes, arena->node(), now.bytes_in_use, now.bytes_cached, usable_memory_bytes_now());
+}
+
 bool Arena::State::exceeds_memory(int64_t bytes) noexcept {
-  // Systems that promise any amount kill the process when it is written to; refuse what cannot be there.
-  const int64_t in_use = total_in_use();
+  // Systems that promise any amount kill the process when it writes to it; refuse what cannot be there.
   static const int64_t usable = Machine::live()->usable_memory_bytes();
-  return bytes > usable - in_use && bytes >= kMappedFrom;
+  const int64_t in_use = total_in_use();
+  return bytes > usable - in_use && bytes > usable_memory_bytes_now() - in_use;
 }
 
 }  // namespace artifex_devices

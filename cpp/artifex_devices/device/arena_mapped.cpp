@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "artifex_devices/device/arena_state.h"
 
 // Blocks of 1 MiB and more, mapped one by one. Free ones of all arenas are on one list, in order of their release.
@@ -22,10 +24,10 @@ FreeBlocks& free_blocks() noexcept {
   return only;
 }
 
-// Whole huge pages from where the rest of the last one is a small part.
+// Whole huge pages where that adds at most a quarter: fresh huge pages cost a fifth of the same bytes in small ones.
 int64_t rounded(int64_t bytes) noexcept {
-  const int64_t unit = bytes >= 8 * kHugePage ? kHugePage : kPage;
-  return (bytes + unit - 1) / unit * unit;
+  const int64_t huge = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  return huge - bytes <= bytes / 4 ? huge : (bytes + kPage - 1) / kPage * kPage;
 }
 
 }  // namespace
@@ -51,6 +53,7 @@ Block* Arena::State::take_mapped(int64_t bytes) {
   if (bytes > kLargest) return nullptr;
   const int64_t wanted = rounded(bytes);
   Block* best = nullptr;
+  Block* useless = nullptr;
   {
     FreeBlocks& list = free_blocks();
     const std::lock_guard lock(list.mutex);
@@ -61,11 +64,13 @@ Block* Arena::State::take_mapped(int64_t bytes) {
     }
     if (best) {
       unlink_locked(best);
-      keep_in_children(best->data_, best->capacity_, true);
+      if (!keep_in_children(best->data_, best->capacity_, true)) useless = std::exchange(best, nullptr);
     }
   }
+  unmap_list(useless);
   const bool hit = best != nullptr;
   if (!best) {
+    if (exceeds_memory(wanted)) return nullptr;
     best = BlockOwner::make();
     if (!best) return nullptr;
     best->data_ = map_pages(wanted, arena->node(), true);

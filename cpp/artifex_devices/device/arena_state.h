@@ -6,9 +6,21 @@
 #include <bit>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "artifex_devices/device/arena.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ARTIFEX_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ARTIFEX_ASAN 1
+#endif
+#endif
+#ifdef ARTIFEX_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
 
 // Private to device/arena*.cpp.
 namespace artifex_devices {
@@ -34,6 +46,23 @@ static_assert(class_of(0) == 0 && class_of(64) == 0 && class_of(65) == 1 && clas
 static_assert(class_bytes(8) == 640 && class_bytes(kSizeClasses - 1) == kMappedFrom);
 static_assert(class_of(kMappedFrom - 1) == kSizeClasses - 1);
 
+/// A lock for a few instructions: half the atomic operations of std::mutex. Waiters yield soon.
+class ShortLock {
+ public:
+  void lock() noexcept {
+    for (int tries = 0; held_.exchange(true, std::memory_order_acquire); ++tries) {
+      while (held_.load(std::memory_order_relaxed)) {
+        if (++tries > kSpins) std::this_thread::yield();
+      }
+    }
+  }
+  void unlock() noexcept { held_.store(false, std::memory_order_release); }
+
+ private:
+  static constexpr int kSpins = 64;
+  std::atomic<bool> held_{false};
+};
+
 /// 2 MiB that small blocks of any class are cut from, front to back.
 struct Chunk {
   std::byte* data = nullptr;
@@ -46,7 +75,7 @@ struct Arena::State {
   explicit State(Arena* owner) : arena(owner) {}
 
   Arena* const arena;
-  mutable std::mutex mutex;
+  mutable ShortLock mutex;
   std::array<Block*, kSizeClasses> free{};  // last in, first out
   Block* spare_headers = nullptr;
   std::vector<std::unique_ptr<Chunk>> chunks;
@@ -62,6 +91,8 @@ struct Arena::State {
 
   /// Null when the system has no memory.
   Block* take_small(int64_t bytes);
+  /// The second try, with nothing cached any more. Throws OutOfMemory.
+  Block* take_after_trim(int64_t bytes);
   void give_small(Block* block) noexcept;
   /// Frees chunks without a block in use, the one being cut only when asked; returns the bytes of free blocks in them.
   int64_t trim_chunks_locked(bool cutting_too) noexcept;
@@ -102,12 +133,21 @@ class BlockOwner {
 /// Pages from the system, aligned to 2 MiB, or null. Bound to `node` where the machine has several.
 std::byte* map_pages(int64_t bytes, int node, bool huge) noexcept;
 void unmap_pages(std::byte* data, int64_t bytes) noexcept;
-/// Whether a forked child gets these pages.
-void keep_in_children(std::byte* data, int64_t bytes, bool keep) noexcept;
+/// Whether a forked child gets these pages; false where the system does not say yes.
+bool keep_in_children(std::byte* data, int64_t bytes, bool keep) noexcept;
 
 /// Under AddressSanitizer, makes every access an error (or fine again); else nothing.
-void poison(const void* data, int64_t bytes) noexcept;
-void unpoison(const void* data, int64_t bytes) noexcept;
+#ifdef ARTIFEX_ASAN
+inline void poison(const void* data, int64_t bytes) noexcept {
+  ASAN_POISON_MEMORY_REGION(data, static_cast<size_t>(bytes));
+}
+inline void unpoison(const void* data, int64_t bytes) noexcept {
+  ASAN_UNPOISON_MEMORY_REGION(data, static_cast<size_t>(bytes));
+}
+#else
+inline void poison(const void*, int64_t) noexcept {}
+inline void unpoison(const void*, int64_t) noexcept {}
+#endif
 
 /// `config().cache_bytes`, its default resolved.
 int64_t cache_bound() noexcept;

@@ -59,7 +59,10 @@ class BlockRef {
     return *this;
   }
   ~BlockRef() {
-    if (block_ && block_->uses_.fetch_sub(1, std::memory_order_acq_rel) == 1) dispose(block_);
+    // The only user can let go without an atomic subtraction: nobody else can add one.
+    if (block_ && (block_->use_count() == 1 || block_->uses_.fetch_sub(1, std::memory_order_acq_rel) == 1)) {
+      dispose(block_);
+    }
   }
   Block* operator->() const noexcept { return block_; }
   Block& operator*() const noexcept { return *block_; }

@@ -7,17 +7,6 @@
 #include "artifex_devices/device/arena_state.h"
 #include "artifex_devices/topology/binding.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ARTIFEX_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ARTIFEX_ASAN 1
-#endif
-#endif
-#ifdef ARTIFEX_ASAN
-#include <sanitizer/asan_interface.h>
-#endif
-
 namespace artifex_devices {
 namespace {
 
@@ -63,21 +52,9 @@ void unmap_pages(std::byte* data, int64_t bytes) noexcept {
   unmap(data, bytes);
 }
 
-void keep_in_children(std::byte* data, int64_t bytes, bool keep) noexcept {
-  madvise(data, static_cast<size_t>(bytes), keep ? MADV_DOFORK : MADV_DONTFORK);
+bool keep_in_children(std::byte* data, int64_t bytes, bool keep) noexcept {
+  return madvise(data, static_cast<size_t>(bytes), keep ? MADV_DOFORK : MADV_DONTFORK) == 0;
 }
-
-#ifdef ARTIFEX_ASAN
-void poison(const void* data, int64_t bytes) noexcept {
-  ASAN_POISON_MEMORY_REGION(data, static_cast<size_t>(bytes));
-}
-void unpoison(const void* data, int64_t bytes) noexcept {
-  ASAN_UNPOISON_MEMORY_REGION(data, static_cast<size_t>(bytes));
-}
-#else
-void poison(const void*, int64_t) noexcept {}
-void unpoison(const void*, int64_t) noexcept {}
-#endif
 
 int64_t cache_bound() noexcept {
   const int64_t asked = config().cache_bytes.load(std::memory_order_relaxed);

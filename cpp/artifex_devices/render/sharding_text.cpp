@@ -1,1 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/render/sharding_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "artifex_devices/render/array_grid.h"
+#include "artifex_devices/render/box_table.h"
+#include "artifex_devices/render/labels.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr int64_t kMaxRows = 32;
+constexpr int64_t kBaseHeight = 10;  // lines of a whole array, as in JAX
+constexpr int64_t kMinWidth = 9;     // of a cell with its frame
+constexpr double kHeightToWidth = 2.5;
+
+class Picture {
+ public:
+  Picture(const ArrayGrid& grid, int64_t max_columns) : grid_(grid), max_columns_(max_columns) {}
+
+  std::string draw() const {
+    const int64_t columns = grid_.columns();
+    const int64_t share = (max_columns_ - columns - 1) / columns;
+    std::vector<int64_t> widths;
+    for (int64_t column = 0; column < columns; ++column) widths.push_back(std::min(wanted_width(column), share));
+    BoxTable table(widths);
+    for (int64_t row = 0; row < grid_.rows(); ++row) {
+      std::vector<std::string> cells;
+      for (int64_t column = 0; column < columns; ++column) {
+        cells.push_back(label(row, column, share));
+      }
+      const int64_t height = line_count(row);
+      table.add_row(std::move(cells), std::max<int64_t>((height - 2) / 2, 0), std::max<int64_t>((height - 1) / 2, 0));
+    }
+    return table.to_string();
+  }
+
+  /// Whether every label in its shortest form has room.
+  bool fits() const {
+    const int64_t share = (max_columns_ - grid_.columns() - 1) / grid_.columns();
+    for (int64_t row = 0; row < grid_.rows(); ++row) {
+      for (int64_t column = 0; column < grid_.columns(); ++column) {
+        if (text_width(label(row, column, share)) > share) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  std::string label(int64_t row, int64_t column, int64_t width) const {
+    return devices_label(grid_.platform(), grid_.devices(row, column), width);
+  }
+
+  /// Elements of the whole array along its rows or columns.
+  int64_t whole(bool along_columns) const {
+    return along_columns ? grid_.column_begin(grid_.all_columns()) : grid_.row_begin(grid_.all_rows());
+  }
+
+  int64_t wanted_width(int64_t column) const {
+    int64_t width = kMinWidth;
+    const auto all = static_cast<double>(whole(true));
+    if (grid_.row_dimension() >= 0 && whole(false) > 0 && all > 0) {
+      const double base = std::min(static_cast<double>(kBaseHeight) * all / static_cast<double>(whole(false)), 1e6);
+      const double of_whole = static_cast<double>(grid_.column_size(column)) / all;
+      width = static_cast<int64_t>(of_whole * static_cast<double>(static_cast<int64_t>(base)) * kHeightToWidth);
+    }
+    int64_t inside = std::clamp(width, kMinWidth, max_columns_) - 2;
+    for (int64_t row = 0; row < grid_.rows(); ++row) {
+      inside = std::max(inside, text_width(label(row, column, max_columns_)));
+    }
+    return inside;
+  }
+
+  int64_t line_count(int64_t row) const {
+    if (grid_.row_dimension() < 0 || whole(false) == 0) return 1;
+    const double of_whole = static_cast<double>(grid_.row_size(row)) / static_cast<double>(whole(false));
+    return static_cast<int64_t>(of_whole * static_cast<double>(kBaseHeight));
+  }
+
+  const ArrayGrid& grid_;
+  int64_t max_columns_;
+};
+
+}  // namespace
+
+std::string sharding_text(const Sharding& sharding, const Dims& shape, int max_columns) {
+  const int64_t width = std::max(max_columns, 20);
+  // Two characters are the least that a column takes; fewer columns until every label has room.
+  int64_t columns = width / 2;
+  for (;;) {
+    const ArrayGrid grid(sharding, shape, kMaxRows, columns, "visualize_sharding");
+    columns = grid.columns();
+    const Picture picture(grid, width);
+    if (columns > 1 && !picture.fits()) {
+      columns = columns * 3 / 4;
+      continue;
+    }
+    std::string text = picture.draw();
+    for (const std::string& note : grid.notes()) text += "\n" + note;
+    return text;
+  }
+}
+
+}  // namespace artifex_devices

@@ -8,9 +8,10 @@
 
 namespace artifex_devices {
 
-/// A picture in characters of which devices hold which part of an array of `shape`: rank 1 as a row, rank 2 as a grid, higher
-/// ranks as the grid of the two dimensions that are cut most, with a line that says so. Cells name devices, "CPU 0,1".
-/// Throws as Sharding::domains.
+/// A picture in characters of which devices hold which part of an array of `shape`: rank 1 as a row, rank 2 as a grid,
+/// higher ranks as the grid of the two dimensions that are cut most, with a line that says so. Cells name devices,
+/// "CPU 0,1". As JAX's where that fits into `max_columns` characters; cells get narrower, then fewer, where not. No
+/// line end at the end. Throws as Sharding::domains.
 std::string sharding_text(const Sharding& sharding, const Dims& shape, int max_columns = 80);
 
 }  // namespace artifex_devices

@@ -26,7 +26,7 @@ struct NumaNode {
   std::string subtype;  // "DRAM", "HBM", "NVM", "MCDRAM", "GPUMemory" or ""
 };
 
-/// One natural CPU device: a minimal distinct non-empty cpuset that has a NUMA node.
+/// One natural CPU device: a minimal distinct non-empty cpuset that has a NUMA node. Nodes are logical indexes.
 struct CpuDomain {
   CpuSet cpus;
   std::vector<int> nodes;        // logical indexes of nodes with exactly these CPUs
@@ -35,7 +35,7 @@ struct CpuDomain {
   int cores = 0;                 // physical cores among them; CPUs where unknown
 };
 
-/// Counts by type, as hwloc's default load with all I/O types kept says.
+/// Counts by type, as hwloc's default load with all I/O types kept says; the live machine is loaded without I/O.
 struct MachineCounts {
   int packages = 0, numa_nodes = 0, l3_caches = 0, cores = 0, pus = 0, groups = 0, pci_devices = 0, os_devices = 0;
 };
@@ -79,6 +79,10 @@ class Machine {
   /// The machine as hwloc XML text, format 2.
   virtual std::string to_xml() const = 0;
 };
+
+/// As `Machine::live()->usable_memory_bytes()`, read anew and with the swap space: memory can be plugged in and limits
+/// can move while a process runs.
+int64_t usable_memory_bytes_now();
 
 /// Limits that hwloc does not see. Each is nothing where unlimited or unreadable; read from /proc and /sys under
 /// `root` (tests give a made-up one), cgroup versions 1 and 2, the tightest on the way up.

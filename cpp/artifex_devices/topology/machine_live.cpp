@@ -45,10 +45,14 @@ std::shared_ptr<LoadedMachine> as_machine(hwloc_topology* topology) {
   }
 }
 
-std::optional<int64_t> address_space_limit() {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
-  return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX));
+CgroupLimits read_limits() {
+  CgroupLimits limits = read_cgroup_limits();
+  rlimit space = {};
+  if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) {
+    const auto most = static_cast<int64_t>(std::min<rlim_t>(space.rlim_cur, INT64_MAX));
+    limits.memory_bytes = std::min(limits.memory_bytes.value_or(INT64_MAX), most);
+  }
+  return limits;
 }
 
 }  // namespace
@@ -70,15 +74,17 @@ CpuSet affinity_cpus() {
   return cpus;
 }
 
-int64_t system_memory_bytes(const std::string& root) {
+int64_t system_memory_bytes(const std::string& root, bool with_swap) {
   std::ifstream file(root + "/proc/meminfo");
   std::string key;
-  int64_t kib = 0;
+  int64_t bytes = 0;
   while (file >> key) {
-    if (key == "MemTotal:" && file >> kib && kib > 0 && kib < (int64_t{1} << 50)) return kib * 1024;
+    int64_t kib = 0;
+    const bool counts = key == "MemTotal:" || (with_swap && key == "SwapTotal:");
+    if (counts && file >> kib && kib > 0 && kib < (int64_t{1} << 50)) bytes += kib * 1024;
     file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
   }
-  return 0;
+  return bytes;
 }
 
 std::shared_ptr<const Machine> load_live_machine() {
@@ -89,12 +95,16 @@ std::shared_ptr<const Machine> load_live_machine() {
     machine = as_machine(load_topology(&xml));
   }
   if (!machine) machine = std::make_shared<LoadedMachine>(affinity_cpus(), system_memory_bytes());
-  CgroupLimits limits = read_cgroup_limits();
-  if (const auto most = address_space_limit()) {
-    limits.memory_bytes = std::min(limits.memory_bytes.value_or(INT64_MAX), *most);
-  }
+  const CgroupLimits limits = read_limits();
   machine->apply_limits(limits.cpus, limits.memory_bytes);
   return machine;
+}
+
+int64_t usable_memory_bytes_now() {
+  int64_t bytes = 0;
+  for (const NumaNode& node : Machine::live()->numa_nodes()) bytes += node.memory_bytes;
+  bytes = std::max(bytes, system_memory_bytes("", true));
+  return std::min(bytes, read_limits().memory_bytes.value_or(INT64_MAX));
 }
 
 std::shared_ptr<const Machine> Machine::live() {

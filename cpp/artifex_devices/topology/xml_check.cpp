@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -23,7 +24,7 @@ class XmlScan {
     skip_blanks();
     if (at_ == text_.size()) refuse("it is empty");
     if (text_[at_] != '<') refuse("it does not begin with '<'");
-    while ((at_ = text_.find('<', at_)) != std::string_view::npos) {
+    while (next_tag()) {
       const std::string_view rest = text_.substr(at_);
       if (rest.starts_with("<?")) {
         skip_past("?>", "a processing instruction");
@@ -49,6 +50,17 @@ class XmlScan {
  private:
   [[noreturn]] void refuse(const std::string& why) const {
     fail("from_xml: {} is no hwloc XML: {}; expected a file as written by `lstopo --of xml`", name_, why);
+  }
+
+  // Moves to the next '<'. hwloc stops reading where text lies among objects.
+  bool next_tag() {
+    const size_t found = std::min(text_.find('<', at_), text_.size());
+    const std::string_view between = text_.substr(at_, found - at_);
+    if (between.find_first_not_of(" \t\r\n") != std::string_view::npos && !(objects_ && objects_->allows_text())) {
+      refuse(fmt::format("it has text among its elements ({:?})", between.substr(0, 40)));
+    }
+    at_ = found;
+    return at_ < text_.size();
   }
 
   static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }

@@ -84,6 +84,7 @@ std::optional<int64_t> number(std::string_view text) {
 struct XmlObjects::Frame {
   Kind kind = Kind::kOther;
   std::string name;  // for messages: "PU 3", "info"
+  bool has_objects = false;
   Bits cpus, complete_cpus, allowed_cpus, nodes, complete_nodes, allowed_nodes;
   Bits taken;            // by the normal children seen so far
   int last_first = -1;   // the first CPU of the last normal child
@@ -110,13 +111,15 @@ std::string XmlObjects::open(std::string_view element, const XmlAttributes& attr
   Frame frame;
   std::string wrong;
   if (element == "object") {
+    if (!open_.empty()) open_.back().has_objects = true;
     wrong = open_object(frame, attributes);
   } else {
     frame.name = std::string(element.substr(0, 40));
+    wrong = check_detail(element, attributes);
     for (const std::string_view name : {"nbobjs", "length"}) {
       const std::string_view text = value_of(attributes, name);
       const std::optional<int64_t> count = number(text);
-      if (text.data() && (!count || *count < 0 || *count > (name == "nbobjs" ? kMostDistances : int64_t{1} << 26))) {
+      if (wrong.empty() && text.data() && (!count || *count < 0 || *count > (name == "nbobjs" ? kMostDistances : int64_t{1} << 26))) {
         wrong = fmt::format("{}=\"{}\" of <{}> is out of range", name, text.substr(0, 40), frame.name);
       }
     }
@@ -130,6 +133,28 @@ std::string XmlObjects::open(std::string_view element, const XmlAttributes& attr
 }
 
 void XmlObjects::close() { open_.pop_back(); }
+
+// What an object says about itself stands before the objects in it.
+std::string XmlObjects::check_detail(std::string_view element, const XmlAttributes& attributes) {
+  const Frame* parent = parent_object();
+  if (!parent || parent->kind == Kind::kOther) return "";
+  constexpr std::array kDetails = {"info", "page_type", "distances", "userdata"};
+  if (std::ranges::find(kDetails, element) == kDetails.end() || parent->has_objects) {
+    return fmt::format("<{}> does not belong where it is in {}", element.substr(0, 40), parent->name);
+  }
+  const bool is_info = element == "info";
+  if (!is_info && element != "page_type") return "";
+  for (const auto& [key, value] : attributes) {
+    if (key != (is_info ? "name" : "size") && key != (is_info ? "value" : "count")) {
+      return fmt::format("<{}> has an attribute {:?}", element, key.substr(0, 40));
+    }
+  }
+  return "";
+}
+
+bool XmlObjects::allows_text() const noexcept {
+  return !open_.empty() && open_.back().kind == Kind::kOther && open_.back().name != "topology";
+}
 
 std::string XmlObjects::open_object(Frame& frame, const XmlAttributes& attributes) {
   if (attributes.empty() || attributes[0].first != "type") return "an object does not begin with its type";

@@ -27,6 +27,8 @@ class XmlObjects {
 
   std::string open(std::string_view element, const XmlAttributes& attributes);
   void close();
+  /// Whether text may stand here: inside lists of values, not among objects.
+  bool allows_text() const noexcept;
   std::string finish() const;
 
  private:
@@ -36,6 +38,7 @@ class XmlObjects {
   std::string open_object(Frame& frame, const XmlAttributes& attributes);
   std::string check_sets(Frame& frame, const XmlAttributes& attributes);
   std::string check_place(Frame& frame, const XmlAttributes& attributes);
+  std::string check_detail(std::string_view element, const XmlAttributes& attributes);
   Frame* parent_object();
   static Kind kind_of(std::string_view type) noexcept;
 

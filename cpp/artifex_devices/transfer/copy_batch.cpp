@@ -7,6 +7,7 @@
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/event.h"
+#include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/worker_pool.h"
 
 namespace artifex_devices {
@@ -59,6 +60,7 @@ void CopyBatch::run() {
     for (const Copy& each : copies_) each.copy.run();
     return;
   }
+  check_interrupt();
   cut();
   WorkerPool& pool = WorkerPool::process();
   std::atomic<bool> cancelled{false};

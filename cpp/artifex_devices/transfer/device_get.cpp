@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/transfer/device_get.h"
 
-#include "artifex_devices/array/bytes_text.h"
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/copy_batch.h"
@@ -23,18 +22,11 @@ std::shared_ptr<const HostView> show(const Array& array, const BufferRef& buffer
   return view;
 }
 
-/// The buffer that holds the whole value in row-major order, if there is one.
-bool find_whole(const Array& array, const ShardDomains& domains, BufferRef* found) {
-  const Storage& storage = *array.storage();
-  if (array.sharding()->grid().tiles() == 1) {
-    *found = storage.buffer(array.buffer_number(0));
-    return true;
-  }
-  // Tiles that follow each other without padding: what a slab of a cut of the first dimension is.
-  int64_t stride = 0;
-  if (!storage.slab(&stride) || stride != storage.buffer_bytes(0) || !tiles_are_row_major(domains)) return false;
-  *found = storage.buffer(0);
-  return true;
+/// The buffer that begins with the whole value in row-major order, if there is one.
+BufferRef find_whole(const Array& array, const ShardDomains& domains) {
+  const bool one_tile = domains.grid().tiles() == 1;  // maybe several buffers, on as many arenas
+  if (one_tile || row_major_run(*array.storage(), domains)) return array.storage()->buffer(array.buffer_number(0));
+  return {};
 }
 
 void run(CopyBatch& batch) {
@@ -79,17 +71,14 @@ std::shared_ptr<const HostView> device_get(const ArrayRef& array) {
   wait_for(array->ready_event());
   if (auto cached = array->cached_host_value(); cached && cached->shape == array->shape()) return cached;
   const ShardDomains domains = array->sharding()->domains(array->shape(), "device_get");
-  BufferRef whole;
-  if (find_whole(*array, domains, &whole)) return show(*array, whole);
+  BufferRef whole = find_whole(*array, domains);
+  if (whole.block) return show(*array, whole);
 
   try {
     whole.block = (*array->sharding()->devices())[0]->arena().allocate(array->nbytes());
   } catch (const OutOfMemory& error) {
-    fail<OutOfMemory>(
-        "RESOURCE_EXHAUSTED: device_get: no host memory for {} bytes ({}) to gather an array of shape {}: "
-        "{}; biggest live arrays: {}; delete arrays that are no longer needed, or get shard by shard",
-        array->nbytes(), bytes_text(array->nbytes()), to_string(array->shape()), error.what(),
-        biggest_live_arrays(*array->sharding()->devices()->client(), 3));
+    fail_out_of_memory("device_get", "the host", array->nbytes(), error, *array->sharding()->devices()->client(),
+                       "delete arrays that are no longer needed, or get shard by shard");
   }
   auto view = show(*array, whole);
   gather(*array, domains, view->data, view->byte_strides);

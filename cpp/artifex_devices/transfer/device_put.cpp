@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/transfer/device_put.h"
 
+#include <cstring>
+
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/copy_batch.h"
@@ -33,6 +35,11 @@ void fill(const HostView& source, const ShardDomains& domains, const Storage& st
   const TileGrid& grid = sharding.grid();
   const int64_t size = itemsize(source.dtype);
   const bool small = total < config().parallel_copy_bytes.load(std::memory_order_relaxed);
+  std::byte* run = row_major_run(storage, domains);
+  if (small && run && is_dense(source.shape, source.byte_strides, size)) {
+    std::memcpy(run, source.data, static_cast<size_t>(total));
+    return;
+  }
   CopyBatch batch;
   const auto take = [&](const StridedCopy& copy, int64_t buffer) {
     if (small) {

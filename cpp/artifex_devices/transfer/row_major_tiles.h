@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "artifex_devices/array/storage.h"
 #include "artifex_devices/base/shape.h"
 #include "artifex_devices/partition/shard_domains.h"
 
@@ -20,6 +21,15 @@ inline bool tiles_are_row_major(const ShardDomains& domains) noexcept {
     if (!thin) return false;
   }
   return true;
+}
+
+/// The whole value in row-major order, if the memory of an array has it so: one buffer, or tiles that follow each other
+/// in one slab without padding. Null otherwise. For who has just allocated it or holds a buffer.
+inline std::byte* row_major_run(const Storage& storage, const ShardDomains& domains) noexcept {
+  int64_t stride = 0;
+  std::byte* slab = storage.slab(&stride);
+  if (!slab || domains.grid().tiles() == 1) return slab;
+  return stride == storage.buffer_bytes(0) && tiles_are_row_major(domains) ? slab : nullptr;
 }
 
 /// Whether strided memory is dense row-major; strides of dimensions with one element do not count.

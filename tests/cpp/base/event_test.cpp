@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <latch>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -214,7 +215,14 @@ TEST(Event, WaitersOfTheParentDoNotHinderTheChild) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   auto event = std::make_shared<Event>();
   std::vector<std::thread> waiters;
-  for (int i = 0; i < 4; ++i) waiters.emplace_back([event] { event->wait(); });
+  std::latch started(5);
+  for (int i = 0; i < 4; ++i) {
+    waiters.emplace_back([event, &started] {
+      started.arrive_and_wait();
+      event->wait();
+    });
+  }
+  started.arrive_and_wait();
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(in_forked_child([&] {
                 event.reset();

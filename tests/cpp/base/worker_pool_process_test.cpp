@@ -43,7 +43,7 @@ TEST(WorkerPoolFork, AChildOfAQuietParentHasNoWorkersUntilItsFirstTask) {
 }
 
 TEST(WorkerPoolFork, AChildOfABusyParentWorks) {
-  ARTIFEX_SKIP_WITHOUT_FORK();
+  ARTIFEX_SKIP_WITHOUT_BUSY_FORK();
   std::atomic<bool> stop{false};
   std::vector<std::thread> callers;
   for (int c = 0; c < 3; ++c) {
@@ -141,40 +141,44 @@ TEST(WorkerPoolFork, TheDefaultIsOneLaneWithAWorkerForEachAllowedCpu) {
             "1 lane " + std::to_string(CPU_COUNT(&allowed)));
 }
 
-TEST(WorkerPoolFork, WithoutThreadsCallsRunHereAndSubmitSaysSo) {
-  ARTIFEX_SKIP_WITHOUT_FORK();
-  if (geteuid() == 0) GTEST_SKIP() << "the limit on threads does not hold for root";
-  EXPECT_EQ(in_forked_child([]() -> std::string {
-              const rlimit none{0, 0};
-              setrlimit(RLIMIT_NPROC, &none);
-              std::string said = sum_in_parallel();
-              try {
-                pool().submit(2, -1, [](int64_t) {}, [](std::exception_ptr) {});
-              } catch (const Unavailable& error) {
-                said += std::string(" ") + error.what();
-              }
-              return said;
-            }),
-            "499500 submit: the system gives this process no further thread for copying; expected at least 1, got 0; "
-            "raise the limit on threads or memory (ulimit -u, ulimit -v, the cgroup's pids.max)");
+[[noreturn]] void work_without_room_for_threads() {
+  const rlimit none = {0, 0};
+  setrlimit(RLIMIT_AS, &none);
+  bool right = sum_in_parallel() == "499500" && pool().running_workers() == 0;
+  std::string said = "no error";
+  try {
+    pool().submit(2, -1, [](int64_t) {}, [](std::exception_ptr) {});
+  } catch (const Unavailable& error) {
+    said = error.what();
+  }
+  right = right && said ==
+                       "submit: the system gives this process no further thread for copying; expected at least 1, got "
+                       "0; raise the limit on threads or memory (ulimit -u, ulimit -v, the cgroup's pids.max)";
+  _exit(right ? 0 : 1);
+}
+
+TEST(WorkerPoolLimits, WithoutRoomForThreadsCallsRunHereAndSubmitSaysSo) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "sanitizers need address space of their own";
+#endif
+  testing::FLAGS_gtest_death_test_style = "threadsafe";  // a process without stacks of earlier threads
+  EXPECT_EXIT(work_without_room_for_threads(), testing::ExitedWithCode(0), "");
+}
+
+[[noreturn]] void exit_while_workers_are_busy() {
+  static std::atomic<int> running{0};
+  const auto spin = [](int64_t) {
+    ++running;
+    for (;;) std::this_thread::yield();
+  };
+  pool().submit(pool().max_workers(), -1, spin, [](std::exception_ptr) {});
+  while (running.load() == 0) std::this_thread::yield();
+  std::exit(7);
 }
 
 TEST(WorkerPoolExit, IsCleanWhileWorkersAreBusy) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_EXIT(
-      {
-        static std::atomic<int> running{0};
-        pool().submit(
-            pool().max_workers(), -1,
-            [](int64_t) {
-              ++running;
-              for (;;) std::this_thread::yield();
-            },
-            [](std::exception_ptr) {});
-        while (running.load() == 0) std::this_thread::yield();
-        std::exit(7);
-      },
-      testing::ExitedWithCode(7), "^$");
+  EXPECT_EXIT(exit_while_workers_are_busy(), testing::ExitedWithCode(7), "^$");
 }
 
 TEST(WorkerPoolExit, IsCleanWhileWorkersSleep) {

@@ -33,7 +33,10 @@ const bool g_configured = pool().configure(
 
 class WorkerPoolTest : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(g_configured); }
+  void SetUp() override {
+    ASSERT_TRUE(g_configured);
+    pool().shutdown();
+  }
   void TearDown() override {
     set_interrupt_hook(nullptr);
     pool().shutdown();

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/render/labels.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace artifex_devices {
+
+int64_t text_width(std::string_view text) noexcept {
+  return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
+std::string axis_label(AxisName name) {
+  if (!name.is_foreign()) {
+    const std::string shown = name.repr();
+    return shown.substr(1, shown.size() - 2);
+  }
+  std::string shown = name.text();
+  std::ranges::replace_if(shown, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  return shown;
+}
+
+std::string platform_label(const DeviceList& devices) {
+  std::string label = devices[0]->platform();
+  std::ranges::transform(label, label.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return label;
+}
+
+std::string devices_label(std::string_view platform, const std::vector<int64_t>& ids, int64_t max_width) {
+  if (ids.empty()) return "";
+  const auto fits = [&](std::string_view label) { return text_width(label) <= max_width; };
+  const auto count = static_cast<int64_t>(ids.size());
+  if (2 * count - 1 <= max_width) {  // spares thousands of ids
+    std::string all = fmt::format("{} {}", platform, fmt::join(ids, ","));
+    if (fits(all)) return all;
+  }
+  std::string runs = fmt::format("{} ", platform);
+  for (size_t i = 0; i < ids.size();) {
+    size_t end = i + 1;
+    while (end < ids.size() && ids[end] == ids[end - 1] + 1) ++end;
+    if (end - i == 2) end = i + 1;  // "0,1" says as much as "0-1"
+    runs += fmt::format("{}{}", i == 0 ? "" : ",", ids[i]);
+    if (end - i > 1) runs += fmt::format("-{}", ids[end - 1]);
+    i = end;
+    if (!fits(runs)) break;
+  }
+  return fits(runs) || count < 2 ? runs : fmt::format("{} {}..{}", platform, ids.front(), ids.back());
+}
+
+}  // namespace artifex_devices

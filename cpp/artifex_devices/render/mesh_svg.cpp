@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "artifex_devices/render/labels.h"
+#include "artifex_devices/render/mesh_grid.h"
+#include "artifex_devices/render/svg.h"
+#include "artifex_devices/render/svg_document.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr int64_t kMaxCells = 1024;
+constexpr double kMargin = 12;
+constexpr double kLine = 20;
+constexpr double kCellHeight = 30;
+
+}  // namespace
+
+std::string mesh_svg(const Mesh& mesh) {
+  using Anchor = SvgDocument::Anchor;
+  if (mesh.empty()) {
+    const std::string title = mesh.to_string() + ": no devices";
+    SvgDocument document(title);
+    document.text(kMargin, kMargin + kLine / 2, Anchor::kStart, title);
+    return document.finish(SvgDocument::label_width(text_width(title)) + 2 * kMargin, kLine + 2 * kMargin);
+  }
+  const MeshGrid grid(mesh, kMaxCells);
+  const DeviceList& devices = *mesh.devices();
+  SvgDocument document(grid.title());
+
+  int64_t label_characters = 4;
+  int64_t row_characters = 1;
+  for (int64_t row = 0; row < grid.rows(); ++row) {
+    row_characters = std::max(row_characters, text_width(grid.row_label(row)));
+    for (int64_t column = 0; column < grid.columns(); ++column) {
+      const int64_t position = grid.position(row, column);
+      if (position < 0) continue;
+      label_characters = std::max(label_characters, text_width(fmt::format("{}", devices[position]->id())));
+    }
+  }
+  for (int64_t column = 0; column < grid.columns(); ++column) {
+    label_characters = std::max(label_characters, text_width(grid.column_label(column)));
+  }
+  const double cell_width = SvgDocument::label_width(label_characters);
+  const double left = kMargin + kLine + SvgDocument::label_width(row_characters);
+  const double top = kMargin + 3 * kLine;
+  const double right = left + cell_width * static_cast<double>(grid.columns());
+  const double bottom = top + kCellHeight * static_cast<double>(grid.rows());
+
+  document.text(kMargin, kMargin + kLine / 2, Anchor::kStart, grid.title());
+  document.text((left + right) / 2, top - 1.5 * kLine, Anchor::kMiddle, grid.column_axes(), true);
+  document.upward_text(kMargin + kLine / 2, (top + bottom) / 2, grid.row_axis());
+  for (int64_t column = 0; column < grid.columns(); ++column) {
+    document.text(left + cell_width * (static_cast<double>(column) + 0.5), top - kLine / 2, Anchor::kMiddle,
+                  grid.column_label(column), true);
+  }
+  for (int64_t row = 0; row < grid.rows(); ++row) {
+    const double y = top + kCellHeight * static_cast<double>(row);
+    document.text(left - 6, y + kCellHeight / 2, Anchor::kEnd, grid.row_label(row), true);
+    for (int64_t column = 0; column < grid.columns(); ++column) {
+      const int64_t position = grid.position(row, column);
+      if (position < 0) continue;
+      const Device& device = *devices[position];
+      document.tile(left + cell_width * static_cast<double>(column), y, cell_width, kCellHeight, device.arena_index(),
+                    fmt::format("{}", device.id()),
+                    fmt::format("{}, memory {}", device.to_string(), device.arena_index()));
+    }
+  }
+
+  double end = bottom + kMargin;
+  const auto add_note = [&](const std::string& note) {
+    document.text(left, end + kLine / 2, Anchor::kStart, note, true);
+    end += kLine;
+  };
+  if (const std::string note = grid.note(); !note.empty()) add_note(note);
+  if (!devices.on_one_arena()) add_note("colours: memory that devices share");
+  const double width = std::max(right, SvgDocument::label_width(text_width(grid.title()))) + kMargin;
+  return document.finish(width, end);
+}
+
+}  // namespace artifex_devices

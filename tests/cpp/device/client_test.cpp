@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/device/client.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/worker_pool.h"
+
+namespace artifex_devices {
+namespace {
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+TEST(ClientTest, HasOneDeviceACpuDomainByDefault) {
+  const auto client = Client::make(Machine::from_synthetic("pack:2 numa:2 core:2 pu:1"), {});
+  ASSERT_EQ(client->device_count(), 4);
+  EXPECT_EQ(client->arenas(), 4);
+  for (int64_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(client->device(i)->id(), i);
+    EXPECT_EQ(client->device(i)->lane(), i);
+    EXPECT_EQ(client->device(i)->arena_index(), i);
+    EXPECT_EQ(client->device(i)->memory_bytes(), int64_t{1} << 30);
+    EXPECT_EQ(&client->device(i)->client(), client.get());
+  }
+  EXPECT_EQ(client->device(1)->domain().cpus.to_string(), "2-3");
+}
+
+TEST(ClientTest, EightDevicesOnTwoDomainsAreFourEach) {
+  const auto client = Client::make(Machine::from_synthetic("numa:2(memory=8GB) core:4 pu:1"), {.num_devices = 8});
+  for (int64_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(client->device(i)->arena_index(), i < 4 ? 0 : 1);
+    EXPECT_EQ(client->device(i)->memory_bytes(), 2'000'000'000);
+  }
+}
+
+TEST(ClientTest, UnevenCountsAreSpreadInOrder) {
+  const auto three = Client::make(Machine::from_synthetic("numa:2 pu:2"), {.num_devices = 3});
+  EXPECT_EQ(three->device(0)->lane(), 0);
+  EXPECT_EQ(three->device(1)->lane(), 0);
+  EXPECT_EQ(three->device(2)->lane(), 1);
+  const auto one = Client::make(Machine::from_synthetic("numa:2 pu:2"), {.num_devices = 1});
+  EXPECT_EQ(one->device(0)->lane(), 0);
+  EXPECT_EQ(one->device(0)->memory_bytes(), int64_t{1} << 30);
+}
+
+TEST(ClientTest, TheDefaultMemoryOfTwoIsTheLarger) {
+  const auto client =
+      Client::make(Machine::from_synthetic("pack:2 [numa(memory=1GB)] [numa(memory=4GB)] core:4 pu:2"), {.num_devices = 4});
+  EXPECT_EQ(client->arenas(), 2);
+  EXPECT_EQ(client->device(0)->memory_bytes(), 2'000'000'000);
+  EXPECT_EQ(client->device(3)->arena_index(), 1);
+}
+
+TEST(ClientTest, DevicesArePrintedAsInJax) {
+  const auto client = Client::make(Machine::live(), {.num_devices = 3});
+  const Device& device = *client->device(2);
+  EXPECT_EQ(device.to_string(), "cpu:2");
+  EXPECT_EQ(device.repr(), "CpuDevice(id=2)");
+  EXPECT_EQ(device.platform(), "cpu");
+  EXPECT_EQ(device.device_kind(), "cpu");
+  EXPECT_EQ(device.process_index(), 0);
+  EXPECT_EQ(device.local_hardware_id(), 2);
+  EXPECT_EQ(client->platform(), "cpu");
+}
+
+TEST(ClientTest, ClientsHaveTheirOwnIdentityAndShareMemory) {
+  const auto a = Client::make(Machine::live(), {.num_devices = 2});
+  const auto b = Client::make(Machine::live(), {.num_devices = 2});
+  EXPECT_NE(a->uid(), b->uid());
+  EXPECT_NE(a->device(0), b->device(0));
+  EXPECT_EQ(&a->device(0)->arena(), &b->device(0)->arena());
+}
+
+TEST(ClientTest, RefusesCountsOutOfRange) {
+  const auto machine = Machine::from_synthetic("pu:2");
+  for (const int64_t count : {int64_t{0}, int64_t{-1}, (int64_t{1} << 24) + 1, INT64_MAX}) {
+    const std::string message = message_of([&] { Client::make(machine, {.num_devices = count}); });
+    EXPECT_NE(message.find("num_devices is " + std::to_string(count)), std::string::npos) << message;
+  }
+  EXPECT_THROW(Client::make(nullptr, {}), InvalidArgument);
+  EXPECT_THROW(Client::make(machine, {.bytes_limit = -5}), InvalidArgument);
+}
+
+TEST(ClientTest, ADeviceOutOfRangeIsAnIndexError) {
+  const auto client = Client::make(Machine::from_synthetic("pu:2"), {.num_devices = 4});
+  EXPECT_THROW(client->device(4), IndexOutOfRange);
+  EXPECT_THROW(client->device(-1), IndexOutOfRange);
+  const std::string message = message_of([&] { client->device(4); });
+  EXPECT_NE(message.find("4 cpu devices, ids 0 to 3"), std::string::npos) << message;
+}
+
+TEST(ClientTest, ThousandsOfDevicesAreSmall) {
+  static_assert(sizeof(Device) < 200);
+  const auto client = Client::make(Machine::from_synthetic("numa:4 core:4 pu:1"), {.num_devices = 65536, .compile_only = true});
+  EXPECT_EQ(client->device_count(), 65536);
+  EXPECT_EQ(client->device(65535)->arena_index(), 3);
+  EXPECT_EQ(client->device(16384)->arena_index(), 1);
+  EXPECT_TRUE(client->is_compile_only());
+  EXPECT_TRUE(client->device(7)->is_compile_only());
+}
+
+TEST(ClientTest, TheWorkerPoolHasALaneADomainOfTheLiveMachine) {
+  const auto client = Client::make(Machine::from_synthetic("numa:16 pu:1"), {});
+  WorkerPool& pool = WorkerPool::process();
+  EXPECT_EQ(pool.lanes(), static_cast<int>(Machine::live()->cpu_domains().size()));
+  EXPECT_LE(pool.max_workers(), std::max(Machine::live()->usable_cpus(), pool.lanes()));
+}
+
+TEST(ClientTest, LiveDevicesTogetherHaveTheUsableMemory) {
+  const auto client = Client::make(Machine::live(), {});
+  int64_t sum = 0;
+  for (int64_t i = 0; i < client->device_count(); ++i) sum += client->device(i)->memory_bytes();
+  EXPECT_GT(sum, 0);
+  EXPECT_LE(sum, Machine::live()->usable_memory_bytes());
+}
+
+TEST(MemoryKindTest, NamesGoBothWays) {
+  for (const std::string_view name : {"device", "pinned_host", "unpinned_host"}) {
+    EXPECT_EQ(to_string(memory_kind_from_name(name, "device_put")), name);
+  }
+  const std::string message = message_of([] { memory_kind_from_name("hbm", "device_put"); });
+  EXPECT_NE(message.find("device_put: memory_kind \"hbm\""), std::string::npos) << message;
+  EXPECT_NE(message.find("pinned_host"), std::string::npos) << message;
+}
+
+class DeviceStatsTest : public testing::Test {
+ protected:
+  ClientRef client_ = Client::make(Machine::from_synthetic("numa:1(memory=1GB) pu:2"), {});
+  Device& device_ = *client_->device(0);
+};
+
+TEST_F(DeviceStatsTest, ChargesAreCountedWithPeakAndLargest) {
+  EXPECT_TRUE(device_.try_charge(100));
+  EXPECT_TRUE(device_.try_charge(50));
+  device_.discharge(100);
+  EXPECT_TRUE(device_.try_charge(20));
+  device_.add_reserved(64);
+  const DeviceMemoryStats stats = device_.memory_stats();
+  EXPECT_EQ(stats.bytes_in_use, 70);
+  EXPECT_EQ(stats.peak_bytes_in_use, 150);
+  EXPECT_EQ(stats.largest_alloc_size, 100);
+  EXPECT_EQ(stats.num_allocs, 3);
+  EXPECT_EQ(stats.bytes_reserved, 64);
+  EXPECT_EQ(stats.bytes_limit, 1'000'000'000);
+}
+
+TEST_F(DeviceStatsTest, ALimitIsEnforcedToTheByte) {
+  EXPECT_EQ(device_.bytes_limit(), std::nullopt);
+  device_.set_bytes_limit(100);
+  EXPECT_EQ(device_.bytes_limit(), 100);
+  EXPECT_EQ(device_.memory_stats().bytes_limit, 100);
+  EXPECT_TRUE(device_.try_charge(60));
+  EXPECT_FALSE(device_.try_charge(41));
+  EXPECT_EQ(device_.memory_stats().bytes_in_use, 60);
+  EXPECT_EQ(device_.memory_stats().num_allocs, 1);
+  EXPECT_TRUE(device_.try_charge(40));
+  EXPECT_FALSE(device_.try_charge(1));
+  EXPECT_TRUE(device_.try_charge(0));
+  EXPECT_FALSE(device_.try_charge(INT64_MAX));
+  device_.set_bytes_limit(10);  // below what is in use
+  EXPECT_FALSE(device_.try_charge(0));
+  device_.discharge(100);
+  EXPECT_TRUE(device_.try_charge(10));
+  device_.set_bytes_limit(std::nullopt);
+  EXPECT_TRUE(device_.try_charge(1000));
+}
+
+TEST_F(DeviceStatsTest, OptionsSetTheLimitOfEachDevice) {
+  const auto client = Client::make(Machine::from_synthetic("pu:2"), {.num_devices = 2, .bytes_limit = 4096});
+  EXPECT_EQ(client->device(0)->bytes_limit(), 4096);
+  EXPECT_EQ(client->device(1)->bytes_limit(), 4096);
+}
+
+TEST_F(DeviceStatsTest, TheLimitHoldsUnderThreads) {
+  device_.set_bytes_limit(1000);
+  std::atomic<int64_t> most{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 5000; ++i) {
+        if (!device_.try_charge(300)) continue;
+        const int64_t seen = device_.memory_stats().bytes_in_use;
+        int64_t before = most.load();
+        while (before < seen && !most.compare_exchange_weak(before, seen)) {
+        }
+        device_.discharge(300);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(most.load(), 900);
+  EXPECT_EQ(device_.memory_stats().bytes_in_use, 0);
+  EXPECT_LE(device_.memory_stats().peak_bytes_in_use, 900);
+}
+
+}  // namespace
+}  // namespace artifex_devices

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/device/device_list.h"
+
+#include <gtest/gtest.h>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+namespace {
+
+std::string message_of(std::vector<Device*> devices) {
+  try {
+    DeviceList::make(std::move(devices), "make_mesh");
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+class DeviceListTest : public testing::Test {
+ protected:
+  std::vector<Device*> pick(const std::vector<int64_t>& ids) const {
+    std::vector<Device*> devices;
+    for (const int64_t id : ids) devices.push_back(client_->device(id));
+    return devices;
+  }
+  ClientRef client_ = Client::make(Machine::from_synthetic("numa:2 pu:4"), {.num_devices = 8});
+};
+
+TEST_F(DeviceListTest, KeepsTheOrderAndTheClient) {
+  const auto list = DeviceList::make(pick({3, 1, 2}), "make_mesh");
+  EXPECT_EQ(list->size(), 3);
+  EXPECT_EQ((*list)[0]->id(), 3);
+  EXPECT_EQ((*list)[2]->id(), 2);
+  EXPECT_EQ(list->client(), client_);
+  EXPECT_TRUE(list->is_fully_addressable());
+  const std::weak_ptr<Client> client = client_;
+  client_.reset();
+  EXPECT_FALSE(client.expired());
+  EXPECT_EQ((*list)[0]->to_string(), "cpu:3");
+}
+
+TEST_F(DeviceListTest, EqualListsHaveEqualHashes) {
+  const auto a = DeviceList::make(pick({0, 1, 2}), "make_mesh");
+  const auto b = DeviceList::make(pick({0, 1, 2}), "make_mesh");
+  const auto c = DeviceList::make(pick({0, 2, 1}), "make_mesh");
+  const auto other = Client::make(Machine::from_synthetic("numa:2 pu:4"), {.num_devices = 8});
+  const auto d = DeviceList::make({other->device(0), other->device(1), other->device(2)}, "make_mesh");
+  EXPECT_TRUE(*a == *b);
+  EXPECT_EQ(a->hash(), b->hash());
+  EXPECT_FALSE(*a == *c);
+  EXPECT_FALSE(*a == *d);
+  EXPECT_NE(a->hash(), d->hash());
+}
+
+TEST_F(DeviceListTest, KnowsWhetherOneArenaHoldsAll) {
+  EXPECT_TRUE(DeviceList::make(pick({0, 1, 2, 3}), "make_mesh")->on_one_arena());
+  EXPECT_FALSE(DeviceList::make(pick({3, 4}), "make_mesh")->on_one_arena());
+  EXPECT_TRUE(DeviceList::make(pick({7, 4}), "make_mesh")->on_one_arena());
+}
+
+TEST_F(DeviceListTest, ContainsExactlyItsDevices) {
+  for (const std::vector<int64_t>& ids : {std::vector<int64_t>{2, 3, 4}, std::vector<int64_t>{4, 2, 3}, std::vector<int64_t>{6}}) {
+    const auto list = DeviceList::make(pick(ids), "make_mesh");
+    for (int64_t id = 0; id < 8; ++id) {
+      EXPECT_EQ(list->contains(client_->device(id)), std::ranges::find(ids, id) != ids.end());
+    }
+    const auto other = Client::make(Machine::from_synthetic("pu:4"), {.num_devices = 8});
+    EXPECT_FALSE(list->contains(other->device(ids[0])));
+    EXPECT_FALSE(list->contains(nullptr));
+  }
+}
+
+TEST_F(DeviceListTest, RefusesAnEmptyList) {
+  EXPECT_EQ(message_of({}), "make_mesh: the list of devices is empty; give at least one device");
+}
+
+TEST_F(DeviceListTest, RefusesDuplicatesAndNamesThem) {
+  const std::string one = message_of(pick({0, 1, 1, 2}));
+  EXPECT_NE(one.find("one device is in the list of 4 devices more than once: cpu:1;"), std::string::npos) << one;
+  const std::string two = message_of(pick({5, 0, 5, 0, 5}));
+  EXPECT_NE(two.find("2 devices are in the list of 5 devices more than once: cpu:0, cpu:5;"), std::string::npos) << two;
+}
+
+TEST_F(DeviceListTest, RefusesDevicesOfDifferentClients) {
+  const auto other = Client::make(Machine::from_synthetic("pu:4"), {.num_devices = 8});
+  const std::string message = message_of({client_->device(0), other->device(1)});
+  EXPECT_NE(message.find("make_mesh: the devices are of different clients"), std::string::npos) << message;
+  EXPECT_NE(message.find("cpu:1 at position 1"), std::string::npos) << message;
+  EXPECT_NE(message_of({client_->device(0), nullptr}).find("device 1 of 2 is null"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace artifex_devices
