@@ -28,14 +28,15 @@ Batch = dict[str, np.ndarray]
 LARGE_BYTES = 128 << 20
 
 
-def load_digits() -> Batch:
-    """1,797 images of 8 x 8 pixels and their labels; they come with scikit-learn."""
+def load_digits(enlarge: int) -> Batch:
+    """1,797 images of 8 x 8 pixels and their labels; each pixel becomes a square of `enlarge` x `enlarge`."""
     try:
         from sklearn.datasets import load_digits as load
     except ImportError:
         raise SystemExit("scikit-learn is missing: pip install scikit-learn, or use --file data.npz") from None
     digits = load()
-    return {"images": digits.images.astype(np.float32), "labels": digits.target}
+    images = digits.images.astype(np.float32).repeat(enlarge, axis=1).repeat(enlarge, axis=2)
+    return {"images": images, "labels": digits.target}
 
 
 def load_file(path: Path) -> Batch:
@@ -177,17 +178,18 @@ def main() -> int:
     """Parses the command line and runs all of it; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--file", type=Path, help="an .npz file of arrays to use instead of the digits")
+    parser.add_argument("--enlarge", type=int, default=4, help="repeat each pixel of the digits (default 4: 32 x 32)")
     parser.add_argument("--devices", type=int, default=8, help="CPU devices (default 8)")
     parser.add_argument("--batch-size", type=int, default=256, help="examples in a batch (default 256)")
     parser.add_argument("--epochs", type=int, default=20, help="times through the data (default 20)")
     parser.add_argument("--buffer-size", type=int, default=2, help="batches prefetched (default 2)")
     parser.add_argument("--svg", type=Path, metavar="PATH", help="also draw the sharding into this SVG file")
     args = parser.parse_args()
-    for name in ("devices", "batch_size", "epochs", "buffer_size"):
+    for name in ("enlarge", "devices", "batch_size", "epochs", "buffer_size"):
         if getattr(args, name) < 1:
             parser.error(f"--{name.replace('_', '-')} must be at least 1")
 
-    data = load_digits() if args.file is None else load_file(args.file)
+    data = load_digits(args.enlarge) if args.file is None else load_file(args.file)
     examples = len(next(iter(data.values())))
     print(f"Data: {args.file or 'scikit-learn digits'}, {examples} examples")
     for name, array in data.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from measure import Row
 
-from families.sources import BIG, placements, source
+from families.sources import BIG, SMALL, placements, source
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
@@ -22,12 +22,10 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
             lambda place=place: peer.put(value, where[place]),
             bytes=value.nbytes,
         )
-    small = peer.put(source((8, 16), offset=16), where["8 shards, dim 0"])
-    del small
+    small = source(SMALL, offset=16)
     yield Row(
-        "gather (8,16) f32 from 8 shards",
+        "gather of 100 Arrays (8,16) f32 from 8 shards",
         lambda arrays: [peer.get(array) for array in arrays],
-        lambda: [peer.put(source((8, 16), offset=16), where["8 shards, dim 0"]) for _ in range(100)],
+        lambda: [peer.put(small, where["8 shards, dim 0"]) for _ in range(100)],
         repeats=30,
-        notes="100 arrays",
     )

@@ -26,6 +26,10 @@ py::tuple shard_index(const ShardView& self) {
   return index_of_tile(sharding.domains(self.array->shape(), "Shard.index"), sharding.grid().tile(self.position));
 }
 
+int64_t shard_replica(const ShardView& self) {
+  return self.array->sharding()->domains(self.array->shape(), "Shard.replica_id").replica(self.position);
+}
+
 py::list shards_of(const ArrayRef& self) {
   self->check_alive("addressable_shards");
   py::list result;
@@ -84,7 +88,7 @@ void bind_shard(py::module_& module) {
           "The Device that holds it.")
       .def_property_readonly("index", &shard_index, "Which part of the whole it is: a tuple of slices.")
       .def_property_readonly("replica_id",
-                             [](const ShardView& self) { return self.array->sharding()->grid().replica(self.position); },
+                             &shard_replica,
                              "How many earlier devices hold the same part.")
       .def_property_readonly("data", [](const ShardView& self) { return self.array->shard_data(self.position); },
                              "The part as an Array of its device, sharing the memory; deleting either deletes both.")
@@ -92,7 +96,7 @@ void bind_shard(py::module_& module) {
         const py::object data = py::cast(self.array->shard_data(self.position));
         return py::str("Shard(device={!r}, index={}, replica_id={}, data={})")
             .format(handle_of((*self.array->sharding()->devices())[self.position]), shard_index(self),
-                    self.array->sharding()->grid().replica(self.position), py::str(data));
+                    shard_replica(self), py::str(data));
       });
 }
 
@@ -117,7 +121,12 @@ void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
 Raises:
     RuntimeError: it was deleted, or the transfer that makes it failed.
 )")
-      .def("on_device_size_in_bytes", &Array::on_device_size_in_bytes, "Bytes on all devices, replicas counted.")
+      .def("on_device_size_in_bytes",
+           [](const Array& self) {
+             self.check_alive("on_device_size_in_bytes");
+             return self.on_device_size_in_bytes();
+           },
+           "Bytes on all devices, replicas counted.")
       .def("unsafe_buffer_pointer",
            [](const Array& self) {
              self.check_alive("unsafe_buffer_pointer");

@@ -25,7 +25,15 @@ struct Target {
 
 Target target_from_python(py::handle object) {
   if (object.is_none()) return {};
-  if (py::isinstance<Sharding>(object)) return {object.cast<std::shared_ptr<Sharding>>(), true};
+  if (py::isinstance<Sharding>(object)) {
+    auto sharding = object.cast<std::shared_ptr<Sharding>>();
+    if (!sharding->is_concrete()) {
+      fail("device_put: {} leaves a dimension UNCONSTRAINED; expected each dimension cut or not, got UNCONSTRAINED; write None "
+           "or a mesh axis",
+           sharding->to_string());
+    }
+    return {std::move(sharding), true};
+  }
   if (py::isinstance<Device>(object)) return {sharding_of(object.cast<Device*>()), true};
   fail("device_put: device is of type {}; expected None, a Device, a Sharding or a tree of these that is a prefix of x, got {}; "
        "take a Device from devices(), or make a NamedSharding",

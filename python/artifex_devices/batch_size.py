@@ -121,7 +121,8 @@ def validate_batch_size(batch_size: int, hardware_type: HardwareType, warn_subop
         raise ValueError(
             f"validate_batch_size: batch_size is {size}; expected a number of examples below 2**63; is it one of bytes?"
         )
-    return _core.validate_batch_size(size, hardware_type.value, bool(warn_suboptimal))
+    is_valid, message = _core.validate_batch_size(size, hardware_type.value, bool(warn_suboptimal))
+    return is_valid, message
 
 
 def detect_hardware_type(device: Device) -> HardwareType:
@@ -159,4 +160,5 @@ def _free_bytes(device: Device, hardware: HardwareType) -> int:
             f"is a {found.value}; expected free_bytes; say free_bytes=80 * 10**9 for 80 GB"
         )
     stats = device.memory_stats()
-    return max(0, stats["bytes_limit"] - stats["bytes_in_use"])
+    free: int = stats["bytes_limit"] - stats["bytes_in_use"]
+    return max(0, free)

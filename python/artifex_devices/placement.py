@@ -103,9 +103,9 @@ def block_until_ready(x: Any) -> Any:
 
 
 def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
-    import optree
+    from artifex_devices import tree_util
 
-    leaves, treedef = optree.tree_flatten(x)
+    leaves, treedef = tree_util.tree_flatten(x)
     if not leaves:
         return x
 
@@ -119,7 +119,7 @@ def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
         _per_leaf("may_alias", may_alias, x, len(leaves), single=(type(None), bool)),
         path_of,
     )
-    return optree.tree_unflatten(treedef, placed)
+    return tree_util.tree_unflatten(treedef, placed)
 
 
 def _per_leaf(argument: str, prefix: Any, x: Any, count: int, *, single: tuple[type, ...]) -> Any:

@@ -7,6 +7,8 @@ tuples are nodes.
 
 from __future__ import annotations
 
+import functools
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +46,32 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], o
     """
     import optree
 
-    return optree.tree_flatten(tree, is_leaf)
+    leaves, treedef = optree.tree_flatten(tree, is_leaf)
+    return leaves, _with_sorted_dicts(treedef)
+
+
+@functools.lru_cache(maxsize=256)
+def _with_sorted_dicts(treedef: optree.PyTreeSpec) -> optree.PyTreeSpec:
+    """The structure whose dicts come back in sorted key order, as in JAX; optree remembers the order of insertion."""
+    import optree
+
+    def sort_node(node: optree.PyTreeSpec) -> optree.PyTreeSpec:
+        if node.type not in (dict, defaultdict):
+            return node
+        children = dict(zip(node.entries(), node.children()))
+        try:
+            keys = sorted(children)
+        except TypeError as error:
+            raise ValueError(
+                f"tree_flatten: the keys of a dict cannot be sorted; expected keys of one type, got {node.entries()!r} "
+                f"({error}); use an OrderedDict to keep an order of your own"
+            ) from None
+        if node.type is dict:
+            return optree.treespec_dict({key: children[key] for key in keys})
+        factory = node.unflatten(range(len(keys))).default_factory
+        return optree.treespec_defaultdict(factory, {key: children[key] for key in keys})
+
+    return treedef.transform(sort_node)
 
 
 def tree_unflatten(treedef: optree.PyTreeSpec, leaves: Iterable[Any]) -> Any:
@@ -63,9 +90,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
 
 def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> optree.PyTreeSpec:
     """The structure of a tree."""
-    import optree
-
-    return optree.tree_structure(tree, is_leaf)
+    return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:

@@ -11,7 +11,7 @@ from artifex_devices.testing import spec_entries
 from hypothesis import given
 from hypothesis import strategies as st
 
-NAMES = ("x", "y", "z", 1, ("a", 0), "it's", "π")
+NAMES = ("x", "y", "z", 1, 2.5, "it's", "π")
 SPECS = spec_entries(NAMES)
 
 

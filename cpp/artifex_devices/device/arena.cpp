@@ -48,9 +48,8 @@ const std::vector<Arena*>& Arena::State::arenas() {
     return made;
   }();
   static const bool registered = [] {
-    register_fork_handlers({.prepare = [] { before_fork(); },
-                            .parent = [] { after_fork(false); },
-                            .child = [] { after_fork(true); }});
+    register_fork_handlers(
+        {.prepare = [] { before_fork(); }, .parent = [] { after_fork(false); }, .child = [] { after_fork(true); }});
     return true;
   }();
   (void)registered;
@@ -110,7 +109,8 @@ Block* Arena::State::take_after_trim(int64_t bytes) {
   if (block) return block;
   const ArenaStats now = arena->stats();
   fail<OutOfMemory>(
-      "RESOURCE_EXHAUSTED: allocate: no memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are kept for "
+      "RESOURCE_EXHAUSTED: allocate: no memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are kept "
+      "for "
       "reuse, and the process may use {} bytes in all; delete arrays or place smaller ones",
       bytes, arena->node(), now.bytes_in_use, now.bytes_cached, usable_memory_bytes_now());
 }

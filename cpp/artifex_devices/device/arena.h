@@ -13,9 +13,9 @@ namespace artifex_devices {
 
 /// Physical state of one arena, in bytes.
 struct ArenaStats {
-  int64_t bytes_in_use = 0;     // blocks with users, capacity
-  int64_t bytes_cached = 0;     // blocks kept for reuse
-  int64_t bytes_mapped = 0;     // taken from the system: in use + cached + chunk remainders
+  int64_t bytes_in_use = 0;  // blocks with users, capacity
+  int64_t bytes_cached = 0;  // blocks kept for reuse
+  int64_t bytes_mapped = 0;  // taken from the system: in use + cached + chunk remainders
   int64_t peak_bytes_in_use = 0;
   int64_t num_allocs = 0;
   int64_t cache_hits = 0;
@@ -41,8 +41,8 @@ class Arena {
   ArenaStats stats() const;
   int node() const noexcept { return node_; }
 
-  /// Gives the cached blocks of all arenas back to the system; returns their bytes. Small ones whose chunk has blocks in
-  /// use stay.
+  /// Gives the cached blocks of all arenas back to the system; returns their bytes. Small ones whose chunk has blocks
+  /// in use stay.
   static int64_t trim_all();
   static int64_t total_cached_bytes() noexcept;
 

@@ -36,9 +36,10 @@ int64_t parse_count(std::string_view text, std::string_view variable, std::strin
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostDevices) {
-    fail("devices: the environment variable {} is {:?}; expected a number of devices from 1 to {}, got {:?}; correct or "
-         "unset the variable before the first use of a device",
-         variable, whole, kMostDevices, text);
+    fail(
+        "devices: the environment variable {} is {:?}; expected a number of devices from 1 to {}, got {:?}; correct or "
+        "unset the variable before the first use of a device",
+        variable, whole, kMostDevices, text);
   }
   return value;
 }

@@ -84,9 +84,9 @@ class Device {
 };
 
 struct ClientOptions {
-  std::optional<int64_t> num_devices;  // nothing: one a CPU domain of the machine
-  std::optional<int64_t> bytes_limit;  // of each device
-  bool compile_only = false;           // devices without memory: placing on them throws Unavailable
+  std::optional<int64_t> num_devices = std::nullopt;  // nothing: one a CPU domain of the machine
+  std::optional<int64_t> bytes_limit = std::nullopt;  // of each device
+  bool compile_only = false;                          // devices without memory: placing on them throws Unavailable
 };
 
 /// A world of devices. Immutable but for its devices' counters. Held by everything that lives on its devices.
@@ -132,8 +132,8 @@ class Client : public std::enable_shared_from_this<Client> {
   bool compile_only_ = false;
   int64_t count_ = 0;
   std::unique_ptr<Device[]> devices_;
-  std::vector<Arena*> arenas_;            // physical memory behind each logical arena
-  std::vector<int64_t> arena_devices_;    // devices on each
+  std::vector<Arena*> arenas_;          // physical memory behind each logical arena
+  std::vector<int64_t> arena_devices_;  // devices on each
   std::vector<int64_t> arena_memory_bytes_;
 };
 

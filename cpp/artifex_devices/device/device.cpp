@@ -33,9 +33,10 @@ MemoryKind memory_kind_from_name(std::string_view name, std::string_view operati
   for (const MemoryKind kind : {MemoryKind::kDevice, MemoryKind::kPinnedHost, MemoryKind::kUnpinnedHost}) {
     if (name == to_string(kind)) return kind;
   }
-  fail("{}: memory_kind {:?} is unknown; a CPU device has the memory kinds 'device', 'pinned_host' and "
-       "'unpinned_host'",
-       operation, name);
+  fail(
+      "{}: memory_kind {:?} is unknown; a CPU device has the memory kinds 'device', 'pinned_host' and "
+      "'unpinned_host'",
+      operation, name);
 }
 
 const std::string& Device::platform() const noexcept { return client_->platform(); }

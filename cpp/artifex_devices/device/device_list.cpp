@@ -41,9 +41,10 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
   bool ascending = true;
   for (size_t i = 1; i < devices.size(); ++i) {
     if (&devices[i]->client() != &client) {
-      fail("{}: the devices are of different clients (worlds): {} at position 0 is of client {}, {} at position {} of "
-           "client {}; use devices of one simulate() world only",
-           operation, devices[0]->to_string(), client.uid(), devices[i]->to_string(), i, devices[i]->client().uid());
+      fail(
+          "{}: the devices are of different clients (worlds): {} at position 0 is of client {}, {} at position {} of "
+          "client {}; use devices of one simulate() world only",
+          operation, devices[0]->to_string(), client.uid(), devices[i]->to_string(), i, devices[i]->client().uid());
     }
     ascending = ascending && devices[i]->id() > devices[i - 1]->id();
   }
@@ -64,7 +65,8 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
     list->on_one_arena_ = list->on_one_arena_ && device->arena_index() == arena;
   }
   list->hash_ = hash;
-  list->is_range_ = ascending && devices.back()->id() - devices.front()->id() + 1 == static_cast<int64_t>(devices.size());
+  list->is_range_ =
+      ascending && devices.back()->id() - devices.front()->id() + 1 == static_cast<int64_t>(devices.size());
   list->devices_ = std::move(devices);
   return list;
 }

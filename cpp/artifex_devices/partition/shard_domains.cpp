@@ -184,4 +184,14 @@ IndexDomain ShardDomains::domain(int64_t tile) const {
   return box;
 }
 
+int64_t ShardDomains::replica(int64_t position) const {
+  const IndexDomain box = domain(grid_->tile(position));
+  if (box.volume() > 0) return grid_->replica(position);
+  int64_t earlier = 0;
+  for (int64_t other = 0; other < position; ++other) {
+    if (domain(grid_->tile(other)) == box) ++earlier;
+  }
+  return earlier;
+}
+
 }  // namespace artifex_devices

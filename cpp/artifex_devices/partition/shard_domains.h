@@ -92,6 +92,9 @@ class ShardDomains {
   bool is_even() const noexcept { return even_; }
   /// The box of one tile; empty in a dimension where a last-short cut has nothing left.
   IndexDomain domain(int64_t tile) const;
+  /// How many earlier positions hold the same box, as JAX counts replicas: as TileGrid::replica, but all empty boxes at
+  /// one place are alike. Example: shape (0,) cut in two: both boxes are [0, 0), replicas 0 and 1.
+  int64_t replica(int64_t position) const;
   /// First index of cut `coordinate` of a dimension, at most its size; that of the next cut is the end.
   int64_t begin(int64_t dimension, int64_t coordinate) const noexcept {
     const int64_t chunk = shard_shape_[dimension];

@@ -8,7 +8,11 @@ namespace artifex_devices {
 NamedSharding::NamedSharding(MeshRef mesh, PartitionSpec spec, MemoryKind kind, Uneven uneven)
     : Sharding(mesh->devices(), TileGrid(mesh->abstract_mesh(), spec), kind, uneven),
       mesh_(std::move(mesh)),
-      spec_(std::move(spec)) {}
+      spec_(std::move(spec)) {
+  for (const SpecEntry& entry : spec_.entries()) {
+    is_concrete_ = is_concrete_ && entry.kind != SpecEntry::Kind::kUnconstrained;
+  }
+}
 
 std::shared_ptr<const NamedSharding> NamedSharding::make(MeshRef mesh, PartitionSpec spec, MemoryKind kind,
                                                          Uneven uneven) {

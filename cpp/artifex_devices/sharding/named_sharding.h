@@ -18,6 +18,7 @@ class NamedSharding final : public Sharding {
   const MeshRef& mesh() const noexcept { return mesh_; }
   const PartitionSpec& spec() const noexcept { return spec_; }
 
+  bool is_concrete() const noexcept override { return is_concrete_; }
   std::string to_string() const override;
   size_t hash() const noexcept override;
   bool equals(const Sharding& other) const noexcept override;
@@ -28,6 +29,7 @@ class NamedSharding final : public Sharding {
   ShardDomains::Names names(std::string_view operation) const override;
   MeshRef mesh_;
   PartitionSpec spec_;
+  bool is_concrete_ = true;
 };
 
 }  // namespace artifex_devices

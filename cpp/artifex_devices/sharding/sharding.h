@@ -50,6 +50,8 @@ class Sharding {
   Uneven uneven() const noexcept { return uneven_; }
   int64_t num_devices() const noexcept { return devices_->size(); }
   bool is_fully_replicated() const noexcept { return grid_.tiles() == 1; }
+  /// Whether every dimension is said to be cut or not: data can be placed. UNCONSTRAINED entries leave it open.
+  virtual bool is_concrete() const noexcept { return true; }
   bool is_fully_addressable() const noexcept { return devices_->is_fully_addressable(); }
 
   /// Throws as ShardDomains does; `operation` begins the message.

@@ -11,8 +11,8 @@ namespace artifex_devices {
 /// these do nothing and return false: the data is then merely not pinned. The caller's threads are never bound.
 bool bind_this_thread(const Machine& machine, const CpuSet& cpus) noexcept;
 
-/// Asks that the pages of [data, data + bytes) come from one NUMA node (preferred, not strict: a full node spills over).
-/// `data` is page-aligned. Pages already touched stay where they are.
+/// Asks that the pages of [data, data + bytes) come from one NUMA node (preferred, not strict: a full node spills
+/// over). `data` is page-aligned. Pages already touched stay where they are.
 bool bind_memory(const Machine& machine, int numa_logical_index, void* data, size_t bytes) noexcept;
 
 /// The NUMA node (logical index) that page `data` lies on, or -1 where that cannot be known.

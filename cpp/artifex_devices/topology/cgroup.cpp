@@ -13,8 +13,8 @@ namespace artifex_devices {
 namespace {
 
 struct Mount {
-  std::string point;      // where in the file system
-  std::string root;       // which group lies there
+  std::string point;        // where in the file system
+  std::string root;         // which group lies there
   std::string controllers;  // "" for version 2
 };
 

@@ -24,9 +24,7 @@ CpuSet cpus_of(hwloc_const_cpuset_t set) {
 bool is_dram(const NumaNode& node) { return node.subtype.empty() || node.subtype == "DRAM"; }
 
 // Whether all CPUs of a (ascending) are in b.
-bool is_within(const CpuSet& a, const CpuSet& b) {
-  return std::ranges::includes(b.cpus, a.cpus);
-}
+bool is_within(const CpuSet& a, const CpuSet& b) { return std::ranges::includes(b.cpus, a.cpus); }
 
 int to_int(int64_t value) { return static_cast<int>(std::clamp<int64_t>(value, 0, INT32_MAX)); }
 
@@ -40,7 +38,8 @@ LoadedMachine::LoadedMachine(hwloc_topology* topology, std::string source, bool 
     count_objects();
     read_numa_nodes(operation);
     find_cpu_domains();
-    if (cpu_domains_[0].cpus.cpus.empty()) fail("{} describes a machine without a CPU; expected at least one", operation);
+    if (cpu_domains_[0].cpus.cpus.empty())
+      fail("{} describes a machine without a CPU; expected at least one", operation);
     sum_up();
   } catch (...) {
     hwloc_topology_destroy(topology_);
@@ -88,12 +87,12 @@ void LoadedMachine::read_numa_nodes(const std::string& operation) {
     fail("{} has {} NUMA nodes; expected at most {}", operation, counts_.numa_nodes, kMostNodes);
   }
   for (hwloc_obj_t node = nullptr; (node = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_NUMANODE, node));) {
-    numa_nodes_.push_back({.logical_index = static_cast<int>(node->logical_index),
-                           .os_index = static_cast<int>(node->os_index),
-                           .memory_bytes = static_cast<int64_t>(
-                               std::min<uint64_t>(node->attr->numanode.local_memory, uint64_t{1} << 60)),
-                           .cpus = cpus_of(node->cpuset),
-                           .subtype = node->subtype ? node->subtype : ""});
+    numa_nodes_.push_back(
+        {.logical_index = static_cast<int>(node->logical_index),
+         .os_index = static_cast<int>(node->os_index),
+         .memory_bytes = static_cast<int64_t>(std::min<uint64_t>(node->attr->numanode.local_memory, uint64_t{1} << 60)),
+         .cpus = cpus_of(node->cpuset),
+         .subtype = node->subtype ? node->subtype : ""});
   }
 }
 

@@ -55,8 +55,8 @@ class Machine {
   static std::shared_ptr<const Machine> from_xml(const std::string& path);
   static std::shared_ptr<const Machine> from_xml_text(std::string_view text);
 
-  /// hwloc's synthetic form, such as "pack:2 numa:2 core:4 pu:2". Throws InvalidArgument for a malformed one and, before
-  /// hwloc is called, for one of more than 4,096 PUs (flat ones cost more than quadratic time in hwloc).
+  /// hwloc's synthetic form, such as "pack:2 numa:2 core:4 pu:2". Throws InvalidArgument for a malformed one and,
+  /// before hwloc is called, for one of more than 4,096 PUs (flat ones cost more than quadratic time in hwloc).
   static std::shared_ptr<const Machine> from_synthetic(const std::string& description);
 
   virtual ~Machine() = default;

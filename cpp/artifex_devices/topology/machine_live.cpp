@@ -16,7 +16,8 @@ namespace {
 
 // hwloc lets these replace the machine by another one, whatever its caller asks for.
 bool environment_replaces_machine() {
-  for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT", "HWLOC_CPUID_PATH", "HWLOC_COMPONENTS"}) {
+  for (const char* name :
+       {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT", "HWLOC_CPUID_PATH", "HWLOC_COMPONENTS"}) {
     if (std::getenv(name)) return true;
   }
   return false;

@@ -41,8 +41,8 @@ std::string read_file(const std::string& path) {
   if (file.fd < 0) {
     const int error = errno;
     if (error == ENOENT || error == ENOTDIR) {
-      fail<FileNotFound>("from_xml: there is no file {:?}; give the path of an hwloc XML file (lstopo --of xml makes one)",
-                         path);
+      fail<FileNotFound>(
+          "from_xml: there is no file {:?}; give the path of an hwloc XML file (lstopo --of xml makes one)", path);
     }
     fail("from_xml: cannot open {:?}: {}", path, std::strerror(error));
   }
@@ -102,9 +102,10 @@ std::shared_ptr<const Machine> Machine::from_synthetic(const std::string& descri
   Topology topology = new_topology("from_synthetic");
   if (hwloc_topology_set_synthetic(topology.get(), description.c_str()) < 0 ||
       hwloc_topology_load(topology.get()) < 0) {
-    fail("from_synthetic: {:?} is no synthetic machine of hwloc; expected levels from the outside in that end in pu, "
-         "such as \"pack:2 numa:2 core:4 pu:2\"",
-         description);
+    fail(
+        "from_synthetic: {:?} is no synthetic machine of hwloc; expected levels from the outside in that end in pu, "
+        "such as \"pack:2 numa:2 core:4 pu:2\"",
+        description);
   }
   return std::make_shared<LoadedMachine>(topology.release(), description, false,
                                          fmt::format("from_synthetic: {:?}", description));

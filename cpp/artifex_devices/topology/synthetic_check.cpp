@@ -15,9 +15,10 @@ constexpr size_t kMostCharacters = size_t{64} << 10;
 
 [[noreturn]] void refuse(const std::string& description, const std::string& why) {
   const bool is_long = description.size() > 200;
-  fail("from_synthetic: {:?}{} is no synthetic machine: {}; expected levels from the outside in, each type:count, that "
-       "end in pu, such as \"pack:2 numa:2 core:4 pu:2\"",
-       is_long ? description.substr(0, 200) : description, is_long ? "..." : "", why);
+  fail(
+      "from_synthetic: {:?}{} is no synthetic machine: {}; expected levels from the outside in, each type:count, that "
+      "end in pu, such as \"pack:2 numa:2 core:4 pu:2\"",
+      is_long ? description.substr(0, 200) : description, is_long ? "..." : "", why);
 }
 
 }  // namespace
@@ -27,7 +28,8 @@ void check_synthetic(const std::string& description) {
     refuse(description, fmt::format("it has more than {} characters", kMostCharacters));
   }
   for (const char c : description) {
-    if ((c < ' ' || c > '~') && c != '\t' && c != '\n') refuse(description, "it has a character that is not plain text");
+    if ((c < ' ' || c > '~') && c != '\t' && c != '\n')
+      refuse(description, "it has a character that is not plain text");
   }
   int64_t width = 1;
   int64_t levels = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <hwloc.h>
 
 #include <algorithm>
@@ -8,8 +9,6 @@
 #include <fstream>
 #include <limits>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "artifex_devices/topology/loaded_machine.h"
 
@@ -89,16 +88,18 @@ std::string system_xml(const CpuSet& affinity, const std::string& root) {
   for (const auto& [index, node] : nodes) all_nodes.push_back(index);
   int id = 0;
   const auto sets = [](const std::vector<int>& cpus, const std::vector<int>& of_nodes) {
-    return fmt::format(
-        "cpuset=\"{0}\" complete_cpuset=\"{0}\" nodeset=\"{1}\" complete_nodeset=\"{1}\"", bits(cpus), bits(of_nodes));
+    return fmt::format("cpuset=\"{0}\" complete_cpuset=\"{0}\" nodeset=\"{1}\" complete_nodeset=\"{1}\"", bits(cpus),
+                       bits(of_nodes));
   };
   std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n";
   xml += "<topology version=\"2.0\">\n";
-  xml += fmt::format("<object type=\"Machine\" os_index=\"0\" {} allowed_cpuset=\"{}\" allowed_nodeset=\"{}\" gp_index=\"{}\">\n",
-                     sets(affinity.cpus, all_nodes), bits(affinity.cpus), bits(all_nodes), ++id);
+  xml += fmt::format(
+      "<object type=\"Machine\" os_index=\"0\" {} allowed_cpuset=\"{}\" allowed_nodeset=\"{}\" gp_index=\"{}\">\n",
+      sets(affinity.cpus, all_nodes), bits(affinity.cpus), bits(all_nodes), ++id);
   for (const auto& [index, node] : nodes) {
     const std::string node_sets = sets(node.cpus.cpus, {index});
-    if (nodes.size() > 1) xml += fmt::format("<object type=\"Group\" {} gp_index=\"{}\" kind=\"0\" subkind=\"0\">\n", node_sets, ++id);
+    if (nodes.size() > 1)
+      xml += fmt::format("<object type=\"Group\" {} gp_index=\"{}\" kind=\"0\" subkind=\"0\">\n", node_sets, ++id);
     xml += fmt::format("<object type=\"NUMANode\" os_index=\"{}\" {} gp_index=\"{}\" local_memory=\"{}\"/>\n", index,
                        node_sets, ++id, node.memory_bytes);
     for (const int cpu : node.cpus.cpus) {

@@ -43,8 +43,9 @@ bool take_word(std::string_view& text, std::string_view word) {
 WorldText parse_world(const std::string& text) {
   std::string_view rest = trimmed(text);
   if (rest.empty()) {
-    fail("simulate: the world is an empty text; expected a number of devices, \"2 nodes x 4\", an hwloc synthetic "
-         "string such as \"pack:2 numa:2 core:4 pu:2\", or the path of an hwloc XML file");
+    fail(
+        "simulate: the world is an empty text; expected a number of devices, \"2 nodes x 4\", an hwloc synthetic "
+        "string such as \"pack:2 numa:2 core:4 pu:2\", or the path of an hwloc XML file");
   }
   if (rest.ends_with(".xml") || rest.ends_with(".XML")) return {.num_devices = {}, .synthetic = "", .xml_path = text};
   const WorldText as_it_stands{.num_devices = {}, .synthetic = std::string(rest), .xml_path = ""};
@@ -63,8 +64,8 @@ WorldText parse_world(const std::string& text) {
   if (!each || !rest.empty()) fail("simulate: {:?} is no world; expected it as in \"2 nodes x 4\"", text);
   const std::optional<int64_t> devices = checked_mul(*first, *each);
   if (*first < 1 || *each < 1 || *first > kMostNodes || !devices || *devices > kMostDevices) {
-    fail("simulate: {:?} has {} nodes with {} devices each; expected 1 to {} nodes and at most {} devices", text, *first,
-         *each, kMostNodes, kMostDevices);
+    fail("simulate: {:?} has {} nodes with {} devices each; expected 1 to {} nodes and at most {} devices", text,
+         *first, *each, kMostNodes, kMostDevices);
   }
   // Cores are for show here; hwloc's time grows faster than the square of their number.
   const int64_t cores = std::clamp<int64_t>(*each, 1, std::max<int64_t>(kMostPus / *first, 1));

@@ -116,7 +116,8 @@ class XmlScan {
 
   std::string_view take_name() {
     const size_t begin = at_;
-    while (at_ < text_.size() && !is_blank(text_[at_]) && std::string_view("<>/=\"'").find(text_[at_]) == std::string_view::npos) {
+    while (at_ < text_.size() && !is_blank(text_[at_]) &&
+           std::string_view("<>/=\"'").find(text_[at_]) == std::string_view::npos) {
       ++at_;
     }
     return text_.substr(begin, at_ - begin);
@@ -132,7 +133,8 @@ class XmlScan {
     skip_blanks();
     const char quote = at_ < text_.size() ? text_[at_] : '\0';
     const size_t end = quote == '"' || quote == '\'' ? text_.find(quote, at_ + 1) : std::string_view::npos;
-    if (end == std::string_view::npos) refuse(fmt::format("a value in the tag <{}> is not quoted", element.substr(0, 40)));
+    if (end == std::string_view::npos)
+      refuse(fmt::format("a value in the tag <{}> is not quoted", element.substr(0, 40)));
     const std::string_view value = text_.substr(at_ + 1, end - at_ - 1);
     if (value.find('<') != std::string_view::npos) refuse("it has a '<' inside a value");
     attributes_.emplace_back(name, value);
@@ -148,9 +150,10 @@ class XmlScan {
       if (key == "version") std::from_chars(value.data(), value.data() + value.size(), major);
     }
     if (major > 2) {
-      fail("from_xml: {} is hwloc XML of format {}; expected format 1 or 2; write it again with "
-           "`lstopo --of xml --export-xml-flags v2`",
-           name_, major);
+      fail(
+          "from_xml: {} is hwloc XML of format {}; expected format 1 or 2; write it again with "
+          "`lstopo --of xml --export-xml-flags v2`",
+          name_, major);
     }
     objects_.emplace(major);
   }

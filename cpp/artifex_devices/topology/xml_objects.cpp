@@ -86,8 +86,8 @@ struct XmlObjects::Frame {
   std::string name;  // for messages: "PU 3", "info"
   bool has_objects = false;
   Bits cpus, complete_cpus, allowed_cpus, nodes, complete_nodes, allowed_nodes;
-  Bits taken;            // by the normal children seen so far
-  int last_first = -1;   // the first CPU of the last normal child
+  Bits taken;           // by the normal children seen so far
+  int last_first = -1;  // the first CPU of the last normal child
 };
 
 XmlObjects::XmlObjects(int format) : format_(format) {}
@@ -99,9 +99,9 @@ XmlObjects::Kind XmlObjects::kind_of(std::string_view type) noexcept {
   if (type == "MemCache") return Kind::kMemory;
   if (type == "Misc") return Kind::kMisc;
   if (type == "Bridge" || type == "PCIDev" || type == "OSDev") return Kind::kIo;
-  constexpr std::array kNormal = {"Machine", "System",   "Package",  "Socket",   "Die",     "Group",
-                                  "Core",    "L1Cache",  "L2Cache",  "L3Cache",  "L4Cache", "L5Cache",
-                                  "L1iCache", "L2iCache", "L3iCache", "Cache",   "Tile",    "Module", "Cluster"};
+  constexpr std::array kNormal = {"Machine",  "System",  "Package", "Socket",  "Die",     "Group",    "Core",
+                                  "L1Cache",  "L2Cache", "L3Cache", "L4Cache", "L5Cache", "L1iCache", "L2iCache",
+                                  "L3iCache", "Cache",   "Tile",    "Module",  "Cluster"};
   return std::ranges::find(kNormal, type) != kNormal.end() ? Kind::kNormal : Kind::kOther;
 }
 
@@ -119,7 +119,8 @@ std::string XmlObjects::open(std::string_view element, const XmlAttributes& attr
     for (const std::string_view name : {"nbobjs", "length"}) {
       const std::string_view text = value_of(attributes, name);
       const std::optional<int64_t> count = number(text);
-      if (wrong.empty() && text.data() && (!count || *count < 0 || *count > (name == "nbobjs" ? kMostDistances : int64_t{1} << 26))) {
+      if (wrong.empty() && text.data() &&
+          (!count || *count < 0 || *count > (name == "nbobjs" ? kMostDistances : int64_t{1} << 26))) {
         wrong = fmt::format("{}=\"{}\" of <{}> is out of range", name, text.substr(0, 40), frame.name);
       }
     }
@@ -171,17 +172,18 @@ std::string XmlObjects::check_sets(Frame& frame, const XmlAttributes& attributes
   const bool special = frame.kind == Kind::kIo || frame.kind == Kind::kMisc;
   for (const auto& [key, text] : attributes) {
     Bits unused;
-    Bits* set = key == "cpuset"             ? &frame.cpus
-                : key == "complete_cpuset"  ? &frame.complete_cpus
-                : key == "nodeset"          ? &frame.nodes
-                : key == "complete_nodeset" ? &frame.complete_nodes
-                : key == "allowed_cpuset"   ? &frame.allowed_cpus
-                : key == "allowed_nodeset"  ? &frame.allowed_nodes
+    Bits* set = key == "cpuset"                                         ? &frame.cpus
+                : key == "complete_cpuset"                              ? &frame.complete_cpus
+                : key == "nodeset"                                      ? &frame.nodes
+                : key == "complete_nodeset"                             ? &frame.complete_nodes
+                : key == "allowed_cpuset"                               ? &frame.allowed_cpus
+                : key == "allowed_nodeset"                              ? &frame.allowed_nodes
                 : key.ends_with("_cpuset") || key.ends_with("_nodeset") ? &unused
                                                                         : nullptr;
     if (!set) continue;
     if (*set) return fmt::format("{} has {} twice", frame.name, key);
-    if (!set->parse(text)) return fmt::format("{} of {} is no finite set with indexes up to {}", key, frame.name, kMostIndex);
+    if (!set->parse(text))
+      return fmt::format("{} of {} is no finite set with indexes up to {}", key, frame.name, kMostIndex);
   }
   if (special) {
     const bool any = frame.cpus || frame.complete_cpus || frame.nodes || frame.complete_nodes;
@@ -221,13 +223,14 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
     return allowed && allowed_nodes ? "" : "its machine may use no CPU or no memory";
   }
   if (parent->kind == Kind::kOther) return fmt::format("{} lies in <{}>", frame.name, parent->name);
-  const bool normal = frame.kind == Kind::kNormal || frame.kind == Kind::kPu || (format_ < 2 && frame.kind == Kind::kNode);
+  const bool normal =
+      frame.kind == Kind::kNormal || frame.kind == Kind::kPu || (format_ < 2 && frame.kind == Kind::kNode);
   const bool memory = frame.kind == Kind::kMemory || frame.kind == Kind::kNode;
   const bool below_normal = parent->kind == Kind::kNormal || (format_ < 2 && parent->kind == Kind::kNode);
-  const bool fits = normal                      ? below_normal
-                    : memory                    ? below_normal || parent->kind == Kind::kMemory
-                    : frame.kind == Kind::kIo   ? below_normal || parent->kind == Kind::kIo
-                                                : true;
+  const bool fits = normal                    ? below_normal
+                    : memory                  ? below_normal || parent->kind == Kind::kMemory
+                    : frame.kind == Kind::kIo ? below_normal || parent->kind == Kind::kIo
+                                              : true;
   if (!fits) return fmt::format("{} lies in {}", frame.name, parent->name);
   // Format 1 hangs what a node without CPUs shares under it, and has CPUs and nodes that may not be used.
   const bool holds = format_ >= 2 ? frame.cpus.is_within(parent->cpus) && frame.nodes.is_within(parent->nodes) &&

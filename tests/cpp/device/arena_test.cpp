@@ -38,23 +38,22 @@ TEST(SizeClassTest, EachSizeFitsItsClassAndNoneBelow) {
     const int size_class = class_of(bytes);
     ASSERT_GE(class_bytes(size_class), bytes);
     ASSERT_EQ(class_bytes(size_class) % 64, 0);
-    if (size_class > 0) ASSERT_LT(class_bytes(size_class - 1), bytes);
-    if (bytes > 512) ASSERT_LE(class_bytes(size_class), bytes + bytes / 4);
+    ASSERT_TRUE(size_class == 0 || class_bytes(size_class - 1) < bytes);
+    ASSERT_TRUE(bytes <= 512 || class_bytes(size_class) <= bytes + bytes / 4);
   }
 }
 
 TEST_F(ArenaTest, BlocksAreAlignedAndWritableAtAnySize) {
   std::vector<BlockRef> blocks;
-  for (const int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{64}, int64_t{65}, int64_t{4096}, int64_t{100'000}, kMiB - 1,
-                              kMiB, kMiB + 1, 3 * kMiB, 17 * kMiB + 5}) {
+  for (const int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{64}, int64_t{65}, int64_t{4096}, int64_t{100'000},
+                              kMiB - 1, kMiB, kMiB + 1, 3 * kMiB, 17 * kMiB + 5}) {
     BlockRef block = arena_.allocate(bytes);
     ASSERT_TRUE(block);
     EXPECT_NE(block->data(), nullptr);
     EXPECT_EQ(block->bytes(), bytes);
     EXPECT_EQ(block->arena(), &arena_);
     EXPECT_EQ(block->use_count(), 1);
-    EXPECT_TRUE(is_aligned(block, 64));
-    if (bytes >= kMiB) EXPECT_TRUE(is_aligned(block, uintptr_t{2} << 20));
+    EXPECT_TRUE(is_aligned(block, bytes < kMiB ? 64 : uintptr_t{2} << 20));
     std::memset(block->data(), 0xAB, static_cast<size_t>(bytes));
     blocks.push_back(std::move(block));
   }
@@ -157,7 +156,9 @@ TEST_F(ArenaTest, TheCacheKeepsTheMostRecentlyFreedWithinItsBound) {
 TEST_F(ArenaTest, WithoutACacheMappedBlocksGoToTheSystem) {
   config().cache_bytes = 0;
   const int64_t mapped = arena_.stats().bytes_mapped;
-  { const BlockRef block = arena_.allocate(8 * kMiB); }
+  {
+    const BlockRef block = arena_.allocate(8 * kMiB);
+  }
   EXPECT_EQ(arena_.stats().bytes_cached, 0);
   EXPECT_EQ(arena_.stats().bytes_mapped, mapped);
 }
@@ -230,7 +231,9 @@ TEST_F(ArenaTest, CachesAreDroppedBeforeAnAllocationFails) {
     int result = 1;
     try {
       config().cache_bytes = 1024 * kMiB;
-      { const BlockRef block = arena_.allocate(200 * kMiB); }
+      {
+        const BlockRef block = arena_.allocate(200 * kMiB);
+      }
       int64_t pages = 0;
       FILE* file = std::fopen("/proc/self/statm", "r");
       if (file && std::fscanf(file, "%ld", &pages) == 1) {
@@ -336,8 +339,12 @@ TEST(ForeignBlockTest, TheOwnerHearsOnceWhenTheLastUserIsGone) {
   EXPECT_EQ(released, 0);
   other = BlockRef();
   EXPECT_EQ(released, 1);
-  { const BlockRef silent = foreign_block(nullptr, 0, {}); }
-  { const BlockRef throwing = foreign_block(memory, 16, [] { throw std::runtime_error("owner"); }); }
+  {
+    const BlockRef silent = foreign_block(nullptr, 0, {});
+  }
+  {
+    const BlockRef throwing = foreign_block(memory, 16, [] { throw std::runtime_error("owner"); });
+  }
 }
 
 }  // namespace

@@ -66,7 +66,8 @@ TEST(BaseClientTest, TheVariableAndTheFlagSetTheNumberOfDevices) {
   const std::string flag = "--xla_force_host_platform_device_count";
   EXPECT_EQ(in_child({{"JAX_NUM_CPU_DEVICES", "6"}}, count_of_base), "6");
   EXPECT_EQ(in_child({{"XLA_FLAGS", flag + "=8"}}, count_of_base), "8");
-  EXPECT_EQ(in_child({{"XLA_FLAGS", "--xla_dump_to='/a b' " + flag + "=4\t--xla_x " + flag + "=5"}}, count_of_base), "5");
+  EXPECT_EQ(in_child({{"XLA_FLAGS", "--xla_dump_to='/a b' " + flag + "=4\t--xla_x " + flag + "=5"}}, count_of_base),
+            "5");
   EXPECT_EQ(in_child({{"XLA_FLAGS", "\"" + flag + "=7\""}}, count_of_base), "7");
 }
 
@@ -100,8 +101,9 @@ TEST(BaseClientTest, PrecedenceIsSetterThenVariableThenFlag) {
 TEST(BaseClientTest, MalformedValuesNameTheVariableAndTheValue) {
   for (const std::string value : {"", "0", "-1", "eight", "8x", "1.5", "99999999999999999999", "16777217"}) {
     const std::string variable = in_child({{"JAX_NUM_CPU_DEVICES", value}}, count_of_base);
-    EXPECT_NE(variable.find("InvalidArgument: devices: the environment variable JAX_NUM_CPU_DEVICES is \"" + value + "\""),
-              std::string::npos)
+    EXPECT_NE(
+        variable.find("InvalidArgument: devices: the environment variable JAX_NUM_CPU_DEVICES is \"" + value + "\""),
+        std::string::npos)
         << variable;
     const std::string flags = "--a --xla_force_host_platform_device_count=" + value;
     const std::string flag = in_child({{"XLA_FLAGS", flags}}, count_of_base);

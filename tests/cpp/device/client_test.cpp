@@ -54,8 +54,8 @@ TEST(ClientTest, UnevenCountsAreSpreadInOrder) {
 }
 
 TEST(ClientTest, TheDefaultMemoryOfTwoIsTheLarger) {
-  const auto client =
-      Client::make(Machine::from_synthetic("pack:2 [numa(memory=1GB)] [numa(memory=4GB)] core:4 pu:2"), {.num_devices = 4});
+  const auto client = Client::make(Machine::from_synthetic("pack:2 [numa(memory=1GB)] [numa(memory=4GB)] core:4 pu:2"),
+                                   {.num_devices = 4});
   EXPECT_EQ(client->arenas(), 2);
   EXPECT_EQ(client->device(0)->memory_bytes(), 2'000'000'000);
   EXPECT_EQ(client->device(3)->arena_index(), 1);
@@ -101,7 +101,8 @@ TEST(ClientTest, ADeviceOutOfRangeIsAnIndexError) {
 
 TEST(ClientTest, ThousandsOfDevicesAreSmall) {
   static_assert(sizeof(Device) < 200);
-  const auto client = Client::make(Machine::from_synthetic("numa:4 core:4 pu:1"), {.num_devices = 65536, .compile_only = true});
+  const auto client =
+      Client::make(Machine::from_synthetic("numa:4 core:4 pu:1"), {.num_devices = 65536, .compile_only = true});
   EXPECT_EQ(client->device_count(), 65536);
   EXPECT_EQ(client->device(65535)->arena_index(), 3);
   EXPECT_EQ(client->device(16384)->arena_index(), 1);

@@ -60,7 +60,8 @@ TEST_F(DeviceListTest, KnowsWhetherOneArenaHoldsAll) {
 }
 
 TEST_F(DeviceListTest, ContainsExactlyItsDevices) {
-  for (const std::vector<int64_t>& ids : {std::vector<int64_t>{2, 3, 4}, std::vector<int64_t>{4, 2, 3}, std::vector<int64_t>{6}}) {
+  for (const std::vector<int64_t>& ids :
+       {std::vector<int64_t>{2, 3, 4}, std::vector<int64_t>{4, 2, 3}, std::vector<int64_t>{6}}) {
     const auto list = DeviceList::make(pick(ids), "make_mesh");
     for (int64_t id = 0; id < 8; ++id) {
       EXPECT_EQ(list->contains(client_->device(id)), std::ranges::find(ids, id) != ids.end());

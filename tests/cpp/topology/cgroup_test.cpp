@@ -23,7 +23,8 @@ class CgroupTest : public testing::Test {
   static constexpr const char* kVersion2 =
       "24 1 0:22 / /proc rw - proc proc rw\n"
       "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
-  std::filesystem::path root_ = std::filesystem::path(testing::TempDir()) / ("artifex_cgroup_" + std::to_string(getpid()));
+  std::filesystem::path root_ =
+      std::filesystem::path(testing::TempDir()) / ("artifex_cgroup_" + std::to_string(getpid()));
 };
 
 TEST_F(CgroupTest, NothingReadableIsNoLimit) {

@@ -145,7 +145,8 @@ class SystemXmlTest : public testing::Test {
     std::filesystem::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text;
   }
-  std::filesystem::path root_ = std::filesystem::path(testing::TempDir()) / ("artifex_system_" + std::to_string(getpid()));
+  std::filesystem::path root_ =
+      std::filesystem::path(testing::TempDir()) / ("artifex_system_" + std::to_string(getpid()));
 };
 
 TEST_F(SystemXmlTest, DescribesNodesWithTheCpusThatAreAllowed) {

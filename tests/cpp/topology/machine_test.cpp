@@ -81,8 +81,8 @@ TEST(SyntheticTest, AWiderNodeIsNoDomainOfItsOwn) {
 
 TEST(SyntheticTest, RefusesMalformedTextWithTheTextAndAGoodExample) {
   for (const std::string text :
-       {"", "   ", "pack", "pack:", "pack:x", "pack:-1", "pack:0 pu:2", "pack:2 numa:2(memory=1GB pu:2", "[numa", "foo:2 pu:2",
-        "pu:2 core:4", "numa:2 pu:+3", "pu:1.5", "pack:2 \x01", "pu:2)"}) {
+       {"", "   ", "pack", "pack:", "pack:x", "pack:-1", "pack:0 pu:2", "pack:2 numa:2(memory=1GB pu:2", "[numa",
+        "foo:2 pu:2", "pu:2 core:4", "numa:2 pu:+3", "pu:1.5", "pack:2 \x01", "pu:2)"}) {
     const std::string message = message_of(text);
     EXPECT_NE(message.find("from_synthetic"), std::string::npos) << text << " -> " << message;
     EXPECT_NE(message.find("pack:2 numa:2 core:4 pu:2"), std::string::npos) << text << " -> " << message;
@@ -113,7 +113,8 @@ TEST(SyntheticTest, BindingDoesNothingAndSaysSo) {
 }
 
 TEST(XmlRoundTripTest, ExportedMachinesComeBackEqual) {
-  for (const std::string text : {"numa:2 core:2 pu:2", kKnlLike.c_str(), "[numa(memory=2GB)] pack:2 [numa] l2:2 pu:2"}) {
+  for (const std::string text :
+       {"numa:2 core:2 pu:2", kKnlLike.c_str(), "[numa(memory=2GB)] pack:2 [numa] l2:2 pu:2"}) {
     const auto first = Machine::from_synthetic(text);
     const auto second = Machine::from_xml_text(first->to_xml());
     EXPECT_FALSE(second->is_live());

@@ -41,7 +41,10 @@ TEST(XmlTextTest, RefusesWhatIsNoXml) {
   expect_refused("", "empty");
   expect_refused("  \n ", "empty");
   expect_refused("hello", "does not begin with '<'");
-  expect_refused(std::string("\x7f""ELF\0\0\0", 7), "zero bytes");
+  expect_refused(std::string("\x7f"
+                             "ELF\0\0\0",
+                             7),
+                 "zero bytes");
   expect_refused("<!-- nothing -->", "no element <topology>");
   expect_refused("<html></html>", "<html>");
   expect_refused("<topology", "cut short");
@@ -133,7 +136,8 @@ class XmlPathTest : public testing::Test {
     }
     return "(accepted)";
   }
-  std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / ("artifex_xml_" + std::to_string(getpid()));
+  std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / ("artifex_xml_" + std::to_string(getpid()));
 };
 
 TEST_F(XmlPathTest, AMissingFileIsFileNotFound) {
