@@ -26,7 +26,7 @@ function(artifex_layer room)
       target_link_libraries(${room}_test PRIVATE ${target} artifex_compile GTest::gtest_main)
       target_compile_definitions(${room}_test PRIVATE
         ARTIFEX_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" ARTIFEX_SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared")
-      gtest_discover_tests(${room}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
+      gtest_discover_tests(${room}_test DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES PROPERTIES TIMEOUT 120)
     endif()
   endif()
 endfunction()

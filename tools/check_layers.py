@@ -151,9 +151,7 @@ def check_tree(root: Path) -> list[str]:
             if room is None:
                 problems.append(f"{path.as_posix()}:1: lies in no room; rooms are {', '.join(rooms)}")
             elif path.suffix != ".h" and "/".join(path.parts[3:]) not in room.sources:
-                problems.append(
-                    f"{path.as_posix()}:1: is not in the SOURCES of artifex_layer({room.name} ...)"
-                )
+                problems.append(f"{path.as_posix()}:1: is not in the SOURCES of artifex_layer({room.name} ...)")
         problems.extend(check_includes(path, file.read_text(encoding="utf-8"), rooms))
     return problems
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import importlib
 import subprocess
 import sys
 import tempfile
@@ -92,16 +93,31 @@ def clean_type(node: ast.expr) -> ast.expr:
 class Cleaner(ast.NodeTransformer):
     """Cleans the annotations of a stub."""
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        self.generic_visit(node)
+        if "enum.Enum" in [ast.unparse(base) for base in node.bases]:
+            # The generator writes members as annotations, which type checkers no longer take for members.
+            members = getattr(importlib.import_module(MODULE), node.name).__members__
+            methods = [part for part in node.body if not isinstance(part, ast.AnnAssign)]
+            methods = [part for part in methods if getattr(part, "name", "") != "__new__"]
+            assigned = [ast.parse(f"{name} = {member.value!r}").body[0] for name, member in members.items()]
+            node.body = [methods[0], *assigned, *methods[1:]]
+        return node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | None:
+        """Nothing of the package itself: what says another module is defined here all the same."""
+        return None if (node.module or "").startswith("artifex_devices") else node
+
     def visit_arg(self, node: ast.arg) -> ast.arg:
         if node.annotation is not None:
             node.annotation = clean_type(node.annotation)
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
         node.annotation = clean_type(node.annotation)
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         self.generic_visit(node)
         for variadic in (node.args.vararg, node.args.kwarg):
             if variadic is not None and variadic.annotation is None:
@@ -113,6 +129,16 @@ class Cleaner(ast.NodeTransformer):
         if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
             node.body = node.body[:1]  # a docstring or an ellipsis is a whole body
         return node
+
+
+def missing_exceptions(text: str) -> str:
+    """Exception classes that say another module, where users find them: the generator leaves those out."""
+    shown = ""
+    for name, value in sorted(vars(importlib.import_module(MODULE)).items()):
+        if isinstance(value, type) and issubclass(value, BaseException) and f"class {name}" not in text:
+            bases = ", ".join(base.__name__ for base in value.__bases__)
+            shown += f'class {name}({bases}):\n    """{value.__doc__}"""\n'
+    return shown
 
 
 def clean(raw: str) -> str:
@@ -127,9 +153,8 @@ def clean(raw: str) -> str:
         "__hash__: typing.ClassVar[None] = None",
         "__hash__: typing.ClassVar[None] = None  # type: ignore[assignment]",
     )
-    return (
-        "# SPDX-License-Identifier: Apache-2.0\n# Made by tools/make_stubs.py --generate from the built extension.\n" + body
-    )
+    header = "# SPDX-License-Identifier: Apache-2.0\n# Made by tools/make_stubs.py --generate from the built extension.\n"
+    return header + body + "\n" + missing_exceptions(body)
 
 
 def _run(*command: str, text: str | None = None) -> str:
@@ -160,9 +185,7 @@ def main() -> int:
         STUB.write_text(wanted, encoding="utf-8")
         return 0
     shown = STUB.relative_to(ROOT).as_posix()
-    diff = list(
-        difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), shown, "what the extension is")
-    )
+    diff = list(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), shown, "what the extension is"))
     sys.stdout.writelines(diff)
     if diff:
         print(f"make_stubs: {shown} is out of date; run `make stubs`", file=sys.stderr)

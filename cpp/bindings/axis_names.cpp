@@ -28,9 +28,10 @@ AxisName axis_name_from_python(py::handle object, std::string_view operation) {
   }
   if (PyErr_Occurred()) {
     PyErr_Clear();
-    fail<TypeMismatch>("{}: an axis name of type {} is not hashable; expected text or another hashable, got {}; use a str "
-                       "such as 'data'",
-                       operation, Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+    fail<TypeMismatch>(
+        "{}: an axis name of type {} is not hashable; expected text or another hashable, got {}; use a str "
+        "such as 'data'",
+        operation, Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
   }
   if (object.is_none()) {
     fail("{}: None is no axis name; expected text or another hashable, got None; give the axis a name such as 'data'",
@@ -56,8 +57,8 @@ std::vector<AxisName> axis_names_from_python(py::handle object, std::string_view
     return names;
   }
   if (!py::isinstance<py::iterable>(object)) {
-    fail<TypeMismatch>("{}: axis_names is of type {}; expected a tuple of names, got {}; write ('data', 'model')", operation,
-                       Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+    fail<TypeMismatch>("{}: axis_names is of type {}; expected a tuple of names, got {}; write ('data', 'model')",
+                       operation, Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
   }
   for (const py::handle item : py::reinterpret_borrow<py::iterable>(object)) {
     names.push_back(axis_name_from_python(item, operation));

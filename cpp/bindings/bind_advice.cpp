@@ -25,7 +25,8 @@ void bind_advice(py::module_& module) {
         return std::string(to_string(detect_hardware_type(platform, device_kind)));
       },
       py::arg("platform"), py::arg("device_kind"),
-      "The HardwareType value that a device's platform and kind say; \"unknown\" for chips that the table does not have.");
+      "The HardwareType value that a device's platform and kind say; \"unknown\" for chips that the table does not "
+      "have.");
   module.def(
       "batch_size_advice",
       [](const std::string& name) {

@@ -68,30 +68,32 @@ py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::obj
 
 py::object scalar_of(const ArrayRef& self, const char* operation) {
   if (self->rank() != 0) {
-    fail<TypeMismatch>("{}: only an Array without dimensions is a number; expected shape (), got {}; use .item() or "
-                       "np.asarray(x)",
-                       operation, to_string(self->shape()));
+    fail<TypeMismatch>(
+        "{}: only an Array without dimensions is a number; expected shape (), got {}; use .item() or "
+        "np.asarray(x)",
+        operation, to_string(self->shape()));
   }
   return value_of(self).attr("item")();
 }
 
 [[noreturn]] void refuse_equality(const ArrayRef& self) {
-  fail<TypeMismatch>("==: an Array of shape {} does not compare by itself; expected a NumPy array; write "
-                     "np.array_equal(np.asarray(a), np.asarray(b)), or `a is b`",
-                     to_string(self->shape()));
+  fail<TypeMismatch>(
+      "==: an Array of shape {} does not compare by itself; expected a NumPy array; write "
+      "np.array_equal(np.asarray(a), np.asarray(b)), or `a is b`",
+      to_string(self->shape()));
 }
 
 void bind_shard(py::module_& module) {
   py::class_<ShardView>(module, "Shard", "One device's part of an Array.")
       .def_property_readonly(
-          "device", [](const ShardView& self) { return handle_of((*self.array->sharding()->devices())[self.position]); },
+          "device",
+          [](const ShardView& self) { return handle_of((*self.array->sharding()->devices())[self.position]); },
           "The Device that holds it.")
       .def_property_readonly("index", &shard_index, "Which part of the whole it is: a tuple of slices.")
-      .def_property_readonly("replica_id",
-                             &shard_replica,
-                             "How many earlier devices hold the same part.")
-      .def_property_readonly("data", [](const ShardView& self) { return self.array->shard_data(self.position); },
-                             "The part as an Array of its device, sharing the memory; deleting either deletes both.")
+      .def_property_readonly("replica_id", &shard_replica, "How many earlier devices hold the same part.")
+      .def_property_readonly(
+          "data", [](const ShardView& self) { return self.array->shard_data(self.position); },
+          "The part as an Array of its device, sharing the memory; deleting either deletes both.")
       .def("__repr__", [](const ShardView& self) {
         const py::object data = py::cast(self.array->shard_data(self.position));
         return py::str("Shard(device={!r}, index={}, replica_id={}, data={})")
@@ -101,67 +103,81 @@ void bind_shard(py::module_& module) {
 }
 
 void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
-  array.def("delete", &Array::delete_, "Ends the Array and its shards; memory returns when the last view of it is gone. Twice is fine.")
+  array
+      .def("delete", &Array::delete_,
+           "Ends the Array and its shards; memory returns when the last view of it is gone. Twice is fine.")
       .def("is_deleted", &Array::is_deleted, "Whether delete() or donation ended it.")
       .def("is_ready", &Array::is_ready, "Whether its data is written; never waits.")
-      .def("block_until_ready",
-           [](const py::object& self) {
-             const auto pointer = self.cast<ArrayRef>();
-             pointer->check_alive("block_until_ready");
-             if (!pointer->is_ready()) {
-               const ReleaseGil release;
-               pointer->block_until_ready();
-             } else {
-               pointer->block_until_ready();  // rethrows what went wrong
-             }
-             return self;
-           },
-           R"(Waits until the data is written, and returns the Array. Ctrl-C ends the wait.
+      .def(
+          "block_until_ready",
+          [](const py::object& self) {
+            const auto pointer = self.cast<ArrayRef>();
+            pointer->check_alive("block_until_ready");
+            if (!pointer->is_ready()) {
+              const ReleaseGil release;
+              pointer->block_until_ready();
+            } else {
+              pointer->block_until_ready();  // rethrows what went wrong
+            }
+            return self;
+          },
+          R"(Waits until the data is written, and returns the Array. Ctrl-C ends the wait.
 
 Raises:
     RuntimeError: it was deleted, or the transfer that makes it failed.
 )")
-      .def("on_device_size_in_bytes",
-           [](const Array& self) {
-             self.check_alive("on_device_size_in_bytes");
-             return self.on_device_size_in_bytes();
-           },
-           "Bytes on all devices, replicas counted.")
-      .def("unsafe_buffer_pointer",
-           [](const Array& self) {
-             self.check_alive("unsafe_buffer_pointer");
-             if (self.sharding()->num_devices() != 1) {
-               fail("unsafe_buffer_pointer: an Array on {} devices has no single address; expected one device; ask a shard: "
-                    "x.addressable_shards[0].data.unsafe_buffer_pointer()",
-                    self.sharding()->num_devices());
-             }
-             return reinterpret_cast<uintptr_t>(self.storage()->buffer(self.buffer_number(0)).data());
-           },
-           "Address of the data of an Array on one device; valid as long as the Array is.");
+      .def(
+          "on_device_size_in_bytes",
+          [](const Array& self) {
+            self.check_alive("on_device_size_in_bytes");
+            return self.on_device_size_in_bytes();
+          },
+          "Bytes on all devices, replicas counted.")
+      .def(
+          "unsafe_buffer_pointer",
+          [](const Array& self) {
+            self.check_alive("unsafe_buffer_pointer");
+            if (self.sharding()->num_devices() != 1) {
+              fail(
+                  "unsafe_buffer_pointer: an Array on {} devices has no single address; expected one device; ask a "
+                  "shard: "
+                  "x.addressable_shards[0].data.unsafe_buffer_pointer()",
+                  self.sharding()->num_devices());
+            }
+            return reinterpret_cast<uintptr_t>(self.storage()->buffer(self.buffer_number(0)).data());
+          },
+          "Address of the data of an Array on one device; valid as long as the Array is.");
 }
 
 void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
   array.def("__array__", &as_numpy, py::arg("dtype") = py::none(), py::arg("copy") = py::none())
       .def("__array_function__",
            [](const Array&, const py::object& function, const py::args&) {
-             fail<TypeMismatch>("{}: Arrays are not taken by this NumPy function; expected NumPy arrays; gather first: "
-                                "np.{}(np.asarray(x))",
-                                function.attr("__name__").cast<std::string>(),
-                                function.attr("__name__").cast<std::string>());
+             fail<TypeMismatch>(
+                 "{}: Arrays are not taken by this NumPy function; expected NumPy arrays; gather first: "
+                 "np.{}(np.asarray(x))",
+                 function.attr("__name__").cast<std::string>(), function.attr("__name__").cast<std::string>());
            })
-      .def("item", [](const ArrayRef& self) { return value_of(self).attr("item")(); },
-           "The only element as a Python number; ValueError if there are several.")
-      .def("tolist", [](const ArrayRef& self) { return value_of(self).attr("tolist")(); }, "Nested lists of Python numbers.")
+      .def(
+          "item", [](const ArrayRef& self) { return value_of(self).attr("item")(); },
+          "The only element as a Python number; ValueError if there are several.")
+      .def(
+          "tolist", [](const ArrayRef& self) { return value_of(self).attr("tolist")(); },
+          "Nested lists of Python numbers.")
       .def("__float__", [](const ArrayRef& self) { return py::float_(scalar_of(self, "float")); })
-      .def("__int__", [](const ArrayRef& self) { return py::module_::import("builtins").attr("int")(scalar_of(self, "int")); })
+      .def("__int__",
+           [](const ArrayRef& self) { return py::module_::import("builtins").attr("int")(scalar_of(self, "int")); })
       .def("__complex__",
-           [](const ArrayRef& self) { return py::module_::import("builtins").attr("complex")(scalar_of(self, "complex")); })
+           [](const ArrayRef& self) {
+             return py::module_::import("builtins").attr("complex")(scalar_of(self, "complex"));
+           })
       .def("__index__",
            [](const ArrayRef& self) {
              const py::object value = scalar_of(self, "index");
              if (!PyLong_Check(value.ptr()) || PyBool_Check(value.ptr())) {
-               fail<TypeMismatch>("index: an Array of dtype {} is no index; expected an integer dtype; convert it by int(x)",
-                                  name(self->dtype()));
+               fail<TypeMismatch>(
+                   "index: an Array of dtype {} is no index; expected an integer dtype; convert it by int(x)",
+                   name(self->dtype()));
              }
              return value;
            })
@@ -190,39 +206,47 @@ Example:
     >>> x.shape, x.dtype, x.device == ad.devices()[0]
     ((4,), dtype('float64'), True)
 )");
-  array.def_property_readonly("shape", [](const Array& self) { return tuple_from_dims(self.shape()); }, "Tuple of int.")
-      .def_property_readonly("dtype", [](const Array& self) { return numpy_dtype(self.dtype()); }, "np.dtype.")
+  array.def_property_readonly(
+           "shape", [](const Array& self) { return tuple_from_dims(self.shape()); }, "Tuple of int.")
+      .def_property_readonly(
+          "dtype", [](const Array& self) { return numpy_dtype(self.dtype()); }, "np.dtype.")
       .def_property_readonly("ndim", &Array::rank, "Number of dimensions.")
       .def_property_readonly("size", &Array::size, "Number of elements.")
       .def_property_readonly("nbytes", &Array::nbytes, "Bytes of the value, each element once.")
-      .def_property_readonly("itemsize", [](const Array& self) { return itemsize(self.dtype()); }, "Bytes of one element.")
-      .def_property_readonly("sharding", [](const Array& self) { return std::const_pointer_cast<Sharding>(self.sharding()); },
-                             "How it lies on its devices.")
+      .def_property_readonly(
+          "itemsize", [](const Array& self) { return itemsize(self.dtype()); }, "Bytes of one element.")
+      .def_property_readonly(
+          "sharding", [](const Array& self) { return std::const_pointer_cast<Sharding>(self.sharding()); },
+          "How it lies on its devices.")
       .def_property_readonly("device", &device_of, "The Device that holds it; the sharding where there are several.")
       .def("devices", &devices_of_array, "Set of the devices that hold it.")
       .def_property_readonly("committed", &Array::committed, "Whether a device or sharding was asked for.")
-      .def_property_readonly("weak_type", [](const Array&) { return false; }, "Always False: dtypes follow NumPy.")
-      .def_property_readonly("is_fully_replicated", [](const Array& self) { return self.sharding()->is_fully_replicated(); },
-                             "Whether each device holds all of it.")
-      .def_property_readonly("is_fully_addressable",
-                             [](const Array& self) { return self.sharding()->is_fully_addressable(); },
-                             "Whether all its devices belong to this process.")
-      .def_property_readonly("addressable_shards", &shards_of, "A Shard for each device of this process, in mesh order.")
+      .def_property_readonly(
+          "weak_type", [](const Array&) { return false; }, "Always False: dtypes follow NumPy.")
+      .def_property_readonly(
+          "is_fully_replicated", [](const Array& self) { return self.sharding()->is_fully_replicated(); },
+          "Whether each device holds all of it.")
+      .def_property_readonly(
+          "is_fully_addressable", [](const Array& self) { return self.sharding()->is_fully_addressable(); },
+          "Whether all its devices belong to this process.")
+      .def_property_readonly("addressable_shards", &shards_of,
+                             "A Shard for each device of this process, in mesh order.")
       .def_property_readonly("global_shards", &shards_of, "A Shard for each device, in mesh order.")
-      .def("addressable_data",
-           [](const ArrayRef& self, int64_t index) {
-             if (index < 0 || index >= self->sharding()->num_devices()) {
-               fail<IndexOutOfRange>("addressable_data: shard {} does not exist; expected 0 to {}", index,
-                                     self->sharding()->num_devices() - 1);
-             }
-             return self->shard_data(index);
-           },
-           py::arg("index"), "The part of the device at `index` in mesh order, as an Array.")
+      .def(
+          "addressable_data",
+          [](const ArrayRef& self, int64_t index) {
+            if (index < 0 || index >= self->sharding()->num_devices()) {
+              fail<IndexOutOfRange>("addressable_data: shard {} does not exist; expected 0 to {}", index,
+                                    self->sharding()->num_devices() - 1);
+            }
+            return self->shard_data(index);
+          },
+          py::arg("index"), "The part of the device at `index` in mesh order, as an Array.")
       .def("__reduce__",
-           [](const py::object& self) {
-             return py::make_tuple(py::module_::import("artifex_devices._core").attr("_array_from_pickle"),
-                                   py::make_tuple(value_of(self.cast<ArrayRef>()), self.attr("sharding"),
-                                                  self.attr("committed")));
+           [](const py::object& self) -> py::tuple {
+             return py::make_tuple(
+                 py::module_::import("artifex_devices._core").attr("_array_from_pickle"),
+                 py::make_tuple(value_of(self.cast<ArrayRef>()), self.attr("sharding"), self.attr("committed")));
            })
       .def("__repr__",
            [](const py::object& self) {

@@ -34,7 +34,8 @@ py::dict memory_stats(const Device& self) {
 }  // namespace
 
 void bind_device(py::module_& module) {
-  py::class_<Device, std::shared_ptr<Device>>(module, "Device", R"(One device: on CPU a set of cores and the memory near them.
+  py::class_<Device, std::shared_ptr<Device>>(module, "Device",
+                                              R"(One device: on CPU a set of cores and the memory near them.
 
 Two Devices are equal when they are the same device of the same world. A Device is callable and returns itself, so that
 `array.device` and `array.device()` both give it.
@@ -51,23 +52,27 @@ Example:
       .def_property_readonly("process_index", &Device::process_index, "Number of the process that owns the device.")
       .def_property_readonly("host_id", &Device::process_index, "The older name of process_index.")
       .def_property_readonly("local_hardware_id", &Device::local_hardware_id, "Number of the device in its process.")
-      .def_property_readonly("client", [](Device& self) { return self.client().shared_from_this(); },
-                             "The world that the device belongs to.")
-      .def_property_readonly("cpuset", [](const Device& self) { return self.domain().cpus.to_string(); },
-                             "CPUs that the device owns, by operating-system number: \"0-3,8\".")
-      .def_property_readonly("numa_nodes",
-                             [](const Device& self) {
-                               py::list nodes;
-                               nodes.append(self.domain().default_node);
-                               for (const int node : self.domain().nodes) {
-                                 if (node != self.domain().default_node) nodes.append(node);
-                               }
-                               return nodes;
-                             },
-                             "NUMA nodes of its memory (logical numbers), the one that it allocates from first.")
+      .def_property_readonly(
+          "client", [](Device& self) { return self.client().shared_from_this(); },
+          "The world that the device belongs to.")
+      .def_property_readonly(
+          "cpuset", [](const Device& self) { return self.domain().cpus.to_string(); },
+          "CPUs that the device owns, by operating-system number: \"0-3,8\".")
+      .def_property_readonly(
+          "numa_nodes",
+          [](const Device& self) {
+            py::list nodes;
+            nodes.append(self.domain().default_node);
+            for (const int node : self.domain().nodes) {
+              if (node != self.domain().default_node) nodes.append(node);
+            }
+            return nodes;
+          },
+          "NUMA nodes of its memory (logical numbers), the one that it allocates from first.")
       .def_property_readonly("memory_bytes", &Device::memory_bytes,
                              "Bytes: the memory of its NUMA node, or of the cgroup, divided by the devices on it.")
-      .def_property_readonly("is_compile_only", &Device::is_compile_only, "Whether the device has no memory (planning).")
+      .def_property_readonly("is_compile_only", &Device::is_compile_only,
+                             "Whether the device has no memory (planning).")
       .def("memory_stats", &memory_stats, R"(Memory of the device in bytes, never None.
 
 `bytes_in_use`, `peak_bytes_in_use`, `bytes_limit`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count what arrays
@@ -81,18 +86,20 @@ Returns:
 
 Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeError). What is in use stays.
 )")
-      .def("__call__", [](py::object self) { return self; }, "The device itself.")
-      .def("__eq__",
-           [](const Device& self, py::handle other) {
-             return py::isinstance<Device>(other) && &self == &other.cast<const Device&>();
-           },
-           py::is_operator())
+      .def(
+          "__call__", [](py::object self) { return self; }, "The device itself.")
+      .def(
+          "__eq__",
+          [](const Device& self, py::handle other) {
+            return py::isinstance<Device>(other) && &self == &other.cast<const Device&>();
+          },
+          py::is_operator())
       .def("__hash__",
            [](const Device& self) {
              return hash_mix(static_cast<size_t>(self.client().uid()), static_cast<size_t>(self.id())) >> 2;
            })
       .def("__reduce__",
-           [](const Device& self) {
+           [](const Device& self) -> py::tuple {
              return py::make_tuple(py::module_::import("artifex_devices._core").attr("_find_device"),
                                    py::make_tuple(self.platform(), self.id()));
            })
@@ -104,10 +111,12 @@ Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeErr
       [](const std::string& platform, int64_t id) {
         const ClientRef client = current_client();
         if (platform != client->platform() || id >= client->device_count()) {
-          fail("unpickle: device {}:{} is not here; expected one of the {} devices of this world ({}:0 to {}:{}); open a "
-               "world that has it, say `with simulate({}):`, and load again",
-               platform, id, client->device_count(), client->platform(), client->platform(), client->device_count() - 1,
-               id + 1);
+          fail(
+              "unpickle: device {}:{} is not here; expected one of the {} devices of this world ({}:0 to {}:{}); open "
+              "a "
+              "world that has it, say `with simulate({}):`, and load again",
+              platform, id, client->device_count(), client->platform(), client->platform(), client->device_count() - 1,
+              id + 1);
         }
         return handle_of(client->device(id));
       },

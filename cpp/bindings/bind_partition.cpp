@@ -23,9 +23,11 @@ SpecEntry entry_from_python(py::handle object) {
     std::vector<AxisName> axes;
     for (const py::handle item : object) {
       if (PyTuple_Check(item.ptr()) || PyList_Check(item.ptr())) {
-        fail("PartitionSpec: an entry holds a nested tuple; expected axis names, got {} in {}; write the names of one dimension "
-             "in one tuple",
-             py::repr(item).cast<std::string>(), py::repr(object).cast<std::string>());
+        fail(
+            "PartitionSpec: an entry holds a nested tuple; expected axis names, got {} in {}; write the names of one "
+            "dimension "
+            "in one tuple",
+            py::repr(item).cast<std::string>(), py::repr(object).cast<std::string>());
       }
       axes.push_back(axis_name_from_python(item, "PartitionSpec"));
     }
@@ -77,24 +79,25 @@ bool is_spec_or_tuple(py::handle object) {
 }
 
 void bind_axis_type(py::module_& module) {
-  py::native_enum<AxisType>(module, "AxisType", "enum.Enum",
-                            "How sharded code treats a mesh axis. Kept, compared and shown as in JAX: Auto, Explicit, Manual.")
+  py::native_enum<AxisType>(
+      module, "AxisType", "enum.Enum",
+      "How sharded code treats a mesh axis. Kept, compared and shown as in JAX: Auto, Explicit, Manual.")
       .value("Auto", AxisType::kAuto)
       .value("Explicit", AxisType::kExplicit)
       .value("Manual", AxisType::kManual)
       .finalize();
   const py::object type = module.attr("AxisType");
   type.attr("__repr__") =
-      py::cpp_function([](py::handle self) { return self.attr("name"); }, py::is_method(type), py::name("__repr__"));
+      py::cpp_function([](py::handle self) -> py::str { return self.attr("name"); }, py::is_method(type), py::name("__repr__"));
 }
 
 void bind_partition_spec(py::module_& module) {
   py::class_<Unconstrained>(module, "_Unconstrained", "The type of PartitionSpec.UNCONSTRAINED.")
       .def("__repr__", [](const Unconstrained&) { return "UNCONSTRAINED"; })
-      .def("__reduce__", [](const Unconstrained&) {
-        return py::make_tuple(py::module_::import("builtins").attr("getattr"),
-                              py::make_tuple(py::module_::import("artifex_devices._core").attr("PartitionSpec"),
-                                             "UNCONSTRAINED"));
+      .def("__reduce__", [](const Unconstrained&) -> py::tuple {
+        return py::make_tuple(
+            py::module_::import("builtins").attr("getattr"),
+            py::make_tuple(py::module_::import("artifex_devices._core").attr("PartitionSpec"), "UNCONSTRAINED"));
       });
   unconstrained = py::cast(Unconstrained{}).release().ptr();
 
@@ -117,16 +120,22 @@ Example:
 )");
   spec.def(py::init([](const py::args& entries) { return spec_from_entries(entries); }))
       .def_property_readonly("partitions", &spec_to_tuple, "The entries as a tuple.")
-      .def("index", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).attr("index")(value); },
-           py::arg("value"), "First position of an entry; ValueError if it is not there.")
-      .def("count", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).attr("count")(value); },
-           py::arg("value"), "How many entries equal `value`.")
+      .def(
+          "index", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).attr("index")(value); },
+          py::arg("value"), "First position of an entry; ValueError if it is not there.")
+      .def(
+          "count", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).attr("count")(value); },
+          py::arg("value"), "How many entries equal `value`.")
       .def("__len__", &PartitionSpec::rank)
       .def("__iter__", [](const PartitionSpec& self) { return py::iter(spec_to_tuple(self)); })
-      .def("__getitem__",
-           [](const PartitionSpec& self, py::handle index) { return py::object(spec_to_tuple(self).attr("__getitem__")(index)); },
-           py::arg("index"))
-      .def("__contains__", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).contains(value); })
+      .def(
+          "__getitem__",
+          [](const PartitionSpec& self, py::handle index) {
+            return py::object(spec_to_tuple(self).attr("__getitem__")(index));
+          },
+          py::arg("index"))
+      .def("__contains__",
+           [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).contains(value); })
       .def("__add__",
            [](const py::object& self, py::handle other) -> py::object {
              if (!is_spec_or_tuple(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
@@ -143,7 +152,7 @@ Example:
            })
       .def("__hash__", [](const PartitionSpec& self) { return self.hash() >> 2; })
       .def("__reduce__",
-           [](const py::object& self) { return py::make_tuple(py::type::of(self), self.attr("partitions")); })
+           [](const py::object& self) -> py::tuple { return py::make_tuple(py::type::of(self), self.attr("partitions")); })
       .def("__repr__", &PartitionSpec::to_string);
   spec.attr("UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
 }
@@ -170,18 +179,22 @@ Example:
                                  axis_types_from_python(types, "AbstractMesh", dims.size()));
            }),
            py::arg("axis_sizes"), py::arg("axis_names"), py::arg("axis_types") = py::none())
-      .def_property_readonly("axis_names", [](const AbstractMesh& self) { return axis_names_to_python(self.axis_names()); },
-                             "Names, major to minor (tuple).")
-      .def_property_readonly("axis_sizes", [](const AbstractMesh& self) { return tuple_from_dims(self.axis_sizes()); },
-                             "Sizes, major to minor (tuple of int).")
-      .def_property_readonly("axis_types", [](const AbstractMesh& self) { return axis_types_to_python(self.axis_types()); },
-                             "AxisType of each axis (tuple).")
+      .def_property_readonly(
+          "axis_names", [](const AbstractMesh& self) { return axis_names_to_python(self.axis_names()); },
+          "Names, major to minor (tuple).")
+      .def_property_readonly(
+          "axis_sizes", [](const AbstractMesh& self) { return tuple_from_dims(self.axis_sizes()); },
+          "Sizes, major to minor (tuple of int).")
+      .def_property_readonly(
+          "axis_types", [](const AbstractMesh& self) { return axis_types_to_python(self.axis_types()); },
+          "AxisType of each axis (tuple).")
       .def_property_readonly("shape", &axis_sizes_by_name, "OrderedDict of name to size.")
-      .def_property_readonly("shape_tuple",
-                             [](const AbstractMesh& self) { return py::tuple(axis_sizes_by_name(self).attr("items")()); },
-                             "((name, size), ...).")
-      .def_property_readonly("size", [](const AbstractMesh& self) { return self.empty() ? 0 : self.size(); },
-                             "Product of the sizes; 0 without axes, as in JAX.")
+      .def_property_readonly(
+          "shape_tuple", [](const AbstractMesh& self) { return py::tuple(axis_sizes_by_name(self).attr("items")()); },
+          "((name, size), ...).")
+      .def_property_readonly(
+          "size", [](const AbstractMesh& self) { return self.empty() ? 0 : self.size(); },
+          "Product of the sizes; 0 without axes, as in JAX.")
       .def_property_readonly("empty", &AbstractMesh::empty, "Whether there are no axes.")
       .def("__eq__",
            [](const AbstractMesh& self, py::handle other) {
@@ -189,7 +202,7 @@ Example:
            })
       .def("__hash__", [](const AbstractMesh& self) { return self.hash() >> 2; })
       .def("__reduce__",
-           [](const py::object& self) {
+           [](const py::object& self) -> py::tuple {
              return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("axis_sizes"), self.attr("axis_names"),
                                                                       self.attr("axis_types")));
            })
@@ -200,11 +213,13 @@ Example:
 
 std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view operation, int64_t axes) {
   if (object.is_none()) return {};
-  if (py::isinstance<AxisType>(object)) return std::vector<AxisType>(static_cast<size_t>(axes), object.cast<AxisType>());
+  if (py::isinstance<AxisType>(object))
+    return std::vector<AxisType>(static_cast<size_t>(axes), object.cast<AxisType>());
   std::vector<AxisType> types;
   if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) {
-    fail<TypeMismatch>("{}: axis_types is of type {}; expected a tuple of AxisType, got {}; write (AxisType.Auto,) * {}",
-                       operation, Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>(), axes);
+    fail<TypeMismatch>(
+        "{}: axis_types is of type {}; expected a tuple of AxisType, got {}; write (AxisType.Auto,) * {}", operation,
+        Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>(), axes);
   }
   for (const py::handle item : object) {
     if (!py::isinstance<AxisType>(item)) {
@@ -214,8 +229,10 @@ std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view
     types.push_back(item.cast<AxisType>());
   }
   if (static_cast<int64_t>(types.size()) != axes) {
-    fail("{}: axis_types has the wrong length; expected one for each of {} axes, got {}; give one AxisType to use it for all",
-         operation, axes, types.size());
+    fail(
+        "{}: axis_types has the wrong length; expected one for each of {} axes, got {}; give one AxisType to use it "
+        "for all",
+        operation, axes, types.size());
   }
   return types;
 }

@@ -26,7 +26,8 @@ void bind_render(py::module_& module) {
         return sharding_svg(sharding, dims_from_python(shape, "sharding_svg", "shape"));
       },
       py::arg("sharding"), py::arg("shape"),
-      "Which devices hold which part of an array of `shape`, as a stand-alone SVG picture. Raises as Sharding.shard_shape.");
+      "Which devices hold which part of an array of `shape`, as a stand-alone SVG picture. Raises as "
+      "Sharding.shard_shape.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -47,13 +47,16 @@ MemoryKind memory_kind_from_python(const std::optional<std::string>& kind) {
 Uneven uneven_from_python(const std::optional<std::string>& uneven) {
   if (!uneven) return Uneven::kError;
   if (*uneven != "last-short") {
-    fail("NamedSharding: uneven is not known; expected None or \"last-short\", got {:?}; leave it out to refuse uneven shapes",
-         *uneven);
+    fail(
+        "NamedSharding: uneven is not known; expected None or \"last-short\", got {:?}; leave it out to refuse uneven "
+        "shapes",
+        *uneven);
   }
   return Uneven::kLastShort;
 }
 
-// --- Mesh ---------------------------------------------------------------------------------------------------------------
+// --- Mesh
+// ---------------------------------------------------------------------------------------------------------------
 
 // The contexts entered with `with mesh:`, innermost last: a tuple in a context variable.
 PyObject* entered_meshes = nullptr;
@@ -83,9 +86,11 @@ std::shared_ptr<Mesh> mesh_from_python(py::handle devices, py::handle names, py:
   auto [objects, shape] = objects_from_nested(devices);
   std::vector<AxisName> axis_names = axis_names_from_python(names, "Mesh");
   if (static_cast<int64_t>(axis_names.size()) != shape.size()) {
-    fail("Mesh: devices and axis_names do not fit; expected as many names as devices has dimensions, got devices of shape {} "
-         "and {} names {}; reshape the devices, say np.array(devices()).reshape(2, 4), or name each dimension",
-         to_string(shape), axis_names.size(), py::repr(names).cast<std::string>());
+    fail(
+        "Mesh: devices and axis_names do not fit; expected as many names as devices has dimensions, got devices of "
+        "shape {} "
+        "and {} names {}; reshape the devices, say np.array(devices()).reshape(2, 4), or name each dimension",
+        to_string(shape), axis_names.size(), py::repr(names).cast<std::string>());
   }
   std::vector<AxisType> axis_types = axis_types_from_python(types, "Mesh", shape.size());
   if (objects.empty() && shape.size() <= 1) return unconst(Mesh::make_empty());
@@ -149,27 +154,29 @@ Example:
             return int64_ndarray(self.empty() ? Dims{0} : self.abstract_mesh().axis_sizes(), ids);
           },
           "ndarray of the devices' ids in the mesh's shape.")
-      .def_property_readonly("axis_names",
-                             [](const Mesh& self) { return axis_names_to_python(self.abstract_mesh().axis_names()); },
-                             "Names, major to minor (tuple).")
-      .def_property_readonly("axis_sizes",
-                             [](const Mesh& self) { return tuple_from_dims(self.abstract_mesh().axis_sizes()); },
-                             "Sizes, major to minor (tuple of int).")
-      .def_property_readonly("axis_types",
-                             [](const Mesh& self) { return axis_types_to_python(self.abstract_mesh().axis_types()); },
-                             "AxisType of each axis (tuple).")
-      .def_property_readonly("shape", [](const Mesh& self) { return axis_sizes_by_name(self.abstract_mesh()); },
-                             "OrderedDict of axis name to size.")
+      .def_property_readonly(
+          "axis_names", [](const Mesh& self) { return axis_names_to_python(self.abstract_mesh().axis_names()); },
+          "Names, major to minor (tuple).")
+      .def_property_readonly(
+          "axis_sizes", [](const Mesh& self) { return tuple_from_dims(self.abstract_mesh().axis_sizes()); },
+          "Sizes, major to minor (tuple of int).")
+      .def_property_readonly(
+          "axis_types", [](const Mesh& self) { return axis_types_to_python(self.abstract_mesh().axis_types()); },
+          "AxisType of each axis (tuple).")
+      .def_property_readonly(
+          "shape", [](const Mesh& self) { return axis_sizes_by_name(self.abstract_mesh()); },
+          "OrderedDict of axis name to size.")
       .def_property_readonly(
           "shape_tuple",
           [](const Mesh& self) { return py::tuple(axis_sizes_by_name(self.abstract_mesh()).attr("items")()); },
           "((name, size), ...).")
       .def_property_readonly("size", &Mesh::size, "Number of devices.")
       .def_property_readonly("empty", &Mesh::empty, "Whether there are no devices.")
-      .def_property_readonly("abstract_mesh", [](const Mesh& self) { return self.abstract_mesh(); },
-                             "The axes without the devices.")
-      .def_property_readonly("local_mesh", [](const py::object& self) { return self; },
-                             "The part of this process; in one process the mesh itself.")
+      .def_property_readonly(
+          "abstract_mesh", [](const Mesh& self) { return self.abstract_mesh(); }, "The axes without the devices.")
+      .def_property_readonly(
+          "local_mesh", [](const py::object& self) { return self; },
+          "The part of this process; in one process the mesh itself.")
       .def_property_readonly("local_devices", &mesh_local_devices, "Devices of this process (list).")
       .def_property_readonly("is_multi_process", &Mesh::is_multi_process, "Whether several processes take part.")
       .def("__enter__",
@@ -178,11 +185,11 @@ Example:
              return self;
            })
       .def("__exit__", [](const Mesh& self, const py::args&) { leave_mesh(self); })
-      .def("__eq__",
-           [](const Mesh& self, py::handle other) { return py::isinstance<Mesh>(other) && self == other.cast<const Mesh&>(); })
+      .def("__eq__", [](const Mesh& self,
+                        py::handle other) { return py::isinstance<Mesh>(other) && self == other.cast<const Mesh&>(); })
       .def("__hash__", [](const Mesh& self) { return self.hash() >> 2; })
       .def("__reduce__",
-           [](const py::object& self) {
+           [](const py::object& self) -> py::tuple {
              return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("devices"), self.attr("axis_names"),
                                                                       self.attr("axis_types")));
            })
@@ -194,18 +201,18 @@ Example:
       "_make_mesh",
       [](py::handle sizes, py::handle names, py::handle types, py::handle devices) {
         try {
-        const Dims dims = dims_from_python(sizes, "make_mesh", "axis_shapes");
-        std::vector<AxisName> axis_names = axis_names_from_python(names, "make_mesh");
-        std::vector<AxisType> axis_types = axis_types_from_python(types, "make_mesh", dims.size());
-        std::vector<Device*> pool;
-        ClientRef client;
-        if (devices.is_none()) {
-          client = current_client();
-          for (int64_t i = 0; i < client->device_count(); ++i) pool.push_back(client->device(i));
-        } else {
-          pool = device_vector(objects_from_nested(devices).first, "make_mesh");
-        }
-        return unconst(make_mesh(dims, std::move(axis_names), std::move(axis_types), pool, "make_mesh"));
+          const Dims dims = dims_from_python(sizes, "make_mesh", "axis_shapes");
+          std::vector<AxisName> axis_names = axis_names_from_python(names, "make_mesh");
+          std::vector<AxisType> axis_types = axis_types_from_python(types, "make_mesh", dims.size());
+          std::vector<Device*> pool;
+          ClientRef client;
+          if (devices.is_none()) {
+            client = current_client();
+            for (int64_t i = 0; i < client->device_count(); ++i) pool.push_back(client->device(i));
+          } else {
+            pool = device_vector(objects_from_nested(devices).first, "make_mesh");
+          }
+          return unconst(make_mesh(dims, std::move(axis_names), std::move(axis_types), pool, "make_mesh"));
         } catch (const Error& error) {
           if (std::string_view(error.what()).starts_with("make_mesh")) throw;
           rethrow_with_context("make_mesh: ");
@@ -214,7 +221,8 @@ Example:
       py::arg("axis_shapes"), py::arg("axis_names"), py::arg("axis_types"), py::arg("devices"));
 }
 
-// --- Sharding -----------------------------------------------------------------------------------------------------------
+// --- Sharding
+// -----------------------------------------------------------------------------------------------------------
 
 py::dict devices_indices_map(const Sharding& self, py::handle global_shape) {
   const Dims shape = dims_from_python(global_shape, "devices_indices_map", "global_shape");
@@ -237,15 +245,17 @@ py::set device_set(const Sharding& self) {
 }
 
 void bind_sharding_base(py::module_& module) {
-  py::class_<Sharding, std::shared_ptr<Sharding>>(module, "Sharding",
-                                                  R"(How arrays of any shape lie on devices: the base of NamedSharding and
+  py::class_<Sharding, std::shared_ptr<Sharding>>(
+      module, "Sharding",
+      R"(How arrays of any shape lie on devices: the base of NamedSharding and
 SingleDeviceSharding. Immutable and hashable.
 )")
-      .def("shard_shape",
-           [](const Sharding& self, py::handle global_shape) {
-             return tuple_from_dims(self.shard_shape(dims_from_python(global_shape, "shard_shape", "global_shape")));
-           },
-           py::arg("global_shape"), R"(The shape of each device's part of an array of `global_shape`.
+      .def(
+          "shard_shape",
+          [](const Sharding& self, py::handle global_shape) {
+            return tuple_from_dims(self.shard_shape(dims_from_python(global_shape, "shard_shape", "global_shape")));
+          },
+          py::arg("global_shape"), R"(The shape of each device's part of an array of `global_shape`.
 
 With uneven="last-short" that of the first part, which is the biggest.
 
@@ -268,20 +278,24 @@ Raises:
       .def_property_readonly("device_set", &device_set, "Set of all devices.")
       .def_property_readonly("addressable_devices", &device_set, "Set of the devices of this process.")
       .def_property_readonly("num_devices", &Sharding::num_devices, "Number of devices.")
-      .def_property_readonly("is_fully_replicated", &Sharding::is_fully_replicated, "Whether each device holds all of it.")
+      .def_property_readonly("is_fully_replicated", &Sharding::is_fully_replicated,
+                             "Whether each device holds all of it.")
       .def_property_readonly("is_fully_addressable", &Sharding::is_fully_addressable,
                              "Whether all devices belong to this process.")
-      .def_property_readonly("memory_kind", [](const Sharding& self) { return std::string(to_string(self.memory_kind())); },
-                             "\"device\", \"pinned_host\" or \"unpinned_host\".")
-      .def("with_memory_kind",
-           [](const Sharding& self, const std::string& kind) {
-             return unconst(self.with_memory_kind(memory_kind_from_name(kind, "with_memory_kind")));
-           },
-           py::arg("kind"), "The same sharding in another kind of memory; ValueError for a kind that there is not.")
-      .def("is_equivalent_to",
-           [](const Sharding& self, const Sharding& other, int64_t ndim) { return self.is_equivalent_to(other, ndim); },
-           py::arg("other"), py::arg("ndim"),
-           "Whether the same devices hold the same parts of every array of rank `ndim`; names do not count.")
+      .def_property_readonly(
+          "memory_kind", [](const Sharding& self) { return std::string(to_string(self.memory_kind())); },
+          "\"device\", \"pinned_host\" or \"unpinned_host\".")
+      .def(
+          "with_memory_kind",
+          [](const Sharding& self, const std::string& kind) {
+            return unconst(self.with_memory_kind(memory_kind_from_name(kind, "with_memory_kind")));
+          },
+          py::arg("kind"), "The same sharding in another kind of memory; ValueError for a kind that there is not.")
+      .def(
+          "is_equivalent_to",
+          [](const Sharding& self, const Sharding& other, int64_t ndim) { return self.is_equivalent_to(other, ndim); },
+          py::arg("other"), py::arg("ndim"),
+          "Whether the same devices hold the same parts of every array of rank `ndim`; names do not count.")
       .def("__eq__",
            [](const Sharding& self, py::handle other) {
              return py::isinstance<Sharding>(other) && self == other.cast<const Sharding&>();
@@ -313,24 +327,29 @@ Example:
     ...     NamedSharding(mesh, P("data", "model")).shard_shape((8, 16))
     (4, 4)
 )")
-      .def(py::init([](const std::shared_ptr<Mesh>& mesh, py::handle spec, const std::optional<std::string>& memory_kind,
-                       const std::optional<std::string>& uneven) {
+      .def(py::init([](const std::shared_ptr<Mesh>& mesh, py::handle spec,
+                       const std::optional<std::string>& memory_kind, const std::optional<std::string>& uneven) {
              return unconst(NamedSharding::make(mesh, spec_from_python(spec, "NamedSharding"),
                                                 memory_kind_from_python(memory_kind), uneven_from_python(uneven)));
            }),
            py::arg("mesh").none(false), py::arg("spec"), py::kw_only(), py::arg("memory_kind") = py::none(),
            py::arg("uneven") = py::none())
-      .def_property_readonly("mesh", [](const NamedSharding& self) { return unconst(self.mesh()); }, "The Mesh.")
-      .def_property_readonly("spec", [](const NamedSharding& self) { return self.spec(); }, "The PartitionSpec.")
-      .def_property_readonly("uneven",
-                             [](const NamedSharding& self) -> std::optional<std::string> {
-                               if (self.uneven() == Uneven::kLastShort) return "last-short";
-                               return std::nullopt;
-                             },
-                             "None or \"last-short\".")
-      .def("__reduce__", [](const py::object& self) {
-        const py::object make = py::module_::import("functools").attr("partial")(
-            py::type::of(self), py::arg("memory_kind") = self.attr("memory_kind"), py::arg("uneven") = self.attr("uneven"));
+      .def_property_readonly(
+          "mesh", [](const NamedSharding& self) { return unconst(self.mesh()); }, "The Mesh.")
+      .def_property_readonly(
+          "spec", [](const NamedSharding& self) { return self.spec(); }, "The PartitionSpec.")
+      .def_property_readonly(
+          "uneven",
+          [](const NamedSharding& self) -> std::optional<std::string> {
+            if (self.uneven() == Uneven::kLastShort) return "last-short";
+            return std::nullopt;
+          },
+          "None or \"last-short\".")
+      .def("__reduce__", [](const py::object& self) -> py::tuple {
+        const py::object make =
+            py::module_::import("functools")
+                .attr("partial")(py::type::of(self), py::arg("memory_kind") = self.attr("memory_kind"),
+                                 py::arg("uneven") = self.attr("uneven"));
         return py::make_tuple(make, py::make_tuple(self.attr("mesh"), self.attr("spec")));
       });
 
@@ -347,17 +366,19 @@ Example:
 )")
       .def(py::init([](py::handle device, const std::optional<std::string>& memory_kind) {
              if (!py::isinstance<Device>(device)) {
-               fail<TypeMismatch>("SingleDeviceSharding: device is of type {}; expected a Device, got {}; take one from "
-                                  "devices()",
-                                  Py_TYPE(device.ptr())->tp_name, py::repr(device).cast<std::string>());
+               fail<TypeMismatch>(
+                   "SingleDeviceSharding: device is of type {}; expected a Device, got {}; take one from "
+                   "devices()",
+                   Py_TYPE(device.ptr())->tp_name, py::repr(device).cast<std::string>());
              }
              return unconst(SingleDeviceSharding::make(device.cast<Device*>(), memory_kind_from_python(memory_kind)));
            }),
            py::arg("device"), py::kw_only(), py::arg("memory_kind") = py::none())
       .def_property_readonly("_device", [](const SingleDeviceSharding& self) { return handle_of(self.device()); })
-      .def("__reduce__", [](const py::object& self) {
-        const py::object make = py::module_::import("functools").attr("partial")(
-            py::type::of(self), py::arg("memory_kind") = self.attr("memory_kind"));
+      .def("__reduce__", [](const py::object& self) -> py::tuple {
+        const py::object make =
+            py::module_::import("functools")
+                .attr("partial")(py::type::of(self), py::arg("memory_kind") = self.attr("memory_kind"));
         return py::make_tuple(make, py::make_tuple(self.attr("_device")));
       });
 }

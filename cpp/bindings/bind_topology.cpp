@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
-
-#include <fmt/format.h>
 
 #include "artifex_devices/topology/machine.h"
 #include "artifex_devices/topology/world_text.h"
@@ -72,8 +71,9 @@ Example:
     >>> [domain["cpus"] for domain in machine.cpu_domains]
     ['0-7', '8-15']
 )")
-      .def_static("live", [] { return without_gil([] { return Machine::live(); }); },
-                  "The machine of this process, less what affinity and cgroups forbid.")
+      .def_static(
+          "live", [] { return without_gil([] { return Machine::live(); }); },
+          "The machine of this process, less what affinity and cgroups forbid.")
       .def_static(
           "from_xml", [](const std::string& path) { return without_gil([&] { return Machine::from_xml(path); }); },
           py::arg("path"), R"(Reads an hwloc XML file (format 1 or 2).
@@ -92,8 +92,9 @@ Raises:
 )")
       .def_property_readonly("is_live", &Machine::is_live, "Whether this is the machine that the process runs on.")
       .def_property_readonly("source", &Machine::source, "\"live\", the path, or the synthetic description.")
-      .def_property_readonly("counts", [](const Machine& self) { return counts_to_python(self.counts()); },
-                             "Number of objects by type (dict), as hwloc counts them.")
+      .def_property_readonly(
+          "counts", [](const Machine& self) { return counts_to_python(self.counts()); },
+          "Number of objects by type (dict), as hwloc counts them.")
       .def_property_readonly("numa_nodes", &nodes_to_python, "NUMA nodes (list of dicts); memory in bytes.")
       .def_property_readonly("cpu_domains", &domains_to_python,
                              "Natural CPU devices (list of dicts): each minimal set of CPUs that has a NUMA node.")
@@ -103,8 +104,8 @@ Raises:
                              "Bytes that the process may use: cgroup and address-space limits counted.")
       .def("to_xml", &Machine::to_xml, "The machine as hwloc XML text, format 2.")
       .def("__repr__", [](const Machine& self) {
-        return fmt::format("Machine({}: {} CPU domains, {} NUMA nodes, {} PUs)", self.source(), self.cpu_domains().size(),
-                           self.counts().numa_nodes, self.counts().pus);
+        return fmt::format("Machine({}: {} CPU domains, {} NUMA nodes, {} PUs)", self.source(),
+                           self.cpu_domains().size(), self.counts().numa_nodes, self.counts().pus);
       });
   module.def(
       "_parse_world",

@@ -28,16 +28,20 @@ Target target_from_python(py::handle object) {
   if (py::isinstance<Sharding>(object)) {
     auto sharding = object.cast<std::shared_ptr<Sharding>>();
     if (!sharding->is_concrete()) {
-      fail("device_put: {} leaves a dimension UNCONSTRAINED; expected each dimension cut or not, got UNCONSTRAINED; write None "
-           "or a mesh axis",
-           sharding->to_string());
+      fail(
+          "device_put: {} leaves a dimension UNCONSTRAINED; expected each dimension cut or not, got UNCONSTRAINED; "
+          "write None "
+          "or a mesh axis",
+          sharding->to_string());
     }
     return {std::move(sharding), true};
   }
   if (py::isinstance<Device>(object)) return {sharding_of(object.cast<Device*>()), true};
-  fail("device_put: device is of type {}; expected None, a Device, a Sharding or a tree of these that is a prefix of x, got {}; "
-       "take a Device from devices(), or make a NamedSharding",
-       Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+  fail(
+      "device_put: device is of type {}; expected None, a Device, a Sharding or a tree of these that is a prefix of x, "
+      "got {}; "
+      "take a Device from devices(), or make a NamedSharding",
+      Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
 }
 
 // Runs `work` without the GIL when that pays.
@@ -129,8 +133,8 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
 }  // namespace
 
 py::object value_of(const ArrayRef& array) {
-  return ndarray_from_view(maybe_without_gil(array->is_ready() ? array->nbytes() : kReleaseGilBytes,
-                                             [&] { return device_get(array); }));
+  return ndarray_from_view(
+      maybe_without_gil(array->is_ready() ? array->nbytes() : kReleaseGilBytes, [&] { return device_get(array); }));
 }
 
 void bind_transfer(py::module_& module) {

@@ -55,15 +55,17 @@ void rethrow_with_context(const std::string& before) {
 }
 
 void bind_errors(py::module_& module) {
-  indivisible = make_class(module, "IndivisibleError",
-                           "A dimension that its mesh axes do not divide. A ValueError, as in JAX.", {PyExc_ValueError});
-  duplicate_spec = make_class(module, "DuplicateSpecError",
-                              "A mesh axis used twice in one PartitionSpec. A ValueError here, unlike in JAX.",
-                              {PyExc_ValueError});
-  resource_exhausted = make_class(module, "ResourceExhaustedError",
-                                  "No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a "
-                                  "RuntimeError; its text begins with RESOURCE_EXHAUSTED.",
-                                  {PyExc_MemoryError, PyExc_RuntimeError});
+  indivisible =
+      make_class(module, "IndivisibleError", "A dimension that its mesh axes do not divide. A ValueError, as in JAX.",
+                 {PyExc_ValueError});
+  duplicate_spec =
+      make_class(module, "DuplicateSpecError",
+                 "A mesh axis used twice in one PartitionSpec. A ValueError here, unlike in JAX.", {PyExc_ValueError});
+  resource_exhausted =
+      make_class(module, "ResourceExhaustedError",
+                 "No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a "
+                 "RuntimeError; its text begins with RESOURCE_EXHAUSTED.",
+                 {PyExc_MemoryError, PyExc_RuntimeError});
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       std::rethrow_exception(pointer);

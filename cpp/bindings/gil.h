@@ -7,9 +7,9 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-/// Drops the GIL for its scope. Unlike py::gil_scoped_release it is safe at interpreter exit: CPython ends a late thread
-/// by unwinding its stack, which a C++ frame turns into an abort, so a thread that comes back after exit began stays
-/// asleep here until the process is gone.
+/// Drops the GIL for its scope. Unlike py::gil_scoped_release it is safe at interpreter exit: CPython ends a late
+/// thread by unwinding its stack, which a C++ frame turns into an abort, so a thread that comes back after exit began
+/// stays asleep here until the process is gone.
 class ReleaseGil {
  public:
   ReleaseGil();

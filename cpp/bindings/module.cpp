@@ -12,8 +12,8 @@ PYBIND11_MODULE(_core, module) {
   install_gil_guards(module);
   bind_errors(module);
   bind_topology(module);
-  bind_device(module);
   bind_world(module);
+  bind_device(module);
   bind_partition(module);
   bind_sharding(module);
   bind_array(module);

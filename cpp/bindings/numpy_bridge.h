@@ -22,8 +22,8 @@ struct __attribute__((visibility("hidden"))) Leaf {
   py::object keep;
 };
 
-/// Takes ndarrays, NumPy and Python numbers, and objects with `__array__` or the buffer protocol. Throws TypeMismatch for
-/// dtypes that no device holds and for what is no array; InvalidArgument for masked arrays. Needs the GIL.
+/// Takes ndarrays, NumPy and Python numbers, and objects with `__array__` or the buffer protocol. Throws TypeMismatch
+/// for dtypes that no device holds and for what is no array; InvalidArgument for masked arrays. Needs the GIL.
 Leaf leaf_from_python(py::handle object, std::string_view operation);
 
 /// A read-only ndarray on `view`; the array keeps the view's owner.

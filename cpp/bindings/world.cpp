@@ -63,7 +63,8 @@ py::object push_world(const ClientRef& client) {
 void pop_world(const py::object& frame) {
   if (!current_frame().is(frame)) {
     fail<Unavailable>(
-        "simulate: a world was left that is not the innermost one of this thread; expected worlds to be left in reverse "
+        "simulate: a world was left that is not the innermost one of this thread; expected worlds to be left in "
+        "reverse "
         "order of entering; leave the inner one first, or use `with` blocks");
   }
   auto& left = frame.cast<Frame&>();
@@ -106,39 +107,42 @@ void bind_world(py::module_& module) {
   py::class_<Frame>(module, "_WorldFrame");
   py::class_<Client, std::shared_ptr<Client>>(module, "Client", "A world of devices: what `simulate` opens.")
       .def_property_readonly("platform", &Client::platform, "\"cpu\".")
-      .def_property_readonly("machine_source", [](const Client& self) { return self.machine().source(); },
-                             "\"live\", the path of an hwloc XML file, or a synthetic description.")
+      .def_property_readonly(
+          "machine_source", [](const Client& self) { return self.machine().source(); },
+          "\"live\", the path of an hwloc XML file, or a synthetic description.")
       .def_property_readonly("is_compile_only", &Client::is_compile_only, "Whether its devices have no memory.")
       .def("device_count", &Client::device_count, "How many devices there are.")
-      .def("devices", [](Client& self) { return py::list(devices_of(self.shared_from_this())); },
-           "All devices, in order of id.");
+      .def(
+          "devices", [](Client& self) { return py::list(devices_of(self.shared_from_this())); },
+          "All devices, in order of id.");
 
   module.def(
       "_make_client",
-      [](std::shared_ptr<const Machine> machine, std::optional<int64_t> num_devices, std::optional<int64_t> bytes_limit,
+      [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices, std::optional<int64_t> bytes_limit,
          bool compile_only) {
         try {
-          return Client::make(machine ? std::move(machine) : Machine::live(), {num_devices, bytes_limit, compile_only});
+          return Client::make(machine ? *machine : Machine::live(), {num_devices, bytes_limit, compile_only});
         } catch (const Error&) {
           rethrow_with_context("simulate: ");
         }
       },
-      py::arg("machine").none(true), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"));
+      py::arg("machine"), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"));
   module.def("_push_world", &push_world, py::arg("client"));
   module.def("_pop_world", &pop_world, py::arg("frame"));
   module.def(
       "_replace_base",
-      [](ClientRef client) {
+      [](const std::optional<ClientRef>& client) {
         if (client && base_is_replaced) {
           fail<Unavailable>(
-              "simulate: all_threads=True is active already; expected one world for all threads at a time; leave the other "
+              "simulate: all_threads=True is active already; expected one world for all threads at a time; leave the "
+              "other "
               "one first");
         }
-        base_is_replaced = client != nullptr;
-        const ClientRef old = Client::exchange_base(std::move(client));
+        base_is_replaced = client.has_value();
+        const ClientRef old = Client::exchange_base(client.value_or(nullptr));
         if (old && !base_is_replaced) forget(*old);
       },
-      py::arg("client").none(true));
+      py::arg("client"));
   module.def("_current_client", &current_client);
   module.def("_base_client_exists", &Client::base_exists);
   module.def("_set_num_cpu_devices", &Client::set_num_cpu_devices, py::arg("count").none(true));

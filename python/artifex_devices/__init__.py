@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """artifex_devices: the device runtime that NumPy never had.
 
-Devices, meshes, shardings and sharded arrays with the names and semantics of JAX's device layer, on a C++ core, for NumPy.
+Devices, meshes, shardings and sharded arrays with the names and semantics of JAX's device layer, on a
+C++ core, for NumPy.
 """
 
 from __future__ import annotations

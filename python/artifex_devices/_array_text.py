@@ -16,9 +16,7 @@ def array_repr(array: Array) -> str:
     if array.size == 0:
         return f"Array([], shape={array.shape}, {dtype_text}"
     width = np.get_printoptions()["linewidth"]
-    body = np.array2string(
-        np.asarray(array), prefix="Array(", suffix=",", separator=", ", max_line_width=width
-    )
+    body = np.array2string(np.asarray(array), prefix="Array(", suffix=",", separator=", ", max_line_width=width)
     last_line_length = len(body) - (body.rfind("\n") + 1) + len(", ")
     fits = last_line_length + len(dtype_text) <= width
     return f"Array({body}," + (" " if fits else "\n" + " " * len("Array(")) + dtype_text

@@ -85,11 +85,13 @@ class Config:
             number = operator.index(value)
         except TypeError:
             raise TypeError(
-                f"config.update: {name} is of type {type(value).__name__}; expected an int, got {value!r}; give a number"
+                f"config.update: {name} is of type {type(value).__name__}; expected an int, got {value!r}; "
+                "give a number"
             ) from None
         if not least <= number < 2**63:
             raise ValueError(
-                f"config.update: {name} is out of range; expected {least} to 2**63 - 1, got {number}; choose a value in it"
+                f"config.update: {name} is out of range; expected {least} to 2**63 - 1, got {number}; "
+                "choose a value in it"
             )
         return number
 

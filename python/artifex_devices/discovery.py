@@ -6,7 +6,15 @@ from __future__ import annotations
 from artifex_devices import _core
 from artifex_devices._core import Device
 
-__all__ = ["default_backend", "device_count", "devices", "local_device_count", "local_devices", "process_count", "process_index"]
+__all__ = [
+    "default_backend",
+    "device_count",
+    "devices",
+    "local_device_count",
+    "local_devices",
+    "process_count",
+    "process_index",
+]
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -44,7 +52,8 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
     """
     if process_index not in (None, 0):
         raise ValueError(
-            f"local_devices: process_index names no process; expected 0, the only one, got {process_index}; leave it out"
+            f"local_devices: process_index names no process; expected 0, the only one, got {process_index}; "
+            "leave it out"
         )
     return devices(backend)
 
@@ -81,6 +90,6 @@ def default_backend() -> str:
 def _check_backend(operation: str, backend: str | None) -> None:
     if backend is not None and backend != "cpu":
         raise RuntimeError(
-            f"{operation}: unknown or absent backend {backend!r}; expected one of: cpu; no other backend is built in yet; "
+            f"{operation}: unknown or absent backend {backend!r}; expected one of: cpu; no other backend is built in; "
             f"leave it out to use cpu"
         )

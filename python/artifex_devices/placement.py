@@ -29,12 +29,13 @@ def device_put(
 
     Args:
         x: An ndarray of any strides, a number, an Array, or a tree of these.
-        device: None (where an Array is; the first device for host data), a Device, a Sharding, or a tree of these that is a
-            prefix of x.
+        device: None (where an Array is; the first device for host data), a Device, a Sharding, or a tree of these
+            that is a prefix of x.
         src: Where x comes from; accepted as documented, the library knows.
         donate: Delete Arrays of x afterwards and reuse their memory; bool or prefix tree.
-        may_alias: True lets the Array show the ndarray's own memory where that is dense and stays whole; the ndarray becomes
-            read-only. False never shares memory, also between Arrays. None shares between Arrays only. Or a prefix tree.
+        may_alias: True lets the Array show the ndarray's own memory where that is dense and stays whole; the ndarray
+            becomes read-only. False never shares memory, also between Arrays. None shares between Arrays only. Or a
+            prefix tree.
 
     Returns:
         x with an Array for each leaf.
@@ -141,13 +142,13 @@ def _per_leaf(argument: str, prefix: Any, x: Any, count: int, *, single: tuple[t
             f"device_put: {argument} is no prefix of x; {told}; give one value, or a tree with the same outer structure"
         ) from None
     leaves = optree.tree_leaves(x, none_is_leaf=True)
-    per_leaf = [value for value, leaf in zip(values, leaves) if leaf is not None]
+    per_leaf = [value for value, leaf in zip(values, leaves, strict=True) if leaf is not None]
     assert len(per_leaf) == count
     for value in per_leaf:
         if not isinstance(value, single):
             expected = " or ".join("None" if kind is type(None) else kind.__name__ for kind in single)
             raise ValueError(
-                f"device_put: {argument} is of type {type(value).__name__}; expected {expected} or a tree of these that is a "
-                f"prefix of x, got {value!r}; give one value for all of x, or one for each part"
+                f"device_put: {argument} is of type {type(value).__name__}; expected {expected} or a tree of these that "
+                f"is a prefix of x, got {value!r}; give one value for all of x, or one a part"
             )
     return per_leaf

@@ -58,7 +58,7 @@ def _with_sorted_dicts(treedef: optree.PyTreeSpec) -> optree.PyTreeSpec:
     def sort_node(node: optree.PyTreeSpec) -> optree.PyTreeSpec:
         if node.type not in (dict, defaultdict):
             return node
-        children = dict(zip(node.entries(), node.children()))
+        children = dict(zip(node.entries(), node.children(), strict=True))
         try:
             keys = sorted(children)
         except TypeError as error:
@@ -68,8 +68,8 @@ def _with_sorted_dicts(treedef: optree.PyTreeSpec) -> optree.PyTreeSpec:
             ) from None
         if node.type is dict:
             return optree.treespec_dict({key: children[key] for key in keys})
-        factory = node.unflatten(range(len(keys))).default_factory
-        return optree.treespec_defaultdict(factory, {key: children[key] for key in keys})
+        factory: Any = node.unflatten(range(len(keys)))
+        return optree.treespec_defaultdict(factory.default_factory, {key: children[key] for key in keys})
 
     return treedef.transform(sort_node)
 
@@ -102,7 +102,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
     # f is called from here and not from optree, so that no foreign C++ frame lies under it.
     leaves, treedef = tree_flatten(tree, is_leaf)
     others = [treedef.flatten_up_to(other) for other in rest]
-    return treedef.unflatten([f(*values) for values in zip(leaves, *others)])
+    return treedef.unflatten([f(*values) for values in zip(leaves, *others, strict=True)])
 
 
 def tree_flatten_with_path(
@@ -110,7 +110,7 @@ def tree_flatten_with_path(
 ) -> tuple[list[tuple[tuple[Any, ...], Any]], optree.PyTreeSpec]:
     """As tree_flatten, each leaf with its path: a tuple of keys that `keystr` writes out."""
     leaves, treedef = tree_flatten(tree, is_leaf)
-    return list(zip((tuple(path) for path in treedef.accessors()), leaves)), treedef
+    return list(zip((tuple(path) for path in treedef.accessors()), leaves, strict=True)), treedef
 
 
 def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
@@ -118,7 +118,7 @@ def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Is
     leaves, treedef = tree_flatten(tree, is_leaf)
     others = [treedef.flatten_up_to(other) for other in rest]
     paths = [tuple(path) for path in treedef.accessors()]
-    return treedef.unflatten([f(*values) for values in zip(paths, leaves, *others)])
+    return treedef.unflatten([f(*values) for values in zip(paths, leaves, *others, strict=True)])
 
 
 def keystr(path: Sequence[Any]) -> str:
@@ -130,4 +130,9 @@ def keystr(path: Sequence[Any]) -> str:
         >>> tree_util.keystr(path)
         "['a'][0]"
     """
-    return "".join(entry.codify("", ) for entry in path)
+    return "".join(
+        entry.codify(
+            "",
+        )
+        for entry in path
+    )

@@ -18,9 +18,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class simulate:  # noqa: N801 - used like a function
     """Opens a world of CPU devices for a `with` block, a decorated function or a pytest fixture.
 
-    The devices share this machine's cores and memory. Worlds nest and are left in reverse order; threads of the user start
-    in the base world. Arrays keep their world alive: they can be read and moved after it was left, but not mixed with
-    arrays of another.
+    The devices share this machine's cores and memory. Worlds nest and are left in reverse order; threads of the user
+    start in the base world. Arrays keep their world alive: they can be read and moved after it was left, but not mixed
+    with arrays of another.
 
     Args:
         world: How many devices (8 or "8"); nodes and devices on each ("2 nodes x 4"); an hwloc synthetic description
@@ -53,7 +53,9 @@ class simulate:  # noqa: N801 - used like a function
         """See the class."""
         self._machine, self._num_devices = _machine_and_count(world)
         if bytes_limit is not None and (isinstance(bytes_limit, bool) or bytes_limit < 0):
-            raise ValueError(f"simulate: bytes_limit is negative; expected 0 or more bytes, got {bytes_limit}; use None")
+            raise ValueError(
+                f"simulate: bytes_limit is negative; expected 0 or more bytes, got {bytes_limit}; use None"
+            )
         self._bytes_limit = bytes_limit
         self._compile_only = compile_only
         self._all_threads = all_threads
@@ -101,10 +103,12 @@ def _machine_and_count(world: int | str | _core.Machine) -> tuple[_core.Machine 
         return _core._parse_world(world)
     if isinstance(world, bool) or not hasattr(world, "__index__"):
         raise TypeError(
-            f"simulate: world is of type {type(world).__name__}; expected a number of devices, a description or a path, "
-            f"got {world!r}; write simulate(8)"
+            f"simulate: world is of type {type(world).__name__}; expected a number of devices, a description or a "
+            f"path, got {world!r}; write simulate(8)"
         )
     count = int(world)
     if count >= 2**63:
-        raise ValueError(f"simulate: the number of devices does not fit 64 bits; expected up to 2**24, got {count}; use fewer")
+        raise ValueError(
+            f"simulate: the number of devices does not fit 64 bits; expected up to 2**24, got {count}; use fewer"
+        )
     return None, count

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Differential tests against JAX: both libraries in one process, 8 CPU devices each.
 
-Skipped as a whole where jax is not installed. `ARTIFEX_ORACLE_EXAMPLES` is the number of examples a test (default 400);
-`ARTIFEX_HYPOTHESIS=explore` draws other examples in each run.
+Each module is skipped, with that reason, where jax is not installed (`pytest.importorskip` in both.py).
+`ARTIFEX_ORACLE_EXAMPLES` is the number of examples a test (default 400); `ARTIFEX_HYPOTHESIS=explore` draws other
+examples in each run.
 """
 
-import importlib.util
 import os
 
 from hypothesis import HealthCheck, settings
@@ -15,9 +15,6 @@ if FLAG not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}".strip()
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-HAS_JAX = importlib.util.find_spec("jax") is not None
-collect_ignore_glob = [] if HAS_JAX else ["test_*.py"]
-
 settings.register_profile(
     "oracle",
     max_examples=int(os.environ.get("ARTIFEX_ORACLE_EXAMPLES", "400")),
@@ -25,10 +22,6 @@ settings.register_profile(
     derandomize=os.environ.get("ARTIFEX_HYPOTHESIS") != "explore",
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-
-
-def pytest_report_header() -> str:
-    return "oracle: jax is importable" if HAS_JAX else "oracle: skipped, jax is not installed"
 
 
 def pytest_collectstart() -> None:

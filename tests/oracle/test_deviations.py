@@ -197,6 +197,12 @@ DEVIATIONS = {
         (VALUE, 3),
         "the shard that was asked for",
     ),
+    "indexing and iteration": Deviation(
+        lambda lib: (float(lib.device_put(X)[0, 1]), len(list(lib.device_put(X)))),
+        (VALUE, (1.0, 8)),
+        TypeError,
+        "np.asarray(x)[0, 1] says that it gathers",
+    ),
     "text of a deleted array": Deviation(text_when_deleted, RuntimeError, (VALUE, True), "can be printed"),
     "memory_stats": Deviation(
         lambda lib: lib.devices[0].memory_stats() is None, (VALUE, True), (VALUE, False), "works on CPU"

@@ -10,7 +10,7 @@ import weakref
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices.testing import arrays, assert_same_bits, placements
+from artifex_devices.testing import assert_same_bits, placements
 from hypothesis import given
 from hypothesis import strategies as st
 

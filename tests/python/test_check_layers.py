@@ -55,9 +55,7 @@ def check(tmp_path: Path, **changes: str) -> list[str]:
 
 
 def test_our_own_tree_is_clean() -> None:
-    done = subprocess.run(
-        [sys.executable, str(TOOL)], capture_output=True, text=True, check=False, timeout=60
-    )
+    done = subprocess.run([sys.executable, str(TOOL)], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -100,13 +98,9 @@ def test_a_dependency_on_a_later_room_is_refused(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_confined_library_is_refused_elsewhere(
-    tmp_path: Path, file: str, include: str, message: str
-) -> None:
+def test_a_confined_library_is_refused_elsewhere(tmp_path: Path, file: str, include: str, message: str) -> None:
     path = f"cpp/artifex_devices/{file}"
-    assert check(tmp_path, **{path: f"#include {include}\n"}) == [
-        f"{path}:1: includes {include[1:-1]}; {message}"
-    ]
+    assert check(tmp_path, **{path: f"#include {include}\n"}) == [f"{path}:1: includes {include[1:-1]}; {message}"]
 
 
 def test_numpy_is_refused_in_other_bindings(tmp_path: Path) -> None:
@@ -119,9 +113,7 @@ def test_short_paths_unknown_rooms_and_unlisted_sources_are_refused(tmp_path: Pa
     lines = check(
         tmp_path,
         **{
-            "cpp/artifex_devices/base/shape.cpp": (
-                '#include "shape.h"\n#include "artifex_devices/bass/shape.h"\n'
-            ),
+            "cpp/artifex_devices/base/shape.cpp": ('#include "shape.h"\n#include "artifex_devices/bass/shape.h"\n'),
             "cpp/artifex_devices/base/forgotten.cpp": "",
             "cpp/artifex_devices/cellar/wine.h": "",
         },

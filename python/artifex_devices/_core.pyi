@@ -1,0 +1,959 @@
+# SPDX-License-Identifier: Apache-2.0
+# Made by tools/make_stubs.py --generate from the built extension.
+import typing
+
+"""
+The compiled core of artifex_devices. Use the names that the package re-exports.
+"""
+import collections.abc
+import enum
+import typing
+
+__all__: list[str] = [
+    "AbstractMesh",
+    "Array",
+    "AxisType",
+    "Client",
+    "Device",
+    "DuplicateSpecError",
+    "IndivisibleError",
+    "Machine",
+    "Mesh",
+    "NamedSharding",
+    "PartitionSpec",
+    "ResourceExhaustedError",
+    "Shard",
+    "Sharding",
+    "SingleDeviceSharding",
+    "batch_size_advice",
+    "detect_hardware_type",
+    "live_arrays",
+    "max_memory_batch_size",
+    "mesh_svg",
+    "mesh_text",
+    "sharding_svg",
+    "sharding_text",
+    "shutdown",
+    "validate_batch_size",
+]
+
+class Machine:
+    """
+    A machine as hwloc describes it.
+
+    The live one, one read from an hwloc XML file, or a made-up one. Binding acts on the live machine only.
+
+    Example:
+        >>> from artifex_devices import Machine
+        >>> machine = Machine.from_synthetic("pack:2 numa:1 core:4 pu:2")
+        >>> [domain["cpus"] for domain in machine.cpu_domains]
+        ['0-7', '8-15']
+    """
+
+    @staticmethod
+    def from_synthetic(description: str) -> Machine:
+        """
+        Makes a machine from hwloc's synthetic form, such as "pack:2 numa:2 core:4 pu:2".
+
+        Raises:
+            ValueError: the text is malformed or describes more than 4,096 processing units.
+        """
+
+    @staticmethod
+    def from_xml(path: str) -> Machine:
+        """
+        Reads an hwloc XML file (format 1 or 2).
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file is no hwloc XML, is larger than 64 MiB, or declares entities.
+        """
+
+    @staticmethod
+    def live() -> Machine:
+        """
+        The machine of this process, less what affinity and cgroups forbid.
+        """
+
+    def __repr__(self) -> str: ...
+    def to_xml(self) -> str:
+        """
+        The machine as hwloc XML text, format 2.
+        """
+
+    @property
+    def counts(self) -> dict[typing.Any, typing.Any]:
+        """
+        Number of objects by type (dict), as hwloc counts them.
+        """
+
+    @property
+    def cpu_domains(self) -> list[typing.Any]:
+        """
+        Natural CPU devices (list of dicts): each minimal set of CPUs that has a NUMA node.
+        """
+
+    @property
+    def is_live(self) -> bool:
+        """
+        Whether this is the machine that the process runs on.
+        """
+
+    @property
+    def numa_nodes(self) -> list[typing.Any]:
+        """
+        NUMA nodes (list of dicts); memory in bytes.
+        """
+
+    @property
+    def source(self) -> str:
+        """
+        "live", the path, or the synthetic description.
+        """
+
+    @property
+    def usable_cpus(self) -> int:
+        """
+        CPUs that the process may keep busy: affinity and cgroup quota counted.
+        """
+
+    @property
+    def usable_memory_bytes(self) -> int:
+        """
+        Bytes that the process may use: cgroup and address-space limits counted.
+        """
+
+class _WorldFrame:
+    pass
+
+class Client:
+    """
+    A world of devices: what `simulate` opens.
+    """
+
+    def device_count(self) -> int:
+        """
+        How many devices there are.
+        """
+
+    def devices(self) -> list[typing.Any]:
+        """
+        All devices, in order of id.
+        """
+
+    @property
+    def is_compile_only(self) -> bool:
+        """
+        Whether its devices have no memory.
+        """
+
+    @property
+    def machine_source(self) -> str:
+        """
+        "live", the path of an hwloc XML file, or a synthetic description.
+        """
+
+    @property
+    def platform(self) -> str:
+        """
+        "cpu".
+        """
+
+class Device:
+    """
+    One device: on CPU a set of cores and the memory near them.
+
+    Two Devices are equal when they are the same device of the same world. A Device is callable and returns itself, so that
+    `array.device` and `array.device()` both give it.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> with ad.simulate(2):
+        ...     ad.devices()
+        [CpuDevice(id=0), CpuDevice(id=1)]
+    """
+
+    def __call__(self) -> typing.Any:
+        """
+        The device itself.
+        """
+
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def __str__(self) -> str: ...
+    def memory_stats(self) -> dict[typing.Any, typing.Any]:
+        """
+        Memory of the device in bytes, never None.
+
+        `bytes_in_use`, `peak_bytes_in_use`, `bytes_limit`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count what arrays
+        hold here, each replica in full. `pool_*` are the physical bytes of the NUMA node, which its devices share.
+
+        Returns:
+            dict of str to int. Source: counted by the library.
+        """
+
+    def set_bytes_limit(self, limit: int | None) -> None:
+        """
+        Sets how many bytes arrays may hold on this device; None removes the limit.
+
+        Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeError). What is in use stays.
+        """
+
+    @property
+    def client(self) -> Client:
+        """
+        The world that the device belongs to.
+        """
+
+    @property
+    def cpuset(self) -> str:
+        """
+        CPUs that the device owns, by operating-system number: "0-3,8".
+        """
+
+    @property
+    def device_kind(self) -> str:
+        """
+        What the hardware calls itself; "cpu".
+        """
+
+    @property
+    def host_id(self) -> int:
+        """
+        The older name of process_index.
+        """
+
+    @property
+    def id(self) -> int:
+        """
+        Number of the device in its world, from 0.
+        """
+
+    @property
+    def is_compile_only(self) -> bool:
+        """
+        Whether the device has no memory (planning).
+        """
+
+    @property
+    def local_hardware_id(self) -> int:
+        """
+        Number of the device in its process.
+        """
+
+    @property
+    def memory_bytes(self) -> int:
+        """
+        Bytes: the memory of its NUMA node, or of the cgroup, divided by the devices on it.
+        """
+
+    @property
+    def numa_nodes(self) -> list[typing.Any]:
+        """
+        NUMA nodes of its memory (logical numbers), the one that it allocates from first.
+        """
+
+    @property
+    def platform(self) -> str:
+        """
+        "cpu".
+        """
+
+    @property
+    def process_index(self) -> int:
+        """
+        Number of the process that owns the device.
+        """
+
+class AxisType(enum.Enum):
+    """
+    How sharded code treats a mesh axis. Kept, compared and shown as in JAX: Auto, Explicit, Manual.
+    """
+
+    Auto = 0
+    Explicit = 1
+    Manual = 2
+
+    def __repr__(self) -> str: ...
+
+class _Unconstrained:
+    """
+    The type of PartitionSpec.UNCONSTRAINED.
+    """
+
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+
+class PartitionSpec:
+    """
+    Which mesh axes cut which dimension of an array: one entry a dimension.
+
+    An entry is None (not cut), an axis name, a tuple of names (the first is the major one) or UNCONSTRAINED. Dimensions
+    beyond the entries are not cut. It is no tuple, and P('x') and P('x', None) are unequal, as in JAX.
+
+    Raises:
+        TypeError: a name is not hashable.
+        ValueError: None stands inside a tuple.
+
+    Example:
+        >>> from artifex_devices.sharding import PartitionSpec as P
+        >>> P("data", None, ("x", "y"))
+        P('data', None, ('x', 'y'))
+        >>> P("data") + P("model")
+        P('data', 'model')
+    """
+
+    UNCONSTRAINED: typing.ClassVar[_Unconstrained]
+
+    def __add__(self, arg0: typing.Any) -> typing.Any: ...
+    def __contains__(self, arg0: typing.Any) -> bool: ...
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __getitem__(self, index: typing.Any) -> typing.Any: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any) -> None: ...
+    def __iter__(self) -> collections.abc.Iterator[typing.Any]: ...
+    def __len__(self) -> int: ...
+    def __radd__(self, arg0: typing.Any) -> typing.Any: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def count(self, value: typing.Any) -> typing.Any:
+        """
+        How many entries equal `value`.
+        """
+
+    def index(self, value: typing.Any) -> typing.Any:
+        """
+        First position of an entry; ValueError if it is not there.
+        """
+
+    @property
+    def partitions(self) -> tuple[typing.Any, ...]:
+        """
+        The entries as a tuple.
+        """
+
+class AbstractMesh:
+    """
+    Names and sizes of mesh axes, without devices.
+
+    Args:
+        axis_sizes: one int an axis, at least 1.
+        axis_names: one hashable an axis, all different.
+        axis_types: AxisType for all or one an axis; default Auto.
+
+    Raises:
+        ValueError: lists of unequal length, a repeated name, a size below 1, a product beyond 64 bits.
+
+    Example:
+        >>> from artifex_devices.sharding import AbstractMesh
+        >>> AbstractMesh((2, 4), ("x", "y")).size
+        8
+    """
+
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, axis_sizes: typing.Any, axis_names: typing.Any, axis_types: typing.Any = None) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    @property
+    def axis_names(self) -> tuple[typing.Any, ...]:
+        """
+        Names, major to minor (tuple).
+        """
+
+    @property
+    def axis_sizes(self) -> tuple[typing.Any, ...]:
+        """
+        Sizes, major to minor (tuple of int).
+        """
+
+    @property
+    def axis_types(self) -> tuple[typing.Any, ...]:
+        """
+        AxisType of each axis (tuple).
+        """
+
+    @property
+    def empty(self) -> bool:
+        """
+        Whether there are no axes.
+        """
+
+    @property
+    def shape(self) -> typing.Any:
+        """
+        OrderedDict of name to size.
+        """
+
+    @property
+    def shape_tuple(self) -> tuple[typing.Any, ...]:
+        """
+        ((name, size), ...).
+        """
+
+    @property
+    def size(self) -> int:
+        """
+        Product of the sizes; 0 without axes, as in JAX.
+        """
+
+class Mesh:
+    """
+    Devices laid out over named axes.
+
+    Equal meshes that are alive at the same time are one object. Axis types are Auto unless given; `make_mesh` gives Explicit.
+
+    Args:
+        devices: ndarray or nested lists of Device, one dimension an axis.
+        axis_names: one hashable a dimension, all different; one str for a single axis.
+        axis_types: one AxisType for all axes, or a tuple of them.
+
+    Raises:
+        TypeError: something in `devices` is no Device.
+        ValueError: names and dimensions do not fit, a name or a device comes twice, devices of two worlds.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> with ad.simulate(8):
+        ...     print(ad.Mesh(np.array(ad.devices()).reshape(2, 4), ("data", "model")))
+        Mesh('data': 2, 'model': 4, axis_types=(Auto, Auto))
+    """
+
+    @classmethod
+    def __new__(
+        cls: typing.Any, devices: typing.Any, axis_names: typing.Any, axis_types: typing.Any = None
+    ) -> Mesh: ...
+    def __enter__(self) -> typing.Any: ...
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __exit__(self, *args: typing.Any) -> None: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, devices: typing.Any, axis_names: typing.Any, axis_types: typing.Any = None) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def __str__(self) -> str: ...
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """
+        The axes without the devices.
+        """
+
+    @property
+    def axis_names(self) -> tuple[typing.Any, ...]:
+        """
+        Names, major to minor (tuple).
+        """
+
+    @property
+    def axis_sizes(self) -> tuple[typing.Any, ...]:
+        """
+        Sizes, major to minor (tuple of int).
+        """
+
+    @property
+    def axis_types(self) -> tuple[typing.Any, ...]:
+        """
+        AxisType of each axis (tuple).
+        """
+
+    @property
+    def device_ids(self) -> typing.Any:
+        """
+        ndarray of the devices' ids in the mesh's shape.
+        """
+
+    @property
+    def devices(self) -> typing.Any:
+        """
+        Read-only ndarray of Device in the mesh's shape.
+        """
+
+    @property
+    def empty(self) -> bool:
+        """
+        Whether there are no devices.
+        """
+
+    @property
+    def is_multi_process(self) -> bool:
+        """
+        Whether several processes take part.
+        """
+
+    @property
+    def local_devices(self) -> list[typing.Any]:
+        """
+        Devices of this process (list).
+        """
+
+    @property
+    def local_mesh(self) -> typing.Any:
+        """
+        The part of this process; in one process the mesh itself.
+        """
+
+    @property
+    def shape(self) -> typing.Any:
+        """
+        OrderedDict of axis name to size.
+        """
+
+    @property
+    def shape_tuple(self) -> tuple[typing.Any, ...]:
+        """
+        ((name, size), ...).
+        """
+
+    @property
+    def size(self) -> int:
+        """
+        Number of devices.
+        """
+
+class Sharding:
+    """
+    How arrays of any shape lie on devices: the base of NamedSharding and
+    SingleDeviceSharding. Immutable and hashable.
+    """
+
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __repr__(self) -> str: ...
+    def addressable_devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
+        """
+        devices_indices_map of the devices of this process.
+        """
+
+    def devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
+        """
+        Which part of an array of `global_shape` each device holds.
+
+        Returns:
+            dict of Device to a tuple of slices, in mesh order; a dimension that is not cut is slice(None).
+
+        Raises:
+            as shard_shape.
+        """
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """
+        Whether the same devices hold the same parts of every array of rank `ndim`; names do not count.
+        """
+
+    def shard_shape(self, global_shape: typing.Any) -> tuple[typing.Any, ...]:
+        """
+        The shape of each device's part of an array of `global_shape`.
+
+        With uneven="last-short" that of the first part, which is the biggest.
+
+        Raises:
+            IndivisibleError: a dimension is not divisible by its axes (a ValueError).
+            ValueError: the spec has more entries than the shape dimensions.
+            TypeError: a size is no int.
+        """
+
+    def with_memory_kind(self, kind: str) -> Sharding:
+        """
+        The same sharding in another kind of memory; ValueError for a kind that there is not.
+        """
+
+    @property
+    def addressable_devices(self) -> set[typing.Any]:
+        """
+        Set of the devices of this process.
+        """
+
+    @property
+    def device_set(self) -> set[typing.Any]:
+        """
+        Set of all devices.
+        """
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """
+        Whether all devices belong to this process.
+        """
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """
+        Whether each device holds all of it.
+        """
+
+    @property
+    def memory_kind(self) -> str:
+        """
+        "device", "pinned_host" or "unpinned_host".
+        """
+
+    @property
+    def num_devices(self) -> int:
+        """
+        Number of devices.
+        """
+
+class NamedSharding(Sharding):
+    """
+    A mesh and a PartitionSpec over its axes.
+
+    Args:
+        mesh: the Mesh.
+        spec: PartitionSpec; axes that it does not name replicate.
+        memory_kind: None or "device", "pinned_host", "unpinned_host".
+        uneven: None refuses dimensions that do not divide (as JAX); "last-short" cuts them into chunks of ceil(size / parts),
+            the last ones shorter or empty.
+
+    Raises:
+        ValueError: an axis that the mesh does not have; an unknown memory kind; an empty mesh.
+        DuplicateSpecError: an axis used twice (a ValueError).
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> from artifex_devices.sharding import NamedSharding, PartitionSpec as P
+        >>> with ad.simulate(8):
+        ...     mesh = ad.make_mesh((2, 4), ("data", "model"))
+        ...     NamedSharding(mesh, P("data", "model")).shard_shape((8, 16))
+        (4, 4)
+    """
+
+    def __init__(
+        self, mesh: Mesh, spec: typing.Any, *, memory_kind: str | None = None, uneven: str | None = None
+    ) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    @property
+    def mesh(self) -> Mesh:
+        """
+        The Mesh.
+        """
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """
+        The PartitionSpec.
+        """
+
+    @property
+    def uneven(self) -> str | None:
+        """
+        None or "last-short".
+        """
+
+class SingleDeviceSharding(Sharding):
+    """
+    All of an array on one device.
+
+    Raises:
+        TypeError: `device` is no Device.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> ad.sharding.SingleDeviceSharding(ad.devices()[0]).num_devices
+        1
+    """
+
+    def __init__(self, device: typing.Any, *, memory_kind: str | None = None) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    @property
+    def _device(self) -> Device: ...
+
+class Array:
+    """
+    An immutable array that lies on devices.
+
+    Made by `device_put` and its family, never directly. `np.asarray(x)` gives its value as a read-only ndarray, without a
+    copy where one buffer holds it all.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> x = ad.device_put(np.arange(4.0))
+        >>> x.shape, x.dtype, x.device == ad.devices()[0]
+        ((4,), dtype('float64'), True)
+    """
+
+    __array_ufunc__ = None
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+
+    def __array__(self, dtype: typing.Any = None, copy: typing.Any = None) -> typing.Any: ...
+    def __array_function__(self, arg0: typing.Any, *args: typing.Any) -> None: ...
+    def __bool__(self) -> bool: ...
+    def __complex__(self) -> typing.Any: ...
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __float__(self) -> float: ...
+    def __index__(self) -> typing.Any: ...
+    def __int__(self) -> typing.Any: ...
+    def __len__(self) -> int: ...
+    def __ne__(self, arg0: typing.Any) -> bool: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> typing.Any: ...
+    def __str__(self) -> typing.Any: ...
+    def addressable_data(self, index: int) -> Array:
+        """
+        The part of the device at `index` in mesh order, as an Array.
+        """
+
+    def block_until_ready(self) -> typing.Any:
+        """
+        Waits until the data is written, and returns the Array. Ctrl-C ends the wait.
+
+        Raises:
+            RuntimeError: it was deleted, or the transfer that makes it failed.
+        """
+
+    def delete(self) -> None:
+        """
+        Ends the Array and its shards; memory returns when the last view of it is gone. Twice is fine.
+        """
+
+    def devices(self) -> set[typing.Any]:
+        """
+        Set of the devices that hold it.
+        """
+
+    def is_deleted(self) -> bool:
+        """
+        Whether delete() or donation ended it.
+        """
+
+    def is_ready(self) -> bool:
+        """
+        Whether its data is written; never waits.
+        """
+
+    def item(self) -> typing.Any:
+        """
+        The only element as a Python number; ValueError if there are several.
+        """
+
+    def on_device_size_in_bytes(self) -> int:
+        """
+        Bytes on all devices, replicas counted.
+        """
+
+    def tolist(self) -> typing.Any:
+        """
+        Nested lists of Python numbers.
+        """
+
+    def unsafe_buffer_pointer(self) -> int:
+        """
+        Address of the data of an Array on one device; valid as long as the Array is.
+        """
+
+    @property
+    def addressable_shards(self) -> list[typing.Any]:
+        """
+        A Shard for each device of this process, in mesh order.
+        """
+
+    @property
+    def committed(self) -> bool:
+        """
+        Whether a device or sharding was asked for.
+        """
+
+    @property
+    def device(self) -> typing.Any:
+        """
+        The Device that holds it; the sharding where there are several.
+        """
+
+    @property
+    def dtype(self) -> typing.Any:
+        """
+        np.dtype.
+        """
+
+    @property
+    def global_shards(self) -> list[typing.Any]:
+        """
+        A Shard for each device, in mesh order.
+        """
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """
+        Whether all its devices belong to this process.
+        """
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """
+        Whether each device holds all of it.
+        """
+
+    @property
+    def itemsize(self) -> int:
+        """
+        Bytes of one element.
+        """
+
+    @property
+    def nbytes(self) -> int:
+        """
+        Bytes of the value, each element once.
+        """
+
+    @property
+    def ndim(self) -> int:
+        """
+        Number of dimensions.
+        """
+
+    @property
+    def shape(self) -> tuple[typing.Any, ...]:
+        """
+        Tuple of int.
+        """
+
+    @property
+    def sharding(self) -> Sharding:
+        """
+        How it lies on its devices.
+        """
+
+    @property
+    def size(self) -> int:
+        """
+        Number of elements.
+        """
+
+    @property
+    def weak_type(self) -> bool:
+        """
+        Always False: dtypes follow NumPy.
+        """
+
+class Shard:
+    """
+    One device's part of an Array.
+    """
+
+    def __repr__(self) -> str: ...
+    @property
+    def data(self) -> Array:
+        """
+        The part as an Array of its device, sharing the memory; deleting either deletes both.
+        """
+
+    @property
+    def device(self) -> Device:
+        """
+        The Device that holds it.
+        """
+
+    @property
+    def index(self) -> tuple[typing.Any, ...]:
+        """
+        Which part of the whole it is: a tuple of slices.
+        """
+
+    @property
+    def replica_id(self) -> int:
+        """
+        How many earlier devices hold the same part.
+        """
+
+def _array_from_pickle(value: typing.Any, sharding: typing.Any, committed: bool) -> typing.Any: ...
+def _base_client_exists() -> bool: ...
+def _close() -> None:
+    """
+    Ends all workers; registered with atexit.
+    """
+
+def _config_read(name: str) -> int: ...
+def _config_write(name: str, value: int) -> None: ...
+def _current_client() -> Client: ...
+def _device_count() -> int: ...
+def _devices() -> list[typing.Any]: ...
+def _entered_meshes() -> tuple[typing.Any, ...]: ...
+def _find_device(platform: str, id: int) -> Device: ...
+def _get_leaf(array: Array) -> typing.Any: ...
+def _make_client(
+    machine: Machine | None, num_devices: int | None, bytes_limit: int | None, compile_only: bool
+) -> Client: ...
+def _make_mesh(
+    axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any
+) -> Mesh: ...
+def _parse_world(text: str) -> tuple[Machine, int | None]: ...
+def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
+def _pop_world(frame: typing.Any) -> None: ...
+def _push_world(client: Client) -> typing.Any: ...
+def _put_leaf(x: typing.Any, device: typing.Any, donate: bool, may_alias: typing.Any) -> typing.Any: ...
+def _put_leaves(
+    leaves: list[typing.Any], targets: typing.Any, donate: typing.Any, may_alias: typing.Any, path_of: typing.Any
+) -> list[typing.Any]: ...
+def _replace_base(client: Client | None) -> None: ...
+def _running_workers() -> int: ...
+def _set_num_cpu_devices(count: int | None) -> None: ...
+def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
+def _trim() -> int: ...
+def batch_size_advice(hardware_type: str) -> tuple[int, int, int, int | None, str]:
+    """
+    (min, optimal, critical, max_memory or None, notes) of the table; sizes in examples.
+    """
+
+def detect_hardware_type(platform: str, device_kind: str) -> str:
+    """
+    The HardwareType value that a device's platform and kind say; "unknown" for chips that the table does not have.
+    """
+
+def live_arrays() -> list[typing.Any]:
+    """
+    All Arrays that are alive and not deleted, oldest first; shards taken out of one do not count.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> x = ad.device_put(np.ones(3))
+        >>> any(x is y for y in ad.live_arrays())
+        True
+    """
+
+def max_memory_batch_size(free_bytes: int, bytes_per_example: int, model_state_bytes: int) -> int:
+    """
+    How many examples fit beside the model state. A model, not a measurement.
+    """
+
+def mesh_svg(mesh: Mesh) -> str:
+    """
+    A mesh as a stand-alone SVG picture.
+    """
+
+def mesh_text(mesh: Mesh, max_cells: int = 256) -> str:
+    """
+    A mesh as a plain-text table of device numbers; what does not fit is said.
+    """
+
+def sharding_svg(sharding: Sharding, shape: typing.Any) -> str:
+    """
+    Which devices hold which part of an array of `shape`, as a stand-alone SVG picture. Raises as Sharding.shard_shape.
+    """
+
+def sharding_text(sharding: Sharding, shape: typing.Any, max_columns: int = 80) -> str:
+    """
+    Which devices hold which part of an array of `shape`, drawn in characters. Raises as Sharding.shard_shape.
+    """
+
+def shutdown() -> None:
+    """
+    Ends the library's threads, after the copies under way. The next big copy starts them anew.
+
+    Example:
+        >>> import artifex_devices
+        >>> artifex_devices.shutdown()
+    """
+
+def validate_batch_size(batch_size: int, hardware_type: str, warn_suboptimal: bool) -> tuple[bool, str]:
+    """
+    (is_valid, message).
+    """
+
+class DuplicateSpecError(ValueError):
+    """A mesh axis used twice in one PartitionSpec. A ValueError here, unlike in JAX."""
+
+class IndivisibleError(ValueError):
+    """A dimension that its mesh axes do not divide. A ValueError, as in JAX."""
+
+class ResourceExhaustedError(MemoryError, RuntimeError):
+    """No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a RuntimeError; its text begins with RESOURCE_EXHAUSTED."""
