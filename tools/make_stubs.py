@@ -147,13 +147,20 @@ def clean(raw: str) -> str:
     text = ast.unparse(ast.fix_missing_locations(tree))
     body = text.replace("from __future__ import annotations\n", "", 1)
     imports = {"typing.": "typing", "numpy.typing.": "numpy.typing", "OrderedDict[": "collections"}
-    body = "".join(f"import {module}\n" for use, module in imports.items() if use in body) + body
+    body = (
+        "".join(
+            f"import {module}\n" for use, module in imports.items() if use in body and f"import {module}\n" not in body
+        )
+        + body
+    )
     # A class with == and no hash; mypy must be told that this is meant.
     body = body.replace(
         "__hash__: typing.ClassVar[None] = None",
         "__hash__: typing.ClassVar[None] = None  # type: ignore[assignment]",
     )
-    header = "# SPDX-License-Identifier: Apache-2.0\n# Made by tools/make_stubs.py --generate from the built extension.\n"
+    header = (
+        "# SPDX-License-Identifier: Apache-2.0\n# Made by tools/make_stubs.py --generate from the built extension.\n"
+    )
     return header + body + "\n" + missing_exceptions(body)
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Made by tools/make_stubs.py --generate from the built extension.
-import typing
-
 """
 The compiled core of artifex_devices. Use the names that the package re-exports.
 """
+
 import collections.abc
 import enum
 import typing

@@ -148,7 +148,7 @@ def _per_leaf(argument: str, prefix: Any, x: Any, count: int, *, single: tuple[t
         if not isinstance(value, single):
             expected = " or ".join("None" if kind is type(None) else kind.__name__ for kind in single)
             raise ValueError(
-                f"device_put: {argument} is of type {type(value).__name__}; expected {expected} or a tree of these that "
-                f"is a prefix of x, got {value!r}; give one value for all of x, or one a part"
+                f"device_put: {argument} is of type {type(value).__name__}; expected {expected} or a tree of these "
+                f"that is a prefix of x, got {value!r}; give one value for all of x, or one a part"
             )
     return per_leaf
