@@ -179,6 +179,11 @@ Example:
           "The part of this process; in one process the mesh itself.")
       .def_property_readonly("local_devices", &mesh_local_devices, "Devices of this process (list).")
       .def_property_readonly("is_multi_process", &Mesh::is_multi_process, "Whether several processes take part.")
+      .def("__setattr__",
+           [](const Mesh&, const std::string& name, py::handle) {
+             PyErr_Format(PyExc_AttributeError, "Mesh: cannot set %s; a Mesh does not change; make another one", name.c_str());
+             throw py::error_already_set();
+           })
       .def("__enter__",
            [](const py::object& self) {
              set_meshes_entered(meshes_entered() + py::make_tuple(self));

@@ -16,7 +16,7 @@ from both import (
     sharding_of,
     shards_of,
 )
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 EIGHT = MeshLayout(("x",), (8,), tuple(range(8)))
@@ -66,6 +66,7 @@ def test_one_device_is_equal(value, device):
 @given(sharded_shapes(even=True), st.data())
 def test_resharded_shards_are_equal(case, data):
     layout, entries, shape = case
+    assume(0 not in shape)  # JAX fails to move empty shards between devices
     near = data.draw(near_layouts(layout))
     target = list(data.draw(spec_entries(near.axis_names, max_rank=len(shape))))
     for dimension, parts in enumerate(cuts(target, near.sizes_by_name)):

@@ -185,9 +185,10 @@ IndexDomain ShardDomains::domain(int64_t tile) const {
 }
 
 int64_t ShardDomains::replica(int64_t position) const {
+  if (even_) return grid_->replica(position, shape_);
   const IndexDomain box = domain(grid_->tile(position));
-  if (box.volume() > 0) return grid_->replica(position);
-  int64_t earlier = 0;
+  if (std::ranges::count(box.shape, 0) == 0) return grid_->replica(position);
+  int64_t earlier = 0;  // what a last-short cut left empty: boxes of several tiles may be one
   for (int64_t other = 0; other < position; ++other) {
     if (domain(grid_->tile(other)) == box) ++earlier;
   }

@@ -12,7 +12,7 @@ namespace artifex_devices {
 namespace {
 
 constexpr int64_t kMostNodes = 1024;
-constexpr int64_t kMostPus = 4096;
+constexpr int64_t kMostPus = 1024;
 constexpr int64_t kMostDevices = int64_t{1} << 24;
 
 std::string_view trimmed(std::string_view text) {

@@ -17,7 +17,7 @@ struct WorldText {
 
 /// Reads "8" (eight devices on the live machine), "2 nodes x 4" (eight devices on two NUMA nodes), a path that ends in
 /// ".xml", or else hwloc's synthetic form as it stands. Throws InvalidArgument for an empty text and for counts of 0 or
-/// of more than 4,096 nodes.
+/// of more than 1,024 nodes.
 /// Example: "2 nodes x 4" is {8, "numa:2 core:4 pu:1", ""}.
 WorldText parse_world(const std::string& text);
 

@@ -182,6 +182,17 @@ TEST(ShardDomains, LastShortCutsCeilSizedChunks) {
   EXPECT_TRUE(domains(grid, {8}, Uneven::kLastShort).is_even());
 }
 
+TEST(ShardDomains, ReplicasCountEqualBoxes) {
+  const TileGrid grid(mesh_2x4(), P({on({x, y})}));
+  const ShardDomains of = domains(grid, {5}, Uneven::kLastShort);  // positions 5, 6 and 7 hold [5, 5)
+  EXPECT_EQ(of.replica(4), 0);
+  EXPECT_EQ(of.replica(5), 0);
+  EXPECT_EQ(of.replica(7), 2);
+  const int64_t huge = int64_t{1} << 40;
+  EXPECT_EQ(domains(grid, {0, huge, huge}).replica(7), 7);
+  EXPECT_EQ(domains(grid, {8}).replica(7), 0);
+}
+
 TEST(ShardDomains, LastShortOfTheLargestSizeDoesNotOverflow) {
   const TileGrid grid(AbstractMesh({x}, {int64_t{1} << 20}), P({on({x})}));
   const ShardDomains of = domains(grid, {INT64_MAX}, Uneven::kLastShort);
@@ -241,6 +252,13 @@ TEST(ShardDomains, TilesCoverRandomArraysExactlyOnce) {
       }
     }
     ASSERT_TRUE(std::ranges::all_of(covered, [](int times) { return times == 1; }));
+    std::map<std::vector<int64_t>, int64_t> seen;  // boxes
+    for (int64_t p = 0; p < grid.positions(); ++p) {
+      const IndexDomain held = of.domain(grid.tile(p));
+      std::vector<int64_t> key(held.origin.begin(), held.origin.end());
+      key.insert(key.end(), held.shape.begin(), held.shape.end());
+      ASSERT_EQ(of.replica(p), seen[key]++);
+    }
   }
 }
 
