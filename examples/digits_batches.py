@@ -178,7 +178,7 @@ def main() -> int:
     """Parses the command line and runs all of it; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--file", type=Path, help="an .npz file of arrays to use instead of the digits")
-    parser.add_argument("--enlarge", type=int, default=4, help="repeat each pixel of the digits (default 4: 32 x 32)")
+    parser.add_argument("--enlarge", type=int, default=8, help="repeat each pixel of the digits (default 8: 64 x 64)")
     parser.add_argument("--devices", type=int, default=8, help="CPU devices (default 8)")
     parser.add_argument("--batch-size", type=int, default=256, help="examples in a batch (default 256)")
     parser.add_argument("--epochs", type=int, default=20, help="times through the data (default 20)")
