@@ -8,7 +8,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 stage := @tools/stage.sh
-cpp_files = $$(find cpp tests/cpp -name '*.h' -o -name '*.cpp')
+list_cpp_files = find cpp tests/cpp -name '*.h' -o -name '*.cpp'
 
 .PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python lint layers stubs stubs-check format \
   tidy bench wheel oracle clean
@@ -51,7 +51,7 @@ lint: setup ## layers, ruff, mypy strict, clang-format, codespell
 	$(stage) "ruff check" ruff check .
 	$(stage) "ruff format" ruff format --check --diff .
 	$(stage) "mypy strict" mypy
-	$(stage) "clang-format" bash -euo pipefail -c "clang-format --dry-run --Werror $(cpp_files)"
+	$(stage) "clang-format" bash -euo pipefail -c "$(list_cpp_files) | xargs clang-format --dry-run --Werror"
 	$(stage) "codespell" codespell
 
 stubs-check: setup
@@ -61,7 +61,7 @@ stubs: setup ## rewrites the type stubs from the built extension
 	@python tools/make_stubs.py --generate
 
 format: setup ## formats C++ and Python in place
-	@clang-format -i $(cpp_files)
+	@$(list_cpp_files) | xargs clang-format -i
 	@ruff check --fix-only --quiet . && ruff format .
 
 tidy: setup ## clang-tidy over the core, warnings are errors

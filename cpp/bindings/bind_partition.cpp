@@ -87,8 +87,8 @@ void bind_axis_type(py::module_& module) {
       .value("Manual", AxisType::kManual)
       .finalize();
   const py::object type = module.attr("AxisType");
-  type.attr("__repr__") =
-      py::cpp_function([](py::handle self) -> py::str { return self.attr("name"); }, py::is_method(type), py::name("__repr__"));
+  type.attr("__repr__") = py::cpp_function([](py::handle self) -> py::str { return self.attr("name"); },
+                                           py::is_method(type), py::name("__repr__"));
 }
 
 void bind_partition_spec(py::module_& module) {
@@ -152,7 +152,9 @@ Example:
            })
       .def("__hash__", [](const PartitionSpec& self) { return self.hash() >> 2; })
       .def("__reduce__",
-           [](const py::object& self) -> py::tuple { return py::make_tuple(py::type::of(self), self.attr("partitions")); })
+           [](const py::object& self) -> py::tuple {
+             return py::make_tuple(py::type::of(self), self.attr("partitions"));
+           })
       .def("__repr__", &PartitionSpec::to_string);
   spec.attr("UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
 }

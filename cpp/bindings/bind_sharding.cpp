@@ -181,7 +181,8 @@ Example:
       .def_property_readonly("is_multi_process", &Mesh::is_multi_process, "Whether several processes take part.")
       .def("__setattr__",
            [](const Mesh&, const std::string& name, py::handle) {
-             PyErr_Format(PyExc_AttributeError, "Mesh: cannot set %s; a Mesh does not change; make another one", name.c_str());
+             PyErr_Format(PyExc_AttributeError, "Mesh: cannot set %s; a Mesh does not change; make another one",
+                          name.c_str());
              throw py::error_already_set();
            })
       .def("__enter__",

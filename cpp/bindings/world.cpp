@@ -118,8 +118,8 @@ void bind_world(py::module_& module) {
 
   module.def(
       "_make_client",
-      [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices, std::optional<int64_t> bytes_limit,
-         bool compile_only) {
+      [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
+         std::optional<int64_t> bytes_limit, bool compile_only) {
         try {
           return Client::make(machine ? *machine : Machine::live(), {num_devices, bytes_limit, compile_only});
         } catch (const Error&) {
