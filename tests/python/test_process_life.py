@@ -17,6 +17,7 @@ import pytest
 PRELUDE = """
 import faulthandler, os, signal, sys, threading, time
 faulthandler.dump_traceback_later(50, exit=True)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts tests in the background ignores it
 import numpy as np
 import artifex_devices as ad
 BIG = np.arange(1 << 22, dtype=np.float32)  # 16 MiB: goes over the worker pool
@@ -189,19 +190,22 @@ def test_ctrl_c_ends_a_blocking_call(body: str) -> None:
         def go():
             print("go", flush=True)
     """)
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", script + body],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "JAX_NUM_CPU_DEVICES": "8"},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "go\n"
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    sent = time.monotonic()
-    _, errors = process.communicate(timeout=20)
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "go\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        try:
+            _, errors = process.communicate(timeout=20)
+        finally:
+            process.kill()
     assert process.returncode == -signal.SIGINT
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert time.monotonic() - sent < 5

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kMostIndex = 65535;              // of a CPU or node
 constexpr size_t kMostSetCharacters = 32'768;  // 65,536 bits as hwloc writes them
+constexpr size_t kMostPus = 16'384;              // hwloc's time grows with their square
 constexpr int64_t kMostDistances = 4096;       // objects in one matrix
 
 // "0x00000003,,0x1": words of 32 bits, highest first, zero ones perhaps left out. hwloc's own parser asserts what it
