@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostIndex = 65535;              // of a CPU or node
 constexpr size_t kMostSetCharacters = 32'768;  // 65,536 bits as hwloc writes them
-constexpr size_t kMostPus = 16'384;              // hwloc's time grows with their square
+constexpr size_t kMostPus = 16'384;            // hwloc's time grows with their square
 constexpr int64_t kMostDistances = 4096;       // objects in one matrix
 
 // "0x00000003,,0x1": words of 32 bits, highest first, zero ones perhaps left out. hwloc's own parser asserts what it
@@ -211,6 +211,7 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
     if (!index || *index > kMostIndex) return fmt::format("{} has no os_index up to {}", frame.name, kMostIndex);
     const bool is_pu = frame.kind == Kind::kPu;
     if (!(is_pu ? pus_ : nodes_).insert(*index).second) return fmt::format("{} is there twice", frame.name);
+    if (pus_.size() > kMostPus) return fmt::format("it has more than {} PUs", kMostPus);
     const Bits& own = is_pu ? frame.complete_cpus : frame.complete_nodes;
     if (!own || !own.is_just(*index)) return fmt::format("the complete set of {} is not its index", frame.name);
     if (!(is_pu ? frame.cpus : frame.nodes).is_empty()) (is_pu ? any_pu_ : any_node_) = true;
