@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import operator
 from typing import Any
 
@@ -96,6 +95,8 @@ class Config:
         return number
 
     def _unknown(self, operation: str, name: str) -> str:
+        import difflib  # for errors only: a twentieth of the package's import time
+
         near = difflib.get_close_matches(name, self.values, n=1)
         hint = f"did you mean {near[0]}?" if near else "check the name"
         return f"{operation}: there is no option {name!r}; expected one of {', '.join(self.values)}; {hint}"

@@ -56,9 +56,9 @@ void Array::check_position(int64_t position, std::string_view operation) const {
 Shard Array::shard(int64_t position) const {
   check_position(position, "shard");
   check_alive("shard");
-  const TileGrid& grid = sharding_->grid();
-  return {(*sharding_->devices())[position], position, sharding_->domains(shape_, "shard").domain(grid.tile(position)),
-          grid.replica(position, shape_)};
+  const ShardDomains domains = sharding_->domains(shape_, "shard");
+  return {(*sharding_->devices())[position], position, domains.domain(sharding_->grid().tile(position)),
+          domains.replica(position)};
 }
 
 ArrayRef Array::shard_data(int64_t position) {

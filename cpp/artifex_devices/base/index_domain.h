@@ -14,8 +14,9 @@ struct IndexDomain {
   Dims shape;
 
   int64_t rank() const noexcept { return shape.size(); }
-  /// How many elements; shapes that come from a checked array cannot overflow.
+  /// How many elements; shapes that come from a checked array cannot overflow (a 0 anywhere makes it 0 first).
   int64_t volume() const noexcept {
+    if (std::ranges::find(shape, 0) != shape.end()) return 0;
     int64_t product = 1;
     for (const int64_t size : shape) product *= size;
     return product;

@@ -85,18 +85,18 @@ Block* Arena::State::take_mapped(int64_t bytes) {
   best->bytes_ = bytes;
   best->to_system_.store(false, std::memory_order_relaxed);
   unpoison(best->data_, bytes);
-  mapped_in_use.fetch_add(best->capacity_, std::memory_order_relaxed);
   const std::lock_guard lock(mutex);
+  mapped_in_use.fetch_add(best->capacity_, std::memory_order_relaxed);
   count_taken_locked(best->capacity_, hit);
   return best;
 }
 
 void Arena::State::give_mapped(Block* block) noexcept {
   State& state = *block->arena_->state_;
-  state.mapped_in_use.fetch_sub(block->capacity_, std::memory_order_relaxed);
   {
     const std::lock_guard lock(state.mutex);
     state.in_use.store(state.in_use.load(std::memory_order_relaxed) - block->capacity_, std::memory_order_relaxed);
+    state.mapped_in_use.fetch_sub(block->capacity_, std::memory_order_relaxed);
   }
   const int64_t bound = cache_bound();
   block->next_ = block->previous_ = nullptr;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <initializer_list>
+#include <string_view>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/shape.h"
@@ -10,6 +14,7 @@ namespace artifex_devices {
 namespace {
 
 constexpr int64_t kMostPus = 4096;
+constexpr int64_t kMostIndex = 65'535;
 constexpr int64_t kMostLevels = 100;
 constexpr size_t kMostCharacters = size_t{64} << 10;
 
@@ -19,6 +24,34 @@ constexpr size_t kMostCharacters = size_t{64} << 10;
       "from_synthetic: {:?}{} is no synthetic machine: {}; expected levels from the outside in, each type:count, that "
       "end in pu, such as \"pack:2 numa:2 core:4 pu:2\"",
       is_long ? description.substr(0, 200) : description, is_long ? "..." : "", why);
+}
+
+bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](std::string_view beginning) {
+    return std::ranges::equal(text.substr(0, beginning.size()), beginning,
+                              [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+  });
+}
+
+// hwloc asserts on types that are no level, such as memcache.
+bool is_level(std::string_view type) {
+  return begins_with_any(type, {"pack", "sock", "die", "numa", "node", "core", "pu", "group", "tile", "module",
+                                "cluster", "l1", "l2", "l3", "l4", "l5"});
+}
+
+// "(memory=1GB indexes=0,2,1,3)": an index is a bit of a set, so a large one takes memory for all below.
+void check_attributes(const std::string& description, std::string_view attributes) {
+  for (size_t at = attributes.find("indexes="); at != std::string_view::npos; at = attributes.find("indexes=", at)) {
+    for (at += 8; at < attributes.size() && attributes[at] != ' ' && attributes[at] != ')'; ++at) {
+      int64_t index = 0;
+      const char* const end = attributes.data() + attributes.size();
+      const auto [stop, error] = std::from_chars(attributes.data() + at, end, index);
+      if (error == std::errc::result_out_of_range || index > kMostIndex) {
+        refuse(description, fmt::format("it has an index of more than {}", kMostIndex));
+      }
+      if (error == std::errc{}) at = static_cast<size_t>(stop - attributes.data()) - 1;
+    }
+  }
 }
 
 }  // namespace
@@ -37,9 +70,13 @@ void check_synthetic(const std::string& description) {
   size_t i = 0;
   const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\n'; };
   const auto skip_to = [&](char end, const char* what) {
+    const size_t begin = i;
     i = description.find(end, i);
     if (i == std::string::npos) refuse(description, fmt::format("{} is not closed", what));
     ++i;
+    const std::string_view skipped = std::string_view(description).substr(begin, i - begin);
+    check_attributes(description, skipped);
+    return skipped;
   };
   while (i < description.size()) {
     const char c = description[i];
@@ -48,7 +85,9 @@ void check_synthetic(const std::string& description) {
     } else if (c == '(') {
       skip_to(')', "a parenthesis");
     } else if (c == '[') {
-      skip_to(']', "a bracket");
+      if (!begins_with_any(skip_to(']', "a bracket").substr(1), {"numa", "node"})) {
+        refuse(description, "only numa stands in brackets");
+      }
       attached += width;
       if (attached > kMostPus) refuse(description, fmt::format("it has more than {} memories", kMostPus));
     } else {
@@ -57,6 +96,9 @@ void check_synthetic(const std::string& description) {
       const std::string_view level = std::string_view(description).substr(begin, i - begin);
       const size_t colon = level.find(':');
       const std::string_view digits = colon == std::string_view::npos ? level : level.substr(colon + 1);
+      if (colon != std::string_view::npos && !is_level(level)) {
+        refuse(description, fmt::format("level {:?} is of no type that can be a level", level));
+      }
       int64_t count = 0;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
       if (error == std::errc::result_out_of_range) count = INT64_MAX;

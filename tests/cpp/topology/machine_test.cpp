@@ -90,6 +90,15 @@ TEST(SyntheticTest, RefusesMalformedTextWithTheTextAndAGoodExample) {
   EXPECT_NE(message_of("pack:x").find("\"pack:x\""), std::string::npos);
 }
 
+TEST(SyntheticTest, RefusesWhatHwlocWouldCrashOn) {
+  EXPECT_NE(message_of("memcache:1 pu:2").find("no type that can be a level"), std::string::npos);
+  EXPECT_NE(message_of("pack:1 [l3] pu:2").find("only numa stands in brackets"), std::string::npos);
+  EXPECT_NE(message_of("pu:2(indexes=0,4294967295)").find("an index of more than 65535"), std::string::npos);
+  EXPECT_NE(message_of("pu:2(indexes=99999999999999999999)").find("an index of more than 65535"), std::string::npos);
+  EXPECT_EQ(Machine::from_synthetic("pu:4(indexes=3,2,1,0)")->counts().pus, 4);
+  EXPECT_EQ(Machine::from_synthetic("Package:2 L3:1 NUMANode:1(memory=1GB) Core:2 PU:1")->counts().l3_caches, 2);
+}
+
 TEST(SyntheticTest, RefusesSizesThatHwlocCannotBuildInTime) {
   EXPECT_NE(message_of("pu:4097").find("4096"), std::string::npos);
   EXPECT_NE(message_of("node:4000000000 pu:4000000000").find("4096"), std::string::npos);
