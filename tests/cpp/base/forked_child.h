@@ -11,17 +11,12 @@
 
 namespace artifex_devices {
 
-// Under the thread sanitizer a child of a process with threads cannot start threads of its own. The address sanitizer's
-// allocator is no better off when another thread is inside it at the fork.
-#if defined(__SANITIZE_THREAD__)
-#define ARTIFEX_SKIP_WITHOUT_FORK() GTEST_SKIP() << "the thread sanitizer does not support threads after fork"
+// Under the thread sanitizer a child of a process with threads cannot start threads of its own. The address sanitizer
+// does not guard its own locks at a fork: a child of a parent with threads hangs once in some hundred times.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define ARTIFEX_SKIP_WITHOUT_FORK() GTEST_SKIP() << "sanitizers do not support a fork of a process with threads"
 #else
 #define ARTIFEX_SKIP_WITHOUT_FORK() static_cast<void>(0)
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define ARTIFEX_SKIP_WITHOUT_BUSY_FORK() GTEST_SKIP() << "sanitizers do not support a fork while other threads allocate"
-#else
-#define ARTIFEX_SKIP_WITHOUT_BUSY_FORK() static_cast<void>(0)
 #endif
 
 /// Runs `body` in a forked child and gives what it returned, or how the child died. A child that hangs is ended by an

@@ -43,7 +43,7 @@ TEST(WorkerPoolFork, AChildOfAQuietParentHasNoWorkersUntilItsFirstTask) {
 }
 
 TEST(WorkerPoolFork, AChildOfABusyParentWorks) {
-  ARTIFEX_SKIP_WITHOUT_BUSY_FORK();
+  ARTIFEX_SKIP_WITHOUT_FORK();
   std::atomic<bool> stop{false};
   std::vector<std::thread> callers;
   for (int c = 0; c < 3; ++c) {
