@@ -46,8 +46,10 @@ test-consumer: setup ## a C++ program of somebody else against the installed pac
 test-python: setup ## the Python tests; ARGS="-k mesh" to choose
 	$(stage) "Python tests" python -m pytest $(ARGS)
 
-lint: setup ## layers, ruff, mypy strict, clang-format, codespell
+layers: setup ## no room includes what it may not
 	$(stage) "layers" python tools/check_layers.py
+
+lint: layers ## layers, ruff, mypy strict, clang-format, codespell
 	$(stage) "ruff check" ruff check .
 	$(stage) "ruff format" ruff format --check --diff .
 	$(stage) "mypy strict" mypy

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from artifex_devices.testing import arrays, assert_same_bits, assert_shards_tile
 from artifex_devices.testing.arrays import ML_DTYPES, NUMPY_DTYPES, random_bits
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 DTYPES = [np.dtype(name) for name in NUMPY_DTYPES] + [np.dtype(getattr(ml_dtypes, name)) for name in ML_DTYPES]
@@ -71,6 +71,7 @@ def test_every_byte_survives_every_move(dtype, line, grid, devices):
 def test_odd_layouts_keep_bits(dtype, layout, line):
     sharding = ad.NamedSharding(line, ad.P(None, "x"))
 
+    @settings(max_examples=10)
     @given(arrays((5, 16, 3), dtype, layout=layout))
     def check(value):
         assert_same_bits(ad.device_put(value, sharding), value)
