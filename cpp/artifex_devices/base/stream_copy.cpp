@@ -60,6 +60,9 @@ StreamLines best_stream_lines() noexcept {
   return stream_lines_sse2;
 }
 
+// Chosen when the library is loaded: a guarded static could be in the making when another thread forks.
+const StreamLines stream_lines = best_stream_lines();
+
 #endif
 
 }  // namespace
@@ -67,7 +70,6 @@ StreamLines best_stream_lines() noexcept {
 #if defined(__x86_64__)
 
 void stream_copy(std::byte* destination, const std::byte* source, int64_t bytes) noexcept {
-  static const StreamLines stream_lines = best_stream_lines();
   const int64_t head = std::min(-static_cast<int64_t>(reinterpret_cast<uintptr_t>(destination)) & (kLine - 1), bytes);
   if (head > 0) copy(destination, source, head);
   const int64_t lines = (bytes - head) / kLine;

@@ -123,12 +123,14 @@ void transpose_units(std::byte* destination, const std::byte* source, int64_t ro
   }
 }
 
+// Chosen when the library is loaded: a guarded static could be in the making when another thread forks.
+const Transpose transpose_4 = best_transpose<uint32_t>();
+const Transpose transpose_8 = best_transpose<uint64_t>();
+
 }  // namespace
 
 void transpose_tile(std::byte* destination, const std::byte* source, int64_t row_stride, int64_t rows, int64_t columns,
                     int64_t unit) noexcept {
-  static const Transpose transpose_4 = best_transpose<uint32_t>();
-  static const Transpose transpose_8 = best_transpose<uint64_t>();
   switch (unit) {
     case 1:
       return transpose_128<uint8_t>(destination, source, row_stride, rows, columns);

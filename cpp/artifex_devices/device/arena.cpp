@@ -2,6 +2,7 @@
 #include "artifex_devices/device/arena.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 
 #include "artifex_devices/base/error.h"
@@ -117,7 +118,13 @@ Block* Arena::State::take_after_trim(int64_t bytes) {
 
 bool Arena::State::exceeds_memory(int64_t bytes) noexcept {
   // Systems that promise any amount kill the process when it writes to it; refuse what cannot be there.
-  static const int64_t usable = Machine::live()->usable_memory_bytes();
+  // Not a guarded static: a child forked while it is read would wait for the guard for ever.
+  static std::atomic<int64_t> known{-1};
+  int64_t usable = known.load(std::memory_order_relaxed);
+  if (usable < 0) {
+    usable = Machine::live()->usable_memory_bytes();
+    known.store(usable, std::memory_order_relaxed);
+  }
   const int64_t in_use = total_in_use();
   return bytes > usable - in_use && bytes > usable_memory_bytes_now() - in_use;
 }

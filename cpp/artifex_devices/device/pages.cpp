@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/device/arena_state.h"
@@ -59,7 +60,13 @@ bool keep_in_children(std::byte* data, int64_t bytes, bool keep) noexcept {
 int64_t cache_bound() noexcept {
   const int64_t asked = config().cache_bytes.load(std::memory_order_relaxed);
   if (asked >= 0) return asked;
-  static const int64_t bound = std::min(int64_t{1} << 30, Machine::live()->usable_memory_bytes() / 8);
+  // Not a guarded static: it takes a while to read, and a child forked meanwhile would wait for the guard for ever.
+  static std::atomic<int64_t> known{-1};
+  int64_t bound = known.load(std::memory_order_relaxed);
+  if (bound < 0) {
+    bound = std::min(int64_t{1} << 30, Machine::live()->usable_memory_bytes() / 8);
+    known.store(bound, std::memory_order_relaxed);
+  }
   return bound;
 }
 
