@@ -6,6 +6,7 @@
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
+#include "bind_looks.h"
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
@@ -242,19 +243,12 @@ Example:
             return self->shard_data(index);
           },
           py::arg("index"), "The part of the device at `index` in mesh order, as an Array.")
-      .def("__reduce__",
-           [](const py::object& self) -> py::tuple {
-             return py::make_tuple(
-                 py::module_::import("artifex_devices._core").attr("_array_from_pickle"),
-                 py::make_tuple(value_of(self.cast<ArrayRef>()), self.attr("sharding"), self.attr("committed")));
-           })
-      .def("__repr__",
-           [](const py::object& self) {
-             return py::module_::import("artifex_devices._array_text").attr("array_repr")(self);
-           })
-      .def("__str__", [](const py::object& self) {
-        return py::module_::import("artifex_devices._array_text").attr("array_str")(self);
+      .def("__reduce__", [](const py::object& self) -> py::tuple {
+        return py::make_tuple(
+            py::module_::import("artifex_devices._core").attr("_array_from_pickle"),
+            py::make_tuple(value_of(self.cast<ArrayRef>()), self.attr("sharding"), self.attr("committed")));
       });
+  bind_array_looks(array);
   bind_array_memory(array);
   bind_array_numpy(array);
 }

@@ -12,13 +12,16 @@ namespace artifex_devices::bindings {
 void bind_render(py::module_& module) {
   module.def("mesh_text", &mesh_text, py::arg("mesh"), py::arg("max_cells") = 256,
              "A mesh as a plain-text table of device numbers; what does not fit is said.");
-  module.def("mesh_svg", &mesh_svg, py::arg("mesh"), "A mesh as a stand-alone SVG picture.");
+  module.def("mesh_svg", &mesh_svg, py::arg("mesh"), py::arg("max_cells") = 1024,
+             "A mesh as a stand-alone SVG picture; what does not fit is said.");
   module.def(
       "sharding_text",
-      [](const Sharding& sharding, py::handle shape, int max_columns) {
-        return sharding_text(sharding, dims_from_python(shape, "sharding_text", "shape"), max_columns);
+      [](const Sharding& sharding, py::handle shape, int max_columns, int min_width, double scale) {
+        return sharding_text(sharding, dims_from_python(shape, "sharding_text", "shape"), max_columns, min_width,
+                             scale);
       },
-      py::arg("sharding"), py::arg("shape"), py::arg("max_columns") = 80,
+      py::arg("sharding"), py::arg("shape"), py::arg("max_columns") = 80, py::arg("min_width") = 9,
+      py::arg("scale") = 1.0,
       "Which devices hold which part of an array of `shape`, drawn in characters. Raises as Sharding.shard_shape.");
   module.def(
       "sharding_svg",

@@ -200,6 +200,8 @@ Example:
                                                                       self.attr("axis_types")));
            })
       .def("__str__", &Mesh::to_string)
+      .def("_repr_html_",
+           [](const py::object& self) { return py::module_::import("artifex_devices._html").attr("mesh_html")(self); })
       .def("__repr__", &Mesh::repr);
 
   module.def("_entered_meshes", &meshes_entered);
@@ -307,6 +309,10 @@ Raises:
              return py::isinstance<Sharding>(other) && self == other.cast<const Sharding&>();
            })
       .def("__hash__", [](const Sharding& self) { return self.hash() >> 2; })
+      .def("_repr_html_",
+           [](const py::object& self) {
+             return py::module_::import("artifex_devices._html").attr("sharding_html")(self);
+           })
       .def("__repr__", &Sharding::to_string);
 }
 

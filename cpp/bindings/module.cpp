@@ -20,5 +20,6 @@ PYBIND11_MODULE(_core, module) {
   bind_transfer(module);
   bind_advice(module);
   bind_render(module);
+  bind_looks(module);
   bind_config(module);
 }

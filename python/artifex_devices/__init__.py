@@ -42,6 +42,7 @@ from artifex_devices.discovery import (
     process_count,
     process_index,
 )
+from artifex_devices.memory import MemoryReport, memory_report
 from artifex_devices.mesh import DeviceMeshManager
 from artifex_devices.placement import block_until_ready, device_get, device_put
 from artifex_devices.sharding import P, make_mesh
@@ -60,6 +61,7 @@ __all__ = [
     "DevicePlacement",
     "HardwareType",
     "Machine",
+    "MemoryReport",
     "Mesh",
     "NamedSharding",
     "P",
@@ -82,6 +84,7 @@ __all__ = [
     "local_device_count",
     "local_devices",
     "make_mesh",
+    "memory_report",
     "place_on_device",
     "process_count",
     "process_index",

@@ -3,27 +3,88 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from artifex_devices._core import Array
+
+_PREFIX = "Array("
 
 
 def array_repr(array: Array) -> str:
     """`Array([1., 2.], dtype=float32)`; of a deleted Array shape and dtype only."""
-    dtype_text = f"dtype={array.dtype.name})"
+    dtype_text = f"dtype={array.dtype.name}"
     if array.is_deleted():
-        return f"Array(shape={array.shape}, deleted, {dtype_text}"
-    if array.size == 0:
-        return f"Array([], shape={array.shape}, {dtype_text}"
+        return f"Array(shape={array.shape}, deleted, {dtype_text})"
     width = np.get_printoptions()["linewidth"]
-    body = np.array2string(np.asarray(array), prefix="Array(", suffix=",", separator=", ", max_line_width=width)
-    last_line_length = len(body) - (body.rfind("\n") + 1) + len(", ")
-    fits = last_line_length + len(dtype_text) <= width
-    return f"Array({body}," + (" " if fits else "\n" + " " * len("Array(")) + dtype_text
+    if array.size == 0:
+        body = f"[], shape={array.shape}"
+    else:
+        value, options = _shown_value(array)
+        body = np.array2string(
+            value, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width, threshold=options["threshold"]
+        )
+    # JAX's own arithmetic: a dtype that has no room on the last line is set off by six blanks and stays on it.
+    last_line_length = len(body) - body.rfind("\n") + 1
+    fits = last_line_length + len(dtype_text) + 2 <= width
+    return f"{_PREFIX}{body},{' ' if fits else ' ' * len(_PREFIX)}{dtype_text})"
 
 
 def array_str(array: Array) -> str:
     """The value as NumPy prints it."""
     if array.is_deleted():
         return array_repr(array)
-    return str(np.asarray(array))
+    value, options = _shown_value(array)
+    return np.array2string(value, threshold=options["threshold"]) if value.ndim else str(value)
+
+
+def _shown_value(array: Array) -> tuple[npt.NDArray[Any], Any]:
+    """An ndarray that prints as the Array's value does, and the print options to print it by.
+
+    Of a value that NumPy would summarise only the edges are read, so that showing an Array of any size gathers a few
+    elements and keeps nothing.
+    """
+    options = np.get_printoptions()
+    if array.size <= options["threshold"] or array.is_fully_replicated:
+        return np.asarray(array), options
+    edge = options["edgeitems"]
+    if edge < 1:
+        return np.asarray(array), options
+    # One element stands between the edges of a dimension for all that are left out; it is never printed.
+    ranges = [((0, size),) if size <= 2 * edge else ((0, edge), (size - edge, size)) for size in array.shape]
+    small = np.zeros([size if size <= 2 * edge else 2 * edge + 1 for size in array.shape], array.dtype)
+    for shard in array.addressable_shards:
+        if shard.replica_id != 0:
+            continue
+        pieces = [
+            _common_pieces(part, shown, size, edge)
+            for part, shown, size in zip(shard.index, ranges, array.shape, strict=True)
+        ]
+        if all(pieces):
+            _copy_pieces(shard.data, pieces, small)
+    return small, {**options, "threshold": 0}
+
+
+_Piece = tuple[slice, slice]  # of a dimension: where in the shard, where in the small array
+
+
+def _common_pieces(part: slice, shown: tuple[tuple[int, int], ...], size: int, edge: int) -> list[_Piece]:
+    """What a shard has of the shown ranges of one dimension."""
+    start, stop, _ = part.indices(size)
+    pieces = []
+    for low, high in shown:
+        begin, end = max(start, low), min(stop, high)
+        if begin < end:
+            shift = 0 if low == 0 else size - (2 * edge + 1)
+            pieces.append((slice(begin - start, end - start), slice(begin - shift, end - shift)))
+    return pieces
+
+
+def _copy_pieces(data: Array, pieces: list[list[_Piece]], small: npt.NDArray[Any]) -> None:
+    import itertools
+
+    value = np.asarray(data)
+    for corner in itertools.product(*pieces):
+        small[tuple(to for _, to in corner)] = value[tuple(of for of, _ in corner)]

@@ -433,6 +433,7 @@ class Mesh:
     def __repr__(self) -> str: ...
     def __setattr__(self, arg0: str, arg1: typing.Any) -> None: ...
     def __str__(self) -> str: ...
+    def _repr_html_(self) -> typing.Any: ...
     @property
     def abstract_mesh(self) -> AbstractMesh:
         """
@@ -520,6 +521,7 @@ class Sharding:
     def __eq__(self, arg0: typing.Any) -> bool: ...
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
+    def _repr_html_(self) -> typing.Any: ...
     def addressable_devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
         """
         devices_indices_map of the devices of this process.
@@ -688,6 +690,7 @@ class Array:
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> typing.Any: ...
     def __str__(self) -> typing.Any: ...
+    def _repr_html_(self) -> typing.Any: ...
     def addressable_data(self, index: int) -> Array:
         """
         The part of the device at `index` in mesh order, as an Array.
@@ -704,6 +707,24 @@ class Array:
     def delete(self) -> None:
         """
         Ends the Array and its shards; memory returns when the last view of it is gone. Twice is fine.
+        """
+
+    def describe(self) -> str:
+        """
+        Where the Array lies, as a text of a few lines: dtype, shape, spec, mesh, bytes a device, aliasing, state.
+
+        Reads no element and waits for nothing; works on deleted Arrays too.
+
+        Example:
+            >>> import numpy as np, artifex_devices as ad
+            >>> print(ad.device_put(np.ones((2, 3)), ad.devices()[0]).describe())
+            Array float64(2, 3), 48 bytes
+              sharding  SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+              devices   cpu:0
+              shards    1 of (2, 3)
+              memory    48 bytes
+              aliasing  none
+              state     committed, ready
         """
 
     def devices(self) -> set[typing.Any]:
@@ -855,7 +876,35 @@ class Shard:
         How many earlier devices hold the same part.
         """
 
+class _MemoryWindow:
+    """
+    What arrays hold on the devices of the calling context's world, from now to close().
+    """
+
+    def __init__(self) -> None: ...
+    def close(self) -> None:
+        """
+        Fixes the numbers; the second time does nothing.
+        """
+
+    def live(self, top: int) -> tuple[int, int, list[typing.Any]]:
+        """
+        Number and bytes of the live Arrays of its world, and (bytes, Array) of the biggest.
+        """
+
+    def use(self) -> list[typing.Any]:
+        """
+        By device: bytes (at_start, in_use, peak, allocated, freed).
+        """
+
+    @property
+    def devices(self) -> tuple[typing.Any, ...]:
+        """
+        Tuple of Device, by id.
+        """
+
 def _array_from_pickle(value: typing.Any, sharding: typing.Any, committed: bool) -> typing.Any: ...
+def _array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
 def _base_client_exists() -> bool: ...
 def _close() -> None:
     """
@@ -864,6 +913,7 @@ def _close() -> None:
 
 def _config_read(name: str) -> int: ...
 def _config_write(name: str, value: int) -> None: ...
+def _creation_line(array: Array) -> typing.Any: ...
 def _current_client() -> Client: ...
 def _device_count() -> int: ...
 def _devices() -> list[typing.Any]: ...
@@ -915,9 +965,9 @@ def max_memory_batch_size(free_bytes: int, bytes_per_example: int, model_state_b
     How many examples fit beside the model state. A model, not a measurement.
     """
 
-def mesh_svg(mesh: Mesh) -> str:
+def mesh_svg(mesh: Mesh, max_cells: int = 1024) -> str:
     """
-    A mesh as a stand-alone SVG picture.
+    A mesh as a stand-alone SVG picture; what does not fit is said.
     """
 
 def mesh_text(mesh: Mesh, max_cells: int = 256) -> str:
@@ -930,7 +980,9 @@ def sharding_svg(sharding: Sharding, shape: typing.Any) -> str:
     Which devices hold which part of an array of `shape`, as a stand-alone SVG picture. Raises as Sharding.shard_shape.
     """
 
-def sharding_text(sharding: Sharding, shape: typing.Any, max_columns: int = 80) -> str:
+def sharding_text(
+    sharding: Sharding, shape: typing.Any, max_columns: int = 80, min_width: int = 9, scale: float = 1.0
+) -> str:
     """
     Which devices hold which part of an array of `shape`, drawn in characters. Raises as Sharding.shard_shape.
     """

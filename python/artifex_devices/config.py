@@ -20,6 +20,7 @@ class Config:
     * `cache_bytes` (bytes): freed memory kept for reuse; -1 means the smaller of 1 GiB and an eighth of the memory.
     * `parallel_copy_bytes` (bytes): copies below it stay on the calling thread.
     * `async_copy_bytes` (bytes): Array-to-Array copies from it on run after the call returned.
+    * `trace_allocations` (bool): keep the line of the program that makes each Array, for `memory_report`.
 
     Example:
         >>> from artifex_devices import config
@@ -51,6 +52,13 @@ class Config:
             count = None if value is None else self._whole_number(name, value, least=1)
             _core._set_num_cpu_devices(count)
             self._num_cpu_devices = count
+        elif name == "trace_allocations":
+            if not isinstance(value, bool):
+                raise TypeError(
+                    f"config.update: {name} is of type {type(value).__name__}; expected a bool, got {value!r}; "
+                    "give True or False"
+                )
+            _core._config_write(name, int(value))
         elif name in _CORE_OPTIONS:
             least = -1 if name == "cache_bytes" else 0
             _core._config_write(name, self._whole_number(name, value, least=least))
@@ -61,6 +69,8 @@ class Config:
         """The value of an option; AttributeError for an unknown name."""
         if name == "jax_num_cpu_devices":
             return self._num_cpu_devices
+        if name == "trace_allocations":
+            return bool(_core._config_read(name))
         if name in _CORE_OPTIONS:
             return _core._config_read(name)
         raise AttributeError(self._unknown("config.read", name))
@@ -68,7 +78,7 @@ class Config:
     @property
     def values(self) -> dict[str, Any]:
         """All options and their values."""
-        return {name: self.read(name) for name in ("jax_num_cpu_devices", *_CORE_OPTIONS)}
+        return {name: self.read(name) for name in ("jax_num_cpu_devices", *_CORE_OPTIONS, "trace_allocations")}
 
     def __getattr__(self, name: str) -> Any:
         """Reads an option as an attribute."""

@@ -3,36 +3,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from artifex_devices._core import Array, Sharding, sharding_text
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 __all__ = ["visualize_array_sharding", "visualize_sharding"]
 
+ColorMap = Callable[[float], Sequence[float]]
 
-def visualize_sharding(shape: Sequence[int], sharding: Sharding) -> None:
+
+def visualize_sharding(
+    shape: Sequence[int],
+    sharding: Sharding,
+    *,
+    use_color: bool = True,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
+    color_map: ColorMap | None = None,
+) -> None:
     """Prints which devices hold which part of an array of `shape`.
+
+    In colour where rich is installed and standard output shows colours (a terminal, a notebook); plain text otherwise.
+    Any rank can be shown: of more than two dimensions the two that are cut most, and a line says so.
 
     Args:
         shape: Sizes, one int a dimension.
         sharding: How the array would lie.
+        use_color: False never colours.
+        scale: 2.0 draws twice as high and wide; above 0, at most 100.
+        min_width: Characters of a cell with its frame, at least.
+        max_width: Characters of the whole, at most; not below 20.
+        color_map: From a number between 0 and 1 to red, green and blue between 0 and 1 (more is ignored), as
+            matplotlib's colour maps are; None takes colours of our own.
 
     Raises:
-        ValueError: The sharding does not fit the shape.
+        ValueError: The sharding does not fit the shape, or scale is out of range.
 
     Example:
         >>> import artifex_devices as ad
         >>> with ad.simulate(2):
         ...     mesh = ad.make_mesh((2,), ("x",))
-        ...     ad.debug.visualize_sharding((4,), ad.NamedSharding(mesh, ad.P("x")))  # doctest: +SKIP
+        ...     ad.debug.visualize_sharding((4,), ad.NamedSharding(mesh, ad.P("x")), use_color=False)
+        ┌───────┬───────┐
+        │ CPU 0 │ CPU 1 │
+        └───────┴───────┘
     """
-    print(sharding_text(sharding, shape))
+    text = sharding_text(sharding, shape, max_columns=max_width, min_width=min_width, scale=scale)
+    console = _colour_console() if use_color else None
+    if console is None:
+        print(text)
+    else:
+        _print_in_colour(console, text, color_map or _own_colour)
 
 
-def visualize_array_sharding(array: Array) -> None:
+def visualize_array_sharding(array: Array, **options: Any) -> None:
     """Prints which devices hold which part of `array`.
 
     Args:
         array: An Array of any rank.
+        **options: As of `visualize_sharding`.
     """
-    visualize_sharding(array.shape, array.sharding)
+    visualize_sharding(array.shape, array.sharding, **options)
+
+
+def _colour_console() -> Console | None:
+    """The console of rich, if that is installed and finds that standard output shows colours."""
+    try:
+        from rich.console import Console
+    except ImportError:
+        return None
+    console = Console(highlight=False)
+    return None if console.color_system is None or console.no_color else console
+
+
+def _own_colour(place: float) -> tuple[float, float, float]:
+    """Light enough for black letters. Hues go round by the golden angle, so that neighbours differ well."""
+    import colorsys
+
+    return colorsys.hls_to_rgb(0.57 + 0.618034 * place, 0.75, 0.55)
+
+
+def _print_in_colour(console: Console, text: str, color_map: ColorMap) -> None:
+    """Prints a table of our own drawing, each of its cells with letters in it on a ground of its own colour."""
+    from rich.text import Text
+
+    lines = text.split("\n")
+    bands: list[list[int]] = [[]]  # the lines of each row of cells
+    for number, line in enumerate(lines):
+        if line.startswith("├"):
+            bands.append([])
+        elif line.startswith("│"):
+            bands[-1].append(number)
+    bars = [at for at, sign in enumerate(lines[bands[0][0]]) if sign == "│"]
+    columns = len(bars) - 1
+    own = color_map is _own_colour
+    drawn = [Text(line) for line in lines]
+    for row, band in enumerate(bands):
+        for column in range(columns):
+            begin, end = bars[column] + 1, bars[column + 1]
+            if not any(lines[number][begin:end].strip() for number in band):
+                continue
+            cell = row * columns + column
+            style = _style(color_map(float(cell) if own else cell / (len(bands) * columns)))
+            for number in band:
+                drawn[number].stylize(style, begin, end)
+    for styled in drawn:
+        console.print(styled, soft_wrap=True)
+
+
+def _style(colour: Sequence[float]) -> str:
+    """Black or white letters, whichever can be read on the colour."""
+    red, green, blue = (max(0, min(255, round(255 * part))) for part in tuple(colour)[:3])
+    letters = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 110 else "white"
+    return f"{letters} on #{red:02x}{green:02x}{blue:02x}"

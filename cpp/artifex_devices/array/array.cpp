@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/array/array.h"
 
+#include "artifex_devices/array/creation_line.h"
 #include "artifex_devices/array/live_list.h"
+#include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 
@@ -12,6 +14,7 @@ ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_
   ArrayRef array =
       make(std::move(shape), dtype, std::move(sharding), std::move(storage), -1, std::move(ready), committed);
   LiveArrays::add(array.get());
+  if (config().trace_allocations.load(std::memory_order_relaxed) != 0) CreationLines::add(array.get());
   return array;
 }
 
@@ -40,6 +43,7 @@ ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_
 Array::~Array() {
   if (!retained_) return;
   if (position_ < 0) LiveArrays::remove(this);
+  if (has_creation_line_) CreationLines::remove(this);
   storage_->release(position_);
 }
 

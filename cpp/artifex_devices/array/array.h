@@ -72,6 +72,7 @@ class Array : public std::enable_shared_from_this<Array> {
  private:
   Array() = default;
   friend class LiveArrays;
+  friend class CreationLines;
   static ArrayRef make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage,
                        int64_t position, EventRef ready, bool committed);
   void check_position(int64_t position, std::string_view operation) const;
@@ -85,6 +86,7 @@ class Array : public std::enable_shared_from_this<Array> {
   EventRef ready_;
   bool committed_ = true;
   bool retained_ = false;
+  bool has_creation_line_ = false;
   Array* live_next_ = nullptr;
   Array* live_previous_ = nullptr;
 };

@@ -16,6 +16,8 @@ struct Config {
   std::atomic<int64_t> parallel_copy_bytes{int64_t{512} << 10};
   /// Array-to-Array copies from here on run after the call has returned.
   std::atomic<int64_t> async_copy_bytes{int64_t{4} << 20};
+  /// 1: each new array is kept with the line of the program that made it (array/creation_line.h).
+  std::atomic<int64_t> trace_allocations{0};
 };
 
 Config& config() noexcept;

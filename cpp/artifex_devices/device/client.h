@@ -63,6 +63,18 @@ class Device {
   /// Counts `bytes` as in use; false, with nothing counted, when that would pass the limit.
   bool try_charge(int64_t bytes) noexcept;
   void discharge(int64_t bytes) noexcept;
+
+  /// What a MemoryWindow sees of one device. `allocated` and `freed` count on from one stretch to the next.
+  struct Watched {
+    int64_t peak = 0;  // of the stretch that ends
+    int64_t in_use = 0;
+    int64_t allocated = 0;
+    int64_t freed = 0;
+  };
+  /// Ends a stretch of watching and starts the next, whose peak begins at what is in use. No charge falls between them.
+  Watched next_stretch() noexcept;
+  void stop_watching() noexcept { watched_peak_.store(kUnwatched, std::memory_order_relaxed); }
+
   void add_reserved(int64_t bytes) noexcept { reserved_.fetch_add(bytes, std::memory_order_relaxed); }
   DeviceMemoryStats memory_stats() const noexcept;
 
@@ -81,6 +93,13 @@ class Device {
   std::atomic<int64_t> reserved_{0};
   std::atomic<int64_t> largest_{0};
   std::atomic<int64_t> allocs_{0};
+
+  void watch_charge(int64_t bytes, int64_t in_use) noexcept;
+  void raise_watched(int64_t in_use) noexcept;
+  static constexpr int64_t kUnwatched = -1;
+  std::atomic<int64_t> watched_peak_{kUnwatched};
+  std::atomic<int64_t> allocated_{0};  // these two only while watched
+  std::atomic<int64_t> freed_{0};
 };
 
 struct ClientOptions {

@@ -75,10 +75,37 @@ bool Device::try_charge(int64_t bytes) noexcept {
   raise_to(peak_, in_use);
   raise_to(largest_, bytes);
   allocs_.fetch_add(1, std::memory_order_relaxed);
+  if (watched_peak_.load(std::memory_order_relaxed) != kUnwatched) watch_charge(bytes, in_use);
   return true;
 }
 
-void Device::discharge(int64_t bytes) noexcept { in_use_.fetch_sub(bytes, std::memory_order_relaxed); }
+void Device::discharge(int64_t bytes) noexcept {
+  in_use_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (watched_peak_.load(std::memory_order_relaxed) != kUnwatched) freed_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void Device::watch_charge(int64_t bytes, int64_t in_use) noexcept {
+  allocated_.fetch_add(bytes, std::memory_order_relaxed);
+  raise_watched(in_use);
+}
+
+void Device::raise_watched(int64_t in_use) noexcept {
+  int64_t seen = watched_peak_.load(std::memory_order_relaxed);
+  while (seen != kUnwatched && seen < in_use && !watched_peak_.compare_exchange_weak(seen, in_use)) {
+  }
+}
+
+Device::Watched Device::next_stretch() noexcept {
+  // A charge that raised the mark before the exchange is in the old stretch, and in `in_use` if it still holds; one
+  // that raises it later is in the new one.
+  const int64_t peak = watched_peak_.exchange(0);
+  const int64_t in_use = in_use_.load();
+  raise_watched(in_use);
+  return {.peak = std::max<int64_t>(peak, 0),
+          .in_use = in_use,
+          .allocated = allocated_.load(std::memory_order_relaxed),
+          .freed = freed_.load(std::memory_order_relaxed)};
+}
 
 DeviceMemoryStats Device::memory_stats() const noexcept {
   return {

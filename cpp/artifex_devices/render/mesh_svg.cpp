@@ -11,14 +11,13 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kMaxCells = 1024;
 constexpr double kMargin = 12;
 constexpr double kLine = 20;
 constexpr double kCellHeight = 30;
 
 }  // namespace
 
-std::string mesh_svg(const Mesh& mesh) {
+std::string mesh_svg(const Mesh& mesh, int max_cells) {
   using Anchor = SvgDocument::Anchor;
   if (mesh.empty()) {
     const std::string title = mesh.to_string() + ": no devices";
@@ -26,7 +25,7 @@ std::string mesh_svg(const Mesh& mesh) {
     document.text(kMargin, kMargin + kLine / 2, Anchor::kStart, title);
     return document.finish(SvgDocument::label_width(text_width(title)) + 2 * kMargin, kLine + 2 * kMargin);
   }
-  const MeshGrid grid(mesh, kMaxCells);
+  const MeshGrid grid(mesh, max_cells);
   const DeviceList& devices = *mesh.devices();
   SvgDocument document(grid.title());
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "artifex_devices/base/error.h"
 #include "artifex_devices/render/array_grid.h"
 #include "artifex_devices/render/box_table.h"
 #include "artifex_devices/render/labels.h"
@@ -14,12 +15,15 @@ namespace {
 
 constexpr int64_t kMaxRows = 32;
 constexpr int64_t kBaseHeight = 10;  // lines of a whole array, as in JAX
-constexpr int64_t kMinWidth = 9;     // of a cell with its frame
 constexpr double kHeightToWidth = 2.5;
 
 class Picture {
  public:
-  Picture(const ArrayGrid& grid, int64_t max_columns) : grid_(grid), max_columns_(max_columns) {}
+  Picture(const ArrayGrid& grid, int64_t max_columns, int64_t min_width, double scale)
+      : grid_(grid),
+        max_columns_(max_columns),
+        min_width_(std::clamp<int64_t>(min_width, 2, max_columns)),
+        base_height_(static_cast<int64_t>(static_cast<double>(kBaseHeight) * scale)) {}
 
   std::string draw() const {
     const int64_t columns = grid_.columns();
@@ -60,14 +64,14 @@ class Picture {
   }
 
   int64_t wanted_width(int64_t column) const {
-    int64_t width = kMinWidth;
+    int64_t width = min_width_;
     const auto all = static_cast<double>(whole(true));
     if (grid_.row_dimension() >= 0 && whole(false) > 0 && all > 0) {
-      const double base = std::min(static_cast<double>(kBaseHeight) * all / static_cast<double>(whole(false)), 1e6);
+      const double base = std::min(static_cast<double>(base_height_) * all / static_cast<double>(whole(false)), 1e6);
       const double of_whole = static_cast<double>(grid_.column_size(column)) / all;
       width = static_cast<int64_t>(of_whole * static_cast<double>(static_cast<int64_t>(base)) * kHeightToWidth);
     }
-    int64_t inside = std::clamp(width, kMinWidth, max_columns_) - 2;
+    int64_t inside = std::clamp(width, min_width_, max_columns_) - 2;
     for (int64_t row = 0; row < grid_.rows(); ++row) {
       inside = std::max(inside, text_width(label(row, column, max_columns_)));
     }
@@ -77,23 +81,28 @@ class Picture {
   int64_t line_count(int64_t row) const {
     if (grid_.row_dimension() < 0 || whole(false) == 0) return 1;
     const double of_whole = static_cast<double>(grid_.row_size(row)) / static_cast<double>(whole(false));
-    return static_cast<int64_t>(of_whole * static_cast<double>(kBaseHeight));
+    return static_cast<int64_t>(of_whole * static_cast<double>(base_height_));
   }
 
   const ArrayGrid& grid_;
   int64_t max_columns_;
+  int64_t min_width_;
+  int64_t base_height_;
 };
 
 }  // namespace
 
-std::string sharding_text(const Sharding& sharding, const Dims& shape, int max_columns) {
+std::string sharding_text(const Sharding& sharding, const Dims& shape, int max_columns, int min_width, double scale) {
+  if (!(scale > 0 && scale <= 100)) {
+    fail("visualize_sharding: scale is {}; expected a number above 0 and at most 100; 1 is JAX's size", scale);
+  }
   const int64_t width = std::max(max_columns, 20);
   // Two characters are the least that a column takes; fewer columns until every label has room.
   int64_t columns = width / 2;
   for (;;) {
     const ArrayGrid grid(sharding, shape, kMaxRows, columns, "visualize_sharding");
     columns = grid.columns();
-    const Picture picture(grid, width);
+    const Picture picture(grid, width, min_width, scale);
     if (columns > 1 && !picture.fits()) {
       columns = columns * 3 / 4;
       continue;

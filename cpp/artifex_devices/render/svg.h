@@ -10,7 +10,8 @@
 namespace artifex_devices {
 
 /// Stand-alone SVG pictures, readable on light and dark pages; all text is escaped; no script, no outside reference.
-std::string mesh_svg(const Mesh& mesh);
+/// Of a big mesh the first cells, at most so many, with a line that says what is left out.
+std::string mesh_svg(const Mesh& mesh, int max_cells = 1024);
 std::string sharding_svg(const Sharding& sharding, const Dims& shape);
 
 }  // namespace artifex_devices

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "artifex_devices/array/array.h"
+
+namespace artifex_devices {
+
+/// Where the bytes of an array are, and with whom it shares them, at one moment.
+struct ArrayMemory {
+  int64_t device_bytes_min = 0;  // logical: of the devices' shards
+  int64_t device_bytes_max = 0;
+  int64_t logical_bytes = 0;   // of all devices, replicas counted
+  int64_t physical_bytes = 0;  // each distinct buffer once, without what alignment adds
+  int64_t devices = 0;
+  int64_t buffers = 0;         // distinct ones
+  int64_t blocks = 0;          // pieces of memory that the buffers lie in
+  int64_t foreign_blocks = 0;  // of them, memory of somebody else: a host ndarray that was aliased
+  int64_t slab_stride = 0;     // bytes from buffer to buffer where all lie in one slab; 0 otherwise
+  /// Handles on the same memory besides the array's own: exported views, other arrays, running transfers.
+  int64_t other_users = 0;
+  bool is_shard = false;  // taken out of an array, sharing its memory
+};
+
+/// Throws DeletedArray.
+ArrayMemory memory_of(const Array& array);
+
+}  // namespace artifex_devices

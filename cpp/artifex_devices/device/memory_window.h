@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "artifex_devices/device/client.h"
+
+namespace artifex_devices {
+
+/// What arrays held on one device while a window was open: logical bytes, replicas included.
+struct MemoryUse {
+  int64_t at_start = 0;
+  int64_t in_use = 0;  // now, or when the window closed
+  int64_t peak = 0;    // at least at_start
+  int64_t allocated = 0;
+  int64_t freed = 0;
+};
+
+/// Watches the devices of one client from its construction to close(). Any number may be open at once, nested or
+/// overlapping, from any threads: each has its own peaks. While none is open, placing costs one test of a flag more.
+/// Of what other threads allocate in the very moment of opening or closing, part may count and part not.
+class MemoryWindow {
+ public:
+  explicit MemoryWindow(ClientRef client);
+  ~MemoryWindow();
+  MemoryWindow(const MemoryWindow&) = delete;
+  MemoryWindow& operator=(const MemoryWindow&) = delete;
+
+  const ClientRef& client() const noexcept { return client_; }
+  /// By device id; so far while the window is open.
+  std::vector<MemoryUse> use();
+  /// Fixes the numbers; the second time does nothing.
+  void close() noexcept;
+
+ private:
+  struct Mark {
+    Device::Watched start;
+    Device::Watched now;
+    int64_t peak = 0;
+  };
+  static void next_stretch_locked(const Client* client) noexcept;
+
+  ClientRef client_;
+  std::vector<Mark> marks_;
+  bool open_ = true;
+  MemoryWindow* next_ = nullptr;  // of the open ones
+};
+
+}  // namespace artifex_devices

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What notebooks show of Arrays, meshes and shardings. Imported when the first one is shown.
+
+Stand-alone HTML with an SVG picture: no script, no class, no outside reference; colours of letters and lines are those
+of the page around, so dark pages stay dark. All text is escaped.
+"""
+
+from __future__ import annotations
+
+import html
+
+from artifex_devices._core import Array, Mesh, NamedSharding, Sharding, mesh_svg, sharding_svg
+from artifex_devices._description import facts_of, mesh_text_of, sharding_facts, title_of
+
+_CELLS = 256  # of a mesh that are drawn at most
+_SIDE = 32
+
+
+def array_html(array: Array) -> str:
+    """Facts, picture and value of an Array; of a deleted one the facts."""
+    title, facts = title_of(array), facts_of(array)
+    if array.is_deleted():
+        return _page(title, facts)
+    return _page(title, facts, picture=sharding_svg(array.sharding, array.shape), value=repr(array))
+
+
+def mesh_html(mesh: Mesh) -> str:
+    """Facts and picture of a mesh."""
+    kinds = ", ".join(kind.name for kind in mesh.axis_types)
+    facts = [("axes", mesh_text_of(mesh)), ("axis types", kinds or "none"), ("devices", str(mesh.size))]
+    return _page("Mesh", facts, picture=_mesh_picture(mesh))
+
+
+def sharding_html(sharding: Sharding) -> str:
+    """Facts of a sharding, with the picture of its mesh."""
+    picture = _mesh_picture(sharding.mesh) if isinstance(sharding, NamedSharding) else ""
+    return _page(type(sharding).__name__, sharding_facts(sharding), picture=picture)
+
+
+def _mesh_picture(mesh: Mesh) -> str:
+    # A picture that is much wider than a page would have letters too small to read.
+    cells = _CELLS
+    if len(mesh.axis_sizes) > 1:
+        rows = max(mesh.axis_sizes[0], 1)
+        cells = min(cells, _SIDE * rows, _SIDE * max(mesh.size // rows, 1))
+    return mesh_svg(mesh, max_cells=cells)
+
+
+def _page(title: str, facts: list[tuple[str, str]], *, picture: str = "", value: str = "") -> str:
+    rows = "".join(
+        f'<div style="opacity:0.7">{html.escape(name)}</div><div>{html.escape(text)}</div>' for name, text in facts
+    )
+    parts = [
+        '<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.5">',
+        f'<div style="font-weight:600">{html.escape(title)}</div>',
+        f'<div style="display:grid;grid-template-columns:max-content auto;column-gap:1em">{rows}</div>',
+    ]
+    if picture:
+        parts.append(f'<div style="overflow-x:auto">{picture}</div>')
+    if value:
+        parts.append(
+            f'<details><summary>value</summary><pre style="overflow-x:auto">{html.escape(value)}</pre></details>'
+        )
+    return "\n".join([*parts, "</div>"])

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a piece of a program costs in device memory: `with memory_report() as report:`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from artifex_devices._bytes_text import bytes_text
+from artifex_devices._core import Array, Device, Sharding, _creation_line, _MemoryWindow
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["ArrayRecord", "MemoryReport", "memory_report"]
+
+_DEVICES_SHOWN = 16
+
+
+@dataclass(frozen=True)
+class ArrayRecord:
+    """One live Array as a report saw it; does not keep its memory.
+
+    Attributes:
+        shape: Tuple of int.
+        dtype: np.dtype.
+        bytes: Logical bytes on all its devices, replicas counted.
+        sharding: How it lies.
+        created_at: "train.py:12", the line of the program that made it; None where it was not traced.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    bytes: int
+    sharding: Sharding
+    created_at: str | None
+
+
+class MemoryReport:
+    """Bytes that Arrays held on each device of a world while a `with` block ran.
+
+    Measured: the numbers are those of the devices' own accounting, as in `Device.memory_stats()`; logical bytes,
+    replicas counted in full. Reports nest and overlap, also over threads; each has its own peaks. They can be read
+    while the block runs, and stay as they were when it ended.
+
+    The world is the one in which `memory_report` was entered; Arrays of worlds opened inside do not count.
+    """
+
+    def __init__(self, top: int) -> None:
+        """Made by `memory_report`."""
+        self._count = top
+        self._window: _MemoryWindow | None = None
+        self._devices: tuple[Device, ...] = ()
+        self._top: tuple[ArrayRecord, ...] = ()
+        self._live: tuple[int, int] = (0, 0)
+        self._physical = 0
+        self._is_open = False
+
+    def __enter__(self) -> MemoryReport:
+        """Starts to measure; a report measures once."""
+        if self._window is not None:
+            raise RuntimeError(
+                "memory_report: this report has measured a block already; expected a new one for each block; "
+                "write `with memory_report() as report:` again"
+            )
+        self._window = _MemoryWindow()
+        self._devices = self._window.devices
+        self._is_open = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Fixes the numbers, whether or not the block raised."""
+        assert self._window is not None
+        self._window.close()
+        self._look()
+        self._is_open = False
+
+    @property
+    def peak_bytes(self) -> dict[Device, int]:
+        """By device: the most that was in use at once, what was there at the start included."""
+        return self._column(2)
+
+    @property
+    def bytes_at_start(self) -> dict[Device, int]:
+        """By device: in use when the block began."""
+        return self._column(0)
+
+    @property
+    def bytes_in_use(self) -> dict[Device, int]:
+        """By device: in use when the block ended; now, while it runs."""
+        return self._column(1)
+
+    @property
+    def allocated(self) -> dict[Device, int]:
+        """By device: all bytes that were taken in the block, those given back since included."""
+        return self._column(3)
+
+    @property
+    def freed(self) -> dict[Device, int]:
+        """By device: all bytes that were given back in the block."""
+        return self._column(4)
+
+    @property
+    def top(self) -> tuple[ArrayRecord, ...]:
+        """The biggest Arrays alive when the block ended (now, while it runs), biggest first."""
+        if self._is_open:
+            self._look()
+        return self._top
+
+    def __repr__(self) -> str:
+        """The state and the highest peak."""
+        if self._window is None:
+            return "<MemoryReport: not entered>"
+        state = "measuring" if self._is_open else "done"
+        return f"<MemoryReport: {state}, peak of a device {bytes_text(max(self.peak_bytes.values()))}>"
+
+    def __str__(self) -> str:
+        """A table of devices and one of the biggest Arrays."""
+        if self._window is None:
+            return repr(self)
+        top = self.top
+        when = "now" if self._is_open else "end"
+        rows = self._window.use()
+        table: list[tuple[str, ...]] = [("device", "peak", "start", when, "allocated", "freed")]
+        # Devices with equal numbers share a line.
+        groups: dict[tuple[int, ...], list[Device]] = {}
+        for device, row in zip(self._devices, rows, strict=True):
+            groups.setdefault(row, []).append(device)
+        for (start, in_use, peak, taken, freed), devices in list(groups.items())[:_DEVICES_SHOWN]:
+            numbers = map(bytes_text, (peak, start, in_use, taken, freed))
+            table.append((_names(devices), *numbers))
+        lines = [f"Memory of {len(rows)} device{'' if len(rows) == 1 else 's'} (measured, logical bytes, each)"]
+        lines += _aligned(table, "lrrrrr")
+        if len(groups) > _DEVICES_SHOWN:
+            lines.append(f"  and {len(groups) - _DEVICES_SHOWN} more lines")
+        lines.append(f"Physical memory in use, of all worlds ({when}): {bytes_text(self._physical)}")
+        count, total = self._live
+        lines.append(f"Live Arrays ({when}): {count}, {bytes_text(total)} on all devices")
+        lines += _aligned(
+            [(f"{record.dtype.name}{record.shape}", bytes_text(record.bytes), _where(record)) for record in top], "lrl"
+        )
+        return "\n".join(lines)
+
+    def _column(self, index: int) -> dict[Device, int]:
+        if self._window is None:
+            return {}
+        return {device: row[index] for device, row in zip(self._devices, self._window.use(), strict=True)}
+
+    def _look(self) -> None:
+        """Records what is alive in this world."""
+        assert self._window is not None
+        count, total, biggest = self._window.live(self._count)
+        self._live = (count, total)
+        self._top = tuple(
+            ArrayRecord(array.shape, array.dtype, size, array.sharding, _line_text(array)) for size, array in biggest
+        )
+        by_node = {tuple(device.numa_nodes)[:1]: device for device in self._devices if not device.is_compile_only}
+        self._physical = sum(device.memory_stats()["pool_bytes_in_use"] for device in by_node.values())
+
+
+def memory_report(top: int = 10) -> MemoryReport:
+    """Measures the device memory that a block of code uses.
+
+    Args:
+        top: How many of the biggest Arrays to record, at least 0.
+
+    Returns:
+        A MemoryReport for one `with` block; print it, or read its numbers.
+
+    Raises:
+        TypeError: `top` is no int.
+        ValueError: `top` is negative.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> with ad.simulate(2), ad.memory_report() as report:
+        ...     x = ad.device_put(np.ones(1000), ad.devices()[1])
+        ...     del x
+        >>> list(report.peak_bytes.values()), list(report.bytes_in_use.values())
+        ([0, 8000], [0, 0])
+    """
+    if isinstance(top, bool) or not isinstance(top, int):
+        raise TypeError(
+            f"memory_report: top is of type {type(top).__name__}; expected an int, got {top!r}; give a number of Arrays"
+        )
+    if top < 0:
+        raise ValueError(f"memory_report: top is negative; expected 0 or more, got {top}; give a number of Arrays")
+    return MemoryReport(top)
+
+
+def _line_text(array: Array) -> str | None:
+    line = _creation_line(array)
+    return None if line is None else f"{line[0]}:{line[1]}"
+
+
+def _where(record: ArrayRecord) -> str:
+    spec = getattr(record.sharding, "spec", None)
+    place = str(next(iter(record.sharding.device_set))) if spec is None else str(spec)
+    return place if record.created_at is None else f"{place}  {record.created_at}"
+
+
+def _names(devices: list[Device]) -> str:
+    """`cpu:0`, `cpu:0 to cpu:7`, `cpu:0 and 3 more`."""
+    ids = [device.id for device in devices]
+    if len(ids) == 1:
+        return str(devices[0])
+    if ids == list(range(ids[0], ids[0] + len(ids))):
+        return f"{devices[0]} to {devices[-1]}"
+    return f"{devices[0]} and {len(ids) - 1} more"
+
+
+def _aligned(rows: list[tuple[str, ...]], sides: str) -> list[str]:
+    """Lines of a table; `sides` has "l" or "r" for each column."""
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(sides))]
+    lines = []
+    for row in rows:
+        cells = (
+            cell.ljust(width) if side == "l" else cell.rjust(width)
+            for cell, width, side in zip(row, widths, sides, strict=True)
+        )
+        lines.append(("  " + "  ".join(cells)).rstrip())
+    return lines

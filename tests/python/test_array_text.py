@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""repr and str of Arrays: NumPy's text of the value, of which only the shown elements are read."""
+
+import artifex_devices as ad
+import ml_dtypes
+import numpy as np
+import pytest
+from artifex_devices import _core
+
+DTYPES = [np.bool_, np.int8, np.uint16, np.int64, np.float16, np.float64, np.complex64, ml_dtypes.bfloat16]
+
+
+def value_of(shape, dtype):
+    return (np.arange(np.prod(shape), dtype=np.float64).reshape(shape) % 97 - 40).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize(
+    "shape", [(), (8,), (8, 16), (8, 4, 2), (2000,), (40, 80), (8, 1, 400), (4, 8, 4, 16)], ids=str
+)
+def test_a_sharded_array_prints_as_the_whole_value(named, shape, dtype):
+    value = value_of(shape, dtype)
+    entries = [(), ("y",), ("x", "y"), ("x", None, "y"), ("y", "x")]
+    for spec in entries:
+        if len(spec) > len(shape) or any(
+            axis and size % {"x": 2, "y": 4}[axis] for axis, size in zip(spec, shape, strict=False)
+        ):
+            continue
+        array = ad.device_put(value, named(*spec))
+        assert str(array) == str(value)
+        whole = np.array2string(value, prefix="Array(", suffix=",", separator=", ")
+        assert repr(array).startswith(f"Array({whole}, ")
+        assert repr(array).endswith(f" dtype={value.dtype.name})")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.zeros((0, 3), np.float32), "Array([], shape=(0, 3), dtype=float32)"),
+        (np.float32(2.5), "Array(2.5, dtype=float32)"),
+        (np.array([1, 2], ml_dtypes.bfloat16), "Array([1, 2], dtype=bfloat16)"),
+        (np.arange(18) > 3, None),
+    ],
+)
+def test_texts(value, text):
+    if text is None:  # no room for the dtype: six blanks, as JAX writes it
+        assert repr(ad.device_put(value)).endswith("True],      dtype=bool)")
+    else:
+        assert repr(ad.device_put(value)) == text
+
+
+def test_str_of_an_empty_array():
+    assert str(ad.device_put(np.zeros((0, 3)))) == "[]"
+
+
+def test_only_the_edges_of_a_big_array_are_read(named):
+    array = ad.device_put(value_of((1024, 512), np.float32), named("x", "y"))
+    before = _core._transfer_counters()["device_to_host_bytes"]
+    in_use = ad.devices()[0].memory_stats()["pool_bytes_in_use"]
+    text = repr(array)
+    assert text.count("...") == 7
+    assert _core._transfer_counters()["device_to_host_bytes"] == before  # nothing was gathered
+    assert ad.devices()[0].memory_stats()["pool_bytes_in_use"] == in_use  # nor kept
+
+
+@pytest.mark.parametrize(
+    "options", [{"edgeitems": 1}, {"edgeitems": 5}, {"threshold": 5}, {"threshold": 10**9}], ids=str
+)
+def test_print_options_hold(named, options):
+    value = value_of((16, 96), np.float32)
+    array = ad.device_put(value, named("y", "x"))
+    with np.printoptions(**options, precision=2, linewidth=50):
+        assert str(array) == str(value)
+        assert repr(array) == repr(ad.device_put(value))
+
+
+def test_uneven_shards_print_as_the_whole_value(line):
+    value = value_of((2003,), np.int32)
+    array = ad.device_put(value, ad.NamedSharding(line, ad.P("x"), uneven="last-short"))
+    assert str(array) == str(value)
+    assert len(repr(array)) < 200
+
+
+def test_a_deleted_array_can_be_printed(named):
+    array = ad.device_put(np.zeros((8, 4), np.float32), named("x", "y"))
+    array.delete()
+    assert repr(array) == "Array(shape=(8, 4), deleted, dtype=float32)"
+    assert str(array) == repr(array)
+
+
+def test_a_shard_prints_its_part(named):
+    array = ad.device_put(np.arange(4000, dtype=np.int32), named("x"))
+    assert str(array.addressable_shards[7].data) == "[2000 2001 2002 ... 3997 3998 3999]"
