@@ -7,7 +7,7 @@ C++ core, for NumPy.
 
 from __future__ import annotations
 
-from artifex_devices import debug, errors, render, sharding, tree_util
+from artifex_devices import debug, errors, render, sharding, tree, tree_util
 from artifex_devices._core import (
     AbstractMesh,
     Array,
@@ -92,5 +92,6 @@ __all__ = [
     "sharding",
     "shutdown",
     "simulate",
+    "tree",
     "tree_util",
 ]

@@ -111,7 +111,7 @@ def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
         return x
 
     def path_of(index: int) -> str:
-        return treedef.accessors()[index].codify("") if treedef.num_nodes > 1 else ""
+        return tree_util.keystr(treedef.paths()[index])
 
     placed = _put_leaves(
         leaves,
@@ -127,22 +127,16 @@ def _per_leaf(argument: str, prefix: Any, x: Any, count: int, *, single: tuple[t
     """One value for all leaves, or a list with one for each, from a prefix tree."""
     if isinstance(prefix, single):
         return prefix
-    import optree
+    from artifex_devices import tree_util
 
     def is_leaf(node: Any) -> bool:
         return isinstance(node, single)
 
-    # None is a value in the prefix but an empty node in x: treat it as a leaf in both, then drop those of x.
-    try:
-        values = optree.broadcast_prefix(prefix, x, is_leaf=is_leaf, none_is_leaf=True)
-    except ValueError:
-        errors = optree.prefix_errors(prefix, x, is_leaf=is_leaf, none_is_leaf=True)
-        told = "; ".join(str(error(argument)).replace("\n", " ") for error in errors)
-        raise ValueError(
-            f"device_put: {argument} is no prefix of x; {told}; give one value, or a tree with the same outer structure"
-        ) from None
-    leaves = optree.tree_leaves(x, none_is_leaf=True)
-    per_leaf = [value for value, leaf in zip(values, leaves, strict=True) if leaf is not None]
+    errors = tree_util.prefix_errors(prefix, x, is_leaf)
+    if errors:
+        told = "; ".join(str(error(argument)) for error in errors)
+        raise ValueError(f"device_put: {told}; give one value, or a tree with the same outer structure")
+    per_leaf = tree_util.broadcast_prefix(prefix, x, is_leaf)
     assert len(per_leaf) == count
     for value in per_leaf:
         if not isinstance(value, single):

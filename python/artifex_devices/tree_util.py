@@ -1,138 +1,348 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of arrays: the names of `jax.tree_util`, on optree, which is imported at the first call.
+"""Trees of arrays: the names of `jax.tree_util`. The same functions, shorter, are in `artifex_devices.tree`.
 
-Dicts flatten in sorted key order; None is a node without leaves; subclasses of list, tuple and dict are leaves, named
-tuples are nodes.
+Dicts flatten in sorted key order and come back in it; None is a node without leaves; subclasses of list, tuple and dict
+are leaves, named tuples are nodes. optree, which takes registered types apart, has them in a namespace of their own; it
+is imported at the first tree that has one.
 """
 
 from __future__ import annotations
 
 import functools
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
-if TYPE_CHECKING:
-    import optree
+from artifex_devices._tree_def import PyTreeDef, as_treedef, treedef_children, treedef_is_leaf, treedef_tuple
+from artifex_devices._tree_flatten import IsLeaf, flatten, flatten_with_path_predicate
+from artifex_devices._tree_keys import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    SequenceKey,
+    keystr,
+)
+from artifex_devices._tree_mismatch import explain
+from artifex_devices._tree_nodes import flatten_one_level, flatten_one_level_with_keys, is_tree_node
+from artifex_devices._tree_prefix import broadcast_prefix, prefix_errors, tree_broadcast
+from artifex_devices._tree_register import (
+    Partial,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+)
 
 __all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
+    "Partial",
+    "PyTreeDef",
+    "SequenceKey",
+    "all_leaves",
+    "broadcast_prefix",
+    "default_registry",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "is_tree_node",
     "keystr",
+    "prefix_errors",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "tree_all",
+    "tree_broadcast",
     "tree_flatten",
     "tree_flatten_with_path",
     "tree_leaves",
+    "tree_leaves_with_path",
     "tree_map",
     "tree_map_with_path",
+    "tree_reduce",
+    "tree_reduce_associative",
     "tree_structure",
+    "tree_transpose",
     "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
 ]
 
-IsLeaf = Callable[[Any], bool]
+
+class _Unspecified:
+    def __repr__(self) -> str:
+        return "<unspecified>"
 
 
-def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], optree.PyTreeSpec]:
+_UNSPECIFIED: Any = _Unspecified()
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
     """Leaves of a tree, in order, and its structure.
 
     Args:
-        tree: Any nesting of dicts, lists, tuples, named tuples and None.
-        is_leaf: Says where to stop early.
+        tree: Any nesting of dicts, lists, tuples, named tuples, None and instances of registered types.
+        is_leaf: Called on each node before it is opened; True makes it a leaf.
 
     Raises:
-        ValueError: Dict keys cannot be sorted.
+        ValueError: Keys of a dict cannot be sorted; is_leaf gives no bool. Names the path.
+        RecursionError: The tree contains itself or is nested deeper than 1000 levels. Names the path.
 
     Example:
         >>> from artifex_devices import tree_util
-        >>> tree_util.tree_flatten({"b": 2, "a": (1, None)})[0]
-        [1, 2]
+        >>> tree_util.tree_flatten({"b": 2, "a": (1, None)})
+        ([1, 2], PyTreeDef({'a': (*, None), 'b': *}))
     """
-    import optree
-
-    leaves, treedef = optree.tree_flatten(tree, is_leaf)
-    return leaves, _with_sorted_dicts(treedef)
+    return flatten(tree, is_leaf)
 
 
-@functools.lru_cache(maxsize=256)
-def _with_sorted_dicts(treedef: optree.PyTreeSpec) -> optree.PyTreeSpec:
-    """The structure whose dicts come back in sorted key order, as in JAX; optree remembers the order of insertion."""
-    import optree
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The inverse of tree_flatten.
 
-    def sort_node(node: optree.PyTreeSpec) -> optree.PyTreeSpec:
-        if node.type not in (dict, defaultdict):
-            return node
-        children = dict(zip(node.entries(), node.children(), strict=True))
-        try:
-            keys = sorted(children)
-        except TypeError as error:
-            raise ValueError(
-                f"tree_flatten: the keys of a dict cannot be sorted; expected keys of one type, got {node.entries()!r} "
-                f"({error}); use an OrderedDict to keep an order of your own"
-            ) from None
-        if node.type is dict:
-            return optree.treespec_dict({key: children[key] for key in keys})
-        factory: Any = node.unflatten(range(len(keys)))
-        return optree.treespec_defaultdict(factory.default_factory, {key: children[key] for key in keys})
+    Raises:
+        ValueError: Too few or too many leaves.
 
-    return treedef.transform(sort_node)
-
-
-def tree_unflatten(treedef: optree.PyTreeSpec, leaves: Iterable[Any]) -> Any:
-    """The inverse of tree_flatten; ValueError for a wrong number of leaves."""
-    import optree
-
-    return optree.tree_unflatten(treedef, leaves)
+    Example:
+        >>> from artifex_devices import tree_util
+        >>> tree_util.tree_unflatten(tree_util.tree_structure({"b": 0, "a": (0, None)}), "xy")
+        {'a': ('x', None), 'b': 'y'}
+    """
+    return as_treedef("tree_unflatten", treedef).unflatten(leaves)
 
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """Leaves of a tree, in order."""
-    import optree
-
-    return optree.tree_leaves(tree, is_leaf)
+    """Leaves of a tree, in order; arguments and errors of tree_flatten."""
+    return flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> optree.PyTreeSpec:
-    """The structure of a tree."""
-    return tree_flatten(tree, is_leaf)[1]
+def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
+    """The structure of a tree; arguments and errors of tree_flatten."""
+    return flatten(tree, is_leaf)[1]
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
     """Calls `f` on each leaf (and what stands there in `rest`) and returns the tree of results.
 
+    Args:
+        f: Takes a leaf, and one value more for each tree of `rest`.
+        tree: The tree whose structure the result has.
+        rest: Trees that begin with that structure; where `tree` has a leaf they may have whole subtrees.
+        is_leaf: Called on each node of `tree` before it is opened; True makes it a leaf.
+
     Raises:
-        ValueError: A tree of `rest` does not have the structure of `tree`.
-    """
-    # f is called from here and not from optree, so that no foreign C++ frame lies under it.
-    leaves, treedef = tree_flatten(tree, is_leaf)
-    others = [treedef.flatten_up_to(other) for other in rest]
-    return treedef.unflatten([f(*values) for values in zip(leaves, *others, strict=True)])
-
-
-def tree_flatten_with_path(
-    tree: Any, is_leaf: IsLeaf | None = None
-) -> tuple[list[tuple[tuple[Any, ...], Any]], optree.PyTreeSpec]:
-    """As tree_flatten, each leaf with its path: a tuple of keys that `keystr` writes out."""
-    leaves, treedef = tree_flatten(tree, is_leaf)
-    return list(zip((tuple(path) for path in treedef.accessors()), leaves, strict=True)), treedef
-
-
-def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """As tree_map, with the leaf's path as the first argument of `f`."""
-    leaves, treedef = tree_flatten(tree, is_leaf)
-    others = [treedef.flatten_up_to(other) for other in rest]
-    paths = [tuple(path) for path in treedef.accessors()]
-    return treedef.unflatten([f(*values) for values in zip(paths, leaves, *others, strict=True)])
-
-
-def keystr(path: Sequence[Any]) -> str:
-    """A path as Python would write it.
+        ValueError: A tree of `rest` does not have the structure of `tree`; names every path where it differs.
 
     Example:
         >>> from artifex_devices import tree_util
-        >>> [(path, _)] = tree_util.tree_flatten_with_path({"a": [1]})[0]
-        >>> tree_util.keystr(path)
-        "['a'][0]"
+        >>> tree_util.tree_map(lambda x, y: (x, y), {"b": 1, "a": None}, {"b": [2, 3], "a": None})
+        {'a': None, 'b': (1, [2, 3])}
     """
-    return "".join(
-        entry.codify(
-            "",
+    # f is called from here, so that no C++ frame lies under it.
+    leaves, treedef = flatten(tree, is_leaf)
+    if not rest:
+        return treedef.unflatten([f(leaf) for leaf in leaves])
+    others = _flatten_rest("tree_map", treedef, rest)
+    return treedef.unflatten([f(*values) for values in zip(leaves, *others, strict=True)])
+
+
+def _flatten_rest(operation: str, treedef: PyTreeDef, rest: tuple[Any, ...]) -> list[list[Any]]:
+    found: list[list[Any]] = []
+    wrong = []
+    for number, tree in enumerate(rest):
+        values = treedef._up_to(tree)
+        if values is None:
+            wrong.append(explain(treedef._node, tree, f"rest[{number}]"))
+        else:
+            found.append(values)
+    if wrong:
+        raise ValueError(
+            f"{operation}: trees do not have the structure of the first; {'; '.join(wrong)}; give trees that "
+            "begin with the first one's structure"
         )
-        for entry in path
+    return found
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]:
+    """As tree_flatten, each leaf with its path: a tuple of keys that `keystr` writes out.
+
+    Args:
+        tree: The tree.
+        is_leaf: Called on each node before it is opened; True makes it a leaf.
+        is_leaf_takes_path: Whether is_leaf is called with path and node.
+
+    Raises:
+        ValueError: As tree_flatten.
+        RecursionError: As tree_flatten.
+
+    Example:
+        >>> from artifex_devices import tree_util
+        >>> tree_util.tree_flatten_with_path({"a": [1]})[0]
+        [((DictKey(key='a'), SequenceKey(idx=0)), 1)]
+    """
+    if is_leaf is not None and is_leaf_takes_path:
+        return flatten_with_path_predicate(tree, is_leaf)
+    leaves, treedef = flatten(tree, is_leaf)
+    return list(zip(treedef.paths(), leaves, strict=True)), treedef
+
+
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[tuple[Any, ...], Any]]:
+    """Paths and leaves of a tree; arguments and errors of tree_flatten_with_path."""
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def tree_map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """As tree_map, with the leaf's path as the first argument of `f`.
+
+    Raises:
+        ValueError: A tree of `rest` does not have the structure of `tree`; names every path where it differs.
+
+    Example:
+        >>> from artifex_devices import tree_util
+        >>> tree_util.tree_map_with_path(lambda path, leaf: tree_util.keystr(path) + leaf, {"a": ["x"]})
+        {'a': ["['a'][0]x"]}
+    """
+    paths_and_leaves, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    others = _flatten_rest("tree_map_with_path", treedef, rest)
+    return treedef.unflatten(
+        [f(path, leaf, *values) for (path, leaf), *values in zip(paths_and_leaves, *others, strict=True)]
     )
+
+
+def tree_reduce(
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _UNSPECIFIED, is_leaf: IsLeaf | None = None
+) -> Any:
+    """Puts the leaves together from the left: `function(function(a, b), c)`.
+
+    Raises:
+        TypeError: There are no leaves and no initializer.
+
+    Example:
+        >>> from artifex_devices import tree_util
+        >>> tree_util.tree_reduce(lambda total, leaf: total - leaf, {"a": 10, "b": [1, 2]})
+        7
+    """
+    leaves = flatten(tree, is_leaf)[0]
+    if initializer is not _UNSPECIFIED:
+        return functools.reduce(function, leaves, initializer)
+    if not leaves:
+        raise TypeError("tree_reduce: the tree has no leaves; expected one at least, or an initializer; give one")
+    return functools.reduce(function, leaves)
+
+
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _UNSPECIFIED, is_leaf: IsLeaf | None = None
+) -> Any:
+    """Puts neighbours together in halves, so that results of equal size meet: `op(op(a, b), op(c, d))`.
+
+    Raises:
+        TypeError: There are no leaves and no identity.
+    """
+    leaves = flatten(tree, is_leaf)[0]
+    if not leaves and identity is _UNSPECIFIED:
+        raise TypeError("tree_reduce_associative: the tree has no leaves; expected one at least, or an identity")
+
+    def halves(begin: int, end: int) -> Any:
+        if end - begin == 1:
+            return leaves[begin]
+        middle = begin + (end - begin) // 2
+        return operation(halves(begin, middle), halves(middle, end))
+
+    return halves(0, len(leaves)) if leaves else identity
+
+
+def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
+    """Whether all leaves are true."""
+    return all(flatten(tree, is_leaf)[0])
+
+
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
+    """Turns a tree of trees inside out.
+
+    Args:
+        outer_treedef: Structure of the outer tree.
+        inner_treedef: Structure of each tree in it; None takes that of the first.
+        pytree_to_transpose: The outer tree of inner trees.
+
+    Returns:
+        An inner tree of outer trees.
+
+    Raises:
+        TypeError: The number of leaves is not that of outer times inner.
+        ValueError: inner_treedef is None and the tree does not begin with the outer structure, or that has no leaf.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> ad.tree.transpose(ad.tree.structure([0, 0]), ad.tree.structure({"a": 0}), [{"a": 1}, {"a": 2}])
+        {'a': [1, 2]}
+    """
+    outer = as_treedef("tree_transpose", outer_treedef)
+    leaves, treedef = flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        subtrees = outer.flatten_up_to(pytree_to_transpose)
+        if not subtrees:
+            raise ValueError("tree_transpose: the outer structure has no leaf to take the inner one from; give inner")
+        inner = flatten(subtrees[0])[1]
+    else:
+        inner = as_treedef("tree_transpose", inner_treedef)
+    size, count = inner.num_leaves, outer.num_leaves
+    if treedef.num_leaves != size * count:
+        raise TypeError(
+            f"tree_transpose: {treedef.num_leaves} leaves in {treedef}; expected {size * count}, as in "
+            f"{outer.compose(inner)}"
+        )
+    return inner.unflatten([outer.unflatten(leaves[place::size]) for place in range(size)])
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
+    """Whether all items are leaves.
+
+    Example:
+        >>> from artifex_devices import tree_util
+        >>> tree_util.all_leaves([1, "text"]), tree_util.all_leaves([1, None])
+        (True, False)
+    """
+    items = list(iterable)
+    if is_leaf is None:
+        return not any(is_tree_node(type(item)) for item in items)
+    leaves = flatten(items, is_leaf)[0]
+    return len(leaves) == len(items) and all(item is leaf for item, leaf in zip(items, leaves, strict=True))
+
+
+class _Registry:
+    """The types that are nodes: the functions of this module under the names of JAX's registry."""
+
+    flatten = staticmethod(tree_flatten)
+    flatten_with_path = staticmethod(tree_flatten_with_path)
+    flatten_one_level = staticmethod(flatten_one_level)
+    flatten_one_level_with_keys = staticmethod(flatten_one_level_with_keys)
+    is_node = staticmethod(is_tree_node)
+    register_node = staticmethod(register_pytree_node)
+    register_dataclass_node = staticmethod(register_dataclass)
+
+    def __repr__(self) -> str:
+        return "default_registry"
+
+    def __reduce__(self) -> str:
+        return "default_registry"
+
+
+default_registry = _Registry()

@@ -31,6 +31,8 @@ def _library(name: str, top: Any, sharding: Any) -> SimpleNamespace:
         block_until_ready=top.block_until_ready,
         make_mesh=top.make_mesh,
         Array=top.Array,
+        tree=top.tree,
+        tree_util=top.tree_util,
         P=sharding.PartitionSpec,
         Mesh=sharding.Mesh,
         AbstractMesh=sharding.AbstractMesh,

@@ -5,6 +5,7 @@ The random tests keep clear of these cases; everything else must agree.
 """
 
 import pickle
+from collections import defaultdict, namedtuple
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from artifex_devices.testing import MeshLayout
 from both import JAX, OURS, mesh_of, outcome, plain, sharding_of
 
+Pair = namedtuple("Pair", "x y")
 GRID = MeshLayout(("x", "y"), (2, 4), tuple(range(8)))
 X = np.arange(64, dtype=np.float32).reshape(8, 8)
 
@@ -81,6 +83,21 @@ def deleted_after_last_shard(lib):
 def typed_local_mesh(lib):
     mesh = lib.make_mesh((8,), ("x",))
     return mesh.local_mesh is mesh
+
+
+def deeper_than_calls(lib):
+    tree = 1
+    for _ in range(2000):
+        tree = [tree]
+    return lib.tree.leaves(tree)
+
+
+def keys_of_a_named_tuple(lib):
+    return [key.name for key, _ in lib.tree_util.flatten_one_level_with_keys(Pair(1, 2))[0]]
+
+
+def transposed_without_leaves(lib, inner):
+    return lib.tree.transpose(lib.tree.structure([]), inner(lib), [])
 
 
 VALUE = "value"
@@ -224,6 +241,34 @@ DEVIATIONS = {
     ),
     "tree that contains itself": Deviation(
         self_containing, SystemError, (ValueError, RecursionError), "an error by name"
+    ),
+    "tree deeper than calls can nest": Deviation(deeper_than_calls, SystemError, RecursionError, "an error by name"),
+    "unsortable keys of a defaultdict": Deviation(
+        lambda lib: lib.tree.leaves(defaultdict(int, {1: 1, "a": 2})), TypeError, ValueError, "as for a dict"
+    ),
+    "keys of a named tuple's level": Deviation(
+        keys_of_a_named_tuple, (VALUE, ["x", "x"]), (VALUE, ["x", "y"]), "an accident in JAX"
+    ),
+    "transposing an empty tree, inner structure unknown": Deviation(
+        lambda lib: transposed_without_leaves(lib, lambda _: None), IndexError, ValueError, "an accident in JAX"
+    ),
+    "transposing an empty tree": Deviation(
+        lambda lib: transposed_without_leaves(lib, lambda lib: lib.tree.structure((0, 0))),
+        ValueError,
+        (VALUE, ([], [])),
+        "the inner tree of empty trees",
+    ),
+    "a tree that is no structure in treedef_tuple": Deviation(
+        lambda lib: lib.tree_util.treedef_tuple([1]), RuntimeError, TypeError, "std::bad_cast in JAX"
+    ),
+    "unflatten with a tree that is no structure": Deviation(
+        lambda lib: lib.tree.unflatten(1, [1]), AttributeError, TypeError, "refused by type"
+    ),
+    "a number registered as a type": Deviation(
+        lambda lib: lib.tree_util.register_pytree_node(3, lambda x: ((), None), lambda data, _: data),
+        (VALUE, None),
+        TypeError,
+        "never meant",
     ),
     "device as a call": Deviation(
         lambda lib: lib.device_put(X, lib.devices[2]).device() == lib.devices[2],

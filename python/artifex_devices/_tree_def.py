@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structure of a tree.
+
+A node is (type, data, children). Children that are all leaves are only counted, other children are nodes, None where a
+leaf stands. So structures compare, hash and pickle as the tuples that they are.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from artifex_devices._tree_mismatch import explain
+from artifex_devices._tree_nodes import (
+    Aux,
+    NoneType,
+    UnsortableKeysError,
+    data_of_level,
+    is_named_tuple,
+    is_tree_node,
+    keys_of,
+    make_node,
+    one_level,
+    public_data,
+)
+
+__all__ = ["PyTreeDef", "node_with", "treedef_children", "treedef_is_leaf", "treedef_tuple"]
+
+Node = tuple[type, Any, Any]
+
+
+def node_with(typ: type, data: Any, children: tuple[Node | None, ...]) -> Node:
+    """The node with these children."""
+    return typ, data, (children if any(children) else len(children))
+
+
+class PyTreeDef:
+    """The structure of a tree: what is left when its leaves are taken out.
+
+    Made by `tree.structure` and `tree.flatten`. Immutable; equal where types, keys, registered data and the places of
+    leaves are; hashable and picklable where keys and data are.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> ad.tree.structure({"b": (1, 2), "a": None})
+        PyTreeDef({'a': None, 'b': (*, *)})
+    """
+
+    __slots__ = ("__weakref__", "_node", "_num_leaves")
+
+    def __init__(self, _node: Node | None, _num_leaves: int) -> None:
+        self._node = _node
+        self._num_leaves = _num_leaves
+
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves the tree has."""
+        return self._num_leaves
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes and leaves the tree has."""
+        return _count_nodes(self._node)
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """The tree of this structure with these leaves.
+
+        Raises:
+            ValueError: Too few or too many leaves.
+        """
+        values = leaves if type(leaves) is list else list(leaves)
+        if len(values) != self._num_leaves:
+            raise ValueError(
+                f"tree_unflatten: {len(values)} leaves for {_shortened(self)}; expected {self._num_leaves}, "
+                f"got {len(values)}; give one value for each leaf, in the order of tree_flatten"
+            )
+        node = self._node
+        if node is None:
+            return values[0]
+        if type(node[2]) is int:
+            return make_node(node[0], node[1], values)
+        return _build(node, iter(values))
+
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """What stands in a tree where this structure has leaves: leaves or whole subtrees.
+
+        Raises:
+            ValueError: The tree does not begin with this structure; names every path where it differs.
+        """
+        found = self._up_to(tree)
+        if found is not None:
+            return found
+        told = explain(self._node, tree, "tree")
+        raise ValueError(f"flatten_up_to: the tree does not begin with this structure; {told}")
+
+    def _up_to(self, tree: Any) -> list[Any] | None:
+        """As flatten_up_to; None where that raises, so that callers say it in their words."""
+        found: list[Any] = []
+        return found if _collect(self._node, tree, found) else None
+
+    def children(self) -> list[PyTreeDef]:
+        """The structures of the children of the topmost node."""
+        return [PyTreeDef(child, _count_leaves(child)) for child in _children(self._node)]
+
+    def node_data(self) -> tuple[type, Any] | None:
+        """Type and data of the topmost node, None for a leaf."""
+        if self._node is None:
+            return None
+        typ, data, _ = self._node
+        return typ, list(data) if typ is dict else public_data(data)
+
+    def compose(self, inner: PyTreeDef) -> PyTreeDef:
+        """The structure with `inner` in place of each leaf."""
+        return _checked(_composed(self._node, as_treedef("compose", inner)._node))
+
+    def walk(
+        self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any]
+    ) -> Any:
+        """Calls `f_leaf` on each leaf and `f_node` with results of the children and data on each node, leaves first."""
+        values = list(leaves)
+        if len(values) != self._num_leaves:
+            raise ValueError(f"walk: {len(values)} leaves; expected {self._num_leaves}")
+        given = iter(values)
+
+        def visit(node: Node | None) -> Any:
+            if node is None:
+                leaf = next(given)
+                return leaf if f_leaf is None else f_leaf(leaf)
+            results = []
+            for child in _children(node):
+                results.append(visit(child))
+            return f_node(tuple(results), list(node[1]) if node[0] is dict else data_of_level(node[0], node[1]))
+
+        return visit(self._node)
+
+    @staticmethod
+    def from_node_data_and_children(
+        registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
+    ) -> PyTreeDef:
+        """The inverse of `node_data` and `children`; the one registry there is is `default_registry`."""
+        nodes = tuple(as_treedef("from_node_data_and_children", child)._node for child in children)
+        if node_data is None:
+            if nodes:
+                raise ValueError(f"from_node_data_and_children: a leaf has no children, got {len(nodes)}")
+            return LEAF
+        typ, data = node_data
+        if not is_tree_node(typ):
+            raise ValueError(f"from_node_data_and_children: {typ!r} is no type of node; register it first")
+        expected = None
+        if typ is dict or typ is OrderedDict:
+            data = tuple(data)
+            expected = len(data)
+        elif typ is defaultdict:
+            data = (data[0], tuple(data[1]))
+            expected = len(data[1])
+        elif typ is NoneType:
+            expected = 0
+        elif typ is not list and typ is not tuple and not is_named_tuple(typ):
+            data = Aux(data, None)
+        if expected is not None and len(nodes) != expected:
+            raise ValueError(f"from_node_data_and_children: {len(nodes)} children; expected {expected}")
+        return _checked(node_with(typ, data, nodes))
+
+    def paths(self) -> list[tuple[Any, ...]]:
+        """The path of each leaf, as `tree_flatten_with_path` has them."""
+        found: list[tuple[Any, ...]] = []
+        _collect_paths(self._node, (), found)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return self._node == other._node if isinstance(other, PyTreeDef) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._node)
+
+    def __repr__(self) -> str:
+        return f"PyTreeDef({_text(self._node)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PyTreeDef, (self._node, self._num_leaves)
+
+
+LEAF = PyTreeDef(None, 1)
+
+
+def as_treedef(operation: str, treedef: Any) -> PyTreeDef:
+    """The argument, which must be a PyTreeDef."""
+    if not isinstance(treedef, PyTreeDef):
+        raise TypeError(
+            f"{operation}: {treedef!r} ({type(treedef).__name__}) is no structure; expected a PyTreeDef; take "
+            "tree.structure(x)"
+        )
+    return treedef
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple whose items have these structures.
+
+    Raises:
+        TypeError: One is no PyTreeDef.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> ad.tree_util.treedef_tuple([ad.tree.structure([1, 2]), ad.tree.structure(3)])
+        PyTreeDef(([*, *], *))
+    """
+    return _checked(node_with(tuple, None, tuple(as_treedef("treedef_tuple", treedef)._node for treedef in treedefs)))
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the children of the topmost node."""
+    return as_treedef("treedef_children", treedef).children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether it has one node only: a leaf, None or an empty container.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> [ad.tree_util.treedef_is_leaf(ad.tree.structure(x)) for x in (1, (), [1])]
+        [True, True, False]
+    """
+    return as_treedef("treedef_is_leaf", treedef).num_nodes == 1
+
+
+def _children(node: Node | None) -> tuple[Node | None, ...]:
+    if node is None:
+        return ()
+    children = node[2]
+    return (None,) * children if type(children) is int else children
+
+
+def _checked(node: Node | None) -> PyTreeDef:
+    """Counting visits all levels, so that structures that are put together nest no deeper than Python calls can."""
+    return PyTreeDef(node, _count_leaves(node))
+
+
+def _count_leaves(node: Node | None) -> int:
+    if node is None:
+        return 1
+    if type(node[2]) is int:
+        return node[2]
+    total = 0
+    for child in node[2]:
+        total += _count_leaves(child)
+    return total
+
+
+def _count_nodes(node: Node | None) -> int:
+    if node is None:
+        return 1
+    if type(node[2]) is int:
+        return 1 + node[2]
+    total = 1
+    for child in node[2]:
+        total += _count_nodes(child)
+    return total
+
+
+def _composed(node: Node | None, inner: Node | None) -> Node | None:
+    if node is None or inner is None:
+        return inner if node is None else node
+    children = []
+    for child in _children(node):
+        children.append(_composed(child, inner))
+    return node_with(node[0], node[1], tuple(children))
+
+
+# Loops, not comprehensions, in what follows: a comprehension would cost a second frame for each level of the tree.
+
+
+def _build(node: Node, leaves: Iterator[Any]) -> Any:
+    typ, data, children = node
+    values: list[Any] = []
+    for child in children:
+        if child is None:
+            values.append(next(leaves))
+        elif type(child[2]) is not int:
+            values.append(_build(child, leaves))
+        elif child[0] is dict:
+            values.append(dict(zip(child[1], leaves)))  # noqa: B905  (ends with the keys, before it takes a leaf more)
+        else:
+            values.append(make_node(child[0], child[1], islice(leaves, child[2])))
+    return values if typ is list else make_node(typ, data, values)
+
+
+def _collect(node: Node | None, tree: Any, found: list[Any]) -> bool:
+    """Gathers what stands at the leaves of the structure; False where the tree has another one."""
+    if node is None:
+        found.append(tree)
+        return True
+    typ, data, children = node
+    kind: Any = type(tree)
+    if kind is not typ:
+        return False
+    values: Any
+    if typ is list or typ is tuple:
+        values = tree
+    elif typ is dict:
+        if len(tree) != len(data):
+            return False
+        try:
+            values = [tree[key] for key in data]
+        except KeyError:
+            return False
+    else:
+        try:
+            level = one_level(tree)
+        except UnsortableKeysError:
+            return False
+        if level is None or level[1] != data:
+            return False
+        values = level[0]
+    if type(children) is int:
+        found.extend(values)
+        return len(values) == children
+    if len(values) != len(children):
+        return False
+    for child, value in zip(children, values):  # noqa: B905, SIM110  (compared above)
+        if not _collect(child, value, found):
+            return False
+    return True
+
+
+def _collect_paths(node: Node | None, path: tuple[Any, ...], found: list[tuple[Any, ...]]) -> None:
+    if node is None:
+        found.append(path)
+        return
+    typ, data, children = node
+    if type(children) is int:
+        found.extend([(*path, key) for key in keys_of(typ, data, children)])
+        return
+    for key, child in zip(keys_of(typ, data, len(children)), children, strict=True):
+        _collect_paths(child, (*path, key), found)
+
+
+def _text(node: Node | None) -> str:
+    if node is None:
+        return "*"
+    typ, data, _ = node
+    parts = []
+    for child in _children(node):
+        parts.append(_text(child))
+    if typ is NoneType:
+        return "None"
+    if typ is dict:
+        return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(data, parts, strict=True)) + "}"
+    inside = ", ".join(parts)
+    if typ is list:
+        return f"[{inside}]"
+    if typ is tuple:
+        return f"({inside},)" if len(parts) == 1 else f"({inside})"
+    if data is None:
+        return f"CustomNode(namedtuple[{typ.__name__}], [{inside}])"
+    return f"CustomNode({typ.__name__}[{public_data(data)}], [{inside}])"
+
+
+def _shortened(treedef: PyTreeDef) -> str:
+    text = repr(treedef)
+    return text if len(text) <= 200 else f"{text[:197]}..."
