@@ -99,6 +99,21 @@ void bind_memory_window(py::module_& module) {
           },
           py::arg("top"), "Number and bytes of the live Arrays of its world, and (bytes, Array) of the biggest.")
       .def(
+          "physical_bytes",
+          [](const MemoryWindow& self) {
+            // Memories of a made-up machine may be the same real one.
+            std::vector<const Arena*> arenas;
+            int64_t bytes = 0;
+            for (int i = 0; i < self.client()->arenas() && !self.client()->is_compile_only(); ++i) {
+              const Arena& arena = self.client()->arena(i);
+              if (std::find(arenas.begin(), arenas.end(), &arena) != arenas.end()) continue;
+              arenas.push_back(&arena);
+              bytes += arena.stats().bytes_in_use;
+            }
+            return bytes;
+          },
+          "In use now in the memories that the world's devices lie on, by all worlds.")
+      .def(
           "use",
           [](MemoryWindow& self) {
             py::list result;

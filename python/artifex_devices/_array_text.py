@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,26 @@ _PREFIX = "Array("
 
 def array_repr(array: Array) -> str:
     """`Array([1., 2.], dtype=float32)`; of a deleted Array shape and dtype only."""
+    return _deleted_or(array, _alive_repr)
+
+
+def array_str(array: Array) -> str:
+    """The value as NumPy prints it; of a deleted Array the same as repr."""
+    return _deleted_or(array, _alive_str)
+
+
+def _deleted_or(array: Array, text_of: Callable[[Array], str]) -> str:
+    if not array.is_deleted():
+        try:
+            return text_of(array)
+        except RuntimeError:
+            if not array.is_deleted():  # by another thread, meanwhile
+                raise
+    return f"Array(shape={array.shape}, deleted, dtype={array.dtype.name})"
+
+
+def _alive_repr(array: Array) -> str:
     dtype_text = f"dtype={array.dtype.name}"
-    if array.is_deleted():
-        return f"Array(shape={array.shape}, deleted, {dtype_text})"
     width = np.get_printoptions()["linewidth"]
     if array.size == 0:
         body = f"[], shape={array.shape}"
@@ -32,10 +50,7 @@ def array_repr(array: Array) -> str:
     return f"{_PREFIX}{body},{' ' if fits else ' ' * len(_PREFIX)}{dtype_text})"
 
 
-def array_str(array: Array) -> str:
-    """The value as NumPy prints it."""
-    if array.is_deleted():
-        return array_repr(array)
+def _alive_str(array: Array) -> str:
     value, options = _shown_value(array)
     return np.array2string(value, threshold=options["threshold"]) if value.ndim else str(value)
 

@@ -892,6 +892,11 @@ class _MemoryWindow:
         Number and bytes of the live Arrays of its world, and (bytes, Array) of the biggest.
         """
 
+    def physical_bytes(self) -> int:
+        """
+        In use now in the memories that the world's devices lie on, by all worlds.
+        """
+
     def use(self) -> list[typing.Any]:
         """
         By device: bytes (at_start, in_use, peak, allocated, freed).

@@ -157,8 +157,7 @@ class MemoryReport:
         self._top = tuple(
             ArrayRecord(array.shape, array.dtype, size, array.sharding, _line_text(array)) for size, array in biggest
         )
-        by_node = {tuple(device.numa_nodes)[:1]: device for device in self._devices if not device.is_compile_only}
-        self._physical = sum(device.memory_stats()["pool_bytes_in_use"] for device in by_node.values())
+        self._physical = self._window.physical_bytes()
 
 
 def memory_report(top: int = 10) -> MemoryReport:

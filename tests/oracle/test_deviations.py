@@ -4,6 +4,7 @@
 The random tests keep clear of these cases; everything else must agree.
 """
 
+import importlib
 import pickle
 from collections import defaultdict, namedtuple
 from dataclasses import dataclass
@@ -221,6 +222,12 @@ DEVIATIONS = {
         "np.asarray(x)[0, 1] says that it gathers",
     ),
     "text of a deleted array": Deviation(text_when_deleted, RuntimeError, (VALUE, True), "can be printed"),
+    "picture of three dimensions": Deviation(
+        lambda lib: importlib.import_module(lib.name).debug.visualize_sharding((8, 8, 8), spec("x", "y")(lib)),
+        ValueError,
+        (VALUE, None),
+        "any rank can be drawn",
+    ),
     "memory_stats": Deviation(
         lambda lib: lib.devices[0].memory_stats() is None, (VALUE, True), (VALUE, False), "works on CPU"
     ),

@@ -197,6 +197,16 @@ def test_top_is_limited_and_sorted(world):
     assert len(held) == 3
 
 
+def test_memories_of_a_made_up_machine_are_counted_once():
+    physical = []
+    for world in (1, "2 nodes x 1"):
+        with ad.simulate(world), ad.memory_report() as report:
+            held = kib(64)
+        physical.append([line for line in str(report).splitlines() if line.startswith("Physical memory")])
+        del held
+    assert physical[0] == physical[1]
+
+
 # --- Creation lines ---
 
 

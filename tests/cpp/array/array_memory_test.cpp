@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/array/array_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "artifex_devices/array/creation_line.h"
+#include "artifex_devices/base/config.h"
+#include "artifex_devices/base/error.h"
+#include "worlds.h"
+
+namespace artifex_devices {
+namespace {
+
+using test::make_world;
+using test::named;
+
+ArrayRef make_array(const ShardingRef& sharding, const Dims& shape) {
+  auto storage = Storage::allocate(sharding, sharding->domains(shape, "test"), DType::kFloat32, "test");
+  return Array::make(shape, DType::kFloat32, sharding, std::move(storage), nullptr, true);
+}
+
+TEST(ArrayMemory, replicas_share_a_buffer_in_each_memory) {
+  const auto world = make_world(2, 4);
+  const ArrayMemory memory = memory_of(*make_array(named(world, {2, 2}, {"", "b"}), {3, 8}));
+  EXPECT_EQ(memory.devices, 4);
+  EXPECT_EQ(memory.device_bytes_min, 48);
+  EXPECT_EQ(memory.device_bytes_max, 48);
+  EXPECT_EQ(memory.logical_bytes, 4 * 48);
+  EXPECT_EQ(memory.buffers, 4);
+  EXPECT_EQ(memory.blocks, 2);  // a slab in each memory
+  EXPECT_EQ(memory.slab_stride, 0);
+  EXPECT_EQ(memory.other_users, 0);
+  const auto one = make_world(1, 4);
+  const ArrayMemory shared = memory_of(*make_array(named(one, {2, 2}, {"", "b"}), {3, 8}));
+  EXPECT_EQ(shared.buffers, 2);
+  EXPECT_EQ(shared.physical_bytes, 2 * 48);
+  EXPECT_EQ(shared.slab_stride, 64);
+}
+
+TEST(ArrayMemory, uneven_shards_have_a_range) {
+  const auto world = make_world(1, 4);
+  const ArrayMemory memory = memory_of(*make_array(named(world, {4}, {"a"}, Uneven::kLastShort), {5}));
+  EXPECT_EQ(memory.device_bytes_min, 0);
+  EXPECT_EQ(memory.device_bytes_max, 8);
+  EXPECT_EQ(memory.logical_bytes, 20);
+  EXPECT_EQ(memory.physical_bytes, 20);
+}
+
+TEST(ArrayMemory, other_users_are_those_who_hold_a_buffer) {
+  const auto world = make_world(1, 4);
+  const ArrayRef array = make_array(named(world, {4}, {"a"}), {4 << 16});  // a block for each shard
+  EXPECT_EQ(memory_of(*array).other_users, 0);
+  const BufferRef held = array->storage()->buffer(2);
+  EXPECT_EQ(memory_of(*array).other_users, 1);
+  const ArrayRef shard = array->shard_data(2);
+  EXPECT_TRUE(memory_of(*shard).is_shard);
+  EXPECT_EQ(memory_of(*shard).other_users, 1);
+  EXPECT_EQ(memory_of(*shard).logical_bytes, 1 << 18);
+  EXPECT_EQ(memory_of(*array->shard_data(1)).other_users, 0);
+}
+
+TEST(ArrayMemory, of_a_deleted_array_is_an_error) {
+  const ArrayRef array = make_array(named(make_world(1, 2), {2}, {"a"}), {2});
+  array->delete_();
+  EXPECT_THROW(memory_of(*array), DeletedArray);
+}
+
+TEST(CreationLines, are_kept_while_traced_and_go_with_the_array) {
+  CreationLines::set_source([]() -> std::optional<CreationLine> { return CreationLine{"program", 7}; });
+  const ShardingRef sharding = named(make_world(1, 2), {2}, {"a"});
+  const ArrayRef before = make_array(sharding, {2});
+  config().trace_allocations.store(1);
+  ArrayRef traced = make_array(sharding, {2});
+  config().trace_allocations.store(0);
+  EXPECT_FALSE(CreationLines::of(*before).has_value());
+  ASSERT_TRUE(CreationLines::of(*traced).has_value());
+  EXPECT_EQ(CreationLines::of(*traced)->file, "program");
+  EXPECT_EQ(CreationLines::of(*traced)->line, 7);
+  EXPECT_FALSE(CreationLines::of(*traced->shard_data(0)).has_value());
+  const Array* address = traced.get();
+  traced.reset();
+  for (int i = 0; i < 10; ++i) {  // whoever comes to lie at the same address has no line
+    const ArrayRef next = make_array(sharding, {2});
+    if (next.get() != address) continue;
+    EXPECT_FALSE(CreationLines::of(*next).has_value());
+  }
+}
+
+}  // namespace
+}  // namespace artifex_devices
