@@ -112,8 +112,7 @@ def _print_in_colour(console: Console, text: str, color_map: ColorMap) -> None:
             style = _style(color_map(float(cell) if own else cell / (len(bands) * columns)))
             for number in band:
                 drawn[number].stylize(style, begin, end)
-    for styled in drawn:
-        console.print(styled, soft_wrap=True)
+    console.print(Text("\n").join(drawn), soft_wrap=True)  # at once: a notebook shows each print by itself
 
 
 def _style(colour: Sequence[float]) -> str:
