@@ -17,6 +17,7 @@ from artifex_devices._tree_keys import keystr
 from artifex_devices._tree_nodes import (
     PLAIN,
     Aux,
+    NodeType,
     NoneType,
     UnsortableKeysError,
     is_named_tuple,
@@ -24,7 +25,7 @@ from artifex_devices._tree_nodes import (
     keys_of,
     one_level,
     sorted_keys,
-    take_types_for_optree,
+    tell_new_types,
 )
 
 __all__ = ["IsLeaf", "flatten", "flatten_with_path_predicate"]
@@ -33,6 +34,7 @@ IsLeaf = Callable[[Any], bool]
 
 _NAMESPACE = "artifex_devices"  # in optree's registry, so that the global one stays as it is
 _MAX_DEPTH = 1000  # optree's
+_FEW = 4  # up to here asking for each child is quicker than asking for all at once
 _NONE = (NoneType, None, 0)
 
 
@@ -75,8 +77,7 @@ def _open(tree: Any, kind: type, leaves: list[Any]) -> Any:
     else:
         leaves.append(tree)
         return None
-    kinds = set(map(type, values))
-    if PLAIN.issuperset(kinds):
+    if len(values) > _FEW and PLAIN.issuperset(set(map(type, values))):
         leaves.extend(values)
         return kind, data, len(values)
     nodes: list[Any] = []
@@ -93,7 +94,7 @@ def _open(tree: Any, kind: type, leaves: list[Any]) -> Any:
 def _flatten_with_optree(tree: Any, predicate: IsLeaf | None) -> tuple[list[Any], PyTreeDef]:
     import optree
 
-    _tell_optree()
+    tell_new_types(_tell_optree)
     try:
         leaves, spec = optree.tree_flatten(tree, predicate, namespace=_NAMESPACE)
         node = spec.walk([None] * len(leaves), _node_of_optree, None)
@@ -103,14 +104,13 @@ def _flatten_with_optree(tree: Any, predicate: IsLeaf | None) -> tuple[list[Any]
     return leaves, PyTreeDef(node, len(leaves))
 
 
-def _tell_optree() -> None:
+def _tell_optree(cls: type, node_type: NodeType) -> None:
     import optree
 
-    for cls, node_type in take_types_for_optree():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a named tuple is registered
-            # optree only takes apart; it never calls this unflatten.
-            optree.register_pytree_node(cls, node_type.flatten, _never, namespace=_NAMESPACE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a named tuple is registered
+        # optree only takes apart; it never calls this unflatten.
+        optree.register_pytree_node(cls, node_type.flatten, _never, namespace=_NAMESPACE)
 
 
 def _never(*_: Any) -> Any:

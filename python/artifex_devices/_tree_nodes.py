@@ -64,7 +64,7 @@ class UnsortableKeysError(Exception):
 
 _registered: dict[type, NodeType] = {}
 _not_in_optree: list[type] = []
-_lock = threading.Lock()
+_lock = threading.RLock()  # finalizers may come in anywhere
 
 
 def register(operation: str, cls: type, node_type: NodeType) -> None:
@@ -82,12 +82,12 @@ def register(operation: str, cls: type, node_type: NodeType) -> None:
         PLAIN.discard(cls)
 
 
-def take_types_for_optree() -> list[tuple[type, NodeType]]:
-    """The types that were registered since the last call."""
+def tell_new_types(tell: Callable[[type, NodeType], None]) -> None:
+    """Calls `tell` with each type that was registered since the last call; other threads wait until it is done."""
     with _lock:
-        taken = [(cls, _registered[cls]) for cls in _not_in_optree]
-        _not_in_optree.clear()
-    return taken
+        while _not_in_optree:
+            cls = _not_in_optree.pop()
+            tell(cls, _registered[cls])
 
 
 def is_tree_node(typ: Any) -> bool:

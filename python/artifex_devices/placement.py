@@ -132,11 +132,13 @@ def _per_leaf(argument: str, prefix: Any, x: Any, count: int, *, single: tuple[t
     def is_leaf(node: Any) -> bool:
         return isinstance(node, single)
 
-    errors = tree_util.prefix_errors(prefix, x, is_leaf)
-    if errors:
-        told = "; ".join(str(error(argument)) for error in errors)
-        raise ValueError(f"device_put: {told}; give one value, or a tree with the same outer structure")
-    per_leaf = tree_util.broadcast_prefix(prefix, x, is_leaf)
+    try:
+        per_leaf = tree_util.broadcast_prefix(prefix, x, is_leaf)
+    except ValueError:
+        told = "; ".join(str(error(argument)) for error in tree_util.prefix_errors(prefix, x, is_leaf))
+        if not told:
+            raise  # a registered type's own error
+        raise ValueError(f"device_put: {told}; give one value, or a tree with the same outer structure") from None
     assert len(per_leaf) == count
     for value in per_leaf:
         if not isinstance(value, single):
