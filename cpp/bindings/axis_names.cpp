@@ -19,6 +19,9 @@ Table& table() {
   return *made;
 }
 
+// The module is loaded under the GIL; later, Python code run by PyDict_New could hand it on in the middle.
+[[maybe_unused]] const Table& g_made_at_load = table();
+
 }  // namespace
 
 AxisName axis_name_from_python(py::handle object, std::string_view operation) {

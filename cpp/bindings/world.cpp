@@ -25,6 +25,8 @@ std::unordered_map<int64_t, Kept>& kept_by_client() {
   return *map;
 }
 
+[[maybe_unused]] const auto& g_made_at_load = kept_by_client();
+
 void forget(const Client& client) {
   const auto found = kept_by_client().find(client.uid());
   if (found == kept_by_client().end()) return;

@@ -117,7 +117,6 @@ def test_fork_while_another_thread_places_leaves_both_sides_working() -> None:
         import warnings
         warnings.simplefilter("ignore", DeprecationWarning)
         faulthandler.cancel_dump_traceback_later()
-        np.asarray(sharded(BIG))  # a fork during the very first use is another matter
         stop = threading.Event()
         def work():
             while not stop.is_set():

@@ -14,20 +14,20 @@ namespace artifex_devices {
 namespace {
 
 // Trivially destructible: arrays may outlive static destruction.
-std::mutex mutex;
+constinit std::mutex mutex;
 Array* oldest = nullptr;
 Array* newest = nullptr;
+
+// So that the child finds the list whole and unlocked.
+[[maybe_unused]] const bool g_held_over_fork = [] {
+  register_fork_handlers(
+      {.prepare = [] { mutex.lock(); }, .parent = [] { mutex.unlock(); }, .child = [] { mutex.unlock(); }});
+  return true;
+}();
 
 }  // namespace
 
 void LiveArrays::add(Array* array) {
-  // Held over a fork, so that the child finds the list whole and unlocked.
-  static const bool registered = [] {
-    register_fork_handlers(
-        {.prepare = [] { mutex.lock(); }, .parent = [] { mutex.unlock(); }, .child = [] { mutex.unlock(); }});
-    return true;
-  }();
-  (void)registered;
   const std::lock_guard lock(mutex);
   array->live_previous_ = newest;
   (newest ? newest->live_next_ : oldest) = array;

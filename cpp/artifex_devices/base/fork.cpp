@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <new>
@@ -65,7 +66,8 @@ Registry& registry() {
 void register_fork_handlers(const ForkHandlers& handlers) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  all.handlers.push_back(handlers);
+  const auto place = std::ranges::upper_bound(all.handlers, handlers.level, {}, &ForkHandlers::level);
+  all.handlers.insert(place, handlers);
 }
 
 int64_t fork_generation() noexcept { return g_generation.load(std::memory_order_acquire); }

@@ -10,6 +10,20 @@
 #include "artifex_devices/device/arena_state.h"
 
 namespace artifex_devices {
+namespace {
+
+constinit std::mutex g_making;  // the arenas; held over a fork
+constinit std::atomic<const std::vector<Arena*>*> g_arenas{nullptr};
+
+[[maybe_unused]] const bool g_held_over_fork = [] {
+  register_fork_handlers({.prepare = [] { Arena::State::before_fork(); },
+                          .parent = [] { Arena::State::after_fork(false); },
+                          .child = [] { Arena::State::after_fork(true); },
+                          .level = 1});
+  return true;
+}();
+
+}  // namespace
 
 Block* BlockOwner::make() noexcept { return new (std::nothrow) Block(); }
 void BlockOwner::destroy(Block* block) noexcept { delete block; }
@@ -41,21 +55,20 @@ void BlockRef::dispose(Block* block) noexcept {
 Arena::Arena(int node) : node_(node), state_(std::make_unique<State>(this)) {}
 
 const std::vector<Arena*>& Arena::State::arenas() {
-  static const std::vector<Arena*>& all = *[] {
-    auto* made = new std::vector<Arena*>();
-    const std::shared_ptr<const Machine> machine = Machine::live();
-    for (const NumaNode& node : machine->numa_nodes()) made->push_back(new Arena(node.logical_index));
-    if (made->empty()) made->push_back(new Arena(0));
-    return made;
-  }();
-  static const bool registered = [] {
-    register_fork_handlers(
-        {.prepare = [] { before_fork(); }, .parent = [] { after_fork(false); }, .child = [] { after_fork(true); }});
-    return true;
-  }();
-  (void)registered;
-  return all;
+  if (const auto* all = arenas_if_made()) return *all;
+  const std::lock_guard lock(g_making);
+  if (const auto* all = arenas_if_made()) return *all;
+  auto* made = new std::vector<Arena*>();
+  const std::shared_ptr<const Machine> machine = Machine::live();
+  for (const NumaNode& node : machine->numa_nodes()) made->push_back(new Arena(node.logical_index));
+  if (made->empty()) made->push_back(new Arena(0));
+  g_arenas.store(made, std::memory_order_release);
+  return *made;
 }
+
+const std::vector<Arena*>* Arena::State::arenas_if_made() noexcept { return g_arenas.load(std::memory_order_acquire); }
+void Arena::State::lock_making() noexcept { g_making.lock(); }
+void Arena::State::unlock_making() noexcept { g_making.unlock(); }
 
 Arena& Arena::of_node(int logical_index) {
   const std::vector<Arena*>& all = all_arenas();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <type_traits>
 #include <utility>
 
 #include "artifex_devices/device/arena_state.h"
@@ -18,11 +19,9 @@ struct FreeBlocks {
   std::atomic<int64_t> bytes{0};
 };
 
-// Never destroyed: blocks may be freed by static destructors of others.
-FreeBlocks& free_blocks() noexcept {
-  static FreeBlocks& only = *new FreeBlocks();
-  return only;
-}
+// Blocks may be freed by static destructors of others.
+static_assert(std::is_trivially_destructible_v<FreeBlocks>);
+constinit FreeBlocks g_free_blocks;
 
 // Whole huge pages where that adds at most a quarter: fresh huge pages cost a fifth of the same bytes in small ones.
 int64_t rounded(int64_t bytes) noexcept {
@@ -33,7 +32,7 @@ int64_t rounded(int64_t bytes) noexcept {
 }  // namespace
 
 void Arena::State::unlink_locked(Block* block) noexcept {
-  FreeBlocks& list = free_blocks();
+  FreeBlocks& list = g_free_blocks;
   (block->previous_ ? block->previous_->next_ : list.newest) = block->next_;
   (block->next_ ? block->next_->previous_ : list.oldest) = block->previous_;
   block->next_ = block->previous_ = nullptr;
@@ -55,7 +54,7 @@ Block* Arena::State::take_mapped(int64_t bytes) {
   Block* best = nullptr;
   Block* useless = nullptr;
   {
-    FreeBlocks& list = free_blocks();
+    FreeBlocks& list = g_free_blocks;
     const std::lock_guard lock(list.mutex);
     for (Block* block = list.newest; block; block = block->next_) {
       if (block->arena_ != arena || block->capacity_ < wanted || block->capacity_ > wanted + wanted / 4) continue;
@@ -106,7 +105,7 @@ void Arena::State::give_mapped(Block* block) noexcept {
   }
   Block* evicted = nullptr;
   {
-    FreeBlocks& list = free_blocks();
+    FreeBlocks& list = g_free_blocks;
     const std::lock_guard lock(list.mutex);
     // Under the lock, so that a fork sees either a block in use or one that its child does not have.
     keep_in_children(block->data_, block->capacity_, false);
@@ -131,7 +130,7 @@ int64_t Arena::State::trim_mapped() noexcept {
   Block* evicted = nullptr;
   int64_t bytes = 0;
   {
-    FreeBlocks& list = free_blocks();
+    FreeBlocks& list = g_free_blocks;
     const std::lock_guard lock(list.mutex);
     while (Block* oldest = list.oldest) {
       bytes += oldest->capacity_;
@@ -157,16 +156,19 @@ int64_t Arena::State::total_small_cached() noexcept {
 }
 
 int64_t Arena::total_cached_bytes() noexcept {
-  return State::total_small_cached() + free_blocks().bytes.load(std::memory_order_relaxed);
+  return State::total_small_cached() + g_free_blocks.bytes.load(std::memory_order_relaxed);
 }
 
 void Arena::State::before_fork() noexcept {
-  free_blocks().mutex.lock();
-  for (const Arena* each : all_arenas()) each->state_->mutex.lock();
+  lock_making();
+  g_free_blocks.mutex.lock();
+  if (const auto* all = arenas_if_made()) {
+    for (const Arena* each : *all) each->state_->mutex.lock();
+  }
 }
 
 void Arena::State::after_fork(bool in_child) noexcept {
-  FreeBlocks& list = free_blocks();
+  FreeBlocks& list = g_free_blocks;
   if (in_child) {
     // The child's address space lacks the free blocks; something else may come to lie there.
     while (Block* block = list.oldest) {
@@ -175,8 +177,11 @@ void Arena::State::after_fork(bool in_child) noexcept {
       BlockOwner::destroy(block);
     }
   }
-  for (const Arena* each : all_arenas()) each->state_->mutex.unlock();
+  if (const auto* all = arenas_if_made()) {
+    for (const Arena* each : *all) each->state_->mutex.unlock();
+  }
   list.mutex.unlock();
+  unlock_making();
 }
 
 }  // namespace artifex_devices

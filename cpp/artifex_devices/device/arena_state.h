@@ -106,6 +106,9 @@ struct Arena::State {
   static void after_fork(bool in_child) noexcept;
 
   static const std::vector<Arena*>& arenas();
+  static const std::vector<Arena*>* arenas_if_made() noexcept;
+  static void lock_making() noexcept;
+  static void unlock_making() noexcept;
   static int64_t total_in_use() noexcept;
   /// Whether the process cannot have so much more, whatever the system promises.
   static bool exceeds_memory(int64_t bytes) noexcept;

@@ -25,10 +25,22 @@ struct BaseState {
   std::atomic<bool> exists{false};
 };
 
-BaseState& state() {
-  static BaseState& only = *new BaseState();
-  return only;
-}
+union NeverDestroyed {
+  constexpr NeverDestroyed() : value() {}
+  ~NeverDestroyed() {}
+  BaseState value;
+};
+constinit NeverDestroyed g_state;
+
+BaseState& state() noexcept { return g_state.value; }
+
+[[maybe_unused]] const bool g_held_over_fork = [] {
+  register_fork_handlers({.prepare = [] { state().mutex.lock(); },
+                          .parent = [] { state().mutex.unlock(); },
+                          .child = [] { state().mutex.unlock(); },
+                          .level = 2});
+  return true;
+}();
 
 int64_t parse_count(std::string_view text, std::string_view variable, std::string_view whole) {
   int64_t value = 0;
@@ -89,15 +101,6 @@ std::optional<int64_t> count_from_environment() {
 
 std::shared_ptr<Client> Client::base() {
   BaseState& base = state();
-  // The arena's fork handlers first, so that around a fork this lock is taken before its locks, as it is below.
-  static const bool registered = [] {
-    Arena::of_node(0);
-    register_fork_handlers({.prepare = [] { state().mutex.lock(); },
-                            .parent = [] { state().mutex.unlock(); },
-                            .child = [] { state().mutex.unlock(); }});
-    return true;
-  }();
-  (void)registered;
   const std::lock_guard lock(base.mutex);
   if (base.exchanged) return base.exchanged;
   if (!base.made) {

@@ -45,7 +45,8 @@ int64_t memory_of_node(const Machine& machine, int node) {
                               static_cast<long double>(usable));
 }
 
-std::atomic<int64_t> next_uid{1};
+constinit std::atomic<int64_t> next_uid{1};
+constinit std::atomic<bool> workers_configured{false};
 
 }  // namespace
 
@@ -93,8 +94,11 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   }
   client->machine_ = std::move(machine);
   if (!options.compile_only) {
-    static const bool configured = configure_workers();
-    (void)configured;
+    // Not a guarded static (base/fork.h). Doing it twice is harmless: the same lanes, or nothing once they are in use.
+    if (!workers_configured.load(std::memory_order_acquire)) {
+      configure_workers();
+      workers_configured.store(true, std::memory_order_release);
+    }
   }
   return client;
 }

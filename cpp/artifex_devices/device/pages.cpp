@@ -43,7 +43,7 @@ std::byte* map_pages(int64_t bytes, int node, bool huge) noexcept {
     unmap(data + bytes, kHugePage - front);
   }
   if (huge && bytes >= kHugePage) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
-  static const std::shared_ptr<const Machine>& machine = *new std::shared_ptr<const Machine>(Machine::live());
+  const std::shared_ptr<const Machine> machine = Machine::live();
   if (machine->numa_nodes().size() > 1) bind_memory(*machine, node, data, static_cast<size_t>(bytes));
   return data;
 }

@@ -82,6 +82,15 @@ class NameTable {
   int32_t size_ = 0;
 };
 
+const std::string& no_text() {
+  static const auto* none = new std::string;
+  return *none;
+}
+
+// So that no fork meets a half-made one.
+[[maybe_unused]] const NameTable& g_made_at_load = NameTable::instance();
+[[maybe_unused]] const std::string& g_no_text_at_load = no_text();
+
 }  // namespace
 
 AxisName::AxisName(std::string_view text) : id_(NameTable::instance().intern(text)) {}
@@ -94,10 +103,7 @@ AxisName AxisName::foreign(std::string_view shown) {
 
 bool AxisName::is_foreign() const { return id_ >= 0 && NameTable::instance().entry(id_).foreign; }
 
-const std::string& AxisName::text() const {
-  static const auto* none = new std::string;
-  return id_ < 0 ? *none : NameTable::instance().entry(id_).text;
-}
+const std::string& AxisName::text() const { return id_ < 0 ? no_text() : NameTable::instance().entry(id_).text; }
 
 std::string AxisName::repr() const { return is_foreign() ? text() : python_repr(text()); }
 

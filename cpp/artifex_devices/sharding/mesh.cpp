@@ -64,6 +64,10 @@ class MeshTable {
   std::unordered_multimap<size_t, Entry> meshes_;  // by hash
 };
 
+// So that no fork meets a half-made one.
+[[maybe_unused]] const MeshTable& g_made_at_load = MeshTable::instance();
+[[maybe_unused]] const MeshRef g_empty_made_at_load = Mesh::make_empty();
+
 }  // namespace
 
 MeshRef Mesh::make(AbstractMesh abstract, DeviceListRef devices, std::string_view operation) {

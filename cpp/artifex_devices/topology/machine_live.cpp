@@ -4,15 +4,27 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <mutex>
 
+#include "artifex_devices/base/fork.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
 // The machine that we run on.
 namespace artifex_devices {
 namespace {
+
+constinit std::mutex g_loading;  // held over a fork: hwloc has locks of its own
+constinit std::atomic<const std::shared_ptr<const Machine>*> g_live{nullptr};
+
+[[maybe_unused]] const bool g_held_over_fork = [] {
+  register_fork_handlers(
+      {.prepare = [] { g_loading.lock(); }, .parent = [] { g_loading.unlock(); }, .child = [] { g_loading.unlock(); }});
+  return true;
+}();
 
 // hwloc lets these replace the machine by another one, whatever its caller asks for.
 bool environment_replaces_machine() {
@@ -109,8 +121,14 @@ int64_t usable_memory_bytes_now() {
 }
 
 std::shared_ptr<const Machine> Machine::live() {
-  static const std::shared_ptr<const Machine>& machine = *new std::shared_ptr<const Machine>(load_live_machine());
-  return machine;
+  if (const auto* machine = g_live.load(std::memory_order_acquire)) return *machine;
+  const std::lock_guard lock(g_loading);
+  const auto* machine = g_live.load(std::memory_order_acquire);
+  if (machine == nullptr) {
+    machine = new std::shared_ptr<const Machine>(load_live_machine());
+    g_live.store(machine, std::memory_order_release);
+  }
+  return *machine;
 }
 
 }  // namespace artifex_devices

@@ -31,6 +31,15 @@ TEST(Fork, HandlersPrepareInReverseAndResumeInOrder) {
   EXPECT_EQ(g_calls, "p2 p1 f1 f2 ");
 }
 
+TEST(Fork, HigherLevelsPrepareFirstWheneverTheyWereRegistered) {
+  register_fork_handlers({[] { g_calls += "p_high "; }, nullptr, [] { g_calls += "c_high "; }, 7});
+  register_fork_handlers({[] { g_calls += "p_low "; }, nullptr, [] { g_calls += "c_low "; }, 5});
+  g_calls.clear();
+  const std::string calls = in_forked_child([] { return g_calls; });
+  EXPECT_LT(calls.find("p_high"), calls.find("p_low"));
+  EXPECT_LT(calls.find("c_low"), calls.find("c_high"));
+}
+
 TEST(Fork, HandlersOfTheChildSeeItsGeneration) {
   static int64_t seen = -1;
   register_fork_handlers({nullptr, nullptr, [] { seen = fork_generation(); }});
