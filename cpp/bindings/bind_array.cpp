@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "array_interop.h"
 #include "array_value.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/live_arrays.h"
@@ -54,9 +55,14 @@ py::set devices_of_array(const Array& self) {
 }
 
 py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::object& copy) {
-  py::object value = value_of(self);
   const bool never_copy = !copy.is_none() && !copy.cast<bool>();
   const bool always_copy = !copy.is_none() && copy.cast<bool>();
+  if (never_copy && self->sharding()->grid().tiles() != 1) {
+    self->check_alive("__array__");
+    fail("__array__: copy=False cannot gather an Array in {} parts; expected one part, got {}; leave copy out",
+         self->sharding()->grid().tiles(), self->sharding()->to_string());
+  }
+  py::object value = value_of(self);
   if (!dtype.is_none() && !py::module_::import("numpy").attr("dtype")(dtype).equal(value.attr("dtype"))) {
     if (never_copy) {
       fail("__array__: copy=False cannot change the dtype; expected {}, got {}; leave copy out",
@@ -242,15 +248,11 @@ Example:
             }
             return self->shard_data(index);
           },
-          py::arg("index"), "The part of the device at `index` in mesh order, as an Array.")
-      .def("__reduce__", [](const py::object& self) -> py::tuple {
-        return py::make_tuple(
-            py::module_::import("artifex_devices._core").attr("_array_from_pickle"),
-            py::make_tuple(value_of(self.cast<ArrayRef>()), self.attr("sharding"), self.attr("committed")));
-      });
+          py::arg("index"), "The part of the device at `index` in mesh order, as an Array.");
   bind_array_looks(array);
   bind_array_memory(array);
   bind_array_numpy(array);
+  bind_array_interop(array);
 }
 
 }  // namespace

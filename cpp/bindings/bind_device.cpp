@@ -2,6 +2,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/device_list.h"
@@ -31,7 +33,37 @@ py::dict memory_stats(const Device& self) {
   return result;
 }
 
+std::string names_of(const std::string& platform, const std::vector<int64_t>& ids) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < ids.size() && i < kShown; ++i)
+    text += fmt::format("{}{}:{}", i == 0 ? "" : ", ", platform, ids[i]);
+  if (ids.size() > kShown) text += fmt::format(", ... ({} in all)", ids.size());
+  return text;
+}
+
 }  // namespace
+
+std::vector<Device*> find_devices(const std::string& platform, const std::vector<int64_t>& ids) {
+  const ClientRef client = current_client();
+  std::vector<Device*> found;
+  std::vector<int64_t> missing;
+  for (const int64_t id : ids) {
+    if (platform == client->platform() && id >= 0 && id < client->device_count()) {
+      found.push_back(client->device(id));
+    } else {
+      missing.push_back(id);
+    }
+  }
+  if (missing.empty()) return found;
+  const int64_t needed = *std::ranges::max_element(ids) + 1;
+  const bool one = missing.size() == 1;
+  fail(
+      "unpickle: device{} {} {} not here; expected {}:0 to {}:{}, the devices of this world; open a world that has {}, "
+      "say `with simulate({}):`, and load again",
+      one ? "" : "s", names_of(platform, missing), one ? "is" : "are", client->platform(), client->platform(),
+      client->device_count() - 1, one ? "it" : "them", std::max<int64_t>(needed, 1));
+}
 
 void bind_device(py::module_& module) {
   py::class_<Device, std::shared_ptr<Device>>(module, "Device",
@@ -103,23 +135,15 @@ Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeErr
              return py::make_tuple(py::module_::import("artifex_devices._core").attr("_find_device"),
                                    py::make_tuple(self.platform(), self.id()));
            })
+      .def("__copy__", [](const py::object& self) { return self; })
+      .def(
+          "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__str__", &Device::to_string)
       .def("__repr__", &Device::repr);
 
   module.def(
       "_find_device",
-      [](const std::string& platform, int64_t id) {
-        const ClientRef client = current_client();
-        if (platform != client->platform() || id >= client->device_count()) {
-          fail(
-              "unpickle: device {}:{} is not here; expected one of the {} devices of this world ({}:0 to {}:{}); open "
-              "a "
-              "world that has it, say `with simulate({}):`, and load again",
-              platform, id, client->device_count(), client->platform(), client->platform(), client->device_count() - 1,
-              id + 1);
-        }
-        return handle_of(client->device(id));
-      },
+      [](const std::string& platform, int64_t id) { return handle_of(find_devices(platform, {id})[0]); },
       py::arg("platform"), py::arg("id"));
   module.def("_devices", [] { return py::list(devices_of(current_client())); });
   module.def("_device_count", [] { return current_client()->device_count(); });

@@ -196,15 +196,34 @@ Example:
       .def("__hash__", [](const Mesh& self) { return self.hash() >> 2; })
       .def("__reduce__",
            [](const py::object& self) -> py::tuple {
-             return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("devices"), self.attr("axis_names"),
-                                                                      self.attr("axis_types")));
+             const auto& mesh = self.cast<const Mesh&>();
+             const std::string platform = mesh.empty() ? "cpu" : (*mesh.devices())[0]->platform();
+             return py::make_tuple(
+                 py::module_::import("artifex_devices._core").attr("_mesh_from_pickle"),
+                 py::make_tuple(platform, self.attr("device_ids"), self.attr("axis_names"), self.attr("axis_types")));
            })
+      .def("__copy__", [](const py::object& self) { return self; })
+      .def(
+          "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__str__", &Mesh::to_string)
       .def("_repr_html_",
            [](const py::object& self) { return py::module_::import("artifex_devices._html").attr("mesh_html")(self); })
       .def("__repr__", &Mesh::repr);
 
   module.def("_entered_meshes", &meshes_entered);
+  module.def(
+      "_mesh_from_pickle",
+      [](const std::string& platform, py::handle ids, py::handle names, py::handle types) {
+        auto [objects, shape] = objects_from_nested(ids);
+        if (objects.empty()) return unconst(Mesh::make_empty());
+        std::vector<int64_t> numbers;
+        for (const py::object& id : objects) numbers.push_back(id.cast<int64_t>());
+        AbstractMesh abstract(axis_names_from_python(names, "Mesh"), shape,
+                              axis_types_from_python(types, "Mesh", shape.size()));
+        return unconst(
+            Mesh::make(std::move(abstract), DeviceList::make(find_devices(platform, numbers), "Mesh"), "Mesh"));
+      },
+      py::arg("platform"), py::arg("device_ids"), py::arg("axis_names"), py::arg("axis_types"));
   module.def(
       "_make_mesh",
       [](py::handle sizes, py::handle names, py::handle types, py::handle devices) {
@@ -313,6 +332,9 @@ Raises:
            [](const py::object& self) {
              return py::module_::import("artifex_devices._html").attr("sharding_html")(self);
            })
+      .def("__copy__", [](const py::object& self) { return self; })
+      .def(
+          "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__repr__", &Sharding::to_string);
 }
 

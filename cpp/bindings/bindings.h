@@ -14,6 +14,7 @@ void bind_partition(py::module_& module);
 void bind_sharding(py::module_& module);
 void bind_array(py::module_& module);
 void bind_transfer(py::module_& module);
+void bind_dlpack(py::module_& module);
 void bind_advice(py::module_& module);
 void bind_render(py::module_& module);
 void bind_looks(py::module_& module);

@@ -4,6 +4,8 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/sharding/sharding.h"
@@ -17,6 +19,9 @@ ClientRef current_client();
 
 /// Shared handles for Python; they keep the client alive.
 std::shared_ptr<Device> handle_of(Device* device);
+
+/// Devices of the current world by id, as pickles name them. Throws InvalidArgument naming all that are missing.
+std::vector<Device*> find_devices(const std::string& platform, const std::vector<int64_t>& ids);
 
 /// All devices of a client as a tuple, kept as long as the client's world is open.
 py::tuple devices_of(const ClientRef& client);

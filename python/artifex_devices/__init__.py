@@ -7,7 +7,7 @@ C++ core, for NumPy.
 
 from __future__ import annotations
 
-from artifex_devices import debug, errors, render, sharding, tree, tree_util
+from artifex_devices import debug, dlpack, errors, render, sharding, tree, tree_util
 from artifex_devices._core import (
     AbstractMesh,
     Array,
@@ -78,6 +78,7 @@ __all__ = [
     "device_put",
     "devices",
     "distribute_batch",
+    "dlpack",
     "errors",
     "get_batch_size_recommendation",
     "live_arrays",

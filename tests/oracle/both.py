@@ -29,6 +29,7 @@ def _library(name: str, top: Any, sharding: Any) -> SimpleNamespace:
         device_put=top.device_put,
         device_get=top.device_get,
         block_until_ready=top.block_until_ready,
+        from_dlpack=top.dlpack.from_dlpack,
         make_mesh=top.make_mesh,
         Array=top.Array,
         tree=top.tree,

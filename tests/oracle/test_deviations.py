@@ -38,6 +38,15 @@ def aligned_source():
     return source
 
 
+def oddly_aligned_source():
+    memory = np.zeros(X.nbytes + 64, np.uint8)
+    start = 4 - memory.ctypes.data % 64
+    start += 64 if start < 0 else 0
+    source = memory[start : start + X.nbytes].view(np.float32).reshape(X.shape)
+    source[...] = X
+    return source
+
+
 def first_value_after_write(lib):
     source = aligned_source()
     placed = lib.device_put(source, lib.devices[0])
@@ -160,6 +169,30 @@ DEVIATIONS = {
     ),
     "fewer names than sizes in AbstractMesh": Deviation(
         lambda lib: lib.AbstractMesh((2, 4), ("x",)).axis_names, (VALUE, ("x",)), ValueError, "fails late in JAX"
+    ),
+    "odd address in from_dlpack with copy=False": Deviation(
+        lambda lib: np.asarray(lib.from_dlpack(oddly_aligned_source(), copy=False)),
+        ValueError,
+        ("value", X),
+        "no alignment decides semantics",
+    ),
+    "strided memory in from_dlpack": Deviation(
+        lambda lib: np.asarray(lib.from_dlpack(X[::2])),
+        RuntimeError,
+        ("value", X[::2]),
+        "a copy is allowed, so it is made",
+    ),
+    "copy=False of a sharded array": Deviation(
+        lambda lib: np.asarray(lib.device_put(X, sharding_of(lib, GRID, ("x", "y"))), copy=False),
+        ("value", X),
+        ValueError,
+        "NumPy's meaning of copy=False",
+    ),
+    "capsule for DLPack 1.0": Deviation(
+        lambda lib: "dltensor_versioned" in repr(lib.device_put(X).__dlpack__(max_version=(1, 0))),
+        ("value", False),
+        ("value", True),
+        "it can say read-only",
     ),
     "text as spec": Deviation(
         lambda lib: lib.NamedSharding(mesh_of(lib, GRID), "x"), AttributeError, TypeError, "refused by type"

@@ -280,6 +280,15 @@ def test_donation_takes_a_prefix(devices):
     assert [leaf.is_deleted() for leaf in tree] == [True, False]
 
 
+def test_may_alias_takes_a_prefix(devices):
+    source = {"a": [X.copy(), X.copy()], "b": X.copy()}
+    placed = ad.device_put(source, devices[0], may_alias={"a": True, "b": False})
+    shares = [np.shares_memory(np.asarray(placed["a"][i]), source["a"][i]) for i in range(2)]
+    assert [*shares, np.shares_memory(np.asarray(placed["b"]), source["b"])] == [True, True, False]
+    with pytest.raises(ValueError, match="may_alias"):
+        ad.device_put(source, devices[0], may_alias={"a": True})
+
+
 def test_donated_host_arrays_stay(devices):
     source = X.copy()
     assert_same_bits(ad.device_put(source, devices[0], donate=True), X)

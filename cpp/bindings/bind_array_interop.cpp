@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+
+#include "array_interop.h"
+#include "array_value.h"
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/transfer/device_get.h"
+#include "artifex_devices/transfer/reshard.h"
+#include "gil.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+// --- Buffer protocol
+// ----------------------------------------------------------------------------------------------------------------
+
+/// The struct module's letters; null for types that it does not have.
+const char* format_of(DType dtype) noexcept {
+  switch (dtype) {
+    case DType::kBool:
+      return "?";
+    case DType::kInt8:
+      return "b";
+    case DType::kInt16:
+      return "h";
+    case DType::kInt32:
+      return "i";
+    case DType::kInt64:
+      return "l";
+    case DType::kUInt8:
+      return "B";
+    case DType::kUInt16:
+      return "H";
+    case DType::kUInt32:
+      return "I";
+    case DType::kUInt64:
+      return "L";
+    case DType::kFloat16:
+      return "e";
+    case DType::kFloat32:
+      return "f";
+    case DType::kFloat64:
+      return "d";
+    case DType::kComplex64:
+      return "Zf";
+    case DType::kComplex128:
+      return "Zd";
+    default:
+      return nullptr;
+  }
+}
+
+/// Why there is no buffer, as a BufferError; -1. Without a C++ exception: np.asarray asks for a buffer first and then
+/// takes __array__.
+int refuse_buffer(const Array& array, int flags) {
+  if (array.is_deleted()) {
+    PyErr_SetString(PyExc_BufferError, "memoryview: the Array was deleted; place it anew, or take the view before");
+    return -1;
+  }
+  if (array.sharding()->num_devices() != 1) {
+    PyErr_SetString(PyExc_BufferError,
+                    "memoryview: the Array lies on several devices; expected one; give its value, np.asarray(x), or a "
+                    "shard, x.addressable_shards[0].data");
+    return -1;
+  }
+  if (format_of(array.dtype()) == nullptr) {
+    PyErr_Format(PyExc_BufferError,
+                 "memoryview: the buffer protocol has no letter for dtype %s; expected a dtype of NumPy itself; give "
+                 "the bytes: np.asarray(x).view(np.uint8)",
+                 std::string(name(array.dtype())).c_str());
+    return -1;
+  }
+  if ((flags & PyBUF_WRITABLE) != 0) {
+    PyErr_SetString(PyExc_BufferError,
+                    "memoryview: an Array does not change; expected a reader, got a request for writing; give a copy: "
+                    "np.array(x)");
+    return -1;
+  }
+  return 0;
+}
+
+using HostValue = std::shared_ptr<const HostView>;
+
+int fill_buffer(const py::handle self, const ArrayRef& array, Py_buffer* view, int flags) {
+  if (refuse_buffer(*array, flags) != 0) return -1;
+  HostValue value;
+  if (array->is_ready()) {
+    value = device_get(array);
+  } else {
+    const ReleaseGil release;
+    value = device_get(array);
+  }
+  view->buf = value->data;
+  view->itemsize = itemsize(value->dtype);
+  view->len = array->nbytes();
+  view->readonly = 1;
+  view->ndim = static_cast<int>(value->shape.size());
+  // The protocol's arrays are not const, but readers only.
+  static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+  view->format = (flags & PyBUF_FORMAT) != 0 ? const_cast<char*>(format_of(value->dtype)) : nullptr;
+  const bool dims = (flags & PyBUF_ND) != 0;
+  const bool strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+  view->shape = dims ? const_cast<Py_ssize_t*>(value->shape.span().data()) : nullptr;
+  view->strides = strides ? const_cast<Py_ssize_t*>(value->byte_strides.span().data()) : nullptr;
+  view->suboffsets = nullptr;
+  if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && PyBuffer_IsContiguous(view, 'F') == 0) {
+    PyErr_SetString(PyExc_BufferError,
+                    "memoryview: the Array is row-major; expected a reader of that, got a request for column-major; "
+                    "give np.asfortranarray(x)");
+    return -1;
+  }
+  view->internal = new HostValue(std::move(value));
+  view->obj = self.inc_ref().ptr();
+  return 0;
+}
+
+extern "C" int get_array_buffer(PyObject* self, Py_buffer* view, int flags) {
+  if (view == nullptr) {
+    PyErr_SetString(PyExc_BufferError, "memoryview: no place for the buffer's description");
+    return -1;
+  }
+  view->obj = nullptr;
+  try {
+    return fill_buffer(self, py::handle(self).cast<ArrayRef>(), view, flags);
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_BufferError, error.what());
+  }
+  return -1;
+}
+
+extern "C" void release_array_buffer(PyObject*, Py_buffer* view) {
+  delete static_cast<HostValue*>(view->internal);
+  view->internal = nullptr;
+}
+
+// --- Copies and pickles
+// ----------------------------------------------------------------------------------------------------------------
+
+/// New memory, the same sharding: never gathered, whichever world is current.
+ArrayRef copy_of(const ArrayRef& array) {
+  array->check_alive("copy");
+  const ReleaseGil release;
+  return reshard(array, array->sharding(), {.committed = array->committed(), .donate = false, .force_copy = true});
+}
+
+py::tuple reduced(const py::object& self) {
+  const auto array = self.cast<ArrayRef>();
+  array->check_alive("pickle");
+  if (!array->sharding()->is_fully_addressable()) {
+    fail<Unavailable>(
+        "pickle: the Array of shape {} lies on devices of several processes; expected devices of this one only, as a "
+        "pickle holds the whole value; pickle the shards of each process: x.addressable_shards",
+        to_string(array->shape()));
+  }
+  return py::make_tuple(py::module_::import("artifex_devices._core").attr("_array_from_pickle"),
+                        py::make_tuple(value_of(array), self.attr("sharding"), self.attr("committed")));
+}
+
+}  // namespace
+
+void bind_array_interop(py::class_<Array, std::shared_ptr<Array>>& array) {
+  auto* type = reinterpret_cast<PyHeapTypeObject*>(array.ptr());
+  type->as_buffer.bf_getbuffer = &get_array_buffer;
+  type->as_buffer.bf_releasebuffer = &release_array_buffer;
+  type->ht_type.tp_as_buffer = &type->as_buffer;
+  PyType_Modified(&type->ht_type);
+
+  array.def("__copy__", &copy_of)
+      .def(
+          "__deepcopy__", [](const ArrayRef& self, py::handle) { return copy_of(self); }, py::arg("memo"))
+      .def("__reduce__", &reduced)
+      .def("__dlpack__", &dlpack_of, py::kw_only(), py::arg("stream") = py::none(), py::arg("max_version") = py::none(),
+           py::arg("dl_device") = py::none(), py::arg("copy") = py::none(),
+           R"(A DLPack capsule on the memory of an Array on one device, without a copy unless copy=True.
+
+The consumer's view keeps the memory, also past delete(). For consumers that know DLPack 1.0 (max_version) it is marked
+read-only; older ones cannot be told, and must not write.
+
+Raises:
+    BufferError: the Array lies on several devices; another device than the host, or DLPack before 0.5, is asked for.
+    RuntimeError: the Array was deleted; a stream is given.
+    TypeError: max_version or dl_device is no pair of ints.
+)")
+      .def("__dlpack_device__", &dlpack_device_of, "(1, 0): the host's memory, in DLPack's numbers.");
+}
+
+}  // namespace artifex_devices::bindings
