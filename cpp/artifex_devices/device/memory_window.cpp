@@ -10,23 +10,19 @@ namespace artifex_devices {
 namespace {
 
 // Trivially destructible: windows may outlive static destruction.
-std::mutex mutex;
+constinit std::mutex mutex;
 MemoryWindow* open_windows = nullptr;
 
-void hold_over_forks() {
-  static const bool registered = [] {
-    register_fork_handlers(
-        {.prepare = [] { mutex.lock(); }, .parent = [] { mutex.unlock(); }, .child = [] { mutex.unlock(); }});
-    return true;
-  }();
-  (void)registered;
-}
+[[maybe_unused]] const bool g_held_over_fork = [] {
+  register_fork_handlers(
+      {.prepare = [] { mutex.lock(); }, .parent = [] { mutex.unlock(); }, .child = [] { mutex.unlock(); }});
+  return true;
+}();
 
 }  // namespace
 
 MemoryWindow::MemoryWindow(ClientRef client)
     : client_(std::move(client)), marks_(static_cast<size_t>(client_->device_count())) {
-  hold_over_forks();
   const std::lock_guard lock(mutex);
   next_ = open_windows;
   open_windows = this;
