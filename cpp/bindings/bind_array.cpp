@@ -83,13 +83,6 @@ py::object scalar_of(const ArrayRef& self, const char* operation) {
   return value_of(self).attr("item")();
 }
 
-[[noreturn]] void refuse_equality(const ArrayRef& self) {
-  fail<TypeMismatch>(
-      "==: an Array of shape {} does not compare by itself; expected a NumPy array; write "
-      "np.array_equal(np.asarray(a), np.asarray(b)), or `a is b`",
-      to_string(self->shape()));
-}
-
 void bind_shard(py::module_& module) {
   py::class_<ShardView>(module, "Shard", "One device's part of an Array.")
       .def_property_readonly(
@@ -158,13 +151,6 @@ Raises:
 
 void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
   array.def("__array__", &as_numpy, py::arg("dtype") = py::none(), py::arg("copy") = py::none())
-      .def("__array_function__",
-           [](const Array&, const py::object& function, const py::args&) {
-             fail<TypeMismatch>(
-                 "{}: Arrays are not taken by this NumPy function; expected NumPy arrays; gather first: "
-                 "np.{}(np.asarray(x))",
-                 function.attr("__name__").cast<std::string>(), function.attr("__name__").cast<std::string>());
-           })
       .def(
           "item", [](const ArrayRef& self) { return value_of(self).attr("item")(); },
           "The only element as a Python number; ValueError if there are several.")
@@ -189,15 +175,11 @@ void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
              return value;
            })
       .def("__bool__", [](const ArrayRef& self) { return py::bool_(value_of(self)); })
-      .def("__len__",
-           [](const Array& self) {
-             if (self.rank() == 0) fail<TypeMismatch>("len: an Array without dimensions has no length; use .size");
-             return self.shape()[0];
-           })
-      .def("__eq__", [](const ArrayRef& self, py::handle) -> bool { refuse_equality(self); })
-      .def("__ne__", [](const ArrayRef& self, py::handle) -> bool { refuse_equality(self); });
-  // Binary operators with ndarrays and ufuncs refuse rather than gather silently.
-  array.attr("__array_ufunc__") = py::none();
+      .def("__len__", [](const Array& self) {
+        if (self.rank() == 0) fail<TypeMismatch>("len: an Array without dimensions has no length; use .size");
+        return self.shape()[0];
+      });
+  // == compares element by element (python/artifex_devices/arrays.py).
   array.attr("__hash__") = py::none();
 }
 

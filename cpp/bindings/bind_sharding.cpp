@@ -305,6 +305,20 @@ Raises:
       .def_property_readonly("device_set", &device_set, "Set of all devices.")
       .def_property_readonly("addressable_devices", &device_set, "Set of the devices of this process.")
       .def_property_readonly("num_devices", &Sharding::num_devices, "Number of devices.")
+      .def_property_readonly(
+          "_device_assignment",
+          [](const Sharding& self) {
+            py::tuple result(static_cast<size_t>(self.num_devices()));
+            for (int64_t i = 0; i < self.num_devices(); ++i) {
+              result[static_cast<size_t>(i)] = handle_of((*self.devices())[i]);
+            }
+            return result;
+          },
+          "All devices in mesh order.")
+      .def(
+          "_same_devices",
+          [](const Sharding& self, const Sharding& other) { return *self.devices() == *other.devices(); },
+          py::arg("other"), "Whether the same devices come in the same order.")
       .def_property_readonly("is_fully_replicated", &Sharding::is_fully_replicated,
                              "Whether each device holds all of it.")
       .def_property_readonly("is_fully_addressable", &Sharding::is_fully_addressable,

@@ -16,6 +16,7 @@ void bind_array(py::module_& module);
 void bind_transfer(py::module_& module);
 void bind_dlpack(py::module_& module);
 void bind_advice(py::module_& module);
+void bind_local(py::module_& module);
 void bind_render(py::module_& module);
 void bind_looks(py::module_& module);
 void bind_config(py::module_& module);

@@ -61,6 +61,9 @@ void bind_errors(py::module_& module) {
   duplicate_spec =
       make_class(module, "DuplicateSpecError",
                  "A mesh axis used twice in one PartitionSpec. A ValueError here, unlike in JAX.", {PyExc_ValueError});
+  make_class(module, "ShardingTypeError",
+             "Operands that are cut differently over Explicit mesh axes. A ValueError here, unlike in JAX.",
+             {PyExc_ValueError});
   resource_exhausted =
       make_class(module, "ResourceExhaustedError",
                  "No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a "

@@ -18,7 +18,7 @@ PYBIND11_MODULE(_core, module) {
   bind_sharding(module);
   bind_array(module);
   bind_transfer(module);
-  bind_dlpack(module);
+  bind_local(module);
   bind_advice(module);
   bind_render(module);
   bind_looks(module);

@@ -160,11 +160,14 @@ py::object numpy_dtype(DType dtype) {
 }
 
 DType dtype_from_python(py::handle object, std::string_view operation) {
+  if (PyObject_TypeCheck(object.ptr(), py::detail::npy_api::get().PyArrayDescr_Type_)) {
+    return dtype_from_descriptor(object.ptr(), operation);
+  }
   const py::object descriptor = py::module_::import("numpy").attr("dtype")(object);
   return dtype_from_descriptor(descriptor.ptr(), operation);
 }
 
-py::object ndarray_from_view(const std::shared_ptr<const HostView>& view) {
+py::object ndarray_from_view(const std::shared_ptr<const HostView>& view, bool writable) {
   const auto owner = new std::shared_ptr<const HostView>(view);
   const py::capsule base(owner, [](void* pointer) { delete static_cast<std::shared_ptr<const HostView>*>(pointer); });
   const auto shape = view->shape.span();
@@ -172,7 +175,7 @@ py::object ndarray_from_view(const std::shared_ptr<const HostView>& view) {
   py::array array(py::reinterpret_borrow<py::dtype>(numpy_dtype(view->dtype)),
                   std::vector<py::ssize_t>(shape.begin(), shape.end()),
                   std::vector<py::ssize_t>(strides.begin(), strides.end()), view->data, base);
-  py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+  if (!writable) py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
   return array;
 }
 

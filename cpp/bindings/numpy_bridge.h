@@ -26,8 +26,8 @@ struct __attribute__((visibility("hidden"))) Leaf {
 /// for dtypes that no device holds and for what is no array; InvalidArgument for masked arrays. Needs the GIL.
 Leaf leaf_from_python(py::handle object, std::string_view operation);
 
-/// A read-only ndarray on `view`; the array keeps the view's owner.
-py::object ndarray_from_view(const std::shared_ptr<const HostView>& view);
+/// An ndarray on `view`, read-only unless asked for; it keeps the view's owner.
+py::object ndarray_from_view(const std::shared_ptr<const HostView>& view, bool writable = false);
 
 /// np.dtype object of a DType; imports ml_dtypes only for its own types.
 py::object numpy_dtype(DType dtype);

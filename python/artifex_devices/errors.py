@@ -3,6 +3,6 @@
 
 from __future__ import annotations
 
-from artifex_devices._core import DuplicateSpecError, IndivisibleError, ResourceExhaustedError
+from artifex_devices._core import DuplicateSpecError, IndivisibleError, ResourceExhaustedError, ShardingTypeError
 
-__all__ = ["DuplicateSpecError", "IndivisibleError", "ResourceExhaustedError"]
+__all__ = ["DuplicateSpecError", "IndivisibleError", "ResourceExhaustedError", "ShardingTypeError"]

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operations on Arrays stand on: the memory of single shards as ndarrays, results to write, and work in parallel.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <atomic>
+
+#include "artifex_devices/array/array.h"
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/transfer/reshard.h"
+#include "bindings.h"
+#include "gil.h"
+#include "numpy_bridge.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+void wait_until_written(const Array& array, std::string_view operation) {
+  array.check_alive(operation);
+  if (!array.is_ready()) {
+    const ReleaseGil release;
+    array.block_until_ready();
+  } else {
+    array.block_until_ready();  // rethrows what went wrong
+  }
+}
+
+py::object show(BufferRef buffer, Dims shape, Dims byte_strides, DType dtype, bool writable) {
+  auto view = std::make_shared<HostView>();
+  view->data = buffer.data();
+  view->dtype = dtype;
+  view->shape = std::move(shape);
+  view->byte_strides = std::move(byte_strides);
+  view->owner = std::make_shared<BlockRef>(std::move(buffer.block));
+  return ndarray_from_view(view, writable);
+}
+
+py::list local_arrays(const Array& array, bool writable) {
+  wait_until_written(array, "local_arrays");
+  const Sharding& sharding = *array.sharding();
+  const ShardDomains domains = sharding.domains(array.shape(), "local_arrays");
+  const int64_t size = itemsize(array.dtype());
+  py::list result(static_cast<size_t>(sharding.buffers().size()));
+  for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
+    const int64_t position = sharding.buffers().position(sharding.grid(), b);
+    Dims shape = domains.is_even() ? domains.shard_shape() : domains.domain(sharding.grid().tile(position)).shape;
+    Dims strides = row_major_strides(shape, size);
+    result[static_cast<size_t>(b)] = show(array.storage()->buffer(array.buffer_number(position)), std::move(shape),
+                                          std::move(strides), array.dtype(), writable);
+  }
+  return result;
+}
+
+py::object slab_array(const Array& array, bool writable) {
+  int64_t stride = 0;
+  if (array.position_in_storage() >= 0 || array.storage()->slab(&stride) == nullptr) return py::none();
+  wait_until_written(array, "slab_array");
+  const Sharding& sharding = *array.sharding();
+  const ShardDomains domains = sharding.domains(array.shape(), "slab_array");
+  if (!domains.is_even()) return py::none();
+  const Dims inner = row_major_strides(domains.shard_shape(), itemsize(array.dtype()));
+  Dims shape{sharding.buffers().size()};
+  Dims strides{stride};
+  for (int64_t d = 0; d < inner.size(); ++d) {
+    shape.push_back(domains.shard_shape()[d]);
+    strides.push_back(inner[d]);
+  }
+  return show(array.storage()->buffer(0), std::move(shape), std::move(strides), array.dtype(), writable);
+}
+
+ArrayRef empty(py::handle shape, py::handle dtype, const std::shared_ptr<Sharding>& sharding, bool committed,
+               const std::string& operation) {
+  const Dims dims = dims_from_python(shape, operation, "shape");
+  const DType element = dtype_from_python(dtype, operation);
+  auto storage = Storage::allocate(sharding, sharding->domains(dims, operation), element, operation);
+  return Array::make(dims, element, sharding, std::move(storage), nullptr, committed);
+}
+
+// (parts of each dimension, [position], [tile], [box as slices]) of the distinct buffers of a shape.
+py::tuple tiling(const Sharding& sharding, py::handle shape, const std::string& operation) {
+  const Dims dims = dims_from_python(shape, operation, "shape");
+  const ShardDomains domains = sharding.domains(dims, operation);
+  const TileGrid& grid = sharding.grid();
+  const auto count = static_cast<size_t>(sharding.buffers().size());
+  py::tuple parts(static_cast<size_t>(dims.size()));
+  for (int64_t d = 0; d < dims.size(); ++d) parts[static_cast<size_t>(d)] = grid.parts(d);
+  py::tuple positions(count);
+  py::tuple tiles(count);
+  py::tuple boxes(count);
+  for (size_t b = 0; b < count; ++b) {
+    const int64_t position = sharding.buffers().position(grid, static_cast<int64_t>(b));
+    const int64_t tile = grid.tile(position);
+    const IndexDomain domain = domains.domain(tile);
+    py::tuple box(static_cast<size_t>(dims.size()));
+    for (int64_t d = 0; d < dims.size(); ++d) {
+      box[static_cast<size_t>(d)] = py::slice(domain.origin[d], domain.origin[d] + domain.shape[d], 1);
+    }
+    positions[b] = position;
+    tiles[b] = tile;
+    boxes[b] = box;
+  }
+  return py::make_tuple(parts, positions, tiles, boxes);
+}
+
+py::tuple buffers_at(const Sharding& sharding, const py::sequence& positions) {
+  py::tuple result(positions.size());
+  for (size_t i = 0; i < positions.size(); ++i) {
+    result[i] = sharding.buffers().buffer(sharding.grid(), positions[i].cast<int64_t>());
+  }
+  return result;
+}
+
+// Without a guard: the operation that needs it has asked already.
+ArrayRef moved(const ArrayRef& array, const std::shared_ptr<Sharding>& sharding, bool committed) {
+  array->check_alive("reshard");
+  const ReleaseGil release;
+  return reshard(array, sharding, {.committed = committed});
+}
+
+// Calls every task once, on the workers and this thread. The first exception is raised here once all have ended.
+void run_parallel(const py::list& tasks) {
+  std::atomic<bool> failed{false};
+  PyObject* error = nullptr;  // owned; written under the GIL
+  {
+    const ReleaseGil release;
+    WorkerPool::process().parallel_for(static_cast<int64_t>(tasks.size()), -1, [&](int64_t i) {
+      if (failed.load(std::memory_order_relaxed)) return;
+      const AcquireGil gil;
+      if (!gil.acquired()) return;
+      PyObject* result = PyObject_CallNoArgs(PyList_GET_ITEM(tasks.ptr(), i));
+      if (result != nullptr) {
+        Py_DECREF(result);
+        return;
+      }
+      PyObject* type = nullptr;
+      PyObject* value = nullptr;
+      PyObject* trace = nullptr;
+      PyErr_Fetch(&type, &value, &trace);
+      PyErr_NormalizeException(&type, &value, &trace);
+      if (trace != nullptr) PyException_SetTraceback(value, trace);
+      Py_XDECREF(type);
+      Py_XDECREF(trace);
+      if (failed.exchange(true)) {
+        Py_XDECREF(value);
+      } else {
+        error = value;
+      }
+    });
+  }
+  if (error == nullptr) return;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
+  Py_DECREF(error);
+  throw py::error_already_set();
+}
+
+}  // namespace
+
+void bind_local(py::module_& module) {
+  module.def("_local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false,
+             "An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty.");
+  module.def("_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
+             "All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None.");
+  module.def("_empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
+             py::arg("operation"), "An Array whose memory is to be written through _local_arrays or _slab_array.");
+  module.def("_moved", &moved, py::arg("array"), py::arg("sharding"), py::arg("committed"),
+             "The Array in another layout of the same world; buffers that are right already are shared.");
+  module.def("_tiling", &tiling, py::arg("sharding"), py::arg("shape"), py::arg("operation"),
+             "(parts a dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.");
+  module.def("_buffers_at", &buffers_at, py::arg("sharding"), py::arg("positions"),
+             "The number of the buffer at each position.");
+  module.def("_run_parallel", &run_parallel, py::arg("tasks"),
+             "Calls each of a list once, on the library's workers and this thread; raises the first exception.");
+}
+
+}  // namespace artifex_devices::bindings

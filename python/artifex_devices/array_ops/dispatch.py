@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds what a NumPy ufunc or function does on Arrays: the families register themselves here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from artifex_devices._core import Array
+
+__all__ = ["call_function", "call_ufunc", "implements", "implements_ufunc", "operand"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+_METHODS: dict[str, Callable[..., Any]] = {}
+_UFUNCS: dict[Any, Callable[..., Any]] = {}
+_loaded = False
+
+
+def implements(*functions: Any) -> Callable[[_F], _F]:
+    """Registers what NumPy functions do on Arrays; it takes their arguments."""
+
+    def register(implementation: _F) -> _F:
+        for function in functions:
+            _FUNCTIONS[function] = implementation
+        return implementation
+
+    return register
+
+
+def implements_ufunc(*ufuncs: Any) -> Callable[[_F], _F]:
+    """Registers what calls of ufuncs with core dimensions do on Arrays: f(ufunc, inputs, options)."""
+
+    def register(implementation: _F) -> _F:
+        for ufunc in ufuncs:
+            _UFUNCS[ufunc] = implementation
+        return implementation
+
+    return register
+
+
+def implements_method(method: str) -> Callable[[_F], _F]:
+    """Registers a method of all ufuncs, say "reduce": f(ufunc, inputs, options)."""
+
+    def register(implementation: _F) -> _F:
+        _METHODS[method] = implementation
+        return implementation
+
+    return register
+
+
+def operand(operation: str, x: Any) -> Any:
+    """An operand of an element-wise function: an Array, an ndarray or a Python number.
+
+    Raises:
+        TypeError: It is something else; the text says what.
+    """
+    if isinstance(x, (Array, np.ndarray, np.generic)) or type(x) in (bool, int, float, complex):
+        return x
+    array = np.asarray(x)
+    if array.dtype == object:
+        raise TypeError(
+            f"{operation}: an operand of type {type(x).__name__} is no array of numbers; expected an Array, an ndarray "
+            f"or a number, got {x!r}; convert it first by np.asarray(x, dtype=...)"
+        )
+    return array
+
+
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """What `Array.__array_ufunc__` does.
+
+    Raises:
+        TypeError: The ufunc, its method or an option is not supported on Arrays; the text gives the explicit way.
+    """
+    name = ufunc.__name__
+    inputs = [operand(name, x) for x in inputs]
+    options = {key: value for key, value in options.items() if value is not None}
+    if options.get("order", "K") not in ("K", "C") or "subok" in options:
+        raise TypeError(
+            f"{name}: order and subok have no meaning on Arrays; expected order 'K' or 'C', got {options}; leave them out"
+        )
+    options.pop("order", None)
+    _load()
+    if method != "__call__":
+        if method not in _METHODS:
+            raise TypeError(
+                f"{name}.{method}: not supported on Arrays; expected one of __call__, {', '.join(sorted(_METHODS))}; "
+                f"gather first: np.{name}.{method}(np.asarray(x), ...)"
+            )
+        return _METHODS[method](ufunc, inputs, options)
+    if ufunc.signature is not None:
+        if ufunc not in _UFUNCS:
+            raise _unsupported(name)
+        return _UFUNCS[ufunc](ufunc, inputs, options)
+    from artifex_devices.array_ops import elementwise
+
+    if "out" in options or "where" in options:
+        return elementwise.elementwise_into(ufunc, inputs, options)
+    return elementwise.elementwise(ufunc, inputs, options)
+
+
+def call_function(function: Any, args: Any, kwargs: Any) -> Any:
+    """What `Array.__array_function__` does.
+
+    Raises:
+        TypeError: The function is not supported on Arrays; the text gives the explicit way.
+    """
+    _load()
+    if function not in _FUNCTIONS:
+        raise _unsupported(function.__name__)
+    return _FUNCTIONS[function](*args, **kwargs)
+
+
+def _unsupported(name: str) -> TypeError:
+    return TypeError(
+        f"{name}: this NumPy function does not take Arrays; expected NumPy arrays; gather first: "
+        f"np.{name}(np.asarray(x))"
+    )
+
+
+def _load() -> None:
+    """Imports the families, which register what they implement."""
+    global _loaded
+    if _loaded:
+        return
+    import importlib
+
+    for family in _FAMILIES:
+        importlib.import_module(f"artifex_devices.array_ops.{family}")
+    _loaded = True
+
+
+_FAMILIES: tuple[str, ...] = ("elementwise_functions",)

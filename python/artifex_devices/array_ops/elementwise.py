@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that work element by element: every element of the result is computed where it lies."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices import _core
+from artifex_devices._core import Array, Sharding
+from artifex_devices.array_ops.blocks import (
+    PARALLEL_BYTES,
+    PIECE_BYTES,
+    Box,
+    allocate,
+    blocks_at,
+    moved_to,
+    run_all,
+    tiling,
+)
+from artifex_devices.array_ops.layout import Cuts, Home, cuts_in, home_of, merge_cuts, sharding_with
+
+__all__ = ["Compute", "elementwise", "elementwise_into", "map_elements", "same_layout"]
+
+# Writes the results for equally shaped parts: compute(outputs, inputs).
+Compute = Callable[[Sequence[NDArray[Any]], Sequence[Any]], Any]
+
+_SCALARS = (bool, int, float, complex)
+
+
+@functools.lru_cache(maxsize=4096)
+def _result_dtypes(ufunc: np.ufunc, kinds: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> tuple[Any, ...]:
+    """What NumPy itself answers for operands of these dtypes, or of these types of Python numbers."""
+    with np.errstate(all="ignore"):
+        results = ufunc(
+            *(kind(1) if isinstance(kind, type) else np.ones(1, kind)[:0] for kind in kinds), **dict(options)
+        )
+    return tuple(part.dtype for part in results) if ufunc.nout > 1 else (results.dtype,)
+
+
+def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Calls a ufunc: the result lies as its operands do.
+
+    Args:
+        ufunc: A ufunc without core dimensions.
+        inputs: Arrays, ndarrays and numbers, of shapes that broadcast.
+        options: dtype, casting and what else NumPy takes, but not out or where.
+
+    Returns:
+        An Array, or a tuple of them.
+
+    Raises:
+        ValueError: Shapes do not broadcast, or Arrays lie on different devices.
+        ShardingTypeError: Arrays are cut differently over Explicit axes (a ValueError).
+        TypeError: NumPy has no loop for these dtypes.
+    """
+    if len(inputs) == 2 and type(inputs[0]) is Array and type(inputs[1]) is Array and not options:
+        quick = _same_slabs(ufunc, inputs[0], inputs[1])
+        if quick is not None:
+            return quick
+    kinds = tuple(type(x) if type(x) in _SCALARS else x.dtype for x in inputs)
+    dtypes = _result_dtypes(ufunc, kinds, tuple(sorted(options.items())) if options else ())
+
+    def compute(outputs: Sequence[NDArray[Any]], parts: Sequence[Any]) -> None:
+        ufunc(*parts, out=tuple(outputs), **options)
+
+    results = map_elements(ufunc.__name__, compute, inputs, dtypes)
+    return results[0] if ufunc.nout == 1 else results
+
+
+def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Calls a ufunc with out= (ndarrays that the result is brought to) or where=.
+
+    Without out, elements where the mask is False are 0, where NumPy leaves them as they come.
+
+    Raises:
+        TypeError: out is an Array: Arrays do not change.
+        ValueError: out has another shape than the result. And as elementwise.
+    """
+    options = dict(options)
+    out = options.pop("out", None)
+    mask = options.pop("where", True)
+    targets = tuple(out) if isinstance(out, tuple) else None if out is None else (out,)
+    if targets is not None and not all(isinstance(target, np.ndarray) for target in targets):
+        told = ", ".join(type(target).__name__ for target in targets)
+        raise TypeError(
+            f"{ufunc.__name__}: out is no ndarray; Arrays do not change: expected {ufunc.nout} ndarrays to bring the "
+            f"result to, got {told}; leave out away and use the result"
+        )
+    kinds = tuple(type(x) if type(x) in _SCALARS else x.dtype for x in inputs)
+    dtypes = _result_dtypes(ufunc, kinds, tuple(sorted(options.items())))
+    masked = mask is not True
+
+    def compute(outputs: Sequence[NDArray[Any]], parts: Sequence[Any]) -> None:
+        if not masked:
+            ufunc(*parts, out=tuple(outputs), **options)
+            return
+        if targets is None:
+            for output in outputs:
+                output[...] = 0
+        ufunc(*parts[:-1], out=tuple(outputs), where=parts[-1], **options)
+
+    operands = [*inputs, mask if isinstance(mask, Array) else np.asarray(mask)] if masked else list(inputs)
+    results = map_elements(ufunc.__name__, compute, operands, dtypes, into=targets)
+    return results[0] if ufunc.nout == 1 else results
+
+
+def _same_slabs(ufunc: np.ufunc, a: Array, b: Array) -> Array | None:
+    """Both operands small and laid out alike: one call of NumPy for all shards."""
+    sharding = a.sharding
+    shape = a.shape
+    if (b.sharding is not sharding and b.sharding != sharding) or b.shape != shape or a.nbytes >= PARALLEL_BYTES:
+        return None
+    slab_a = _core._slab_array(a)
+    slab_b = slab_a if a is b else _core._slab_array(b)
+    if slab_a is None or slab_b is None or ufunc.nout != 1:
+        return None
+    (dtype,) = _result_dtypes(ufunc, (slab_a.dtype, slab_b.dtype), ())
+    out = _core._empty(shape, dtype, sharding, a.committed or b.committed, ufunc.__name__)
+    slab = _core._slab_array(out, True)
+    if slab is None:
+        return None
+    ufunc(slab_a, slab_b, out=slab)
+    return out
+
+
+def map_elements(operation: str, compute: Compute, inputs: Sequence[Any], dtypes: Sequence[Any], *,
+    into: Sequence[NDArray[Any]] | None = None) -> Any:
+    """Runs `compute` on the parts of its operands that lie together.
+
+    Args:
+        operation: Name for errors.
+        compute: Writes all results for one part; inputs broadcast against outputs.
+        inputs: Arrays (at least one), ndarrays and numbers.
+        dtypes: One a result.
+        into: Host arrays of the common shape to write instead of new Arrays.
+
+    Returns:
+        One Array a dtype, of the common shape; or `into`.
+    """
+    arrays = [x for x in inputs if isinstance(x, Array)]
+    shape = _common_shape(operation, inputs)
+    home = home_of(operation, arrays)
+    sharding = same_layout(shape, arrays) or sharding_with(
+        home.sharding, merge_cuts(operation, home, shape, arrays)
+    )
+    places = tiling(sharding, shape, operation)
+    operands = [_operand(operation, x, home, shape, sharding, places.positions, places.boxes) for x in inputs]
+    results: list[Any] = []
+    targets: list[list[NDArray[Any]]] = []
+    for target in into or ():
+        if target.shape != shape:
+            raise ValueError(
+                f"{operation}: out has another shape than the result; expected {shape}, got {target.shape}; make it by "
+                f"np.empty({shape}, dtype)"
+            )
+        results.append(target)
+        targets.append([target[box] for box in places.boxes])
+    for dtype in dtypes if into is None else ():
+        array, buffers = allocate(operation, shape, dtype, sharding, committed=home.committed)
+        results.append(array)
+        targets.append(buffers)
+    tasks = []
+    first_of_tile = {tile: number for number, tile in reversed(list(enumerate(places.tiles)))}
+    for number in range(len(places.boxes)) if into is None else first_of_tile.values():
+        outputs = [buffers[number] for buffers in targets]
+        if outputs[0].size:
+            parts = [operand[number] if type(operand) is list else operand for operand in operands]
+            tasks.extend(_pieces(compute, outputs, parts))
+    run_all(tasks, sum(array.nbytes for array in (*results, *arrays)))
+    return tuple(results)
+
+
+def same_layout(shape: tuple[int, ...], arrays: Sequence[Array]) -> Sharding | None:
+    """The sharding of all Arrays where they have the result's shape and one sharding."""
+    first = arrays[0].sharding
+    if all(x.shape == shape and (x.sharding is first or x.sharding == first) for x in arrays):
+        return first
+    return None
+
+
+def _common_shape(operation: str, inputs: Sequence[Any]) -> tuple[int, ...]:
+    shapes = [() if type(x) in _SCALARS else x.shape for x in inputs]
+    first = next(shape for shape in shapes if shape or len(shapes) == 1) if any(shapes) else ()
+    if all(shape in (first, ()) for shape in shapes):
+        return first
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        told = " and ".join(map(str, shapes))
+        raise ValueError(
+            f"{operation}: the operands' shapes do not broadcast; expected equal sizes or 1 in each dimension from the "
+            f"last one on, got {told}; reshape one of them"
+        ) from None
+
+
+def _operand(
+    operation: str,
+    x: Any,
+    home: Home,
+    shape: tuple[int, ...],
+    sharding: Sharding,
+    positions: tuple[int, ...],
+    boxes: tuple[Box, ...],
+) -> Any:
+    """The parts of one operand, a list with one a buffer of the result; a number as it is."""
+    if type(x) in _SCALARS:
+        return x
+    if not isinstance(x, Array):
+        if x.ndim == 0:
+            return x
+        _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", repr(sharding))
+        return [x[_part(box, x.shape, shape)] for box in boxes]
+    wanted = boxes if x.shape == shape else [_part(box, x.shape, shape) for box in boxes]
+    if x.sharding._same_devices(sharding):
+        views = blocks_at(x, positions, wanted, operation)
+        if views is not None:
+            return views
+    # It does not lie where it is needed: it is moved there, cut as the result is.
+    cuts = _cuts_for(x.shape, shape, sharding)
+    moved = moved_to(operation, x, home, sharding_with(sharding, cuts))
+    views = blocks_at(moved, positions, wanted, operation)
+    assert views is not None
+    return views
+
+
+def _cuts_for(x_shape: tuple[int, ...], shape: tuple[int, ...], sharding: Sharding) -> Cuts:
+    """The cuts of a result of `shape` in the dimensions that an operand of `x_shape` has."""
+    offset = len(shape) - len(x_shape)
+    cuts = cuts_in(sharding, len(shape))
+    return tuple(cuts[offset + d] if size == shape[offset + d] else () for d, size in enumerate(x_shape))
+
+
+def _part(box: Box, x_shape: tuple[int, ...], shape: tuple[int, ...]) -> Box:
+    """The part of an operand that a box of the result needs."""
+    offset = len(shape) - len(x_shape)
+    return tuple(
+        box[offset + d] if size == shape[offset + d] else slice(0, size, 1) for d, size in enumerate(x_shape)
+    )
+
+
+def _pieces(compute: Compute, outputs: list[NDArray[Any]], parts: list[Any]) -> list[Callable[[], Any]]:
+    """One call for a small buffer, several along its first long dimension for a big one."""
+    whole = outputs[0]
+    count = min(-(-whole.nbytes // PIECE_BYTES), max(whole.shape, default=1))
+    if count <= 1:
+        return [functools.partial(compute, outputs, parts)]
+    axis = next(d for d, size in enumerate(whole.shape) if size >= count or size == max(whole.shape))
+    size = whole.shape[axis]
+    step = -(-size // count)
+    tasks: list[Callable[[], Any]] = []
+    for start in range(0, size, step):
+        index = slice(start, min(start + step, size))
+        tasks.append(
+            functools.partial(
+                compute,
+                [_along(out, axis, index, whole) for out in outputs],
+                [_along(part, axis, index, whole) for part in parts],
+            )
+        )
+    return tasks
+
+
+def _along(part: Any, axis: int, index: slice, whole: NDArray[Any]) -> Any:
+    if not isinstance(part, np.ndarray):
+        return part
+    d = axis - (whole.ndim - part.ndim)
+    if d < 0 or part.shape[d] != whole.shape[axis]:
+        return part
+    return part[(*(slice(None),) * d, index)]

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy's element-wise functions that are no ufuncs: where, clip, round, astype and their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from artifex_devices._core import Array
+from artifex_devices.array_ops.dispatch import implements, operand
+from artifex_devices.array_ops.elementwise import map_elements
+
+__all__ = ["astype", "clip", "round_", "where"]
+
+_SCALARS = (bool, int, float, complex)
+
+
+def _samples(inputs: Sequence[Any]) -> list[Any]:
+    """Operands of the same dtypes with nothing in them, to ask NumPy what comes out."""
+    return [x if type(x) in _SCALARS else np.ones(1, x.dtype)[:0] for x in inputs]
+
+
+def _map(operation: str, function: Any, *inputs: Any) -> Array:
+    """Element-wise by a NumPy function that has no `out`."""
+    inputs = tuple(operand(operation, x) for x in inputs)
+    dtype = function(*_samples(inputs)).dtype
+
+    def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
+        np.copyto(outputs[0], function(*parts))
+
+    return map_elements(operation, compute, inputs, (dtype,))[0]
+
+
+@implements(np.where)
+def where(condition: Any, *choices: Any) -> Array:
+    """np.where with all three operands; result cut as an element-wise function's."""
+    if len(choices) != 2:
+        raise TypeError(
+            "where: how many elements are True is not known before they are read; expected three operands, got "
+            f"{1 + len(choices)}; gather first: np.where(np.asarray(x))"
+        )
+    return _map("where", np.where, condition, *choices)
+
+
+@implements(np.clip)
+def clip(
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **options: Any
+) -> Any:
+    """np.clip, also with min= and max=."""
+    low = a_min if min is None else min
+    high = a_max if max is None else max
+    result: Any = a
+    if low is not None:
+        result = np.maximum(result, low, **options)
+    if high is not None:
+        result = np.minimum(result, high, **options)
+    if low is None and high is None:
+        result = np.positive(a, **options)
+    return result if out is None else np.positive(result, out=out)
+
+
+@implements(np.round, np.around)
+def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    """np.round."""
+    result = _map("round", lambda part: np.round(part, decimals), a)
+    return result if out is None else np.positive(result, out=out)
+
+
+@implements(np.real)
+def _real(val: Any) -> Array:
+    return _map("real", np.real, val)
+
+
+@implements(np.imag)
+def _imag(val: Any) -> Array:
+    return _map("imag", np.imag, val)
+
+
+@implements(np.angle)
+def _angle(z: Any, deg: bool = False) -> Array:
+    return _map("angle", lambda part: np.angle(part, deg), z)
+
+
+@implements(np.nan_to_num)
+def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
+    return _map("nan_to_num", lambda part: np.nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf), x)
+
+
+@implements(np.isclose)
+def _isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+    return _map("isclose", lambda x, y: np.isclose(x, y, rtol, atol, equal_nan), a, b)
+
+
+@implements(np.isposinf)
+def _isposinf(x: Any, out: Any = None) -> Array:
+    return _map("isposinf", np.isposinf, x)
+
+
+@implements(np.isneginf)
+def _isneginf(x: Any, out: Any = None) -> Array:
+    return _map("isneginf", np.isneginf, x)
+
+
+@implements(np.isreal)
+def _isreal(x: Any) -> Array:
+    return _map("isreal", np.isreal, x)
+
+
+@implements(np.iscomplex)
+def _iscomplex(x: Any) -> Array:
+    return _map("iscomplex", np.iscomplex, x)
+
+
+@implements(np.copy)
+def _copy(a: Any, order: str = "K", subok: bool = False) -> Array:
+    return _map("copy", np.copy, a)
+
+
+@implements(np.astype)
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+    """np.astype: each shard converted where it lies; x itself for its own dtype with copy=False."""
+    if not copy and np.dtype(dtype) == x.dtype:
+        return x
+    target = np.dtype(dtype)
+    return _map("astype", lambda part: part.astype(target), x)

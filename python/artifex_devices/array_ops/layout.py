@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How results lie: which mesh axes cut which dimension, and what operands must look like to get there."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable, Iterable, Sequence
+
+from artifex_devices._core import Array, AxisType, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
+from artifex_devices.errors import ShardingTypeError
+
+__all__ = [
+    "Cuts",
+    "Home",
+    "cuts_in",
+    "cuts_of",
+    "home_of",
+    "merge_cuts",
+    "sharding_with",
+]
+
+# The mesh axes that cut each dimension, major to minor; () for a whole dimension.
+Cuts = tuple[tuple[Hashable, ...], ...]
+
+
+@functools.lru_cache(maxsize=4096)
+def cuts_in(sharding: Sharding, ndim: int) -> Cuts:
+    """The mesh axes that cut each of `ndim` dimensions; axes of size 1 are left out."""
+    if not isinstance(sharding, NamedSharding):
+        return ((),) * ndim
+    sizes = sharding.mesh.shape
+    cuts = []
+    for entry in tuple(sharding.spec)[:ndim]:
+        names = () if entry is None else entry if isinstance(entry, tuple) else (entry,)
+        cuts.append(tuple(name for name in names if sizes[name] > 1))  # an axis of size 1 cuts nothing
+    return (*cuts, *((),) * (ndim - len(cuts)))
+
+
+def cuts_of(x: Array) -> Cuts:
+    """The mesh axes that cut each dimension of x; axes of size 1 are left out."""
+    return cuts_in(x.sharding, x.ndim)
+
+
+@functools.lru_cache(maxsize=4096)
+def sharding_with(home: Sharding, cuts: Cuts) -> Sharding:
+    """The sharding on the devices of `home` that cuts dimensions as `cuts` says; trailing whole dimensions unnamed."""
+    if not isinstance(home, NamedSharding):
+        return home
+    entries: list[object] = [axes if len(axes) > 1 else axes[0] if axes else None for axes in cuts]
+    while entries and entries[-1] is None:
+        entries.pop()
+    return NamedSharding(home.mesh, PartitionSpec(*entries), memory_kind=home.memory_kind, uneven=home.uneven)
+
+
+class Home:
+    """The devices that an operation runs on: those of its committed operands."""
+
+    __slots__ = ("committed", "sharding")
+
+    def __init__(self, sharding: Sharding, committed: bool) -> None:
+        """`sharding` stands for its mesh, memory kind and policy for uneven dimensions; its spec does not count."""
+        self.sharding = sharding
+        self.committed = committed
+
+    def holds(self, x: Array) -> bool:
+        """Whether the cuts of x have a meaning here: it lies on the same mesh, or on the same single device."""
+        mine, its = self.sharding, x.sharding
+        if mine is its:
+            return True
+        if isinstance(mine, NamedSharding):
+            return isinstance(its, NamedSharding) and its.mesh is mine.mesh
+        return isinstance(its, SingleDeviceSharding) and its.device_set == mine.device_set
+
+
+def home_of(operation: str, arrays: Sequence[Array]) -> Home:
+    """The devices of the first committed Array, else of the first.
+
+    Raises:
+        ValueError: Two committed Arrays lie on different devices, or in another order; the text lists them.
+    """
+    first = arrays[0]
+    if len(arrays) == 1:
+        return Home(first.sharding, first.committed)
+    committed = [x for x in arrays if x.committed]
+    if not committed:
+        return Home(first.sharding, committed=False)
+    home = next((x for x in committed if isinstance(x.sharding, NamedSharding)), committed[0]).sharding
+    if any(x.sharding is not home and not x.sharding._same_devices(home) for x in committed):
+        told = "; ".join(
+            f"operand {i} of shape {x.shape} on {_devices_text(x.sharding)}"
+            for i, x in enumerate(arrays)
+            if x.committed
+        )
+        raise ValueError(
+            f"{operation}: the operands lie on incompatible devices; expected the same devices in the same order, got "
+            f"{told}; move one: device_put(x, y.sharding)"
+        )
+    return Home(home, committed=True)
+
+
+def merge_cuts(operation: str, home: Home, shape: tuple[int, ...], arrays: Iterable[Array]) -> Cuts:
+    """How an element-wise result of `shape` is cut: in each dimension as the first operand that is cut there.
+
+    Operands broadcast from the right, as in NumPy; a dimension that is broadcast does not count.
+
+    Raises:
+        ShardingTypeError: Operands are cut differently over axes that are Explicit (a ValueError).
+    """
+    merged: list[tuple[Hashable, ...]] = [()] * len(shape)
+    asked: list[tuple[Array, int, tuple[Hashable, ...]]] = []
+    for x in arrays:
+        if not home.holds(x):
+            continue
+        offset = len(shape) - x.ndim
+        for d, axes in enumerate(cuts_of(x)):
+            if not axes or x.shape[d] != shape[offset + d]:
+                continue
+            asked.append((x, offset + d, axes))
+            if not merged[offset + d] and not any(name in other for other in merged for name in axes):
+                merged[offset + d] = axes
+    for x, d, axes in asked:
+        if merged[d] != axes and _any_explicit(home.sharding, axes):
+            raise ShardingTypeError(
+                f"{operation}: dimension {d} of the result would be cut over {merged[d] or 'no axis'} and over {axes} "
+                f"at once; expected operands that agree on Explicit axes, got {_specs_text(arrays)}; move one first: "
+                "reshard(y, x.sharding)"
+            )
+    return tuple(merged)
+
+
+def _any_explicit(sharding: Sharding, axes: tuple[Hashable, ...]) -> bool:
+    if not isinstance(sharding, NamedSharding):
+        return False
+    types = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
+    return any(types[name] == AxisType.Explicit for name in axes)
+
+
+def _specs_text(arrays: Iterable[Array]) -> str:
+    return " and ".join(
+        f"{x.shape} with {x.sharding.spec}" if isinstance(x.sharding, NamedSharding) else f"{x.shape}" for x in arrays
+    )
+
+
+def _devices_text(sharding: Sharding) -> str:
+    ids = [device.id for device in sharding._device_assignment]
+    shown = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
+    return f"{sharding._device_assignment[0].platform} [{shown}]"
