@@ -7,7 +7,7 @@ C++ core, for NumPy.
 
 from __future__ import annotations
 
-from artifex_devices import arrays as _arrays  # gives Array its operators
+from artifex_devices import arrays as _arrays  # noqa: F401 - gives Array its operators
 from artifex_devices import debug, errors, render, sharding, tree, tree_util
 from artifex_devices._core import (
     AbstractMesh,

@@ -90,9 +90,7 @@ def moved_to(operation: str, x: Array, home: Home, sharding: Sharding) -> Array:
     if x.sharding is sharding or x.sharding == sharding:
         return x
     if not x.sharding._same_devices(home.sharding):
-        _core._check_transfer(
-            "device_to_device", False, x.shape, x.dtype, repr(x.sharding), repr(sharding)
-        )
+        _core._check_transfer("device_to_device", False, x.shape, x.dtype, repr(x.sharding), repr(sharding))
     return _core._moved(x, sharding, x.committed or home.committed)
 
 
@@ -128,15 +126,14 @@ def read_box(x: Array, box: Box, operation: str) -> NDArray[Any]:
     arrays = local_arrays(x)
     for number, whole in enumerate(mine.boxes):
         if is_inside(box, whole):
-            return arrays[number][_relative(box, whole)]
-    result = np.empty(tuple(s.stop - s.start for s in box), x.dtype)
+            view: NDArray[Any] = arrays[number][_relative(box, whole)]
+            return view
+    result: NDArray[Any] = np.empty(tuple(s.stop - s.start for s in box), x.dtype)
     seen: set[int] = set()
     for number, whole in enumerate(mine.boxes):
         if mine.tiles[number] in seen:
             continue
-        common = tuple(
-            slice(max(b.start, w.start), min(b.stop, w.stop)) for b, w in zip(box, whole, strict=True)
-        )
+        common = tuple(slice(max(b.start, w.start), min(b.stop, w.stop)) for b, w in zip(box, whole, strict=True))
         if all(s.start < s.stop for s in common):
             seen.add(mine.tiles[number])
             result[_relative(common, box)] = arrays[number][_relative(common, whole)]

@@ -80,7 +80,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
     options = {key: value for key, value in options.items() if value is not None}
     if options.get("order", "K") not in ("K", "C") or "subok" in options:
         raise TypeError(
-            f"{name}: order and subok have no meaning on Arrays; expected order 'K' or 'C', got {options}; leave them out"
+            f"{name}: order and subok have no meaning on Arrays; expected order 'K' or 'C', got {options}; leave them "
+            "out"
         )
     options.pop("order", None)
     _load()

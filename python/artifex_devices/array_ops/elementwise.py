@@ -58,12 +58,12 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any])
         ShardingTypeError: Arrays are cut differently over Explicit axes (a ValueError).
         TypeError: NumPy has no loop for these dtypes.
     """
-    if len(inputs) == 2 and type(inputs[0]) is Array and type(inputs[1]) is Array and not options:
-        quick = _same_slabs(ufunc, inputs[0], inputs[1])
-        if quick is not None:
-            return quick
     kinds = tuple(type(x) if type(x) in _SCALARS else x.dtype for x in inputs)
     dtypes = _result_dtypes(ufunc, kinds, tuple(sorted(options.items())) if options else ())
+    if ufunc.nout == 1:
+        quick = _by_slabs(ufunc, inputs, dtypes[0], options)
+        if quick is not None:
+            return quick
 
     def compute(outputs: Sequence[NDArray[Any]], parts: Sequence[Any]) -> None:
         ufunc(*parts, out=tuple(outputs), **options)
@@ -109,27 +109,42 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
     return results[0] if ufunc.nout == 1 else results
 
 
-def _same_slabs(ufunc: np.ufunc, a: Array, b: Array) -> Array | None:
-    """Both operands small and laid out alike: one call of NumPy for all shards."""
-    sharding = a.sharding
-    shape = a.shape
-    if (b.sharding is not sharding and b.sharding != sharding) or b.shape != shape or a.nbytes >= PARALLEL_BYTES:
+def _by_slabs(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any, options: dict[str, Any]) -> Array | None:
+    """One call of NumPy for all shards, where operands are small, laid out alike, whole on every device, or numbers."""
+    leader = next(x for x in inputs if type(x) is Array)
+    if leader.nbytes >= PARALLEL_BYTES:
         return None
-    slab_a = _core._slab_array(a)
-    slab_b = slab_a if a is b else _core._slab_array(b)
-    if slab_a is None or slab_b is None or ufunc.nout != 1:
-        return None
-    (dtype,) = _result_dtypes(ufunc, (slab_a.dtype, slab_b.dtype), ())
-    out = _core._empty(shape, dtype, sharding, a.committed or b.committed, ufunc.__name__)
+    sharding = leader.sharding
+    shape = leader.shape
+    committed = leader.committed
+    parts: list[Any] = []
+    for x in inputs:
+        if type(x) in _SCALARS:
+            parts.append(x)
+            continue
+        if type(x) is not Array or (x.sharding is not sharding and x.sharding != sharding) or x.shape != shape:
+            return None
+        slab = _core._slab_array(x)
+        if slab is None:
+            return None
+        parts.append(slab)
+        committed = committed or x.committed
+    out = _core._empty(shape, dtype, sharding, committed, ufunc.__name__)
     slab = _core._slab_array(out, True)
     if slab is None:
         return None
-    ufunc(slab_a, slab_b, out=slab)
+    ufunc(*parts, out=slab, **options)
     return out
 
 
-def map_elements(operation: str, compute: Compute, inputs: Sequence[Any], dtypes: Sequence[Any], *,
-    into: Sequence[NDArray[Any]] | None = None) -> Any:
+def map_elements(
+    operation: str,
+    compute: Compute,
+    inputs: Sequence[Any],
+    dtypes: Sequence[Any],
+    *,
+    into: Sequence[NDArray[Any]] | None = None,
+) -> Any:
     """Runs `compute` on the parts of its operands that lie together.
 
     Args:
@@ -145,9 +160,7 @@ def map_elements(operation: str, compute: Compute, inputs: Sequence[Any], dtypes
     arrays = [x for x in inputs if isinstance(x, Array)]
     shape = _common_shape(operation, inputs)
     home = home_of(operation, arrays)
-    sharding = same_layout(shape, arrays) or sharding_with(
-        home.sharding, merge_cuts(operation, home, shape, arrays)
-    )
+    sharding = same_layout(shape, arrays) or sharding_with(home.sharding, merge_cuts(operation, home, shape, arrays))
     places = tiling(sharding, shape, operation)
     operands = [_operand(operation, x, home, shape, sharding, places.positions, places.boxes) for x in inputs]
     results: list[Any] = []
@@ -238,9 +251,7 @@ def _cuts_for(x_shape: tuple[int, ...], shape: tuple[int, ...], sharding: Shardi
 def _part(box: Box, x_shape: tuple[int, ...], shape: tuple[int, ...]) -> Box:
     """The part of an operand that a box of the result needs."""
     offset = len(shape) - len(x_shape)
-    return tuple(
-        box[offset + d] if size == shape[offset + d] else slice(0, size, 1) for d, size in enumerate(x_shape)
-    )
+    return tuple(box[offset + d] if size == shape[offset + d] else slice(0, size, 1) for d, size in enumerate(x_shape))
 
 
 def _pieces(compute: Compute, outputs: list[NDArray[Any]], parts: list[Any]) -> list[Callable[[], Any]]:

@@ -30,7 +30,8 @@ def _map(operation: str, function: Any, *inputs: Any) -> Array:
     def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
         np.copyto(outputs[0], function(*parts))
 
-    return map_elements(operation, compute, inputs, (dtype,))[0]
+    result: Array = map_elements(operation, compute, inputs, (dtype,))[0]
+    return result
 
 
 @implements(np.where)
@@ -119,7 +120,7 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Array:
 
 
 @implements(np.astype)
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """np.astype: each shard converted where it lies; x itself for its own dtype with copy=False."""
     if not copy and np.dtype(dtype) == x.dtype:
         return x

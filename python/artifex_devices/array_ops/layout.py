@@ -107,7 +107,7 @@ def merge_cuts(operation: str, home: Home, shape: tuple[int, ...], arrays: Itera
         ShardingTypeError: Operands are cut differently over axes that are Explicit (a ValueError).
     """
     merged: list[tuple[Hashable, ...]] = [()] * len(shape)
-    asked: list[tuple[Array, int, tuple[Hashable, ...]]] = []
+    asked: list[tuple[int, tuple[Hashable, ...]]] = []
     for x in arrays:
         if not home.holds(x):
             continue
@@ -115,10 +115,10 @@ def merge_cuts(operation: str, home: Home, shape: tuple[int, ...], arrays: Itera
         for d, axes in enumerate(cuts_of(x)):
             if not axes or x.shape[d] != shape[offset + d]:
                 continue
-            asked.append((x, offset + d, axes))
+            asked.append((offset + d, axes))
             if not merged[offset + d] and not any(name in other for other in merged for name in axes):
                 merged[offset + d] = axes
-    for x, d, axes in asked:
+    for d, axes in asked:
         if merged[d] != axes and _any_explicit(home.sharding, axes):
             raise ShardingTypeError(
                 f"{operation}: dimension {d} of the result would be cut over {merged[d] or 'no axis'} and over {axes} "
