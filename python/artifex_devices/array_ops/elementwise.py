@@ -22,7 +22,7 @@ from artifex_devices.array_ops.blocks import (
     run_all,
     tiling,
 )
-from artifex_devices.array_ops.layout import Cuts, Home, cuts_in, home_of, merge_cuts, sharding_with
+from artifex_devices.array_ops.layout import Cuts, Home, cuts_in, cuts_of, home_of, merge_cuts, sharding_with
 
 __all__ = ["Compute", "elementwise", "elementwise_into", "map_elements", "same_layout"]
 
@@ -110,8 +110,8 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
 
 
 def _by_slabs(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any, options: dict[str, Any]) -> Array | None:
-    """One call of NumPy for all shards, where operands are small, laid out alike, whole on every device, or numbers."""
-    leader = next(x for x in inputs if type(x) is Array)
+    """One call of NumPy for all shards, where operands are small and laid out alike, whole everywhere, or numbers."""
+    leader = max((x for x in inputs if type(x) is Array), key=_rank_and_size)
     if leader.nbytes >= PARALLEL_BYTES:
         return None
     sharding = leader.sharding
@@ -122,11 +122,16 @@ def _by_slabs(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any, options: dict[
         if type(x) in _SCALARS:
             parts.append(x)
             continue
-        if type(x) is not Array or (x.sharding is not sharding and x.sharding != sharding) or x.shape != shape:
+        if type(x) is not Array:
+            return None
+        alike = (x.sharding is sharding or x.sharding == sharding) and x.shape == shape
+        if not alike and not _fits_every_shard(x, leader):
             return None
         slab = _core._slab_array(x)
         if slab is None:
             return None
+        if not alike:
+            slab = slab.reshape((1,) * (1 + len(shape) - x.ndim) + x.shape)
         parts.append(slab)
         committed = committed or x.committed
     out = _core._empty(shape, dtype, sharding, committed, ufunc.__name__)
@@ -135,6 +140,21 @@ def _by_slabs(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any, options: dict[
         return None
     ufunc(*parts, out=slab, **options)
     return out
+
+
+def _rank_and_size(x: Array) -> tuple[int, int]:
+    return (x.ndim, x.size)
+
+
+def _fits_every_shard(x: Array, leader: Array) -> bool:
+    """Whether x is whole on the devices of `leader` and broadcasts against each of its shards as against all of it."""
+    if not (x.is_fully_replicated and leader.committed and x.sharding._same_devices(leader.sharding)):
+        return False
+    cuts = cuts_of(leader)
+    offset = leader.ndim - x.ndim
+    return all(
+        size == 1 or (size == leader.shape[offset + d] and not cuts[offset + d]) for d, size in enumerate(x.shape)
+    )
 
 
 def map_elements(
