@@ -11,7 +11,10 @@
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
+#include "narrow.h"
 #include "numpy_bridge.h"
+#include "scopes.h"
+#include "transfer_guard.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -44,6 +47,8 @@ Target target_from_python(py::handle object) {
       Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
 }
 
+std::string shape_text(const Dims& shape) { return py::repr(tuple_from_dims(shape)).cast<std::string>(); }
+
 // Runs `work` without the GIL when that pays.
 template <class Work>
 auto maybe_without_gil(int64_t bytes, Work&& work) {
@@ -60,6 +65,12 @@ py::object put_array(const py::object& x, const Target& target, bool donate, std
   const bool committed = target.sharding ? target.committed : source->committed();
   const bool stays = *sharding == *source->sharding() && committed == source->committed();
   if (stays && !force_copy && !donate) return x;
+  if (scopes_matter() && (force_copy || !lies_there(*source, *sharding))) {
+    check_transfer(TransferDirection::kDeviceToDevice, true, [&] {
+      return TransferText{"device_put", shape_text(source->shape()), std::string(name(source->dtype())),
+                          source->sharding()->to_string(), sharding->to_string()};
+    });
+  }
   return py::cast(maybe_without_gil(source->nbytes(), [&] {
     if (sharding->devices()->client() == source->sharding()->devices()->client()) {
       return reshard(source, sharding, {committed, donate, force_copy});
@@ -87,12 +98,27 @@ bool try_alias(const Leaf& leaf, const ShardingRef& sharding, bool committed, py
   return true;
 }
 
-py::object put_leaf(const py::object& x, const Target& target, bool donate, std::optional<bool> may_alias) {
+/// Where a leaf stands in its tree, in words; asked for only by messages.
+struct LeafPath {
+  py::handle path_of = nullptr;
+  size_t index = 0;
+  std::string text() const { return path_of ? path_of(index).cast<std::string>() : std::string(); }
+};
+
+py::object put_leaf(const py::object& x, const Target& target, bool donate, std::optional<bool> may_alias,
+                    const LeafPath& path = {}) {
   if (py::isinstance<Array>(x)) return put_array(x, target, donate, may_alias);
-  const Leaf leaf = leaf_from_python(x, "device_put");
-  const ShardingRef sharding = target.sharding ? target.sharding : sharding_of(current_client()->device(0));
+  Leaf leaf = leaf_from_python(x, "device_put");
+  const ShardingRef sharding = target.sharding ? target.sharding : sharding_of(default_device());
+  const bool narrows = must_narrow(leaf.view.dtype);
+  if (narrows) narrow_leaf(leaf, x, "device_put", path.text());
+  check_transfer(TransferDirection::kHostToDevice, true, [&] {
+    return TransferText{"device_put", shape_text(leaf.view.shape), std::string(name(leaf.view.dtype)),
+                        fmt::format("a {} of the host", Py_TYPE(x.ptr())->tp_name), sharding->to_string()};
+  });
   py::object aliased;
-  if (may_alias.value_or(false) && try_alias(leaf, sharding, target.committed, &aliased)) return aliased;
+  // What is narrowed is not what x itself holds.
+  if (may_alias.value_or(false) && !narrows && try_alias(leaf, sharding, target.committed, &aliased)) return aliased;
   int64_t bytes = itemsize(leaf.view.dtype);
   for (const int64_t size : leaf.view.shape) bytes *= size;
   return py::cast(maybe_without_gil(bytes, [&] { return device_put(leaf.view, sharding, target.committed); }));
@@ -116,7 +142,7 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
   for (size_t i = 0; i < leaves.size(); ++i) {
     try {
       if (!one_target) target = target_from_python(targets[py::int_(i)]);
-      placed[i] = put_leaf(leaves[i], target, false, optional_bool(entry(may_alias, i)));
+      placed[i] = put_leaf(leaves[i], target, false, optional_bool(entry(may_alias, i)), {path_of, i});
       const bool donates = entry(donate, i).cast<bool>() && py::isinstance<Array>(leaves[i]);
       if (donates && !placed[i].is(leaves[i])) donated.push_back(leaves[i].cast<ArrayRef>());
     } catch (const Error&) {

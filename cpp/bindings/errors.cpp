@@ -9,7 +9,9 @@ namespace {
 // Exception classes live as long as the interpreter.
 PyObject* indivisible = nullptr;
 PyObject* duplicate_spec = nullptr;
+PyObject* jax_runtime_error = nullptr;
 PyObject* resource_exhausted = nullptr;
+PyObject* transfer_guard_error = nullptr;
 
 PyObject* make_class(py::module_& module, const char* name, const char* doc, std::initializer_list<PyObject*> bases) {
   py::tuple base_tuple(bases.size());
@@ -31,6 +33,7 @@ PyObject* class_of(const Error& error) {
   if (dynamic_cast<const IndexOutOfRange*>(&error)) return PyExc_IndexError;
   if (dynamic_cast<const FileNotFound*>(&error)) return PyExc_FileNotFoundError;
   if (dynamic_cast<const OutOfMemory*>(&error)) return resource_exhausted;
+  if (dynamic_cast<const TransferGuardError*>(&error)) return transfer_guard_error;
   return PyExc_RuntimeError;
 }
 
@@ -64,11 +67,16 @@ void bind_errors(py::module_& module) {
   make_class(module, "ShardingTypeError",
              "Operands that are cut differently over Explicit mesh axes. A ValueError here, unlike in JAX.",
              {PyExc_ValueError});
+  jax_runtime_error = make_class(module, "JaxRuntimeError",
+                                 "What JAX's runtime raises under this name. A RuntimeError.", {PyExc_RuntimeError});
+  transfer_guard_error = make_class(module, "TransferGuardError",
+                                    "A transfer that a transfer guard does not let pass. A JaxRuntimeError, as in JAX.",
+                                    {jax_runtime_error});
   resource_exhausted =
       make_class(module, "ResourceExhaustedError",
                  "No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a "
-                 "RuntimeError; its text begins with RESOURCE_EXHAUSTED.",
-                 {PyExc_MemoryError, PyExc_RuntimeError});
+                 "JaxRuntimeError; its text begins with RESOURCE_EXHAUSTED.",
+                 {PyExc_MemoryError, jax_runtime_error});
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       std::rethrow_exception(pointer);

@@ -4,6 +4,9 @@
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
+#include "narrow.h"
+#include "scopes.h"
+#include "transfer_guard.h"
 #include "world.h"
 
 PYBIND11_MODULE(_core, module) {
@@ -23,4 +26,7 @@ PYBIND11_MODULE(_core, module) {
   bind_render(module);
   bind_looks(module);
   bind_config(module);
+  bind_scopes(module);
+  bind_transfer_guard(module);
+  bind_narrow(module);
 }

@@ -10,6 +10,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "errors.h"
+#include "scopes.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -78,7 +79,10 @@ void pop_world(const py::object& frame) {
 
 ClientRef current_client() {
   const py::object frame = current_frame();
-  if (frame.is_none()) return Client::base();
+  if (frame.is_none()) {
+    if (!Client::base_exists()) check_platforms();
+    return Client::base();
+  }
   return frame.cast<Frame&>().client;
 }
 

@@ -8,7 +8,7 @@ C++ core, for NumPy.
 from __future__ import annotations
 
 from artifex_devices import arrays as _arrays  # noqa: F401 - gives Array its operators
-from artifex_devices import debug, errors, render, sharding, tree, tree_util
+from artifex_devices import debug, errors, experimental, render, sharding, tree, tree_util
 from artifex_devices._core import (
     AbstractMesh,
     Array,
@@ -46,6 +46,14 @@ from artifex_devices.discovery import (
 from artifex_devices.memory import MemoryReport, memory_report
 from artifex_devices.mesh import DeviceMeshManager
 from artifex_devices.placement import block_until_ready, device_get, device_put
+from artifex_devices.scopes import (
+    default_device,
+    enable_x64,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
+)
 from artifex_devices.sharding import P, make_mesh
 from artifex_devices.world import simulate
 
@@ -74,13 +82,15 @@ __all__ = [
     "config",
     "debug",
     "default_backend",
+    "default_device",
     "device_count",
     "device_get",
     "device_put",
     "devices",
     "distribute_batch",
-    "dlpack",
+    "enable_x64",
     "errors",
+    "experimental",
     "get_batch_size_recommendation",
     "live_arrays",
     "local_device_count",
@@ -94,6 +104,10 @@ __all__ = [
     "sharding",
     "shutdown",
     "simulate",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
     "tree",
     "tree_util",
 ]

@@ -18,6 +18,7 @@ __all__: list[str] = [
     "Device",
     "DuplicateSpecError",
     "IndivisibleError",
+    "JaxRuntimeError",
     "Machine",
     "Mesh",
     "NamedSharding",
@@ -25,8 +26,8 @@ __all__: list[str] = [
     "ResourceExhaustedError",
     "Shard",
     "Sharding",
-    "ShardingTypeError",
     "SingleDeviceSharding",
+    "TransferGuardError",
     "batch_size_advice",
     "detect_hardware_type",
     "live_arrays",
@@ -531,11 +532,6 @@ class Sharding:
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> typing.Any: ...
-    def _same_devices(self, other: Sharding) -> bool:
-        """
-        Whether the same devices come in the same order.
-        """
-
     def addressable_devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
         """
         devices_indices_map of the devices of this process.
@@ -572,12 +568,6 @@ class Sharding:
     def with_memory_kind(self, kind: str) -> Sharding:
         """
         The same sharding in another kind of memory; ValueError for a kind that there is not.
-        """
-
-    @property
-    def _device_assignment(self) -> tuple[typing.Any, ...]:
-        """
-        All devices in mesh order.
         """
 
     @property
@@ -694,220 +684,22 @@ class Array:
         ((4,), dtype('float64'), True)
     """
 
+    __array_ufunc__ = None
     __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
 
-    def __abs__(self) -> typing.Any:
-        """
-        np.absolute, element by element.
-        """
-
-    def __add__(self, other: typing.Any) -> typing.Any:
-        """
-        np.add, element by element.
-        """
-
-    def __and__(self, other: typing.Any) -> typing.Any:
-        """
-        np.bitwise_and, element by element.
-        """
-
     def __array__(self, dtype: typing.Any = None, copy: typing.Any = None) -> typing.Any: ...
-    def __array_function__(
-        self, function: typing.Any, types: typing.Any, args: typing.Any, kwargs: typing.Any
-    ) -> typing.Any:
-        """
-        NumPy functions: those of the guide's table; others raise TypeError with the explicit way.
-        """
-
-    def __array_ufunc__(self, ufunc: typing.Any, method: str, *inputs: typing.Any, **options: typing.Any) -> typing.Any:
-        """
-        Ufuncs: each shard is worked on where it lies (guide: NumPy on Arrays).
-        """
-
+    def __array_function__(self, arg0: typing.Any, *args: typing.Any) -> None: ...
     def __bool__(self) -> bool: ...
     def __complex__(self) -> typing.Any: ...
-    def __divmod__(self, other: typing.Any) -> typing.Any:
-        """
-        np.divmod, element by element.
-        """
-
-    def __eq__(self, other: typing.Any) -> typing.Any:
-        """
-        np.equal, element by element.
-        """
-
+    def __eq__(self, arg0: typing.Any) -> bool: ...
     def __float__(self) -> float: ...
-    def __floordiv__(self, other: typing.Any) -> typing.Any:
-        """
-        np.floor_divide, element by element.
-        """
-
-    def __ge__(self, other: typing.Any) -> typing.Any:
-        """
-        np.greater_equal, element by element.
-        """
-
-    def __gt__(self, other: typing.Any) -> typing.Any:
-        """
-        np.greater, element by element.
-        """
-
     def __index__(self) -> typing.Any: ...
     def __int__(self) -> typing.Any: ...
-    def __invert__(self) -> typing.Any:
-        """
-        np.invert, element by element.
-        """
-
-    def __le__(self, other: typing.Any) -> typing.Any:
-        """
-        np.less_equal, element by element.
-        """
-
     def __len__(self) -> int: ...
-    def __lshift__(self, other: typing.Any) -> typing.Any:
-        """
-        np.left_shift, element by element.
-        """
-
-    def __lt__(self, other: typing.Any) -> typing.Any:
-        """
-        np.less, element by element.
-        """
-
-    def __matmul__(self, other: typing.Any) -> typing.Any:
-        """
-        np.matmul, element by element.
-        """
-
-    def __mod__(self, other: typing.Any) -> typing.Any:
-        """
-        np.remainder, element by element.
-        """
-
-    def __mul__(self, other: typing.Any) -> typing.Any:
-        """
-        np.multiply, element by element.
-        """
-
-    def __ne__(self, other: typing.Any) -> typing.Any:
-        """
-        np.not_equal, element by element.
-        """
-
-    def __neg__(self) -> typing.Any:
-        """
-        np.negative, element by element.
-        """
-
-    def __or__(self, other: typing.Any) -> typing.Any:
-        """
-        np.bitwise_or, element by element.
-        """
-
-    def __pos__(self) -> typing.Any:
-        """
-        np.positive, element by element.
-        """
-
-    def __pow__(self, other: typing.Any) -> typing.Any:
-        """
-        np.power, element by element.
-        """
-
-    def __radd__(self, other: typing.Any) -> typing.Any:
-        """
-        np.add, element by element.
-        """
-
-    def __rand__(self, other: typing.Any) -> typing.Any:
-        """
-        np.bitwise_and, element by element.
-        """
-
-    def __rdivmod__(self, other: typing.Any) -> typing.Any:
-        """
-        np.divmod, element by element.
-        """
-
+    def __ne__(self, arg0: typing.Any) -> bool: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> typing.Any: ...
-    def __rfloordiv__(self, other: typing.Any) -> typing.Any:
-        """
-        np.floor_divide, element by element.
-        """
-
-    def __rlshift__(self, other: typing.Any) -> typing.Any:
-        """
-        np.left_shift, element by element.
-        """
-
-    def __rmatmul__(self, other: typing.Any) -> typing.Any:
-        """
-        np.matmul, element by element.
-        """
-
-    def __rmod__(self, other: typing.Any) -> typing.Any:
-        """
-        np.remainder, element by element.
-        """
-
-    def __rmul__(self, other: typing.Any) -> typing.Any:
-        """
-        np.multiply, element by element.
-        """
-
-    def __ror__(self, other: typing.Any) -> typing.Any:
-        """
-        np.bitwise_or, element by element.
-        """
-
-    def __rpow__(self, other: typing.Any) -> typing.Any:
-        """
-        np.power, element by element.
-        """
-
-    def __rrshift__(self, other: typing.Any) -> typing.Any:
-        """
-        np.right_shift, element by element.
-        """
-
-    def __rshift__(self, other: typing.Any) -> typing.Any:
-        """
-        np.right_shift, element by element.
-        """
-
-    def __rsub__(self, other: typing.Any) -> typing.Any:
-        """
-        np.subtract, element by element.
-        """
-
-    def __rtruediv__(self, other: typing.Any) -> typing.Any:
-        """
-        np.divide, element by element.
-        """
-
-    def __rxor__(self, other: typing.Any) -> typing.Any:
-        """
-        np.bitwise_xor, element by element.
-        """
-
     def __str__(self) -> typing.Any: ...
-    def __sub__(self, other: typing.Any) -> typing.Any:
-        """
-        np.subtract, element by element.
-        """
-
-    def __truediv__(self, other: typing.Any) -> typing.Any:
-        """
-        np.divide, element by element.
-        """
-
-    def __xor__(self, other: typing.Any) -> typing.Any:
-        """
-        np.bitwise_xor, element by element.
-        """
-
     def _repr_html_(self) -> typing.Any: ...
     def addressable_data(self, index: int) -> Array:
         """
@@ -1130,9 +922,24 @@ def _array_from_dlpack(capsule: typing.Any, device: typing.Any, copy: typing.Any
 def _array_from_pickle(value: typing.Any, sharding: typing.Any, committed: bool) -> typing.Any: ...
 def _array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
 def _base_client_exists() -> bool: ...
-def _buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.Any]) -> tuple[typing.Any, ...]:
+def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
+def _check_transfer(
+    direction: str,
+    explicit: bool,
+    shape: typing.Any,
+    dtype: typing.Any,
+    source: typing.Any,
+    target: typing.Any,
+    operation: str = "transfer",
+) -> None:
     """
-    The number of the buffer at each position.
+    To be called before data moves: raises TransferGuardError or logs, as the guards of this context say.
+
+    Args:
+        direction: "host_to_device", "device_to_device" or "device_to_host".
+        explicit: Whether the user asked for the transfer by name (the device_put family).
+        shape, dtype, source, target: For the message; made text only when one is needed.
+        operation: What the user called.
     """
 
 def _close() -> None:
@@ -1144,34 +951,33 @@ def _config_read(name: str) -> int: ...
 def _config_write(name: str, value: int) -> None: ...
 def _creation_line(array: Array) -> typing.Any: ...
 def _current_client() -> Client: ...
+def _default_device() -> Device: ...
 def _device_count() -> int: ...
 def _devices() -> list[typing.Any]: ...
-def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
-    """
-    An Array whose memory is to be written through _local_arrays or _slab_array.
-    """
-
+def _enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner: typing.Any) -> None: ...
 def _entered_meshes() -> tuple[typing.Any, ...]: ...
 def _find_device(platform: str, id: int) -> Device: ...
 def _get_leaf(array: Array) -> typing.Any: ...
-def _local_arrays(array: Array, writable: bool = False) -> list[typing.Any]:
-    """
-    An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty.
-    """
-
+def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
 def _make_client(
     machine: Machine | None, num_devices: int | None, bytes_limit: int | None, compile_only: bool
 ) -> Client: ...
 def _make_mesh(
     axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any
 ) -> Mesh: ...
-def _moved(array: Array, sharding: Sharding, committed: bool) -> Array:
+def _narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
     """
-    The Array in another layout of the same world; buffers that are right already are shared.
+    An array or number as the ndarray that may be placed in this context: 64-bit data narrowed where x64 is off.
     """
 
 def _parse_world(text: str) -> tuple[Machine, int | None]: ...
+def _placed_dtype(dtype: typing.Any) -> typing.Any:
+    """
+    The dtype that data of `dtype` has once it is placed in this context.
+    """
+
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
+def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
 def _push_world(client: Client) -> typing.Any: ...
 def _put_leaf(x: typing.Any, device: typing.Any, donate: bool, may_alias: typing.Any) -> typing.Any: ...
@@ -1179,25 +985,15 @@ def _put_leaves(
     leaves: list[typing.Any], targets: typing.Any, donate: typing.Any, may_alias: typing.Any, path_of: typing.Any
 ) -> list[typing.Any]: ...
 def _replace_base(client: Client | None) -> None: ...
-def _run_parallel(tasks: list[typing.Any]) -> None:
-    """
-    Calls each of a list once, on the library's workers and this thread; raises the first exception.
-    """
-
 def _running_workers() -> int: ...
+def _scoped_option(name: str) -> typing.Any: ...
 def _set_num_cpu_devices(count: int | None) -> None: ...
-def _slab_array(array: Array, writable: bool = False) -> typing.Any:
-    """
-    All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None.
-    """
-
-def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typing.Any, ...]:
-    """
-    (parts a dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
-    """
-
 def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
+def _transfer_is_guarded(direction: str, explicit: bool) -> bool: ...
 def _trim() -> int: ...
+def _write_platform_option(name: str, names: str | None) -> None: ...
+def _write_scoped_option(name: str, value: typing.Any) -> None: ...
+def _x64_enabled() -> bool: ...
 def batch_size_advice(hardware_type: str) -> tuple[int, int, int, int | None, str]:
     """
     (min, optimal, critical, max_memory or None, notes) of the table; sizes in examples.
@@ -1266,8 +1062,11 @@ class DuplicateSpecError(ValueError):
 class IndivisibleError(ValueError):
     """A dimension that its mesh axes do not divide. A ValueError, as in JAX."""
 
-class ResourceExhaustedError(MemoryError, RuntimeError):
-    """No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a RuntimeError; its text begins with RESOURCE_EXHAUSTED."""
+class JaxRuntimeError(RuntimeError):
+    """What JAX's runtime raises under this name. A RuntimeError."""
 
-class ShardingTypeError(ValueError):
-    """Operands that are cut differently over Explicit mesh axes. A ValueError here, unlike in JAX."""
+class ResourceExhaustedError(MemoryError, JaxRuntimeError):
+    """No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a JaxRuntimeError; its text begins with RESOURCE_EXHAUSTED."""
+
+class TransferGuardError(JaxRuntimeError):
+    """A transfer that a transfer guard does not let pass. A JaxRuntimeError, as in JAX."""

@@ -10,17 +10,36 @@ from artifex_devices import _core
 
 __all__ = ["Config", "config"]
 
-_CORE_OPTIONS = ("cache_bytes", "parallel_copy_bytes", "async_copy_bytes")
+# Bytes, each with its smallest value.
+_BYTES = {"cache_bytes": -1, "parallel_copy_bytes": 0, "async_copy_bytes": 0}
+_PLATFORMS = ("jax_platform_name", "jax_platforms")
+_SCOPED = (
+    "jax_transfer_guard",
+    "jax_transfer_guard_host_to_device",
+    "jax_transfer_guard_device_to_device",
+    "jax_transfer_guard_device_to_host",
+    "jax_default_device",
+    "jax_enable_x64",
+)
+_NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations")
 
 
 class Config:
     """Settings by name; each can be read as an attribute and set by `update`.
 
+    * `jax_platform_name`, `jax_platforms` (str or None): platforms that must be there; looked at when the devices are
+      first asked for, and of no consequence afterwards.
     * `jax_num_cpu_devices` (int or None): CPU devices of the process; only before the first use of a device.
+    * `jax_transfer_guard` and, for one direction, `jax_transfer_guard_host_to_device`, `..._device_to_device`,
+      `..._device_to_host` (str or None): see `transfer_guard`.
+    * `jax_default_device` (Device, platform or None): see `default_device`.
+    * `jax_enable_x64` (bool): see `enable_x64`; True unless JAX_ENABLE_X64 says otherwise.
     * `cache_bytes` (bytes): freed memory kept for reuse; -1 means the smaller of 1 GiB and an eighth of the memory.
     * `parallel_copy_bytes` (bytes): copies below it stay on the calling thread.
     * `async_copy_bytes` (bytes): Array-to-Array copies from it on run after the call returned.
     * `trace_allocations` (bool): keep the line of the program that makes each Array, for `memory_report`.
+
+    Guards, default device and x64 are read as they are for the calling context, `with` blocks included.
 
     Example:
         >>> from artifex_devices import config
@@ -36,7 +55,7 @@ class Config:
         self._num_cpu_devices: int | None = None
 
     def update(self, name: str, value: Any) -> None:
-        """Sets one option.
+        """Sets one option, for all threads.
 
         Args:
             name: One of the options that the class lists.
@@ -44,47 +63,64 @@ class Config:
 
         Raises:
             AttributeError: There is no such option; the nearest name is suggested.
-            TypeError: The value is no int.
-            ValueError: The value is out of range.
+            TypeError: The value of a number is no int, or that of `trace_allocations` no bool.
+            ValueError: The value is out of range, or none of those that the option knows; or an environment variable
+                of these options is malformed.
             RuntimeError: `jax_num_cpu_devices` after the first use of a device.
         """
-        if name == "jax_num_cpu_devices":
+        if name in _SCOPED:
+            _core._write_scoped_option(name, value)
+        elif name in _PLATFORMS:
+            _core._write_platform_option(name, self._platforms(name, value))
+        elif name == "jax_num_cpu_devices":
             count = None if value is None else self._whole_number(name, value, least=1)
             _core._set_num_cpu_devices(count)
             self._num_cpu_devices = count
+        elif name in _BYTES:
+            _core._config_write(name, self._whole_number(name, value, least=_BYTES[name]))
         elif name == "trace_allocations":
             if not isinstance(value, bool):
                 raise TypeError(
                     f"config.update: {name} is of type {type(value).__name__}; expected a bool, got {value!r}; "
                     "give True or False"
                 )
-            _core._config_write(name, int(value))
-        elif name in _CORE_OPTIONS:
-            least = -1 if name == "cache_bytes" else 0
-            _core._config_write(name, self._whole_number(name, value, least=least))
+            _core._config_write(name, value)
         else:
             raise AttributeError(self._unknown("config.update", name))
 
     def read(self, name: str) -> Any:
-        """The value of an option; AttributeError for an unknown name."""
+        """The value of an option for the calling context; AttributeError for an unknown name."""
+        if name in _SCOPED:
+            return _core._scoped_option(name)
+        if name in _PLATFORMS:
+            return _core._platform_option(name)
         if name == "jax_num_cpu_devices":
             return self._num_cpu_devices
+        if name in _BYTES:
+            return _core._config_read(name)
         if name == "trace_allocations":
             return bool(_core._config_read(name))
-        if name in _CORE_OPTIONS:
-            return _core._config_read(name)
         raise AttributeError(self._unknown("config.read", name))
 
     @property
     def values(self) -> dict[str, Any]:
-        """All options and their values."""
-        return {name: self.read(name) for name in ("jax_num_cpu_devices", *_CORE_OPTIONS, "trace_allocations")}
+        """All options and their values for the calling context; a new dict."""
+        return {name: self.read(name) for name in _NAMES}
 
     def __getattr__(self, name: str) -> Any:
         """Reads an option as an attribute."""
         if name.startswith("_"):
             raise AttributeError(name)
         return self.read(name)
+
+    @staticmethod
+    def _platforms(name: str, value: Any) -> str | None:
+        if value is None or isinstance(value, str):
+            return value
+        raise ValueError(
+            f"config.update: {name} is of type {type(value).__name__}; expected a platform's name or None, got "
+            f"{value!r}; write 'cpu'"
+        )
 
     @staticmethod
     def _whole_number(name: str, value: Any, *, least: int) -> int:
@@ -107,9 +143,9 @@ class Config:
     def _unknown(self, operation: str, name: str) -> str:
         import difflib  # for errors only: a twentieth of the package's import time
 
-        near = difflib.get_close_matches(name, self.values, n=1)
+        near = difflib.get_close_matches(str(name), _NAMES, n=1)
         hint = f"did you mean {near[0]}?" if near else "check the name"
-        return f"{operation}: there is no option {name!r}; expected one of {', '.join(self.values)}; {hint}"
+        return f"{operation}: there is no option {name!r}; expected one of {', '.join(_NAMES)}; {hint}"
 
 
 config = Config()

@@ -3,6 +3,20 @@
 
 from __future__ import annotations
 
-from artifex_devices._core import DuplicateSpecError, IndivisibleError, ResourceExhaustedError, ShardingTypeError
+from artifex_devices._core import (
+    DuplicateSpecError,
+    IndivisibleError,
+    JaxRuntimeError,
+    ResourceExhaustedError,
+    ShardingTypeError,
+    TransferGuardError,
+)
 
-__all__ = ["DuplicateSpecError", "IndivisibleError", "ResourceExhaustedError", "ShardingTypeError"]
+__all__ = [
+    "DuplicateSpecError",
+    "IndivisibleError",
+    "JaxRuntimeError",
+    "ResourceExhaustedError",
+    "ShardingTypeError",
+    "TransferGuardError",
+]

@@ -65,6 +65,12 @@ class OutOfMemory : public Error {  // ResourceExhaustedError(MemoryError, Runti
   using Error::Error;
 };
 
+/// A transfer that the guards of the calling context do not let pass.
+class TransferGuardError : public Error {  // TransferGuardError(JaxRuntimeError)
+ public:
+  using Error::Error;
+};
+
 /// A wait or copy was given up because the interrupt hook (base/interrupt.h) asked for it.
 class Interrupted : public Error {  // KeyboardInterrupt, already set by the hook
  public:

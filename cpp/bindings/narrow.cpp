@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "narrow.h"
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+// Whether the process was told of a narrowing.
+bool has_warned = false;
+
+void warn_once(DType from, std::string_view operation, const std::string& path) {
+  if (has_warned) return;
+  has_warned = true;
+  try {
+    py::module_::import("artifex_devices.scopes")
+        .attr("_warn_narrowing")(fmt::format(
+            "{}: {} is {} and was narrowed to {}, because jax_enable_x64 is False; further ones are narrowed without "
+            "a warning; convert it yourself, or config.update('jax_enable_x64', True) keeps 64 bits",
+            operation, path.empty() ? "the data" : "leaf " + path, name(from), name(narrow_dtype(from))));
+  } catch (...) {
+    has_warned = false;  // warnings are errors: nothing was narrowed
+    throw;
+  }
+}
+
+bool is_python_number(py::handle object) {
+  PyObject* raw = object.ptr();  // np.float64 and np.complex128 are subclasses: they have a type of their own
+  return PyLong_Check(raw) || PyFloat_CheckExact(raw) || PyComplex_CheckExact(raw);
+}
+
+}  // namespace
+
+DType narrow_dtype(DType dtype) noexcept {
+  switch (dtype) {
+    case DType::kInt64:
+      return DType::kInt32;
+    case DType::kUInt64:
+      return DType::kUInt32;
+    case DType::kFloat64:
+      return DType::kFloat32;
+    case DType::kComplex128:
+      return DType::kComplex64;
+    default:
+      return dtype;
+  }
+}
+
+void narrow_leaf(Leaf& leaf, py::handle original, std::string_view operation, const std::string& path) {
+  const DType from = leaf.view.dtype;
+  DType to = narrow_dtype(from);
+  if (PyLong_Check(original.ptr())) {
+    to = DType::kInt32;
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(original.ptr(), &overflow);
+    if (overflow != 0 || value < INT32_MIN || value > INT32_MAX) {
+      PyErr_Format(PyExc_OverflowError,
+                   "%s: the Python int %S is too large for int32; expected one from -2**31 to 2**31 - 1; give it as a "
+                   "float, or config.update('jax_enable_x64', True) for 64 bits",
+                   std::string(operation).c_str(), original.ptr());
+      throw py::error_already_set();
+    }
+  } else if (!is_python_number(original)) {
+    warn_once(from, operation, path);
+  }
+  leaf = leaf_from_python(leaf.keep.attr("astype")(numpy_dtype(to)), operation);
+}
+
+void bind_narrow(py::module_& module) {
+  module.def(
+      "_narrowed",
+      [](const py::object& x, const std::string& operation, const std::string& path) -> py::object {
+        Leaf leaf = leaf_from_python(x, operation);
+        if (must_narrow(leaf.view.dtype)) narrow_leaf(leaf, x, operation, path);
+        return leaf.keep;
+      },
+      py::arg("x"), py::arg("operation"), py::arg("path") = "",
+      "An array or number as the ndarray that may be placed in this context: 64-bit data narrowed where x64 is off.");
+  module.def(
+      "_placed_dtype",
+      [](const py::object& dtype) {
+        const DType given = dtype_from_python(dtype, "dtype");
+        return numpy_dtype(must_narrow(given) ? narrow_dtype(given) : given);
+      },
+      py::arg("dtype"), "The dtype that data of `dtype` has once it is placed in this context.");
+}
+
+}  // namespace artifex_devices::bindings

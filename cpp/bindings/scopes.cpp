@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scopes.h"
+
+#include <pybind11/stl.h>
+
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "artifex_devices/base/error.h"
+#include "world.h"
+
+namespace artifex_devices::bindings {
+
+std::atomic<bool> detail::scopes_matter{true};  // until the environment was read
+
+namespace {
+
+constexpr std::array<const char*, kScopedOptions> kNames = {
+    "jax_transfer_guard_host_to_device",
+    "jax_transfer_guard_device_to_device",
+    "jax_transfer_guard_device_to_host",
+    "jax_transfer_guard",
+    "jax_default_device",
+    "jax_enable_x64",
+};
+constexpr std::array<std::string_view, 6> kLevels = {
+    "allow", "log", "disallow", "log_explicit", "disallow_explicit", "log_explicit_device_put"};
+constexpr std::array<std::string_view, 3> kPlatforms = {"cpu", "gpu", "tpu"};
+
+// What a context variable holds: a tuple of value, the tuple around it (or None), and the object that entered it.
+constexpr Py_ssize_t kValue = 0;
+constexpr Py_ssize_t kOuter = 1;
+constexpr Py_ssize_t kOwner = 2;
+std::array<PyObject*, kScopedOptions> variables{};
+
+// The process's values: owned, or null where nobody said anything.
+std::array<PyObject*, kScopedOptions> process_values{};
+
+/// Which platforms were asked for, and by what.
+struct PlatformRequest {
+  std::optional<std::string> names;
+  std::string source;
+};
+PlatformRequest platforms;      // jax_platforms: names between commas, or empty
+PlatformRequest platform_name;  // jax_platform_name
+bool environment_is_read = false;
+
+size_t slot(ScopedOption option) { return static_cast<size_t>(option); }
+
+template <size_t kCount>
+bool is_one_of(const std::array<std::string_view, kCount>& known, std::string_view text) {
+  return std::find(known.begin(), known.end(), text) != known.end();
+}
+
+bool is_guard(ScopedOption option) { return option < ScopedOption::kDefaultDevice; }
+
+py::object default_value(ScopedOption option) {
+  if (option == ScopedOption::kEnableX64) return py::bool_(true);
+  return py::none();
+}
+
+bool is_default(ScopedOption option, py::handle value) {
+  if (option == ScopedOption::kEnableX64) return value.ptr() == Py_True;
+  if (value.is_none()) return true;
+  return is_guard(option) && value.cast<std::string_view>() == "allow";
+}
+
+void set_process_value(ScopedOption option, py::object value) {
+  if (!is_default(option, value)) detail::scopes_matter.store(true, std::memory_order_relaxed);
+  PyObject* old = std::exchange(process_values[slot(option)], value.release().ptr());
+  Py_XDECREF(old);
+}
+
+/// Sets all three directions with kGuardAll, as JAX does.
+void set_process_option(ScopedOption option, const py::object& value) {
+  set_process_value(option, value);
+  if (option != ScopedOption::kGuardAll) return;
+  for (const auto each :
+       {ScopedOption::kGuardHostToDevice, ScopedOption::kGuardDeviceToDevice, ScopedOption::kGuardDeviceToHost}) {
+    set_process_value(each, value);
+  }
+}
+
+py::object checked_value(ScopedOption option, py::handle value, std::string_view operation) {
+  const auto repr = [&] { return py::repr(value).cast<std::string>(); };
+  const bool is_text = PyUnicode_Check(value.ptr()) != 0;
+  if (option == ScopedOption::kEnableX64) {
+    // NumPy's bools and 0 and 1 too, but no text: "False" would be true.
+    if (!is_text && !value.is_none()) {
+      for (const bool truth : {false, true}) {
+        const int equal = PyObject_RichCompareBool(value.ptr(), truth ? Py_True : Py_False, Py_EQ);
+        if (equal < 0) PyErr_Clear();
+        if (equal > 0) return py::bool_(truth);
+      }
+    }
+    fail("{}: jax_enable_x64 is {}; expected True or False; write {}(..., False) to narrow 64-bit data", operation,
+         repr(), operation);
+  }
+  if (value.is_none()) return py::none();
+  if (option == ScopedOption::kDefaultDevice) {
+    if (py::isinstance<Device>(value) || (is_text && is_one_of(kPlatforms, value.cast<std::string_view>()))) {
+      return py::reinterpret_borrow<py::object>(value);
+    }
+    fail("{}: the device is {}; expected a Device, a platform (cpu, gpu, tpu) or None; take one from devices()",
+         operation, repr());
+  }
+  if (!is_text || !is_one_of(kLevels, value.cast<std::string_view>())) {
+    fail("{}: {} is {}; expected None or one of {}; allow is the default", operation, kNames[slot(option)], repr(),
+         fmt::join(kLevels, ", "));
+  }
+  return py::reinterpret_borrow<py::object>(value);
+}
+
+std::optional<bool> truth_of(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
+  constexpr std::array<std::string_view, 6> kTrue = {"y", "yes", "t", "true", "on", "1"};
+  constexpr std::array<std::string_view, 6> kFalse = {"n", "no", "f", "false", "off", "0"};
+  if (is_one_of(kTrue, lower)) return true;
+  if (is_one_of(kFalse, lower)) return false;
+  return std::nullopt;
+}
+
+/// All variables of this file, once; nothing is kept of them when one is malformed.
+void read_environment() {
+  if (environment_is_read) return;
+  std::vector<std::pair<ScopedOption, py::object>> found;
+  std::vector<std::string> wrong;
+  const auto complain = [&](const char* variable, std::string_view text, std::string_view expected) {
+    wrong.push_back(fmt::format("{} is {:?}, expected {}", variable, text, expected));
+  };
+  const auto guard = [&](const char* variable, ScopedOption option) {
+    const char* text = std::getenv(variable);
+    if (text == nullptr) return;
+    if (!is_one_of(kLevels, text)) complain(variable, text, fmt::format("one of {}", fmt::join(kLevels, ", ")));
+    found.emplace_back(option, py::str(text));
+  };
+  // The one for all directions first, so that the others refine it.
+  guard("JAX_TRANSFER_GUARD", ScopedOption::kGuardAll);
+  guard("JAX_TRANSFER_GUARD_HOST_TO_DEVICE", ScopedOption::kGuardHostToDevice);
+  guard("JAX_TRANSFER_GUARD_DEVICE_TO_DEVICE", ScopedOption::kGuardDeviceToDevice);
+  guard("JAX_TRANSFER_GUARD_DEVICE_TO_HOST", ScopedOption::kGuardDeviceToHost);
+  if (const char* text = std::getenv("JAX_DEFAULT_DEVICE")) {
+    if (!is_one_of(kPlatforms, text)) complain("JAX_DEFAULT_DEVICE", text, "a platform: cpu, gpu or tpu");
+    found.emplace_back(ScopedOption::kDefaultDevice, py::str(text));
+  }
+  if (const char* text = std::getenv("JAX_ENABLE_X64")) {
+    const auto truth = truth_of(text);
+    if (!truth) complain("JAX_ENABLE_X64", text, "true or false");
+    found.emplace_back(ScopedOption::kEnableX64, py::bool_(truth.value_or(true)));
+  }
+  if (!wrong.empty()) {
+    fail("devices: environment variables are malformed: {}; correct or unset them before the first use of a device",
+         fmt::join(wrong, "; "));
+  }
+  environment_is_read = true;
+  detail::scopes_matter.store(false, std::memory_order_relaxed);
+  for (auto& [option, value] : found) set_process_option(option, value);
+  if (const char* text = std::getenv("JAX_PLATFORMS")) platforms = {text, "the environment variable JAX_PLATFORMS"};
+  if (const char* text = std::getenv("JAX_PLATFORM_NAME")) {
+    platform_name = {text, "the environment variable JAX_PLATFORM_NAME"};
+  }
+}
+
+/// The innermost tuple, or None.
+py::object frame_of(ScopedOption option) {
+  PyObject* value = nullptr;
+  if (PyContextVar_Get(variables[slot(option)], Py_None, &value) < 0) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(value);
+}
+
+void set_frame(ScopedOption option, py::handle frame) {
+  PyObject* token = PyContextVar_Set(variables[slot(option)], frame.ptr());
+  if (token == nullptr) throw py::error_already_set();
+  Py_DECREF(token);
+}
+
+ScopedOption option_from_name(const std::string& name) {
+  for (size_t i = 0; i < kScopedOptions; ++i) {
+    if (name == kNames[i]) return static_cast<ScopedOption>(i);
+  }
+  fail("config: the core has no scoped option {:?}; expected one of {}; check the name", name, fmt::join(kNames, ", "));
+}
+
+py::object check_scope(const std::string& name, py::handle value, const std::string& operation) {
+  return checked_value(option_from_name(name), value, operation);
+}
+
+void enter_scope(const std::vector<std::string>& names, const py::object& value, const py::object& owner) {
+  read_environment();
+  for (const std::string& name : names) {
+    const ScopedOption option = option_from_name(name);
+    if (option == ScopedOption::kDefaultDevice && py::isinstance<Device>(value)) {
+      const auto* device = value.cast<const Device*>();
+      if (&device->client() != current_client().get()) {
+        fail(
+            "default_device: {} belongs to another world than the one that is open; expected a Device of this world; "
+            "take one from devices()",
+            device->repr());
+      }
+    }
+    if (!is_default(option, value)) detail::scopes_matter.store(true, std::memory_order_relaxed);
+    set_frame(option, py::make_tuple(value, frame_of(option), owner));
+  }
+}
+
+void leave_scope(const std::vector<std::string>& names, const py::object& owner, const std::string& operation) {
+  std::vector<py::object> outer;
+  for (const std::string& name : names) {
+    const py::object frame = frame_of(option_from_name(name));
+    if (frame.is_none() || PyTuple_GET_ITEM(frame.ptr(), kOwner) != owner.ptr()) {
+      fail<Unavailable>(
+          "{}: a scope was left that is not the innermost one of this context; expected scopes to be left in reverse "
+          "order of entering, and in the thread that entered them; use `with` blocks",
+          operation);
+    }
+    outer.push_back(py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(frame.ptr(), kOuter)));
+  }
+  for (size_t i = 0; i < names.size(); ++i) set_frame(option_from_name(names[i]), outer[i]);
+}
+
+void write_option(const std::string& name, const py::object& value) {
+  read_environment();
+  const ScopedOption option = option_from_name(name);
+  set_process_option(option, checked_value(option, value, "config.update"));
+}
+
+PlatformRequest& request_from_name(const std::string& name) {
+  return name == "jax_platforms" ? platforms : platform_name;
+}
+
+}  // namespace
+
+py::object scoped_value(ScopedOption option) {
+  read_environment();
+  const py::object frame = frame_of(option);
+  if (!frame.is_none()) {
+    const py::handle value = PyTuple_GET_ITEM(frame.ptr(), kValue);
+    // A guard of None says nothing; a default device of None is the first device.
+    if (!value.is_none() || !is_guard(option)) return py::reinterpret_borrow<py::object>(value);
+  }
+  PyObject* value = process_values[slot(option)];
+  return value == nullptr ? default_value(option) : py::reinterpret_borrow<py::object>(value);
+}
+
+bool x64_enabled() { return !scopes_matter() || scoped_value(ScopedOption::kEnableX64).ptr() == Py_True; }
+
+Device* default_device() {
+  const ClientRef client = current_client();
+  if (scopes_matter()) {
+    const py::object value = scoped_value(ScopedOption::kDefaultDevice);
+    if (py::isinstance<Device>(value)) {
+      auto* device = value.cast<Device*>();
+      if (&device->client() == client.get()) return device;
+    } else if (!value.is_none() && value.cast<std::string_view>() != client->platform()) {
+      fail<Unavailable>(
+          "device_put: the default device is of platform {}, which is not there; expected one of: {}; no other "
+          "platform is built in; set jax_default_device to a Device or None",
+          value.cast<std::string_view>(), client->platform());
+    }
+  }
+  return client->device(0);
+}
+
+void check_platforms() {
+  read_environment();
+  for (const PlatformRequest* request : {&platforms, &platform_name}) {
+    if (!request->names) continue;
+    std::string_view rest = *request->names;
+    while (!rest.empty()) {
+      const size_t comma = rest.find(',');
+      const std::string_view name = rest.substr(0, comma);
+      rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+      if (name == "cpu") continue;
+      fail<Unavailable>(
+          "devices: {} asks for platform {:?}, which is not there; expected one of: cpu; no other platform is built "
+          "in; ask for cpu, or leave it out",
+          request->source, name);
+    }
+  }
+}
+
+void bind_scopes(py::module_& module) {
+  for (size_t i = 0; i < kScopedOptions; ++i) {
+    variables[i] = PyContextVar_New(kNames[i], nullptr);
+    if (variables[i] == nullptr) throw py::error_already_set();
+  }
+  module.def("_check_scope", &check_scope, py::arg("name"), py::arg("value"), py::arg("operation"));
+  module.def("_enter_scope", &enter_scope, py::arg("names"), py::arg("value"), py::arg("owner"));
+  module.def("_leave_scope", &leave_scope, py::arg("names"), py::arg("owner"), py::arg("operation"));
+  module.def(
+      "_scoped_option", [](const std::string& name) { return scoped_value(option_from_name(name)); }, py::arg("name"));
+  module.def("_write_scoped_option", &write_option, py::arg("name"), py::arg("value"));
+  module.def(
+      "_platform_option",
+      [](const std::string& name) {
+        read_environment();
+        return request_from_name(name).names;
+      },
+      py::arg("name"));
+  module.def(
+      "_write_platform_option",
+      [](const std::string& name, const std::optional<std::string>& names) {
+        read_environment();
+        request_from_name(name) = {names, fmt::format("config.update({:?})", name)};
+      },
+      py::arg("name"), py::arg("names").none(true));
+  module.def("_x64_enabled", &x64_enabled);
+  module.def("_default_device", [] { return handle_of(default_device()); });
+}
+
+}  // namespace artifex_devices::bindings
