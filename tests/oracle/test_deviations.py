@@ -10,10 +10,11 @@ from collections import defaultdict, namedtuple
 from dataclasses import dataclass
 from typing import Any
 
+import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices.testing import MeshLayout
-from both import JAX, OURS, mesh_of, outcome, plain, sharding_of
+from both import JAX, OURS, jax, mesh_of, outcome, plain, sharding_of
 
 Pair = namedtuple("Pair", "x y")
 GRID = MeshLayout(("x", "y"), (2, 4), tuple(range(8)))
@@ -110,6 +111,40 @@ def transposed_without_leaves(lib, inner):
     return lib.tree.transpose(lib.tree.structure([]), inner(lib), [])
 
 
+def under(lib, scope, *arguments):
+    """A scope of the library at the top level of its package."""
+    return getattr(MODULES[lib.name], scope)(*arguments)
+
+
+def guarded_move(source, target, guard):
+    """Whether moving an array from one place to another passes."""
+
+    def question(lib):
+        array = lib.device_put(X, source(lib))
+        with under(lib, guard, "disallow_explicit"):
+            return lib.device_put(array, target(lib)).shape
+
+    return question
+
+
+def line_of(*entries, step=1):
+    return lambda lib: lib.NamedSharding(lib.Mesh(np.array(lib.devices[::step]), ("x",)), lib.P(*entries))
+
+
+def document_level(lib):
+    with under(lib, "transfer_guard", "log_explicit_device_put"):
+        return lib.device_put(1, lib.devices[0]).dtype.name
+
+
+def read_x64_option(value):
+    def question(lib):
+        with under(lib, "enable_x64", value):
+            return lib.device_put(1).dtype.name
+
+    return question
+
+
+MODULES = {"artifex_devices": ad, "jax": jax}
 VALUE = "value"
 DEVIATIONS = {
     "rank too low in shard_shape": Deviation(
@@ -309,6 +344,24 @@ DEVIATIONS = {
         (VALUE, None),
         TypeError,
         "never meant",
+    "guarded move to the devices in another order": Deviation(
+        guarded_move(line_of("x"), line_of("x", step=-1), "transfer_guard"),
+        (VALUE, (8, 8)),
+        RuntimeError,
+        "every byte goes to another device",
+    ),
+    "direction of a guarded move from several devices": Deviation(
+        guarded_move(line_of("x"), line_of(), "transfer_guard_host_to_device"),
+        RuntimeError,
+        (VALUE, (8, 8)),
+        "JAX goes by way of the host; here it is a transfer between devices",
+    ),
+    "text as x64 setting": Deviation(
+        read_x64_option("maybe"), (VALUE, "int64"), ValueError, "bool('False') is True: only True and False are taken"
+    ),
+    "None as x64 setting": Deviation(read_x64_option(None), (VALUE, "int32"), ValueError, "the same"),
+    "the documents' level of the transfer guard": Deviation(
+        document_level, ValueError, (VALUE, "int64"), "log_explicit by another name"
     ),
     "device as a call": Deviation(
         lambda lib: lib.device_put(X, lib.devices[2]).device() == lib.devices[2],
