@@ -6,6 +6,7 @@
 #include "artifex_devices/render/svg.h"
 #include "bindings.h"
 #include "numpy_bridge.h"
+#include "shard_index.h"
 
 namespace artifex_devices::bindings {
 
@@ -17,6 +18,7 @@ void bind_render(py::module_& module) {
   module.def(
       "sharding_text",
       [](const Sharding& sharding, py::handle shape, int max_columns, int min_width, double scale) {
+        check_has_devices(sharding, "sharding_text");
         return sharding_text(sharding, dims_from_python(shape, "sharding_text", "shape"), max_columns, min_width,
                              scale);
       },
@@ -26,6 +28,7 @@ void bind_render(py::module_& module) {
   module.def(
       "sharding_svg",
       [](const Sharding& sharding, py::handle shape) {
+        check_has_devices(sharding, "sharding_svg");
         return sharding_svg(sharding, dims_from_python(shape, "sharding_svg", "shape"));
       },
       py::arg("sharding"), py::arg("shape"),

@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <unordered_map>
+#include <variant>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/named_sharding.h"
@@ -253,6 +254,7 @@ Example:
 
 py::dict devices_indices_map(const Sharding& self, py::handle global_shape) {
   const Dims shape = dims_from_python(global_shape, "devices_indices_map", "global_shape");
+  check_has_devices(self, "devices_indices_map");
   const ShardDomains domains = self.domains(shape, "devices_indices_map");
   std::unordered_map<int64_t, py::tuple> index_of;  // replicas share one tuple
   py::dict result;
@@ -266,6 +268,7 @@ py::dict devices_indices_map(const Sharding& self, py::handle global_shape) {
 }
 
 py::set device_set(const Sharding& self) {
+  check_has_devices(self, "device_set");
   py::set result;
   for (Device* device : self.devices()->devices()) result.add(handle_of(device));
   return result;
@@ -321,11 +324,20 @@ Raises:
           py::arg("other"), "Whether the same devices come in the same order.")
       .def_property_readonly("is_fully_replicated", &Sharding::is_fully_replicated,
                              "Whether each device holds all of it.")
-      .def_property_readonly("is_fully_addressable", &Sharding::is_fully_addressable,
-                             "Whether all devices belong to this process.")
       .def_property_readonly(
-          "memory_kind", [](const Sharding& self) { return std::string(to_string(self.memory_kind())); },
-          "\"device\", \"pinned_host\" or \"unpinned_host\".")
+          "is_fully_addressable",
+          [](const Sharding& self) {
+            check_has_devices(self, "is_fully_addressable");
+            return self.is_fully_addressable();
+          },
+          "Whether all devices belong to this process.")
+      .def_property_readonly(
+          "memory_kind",
+          [](const Sharding& self) -> std::optional<std::string> {
+            if (self.is_abstract() && self.memory_kind() == MemoryKind::kDevice) return std::nullopt;
+            return std::string(to_string(self.memory_kind()));
+          },
+          "\"device\", \"pinned_host\" or \"unpinned_host\"; None on an AbstractMesh unless it was given.")
       .def(
           "with_memory_kind",
           [](const Sharding& self, const std::string& kind) {
@@ -357,7 +369,7 @@ void bind_shardings(py::module_& module) {
                                                                       R"(A mesh and a PartitionSpec over its axes.
 
 Args:
-    mesh: the Mesh.
+    mesh: a Mesh; or an AbstractMesh, which tells shard shapes but has no devices to place data on.
     spec: PartitionSpec; axes that it does not name replicate.
     memory_kind: None or "device", "pinned_host", "unpinned_host".
     uneven: None refuses dimensions that do not divide (as JAX); "last-short" cuts them into chunks of ceil(size / parts),
@@ -375,15 +387,25 @@ Example:
     ...     NamedSharding(mesh, P("data", "model")).shard_shape((8, 16))
     (4, 4)
 )")
-      .def(py::init([](const std::shared_ptr<Mesh>& mesh, py::handle spec,
+      .def(py::init([](const std::variant<std::shared_ptr<Mesh>, AbstractMesh>& mesh, py::handle spec,
                        const std::optional<std::string>& memory_kind, const std::optional<std::string>& uneven) {
-             return unconst(NamedSharding::make(mesh, spec_from_python(spec, "NamedSharding"),
-                                                memory_kind_from_python(memory_kind), uneven_from_python(uneven)));
+             const PartitionSpec& checked = spec_from_python(spec, "NamedSharding");
+             const MemoryKind kind = memory_kind_from_python(memory_kind);
+             if (const auto* abstract = std::get_if<AbstractMesh>(&mesh)) {
+               return unconst(NamedSharding::make_abstract(*abstract, checked, kind, uneven_from_python(uneven)));
+             }
+             return unconst(
+                 NamedSharding::make(std::get<std::shared_ptr<Mesh>>(mesh), checked, kind, uneven_from_python(uneven)));
            }),
            py::arg("mesh").none(false), py::arg("spec"), py::kw_only(), py::arg("memory_kind") = py::none(),
            py::arg("uneven") = py::none())
       .def_property_readonly(
-          "mesh", [](const NamedSharding& self) { return unconst(self.mesh()); }, "The Mesh.")
+          "mesh",
+          [](const NamedSharding& self) -> std::variant<std::shared_ptr<Mesh>, AbstractMesh> {
+            if (self.mesh()) return unconst(self.mesh());
+            return self.abstract_mesh();
+          },
+          "The Mesh, or the AbstractMesh.")
       .def_property_readonly(
           "spec", [](const NamedSharding& self) { return self.spec(); }, "The PartitionSpec.")
       .def_property_readonly(
@@ -432,6 +454,12 @@ Example:
 }
 
 }  // namespace
+
+void check_has_devices(const Sharding& sharding, std::string_view what) {
+  if (!sharding.is_abstract()) return;
+  fail("{}: {} lies on an AbstractMesh, which has no devices; expected a Mesh; make one of the same axes with devices",
+       what, sharding.to_string());
+}
 
 py::tuple index_of_tile(const ShardDomains& domains, int64_t tile) {
   const IndexDomain box = domains.domain(tile);

@@ -14,6 +14,7 @@
 #include "narrow.h"
 #include "numpy_bridge.h"
 #include "scopes.h"
+#include "shard_index.h"
 #include "transfer_guard.h"
 #include "world.h"
 
@@ -24,12 +25,17 @@ namespace {
 struct Target {
   ShardingRef sharding;  // null: where an Array is already, else the first device
   bool committed = false;
+  int64_t rank = -1;  // what a Layout is for; -1: any
 };
 
 Target target_from_python(py::handle object) {
   if (object.is_none()) return {};
   if (py::isinstance<Sharding>(object)) {
     auto sharding = object.cast<std::shared_ptr<Sharding>>();
+    if (sharding->is_abstract()) {
+      fail("device_put: {} has no devices; expected a sharding on a Mesh; make one of the same axes with devices",
+           sharding->to_string());
+    }
     if (!sharding->is_concrete()) {
       fail(
           "device_put: {} leaves a dimension UNCONSTRAINED; expected each dimension cut or not, got UNCONSTRAINED; "
@@ -40,14 +46,26 @@ Target target_from_python(py::handle object) {
     return {std::move(sharding), true};
   }
   if (py::isinstance<Device>(object)) return {sharding_of(object.cast<Device*>()), true};
-  fail(
-      "device_put: device is of type {}; expected None, a Device, a Sharding or a tree of these that is a prefix of x, "
-      "got {}; "
-      "take a Device from devices(), or make a NamedSharding",
-      Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+  // Rare: a PartitionSpec or a Format; anything else is refused there.
+  const auto resolved = py::module_::import("artifex_devices.targets").attr("resolve_target")(object).cast<py::tuple>();
+  Target target = target_from_python(resolved[0]);
+  target.rank = resolved[1].cast<int64_t>();
+  return target;
 }
 
 std::string shape_text(const Dims& shape) { return py::repr(tuple_from_dims(shape)).cast<std::string>(); }
+
+void check_rank(const Target& target, const Dims& shape) {
+  if (target.rank < 0 || target.rank == shape.size()) return;
+  fail(
+      "device_put: the Layout orders {} dimensions and the value of shape {} has {}; expected a Layout of its rank; "
+      "leave the layout out",
+      target.rank, to_string(shape), shape.size());
+}
+
+/// Whether the source ends with the call; kLater: the caller will end it, so that the result must be an Array of its
+/// own.
+enum class Donation : uint8_t { kNone, kNow, kLater };
 
 // Runs `work` without the GIL when that pays.
 template <class Work>
@@ -57,14 +75,16 @@ auto maybe_without_gil(int64_t bytes, Work&& work) {
   return work();
 }
 
-py::object put_array(const py::object& x, const Target& target, bool donate, std::optional<bool> may_alias) {
+py::object put_array(const py::object& x, const Target& target, Donation donation, std::optional<bool> may_alias) {
   const auto source = x.cast<ArrayRef>();
   source->check_alive("device_put");
+  check_rank(target, source->shape());
+  const bool donate = donation == Donation::kNow;
   const bool force_copy = may_alias.has_value() && !*may_alias;
   const ShardingRef& sharding = target.sharding ? target.sharding : source->sharding();
   const bool committed = target.sharding ? target.committed : source->committed();
   const bool stays = *sharding == *source->sharding() && committed == source->committed();
-  if (stays && !force_copy && !donate) return x;
+  if (stays && !force_copy && donation == Donation::kNone) return x;
   if (scopes_matter() && (force_copy || !lies_there(*source, *sharding))) {
     check_transfer(TransferDirection::kDeviceToDevice, true, [&] {
       return TransferText{"device_put", shape_text(source->shape()), std::string(name(source->dtype())),
@@ -77,7 +97,7 @@ py::object put_array(const py::object& x, const Target& target, bool donate, std
     }
     // Another world: by way of the host, as nothing is shared between worlds.
     ArrayRef placed = device_put(*device_get(source), sharding, committed);
-    if (donate) source->delete_();
+    if (donate) source->donate();
     return placed;
   }));
 }
@@ -105,10 +125,16 @@ struct LeafPath {
   std::string text() const { return path_of ? path_of(index).cast<std::string>() : std::string(); }
 };
 
-py::object put_leaf(const py::object& x, const Target& target, bool donate, std::optional<bool> may_alias,
+py::object put_leaf(const py::object& x, const Target& target, Donation donation, std::optional<bool> may_alias,
                     const LeafPath& path = {}) {
-  if (py::isinstance<Array>(x)) return put_array(x, target, donate, may_alias);
+  if (donation != Donation::kNone && may_alias.value_or(false)) {
+    fail(
+        "device_put: donate and may_alias are both True; expected one of them, as a donated source is deleted; leave "
+        "one out");
+  }
+  if (py::isinstance<Array>(x)) return put_array(x, target, donation, may_alias);
   Leaf leaf = leaf_from_python(x, "device_put");
+  check_rank(target, leaf.view.shape);
   const ShardingRef sharding = target.sharding ? target.sharding : sharding_of(default_device());
   const bool narrows = must_narrow(leaf.view.dtype);
   if (narrows) narrow_leaf(leaf, x, "device_put", path.text());
@@ -142,9 +168,11 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
   for (size_t i = 0; i < leaves.size(); ++i) {
     try {
       if (!one_target) target = target_from_python(targets[py::int_(i)]);
-      placed[i] = put_leaf(leaves[i], target, false, optional_bool(entry(may_alias, i)), {path_of, i});
-      const bool donates = entry(donate, i).cast<bool>() && py::isinstance<Array>(leaves[i]);
-      if (donates && !placed[i].is(leaves[i])) donated.push_back(leaves[i].cast<ArrayRef>());
+      const Donation donation = entry(donate, i).cast<bool>() ? Donation::kLater : Donation::kNone;
+      placed[i] = put_leaf(leaves[i], target, donation, optional_bool(entry(may_alias, i)), {path_of, i});
+      if (donation != Donation::kNone && py::isinstance<Array>(leaves[i])) {
+        donated.push_back(leaves[i].cast<ArrayRef>());
+      }
     } catch (const Error&) {
       // What was placed before is let go of with `placed`.
       const std::string path = path_of(i).cast<std::string>();
@@ -152,7 +180,7 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
     }
   }
   // Only now: an error at a later leaf must not cost the caller the earlier ones.
-  for (const ArrayRef& array : donated) array->delete_();
+  for (const ArrayRef& array : donated) array->donate();
   return placed;
 }
 
@@ -167,7 +195,8 @@ void bind_transfer(py::module_& module) {
   module.def(
       "_put_leaf",
       [](const py::object& x, py::handle device, bool donate, py::handle may_alias) {
-        return put_leaf(x, target_from_python(device), donate, optional_bool(may_alias));
+        return put_leaf(x, target_from_python(device), donate ? Donation::kNow : Donation::kNone,
+                        optional_bool(may_alias));
       },
       py::arg("x"), py::arg("device"), py::arg("donate"), py::arg("may_alias"));
   module.def("_put_leaves", &put_leaves, py::arg("leaves"), py::arg("targets"), py::arg("donate"), py::arg("may_alias"),
@@ -176,7 +205,9 @@ void bind_transfer(py::module_& module) {
   module.def(
       "_array_from_pickle",
       [](const py::object& value, const py::object& sharding, bool committed) {
-        return put_leaf(value, {sharding.cast<std::shared_ptr<Sharding>>(), committed}, false, std::nullopt);
+        Target target = target_from_python(sharding);
+        target.committed = committed;
+        return put_leaf(value, target, Donation::kNone, std::nullopt);
       },
       py::arg("value"), py::arg("sharding"), py::arg("committed"));
   module.def("_transfer_counters", [] {
@@ -190,6 +221,7 @@ void bind_transfer(py::module_& module) {
   module.def(
       "_plan_of_reshard",
       [](const ArrayRef& source, const std::shared_ptr<Sharding>& sharding) {
+        check_has_devices(*sharding, "plan");
         const ReshardPlan plan = plan_of_reshard(*source, *sharding);
         py::dict result;
         result["copies"] = plan.copies.size();

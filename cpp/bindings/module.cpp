@@ -22,6 +22,8 @@ PYBIND11_MODULE(_core, module) {
   bind_array(module);
   bind_transfer(module);
   bind_local(module);
+  bind_assembly(module);
+  bind_host_copy(module);
   bind_advice(module);
   bind_render(module);
   bind_looks(module);

@@ -3,7 +3,10 @@
 
 #include <pybind11/pybind11.h>
 
+#include <string_view>
+
 #include "artifex_devices/partition/shard_domains.h"
+#include "artifex_devices/sharding/sharding.h"
 
 namespace artifex_devices::bindings {
 
@@ -11,5 +14,8 @@ namespace py = pybind11;
 
 /// The box of a tile as a tuple of slices: slice(None) for a dimension that is not cut, slice(a, b) for a cut one.
 py::tuple index_of_tile(const ShardDomains& domains, int64_t tile);
+
+/// Throws InvalidArgument for a sharding on an AbstractMesh: `what` needs devices.
+void check_has_devices(const Sharding& sharding, std::string_view what);
 
 }  // namespace artifex_devices::bindings

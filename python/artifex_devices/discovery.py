@@ -3,31 +3,41 @@
 
 from __future__ import annotations
 
+import operator
+
 from artifex_devices import _core
-from artifex_devices._core import Device
+from artifex_devices._core import Client, Device
 
 __all__ = [
+    "check_backend",
     "default_backend",
     "device_count",
     "devices",
+    "host_count",
+    "host_id",
+    "host_ids",
     "local_device_count",
     "local_devices",
     "process_count",
     "process_index",
+    "process_indices",
 ]
 
+_ABSENT = frozenset({"gpu", "cuda", "rocm", "tpu", "metal", "oneapi"})
 
-def devices(backend: str | None = None) -> list[Device]:
+
+def devices(backend: str | Client | None = None) -> list[Device]:
     """All devices of the current world, in order of id.
 
     Args:
-        backend: None or "cpu".
+        backend: None or "cpu"; or a Client, for the devices of that world.
 
     Returns:
         A new list of Device.
 
     Raises:
-        RuntimeError: There is no such backend; the text says which there are.
+        RuntimeError: There is no such backend; the text says which there are, and why not this one.
+        TypeError: `backend` is no text.
 
     Example:
         >>> import artifex_devices as ad
@@ -35,61 +45,113 @@ def devices(backend: str | None = None) -> list[Device]:
         ...     ad.devices()
         [CpuDevice(id=0), CpuDevice(id=1)]
     """
-    _check_backend("devices", backend)
-    return _core._devices()
+    return _client_or_current("devices", backend).devices()
 
 
-def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Device]:
-    """The devices of one process; this is process 0, and there is no other.
+def local_devices(process_index: int | None = None, backend: str | Client | None = None) -> list[Device]:
+    """The devices of one process.
 
     Args:
         process_index: None for this process.
-        backend: None or "cpu".
+        backend: As for `devices`.
 
     Raises:
         ValueError: There is no such process.
+        TypeError: process_index is no integer.
         RuntimeError: There is no such backend.
     """
-    if process_index not in (None, 0):
+    client = _client_or_current("local_devices", backend)
+    if process_index is None:
+        return client.devices()
+    number = operator.index(process_index)
+    if number != 0:
         raise ValueError(
             f"local_devices: process_index names no process; expected 0, the only one, got {process_index}; "
             "leave it out"
         )
-    return devices(backend)
+    return client.devices()
 
 
-def device_count(backend: str | None = None) -> int:
+def device_count(backend: str | Client | None = None) -> int:
     """Number of all devices; RuntimeError for a backend that is not there."""
-    _check_backend("device_count", backend)
-    return _core._device_count()
+    return _client_or_current("device_count", backend).device_count()
 
 
-def local_device_count(backend: str | None = None) -> int:
+def local_device_count(backend: str | Client | None = None) -> int:
     """Number of devices of this process; RuntimeError for a backend that is not there."""
-    _check_backend("local_device_count", backend)
-    return _core._device_count()
+    return _client_or_current("local_device_count", backend).device_count()
 
 
-def process_count(backend: str | None = None) -> int:
+def process_count(backend: str | Client | None = None) -> int:
     """Number of processes: 1; RuntimeError for a backend that is not there."""
-    _check_backend("process_count", backend)
+    _client_or_current("process_count", backend)
     return 1
 
 
-def process_index(backend: str | None = None) -> int:
+def process_index(backend: str | Client | None = None) -> int:
     """Number of this process: 0; RuntimeError for a backend that is not there."""
-    _check_backend("process_index", backend)
+    _client_or_current("process_index", backend)
     return 0
 
 
+def process_indices(backend: str | Client | None = None) -> list[int]:
+    """Numbers of all processes: [0]; RuntimeError for a backend that is not there."""
+    _client_or_current("process_indices", backend)
+    return [0]
+
+
+def host_count(backend: str | Client | None = None) -> int:
+    """The older name of process_count."""
+    _client_or_current("host_count", backend)
+    return 1
+
+
+def host_id(backend: str | Client | None = None) -> int:
+    """The older name of process_index."""
+    _client_or_current("host_id", backend)
+    return 0
+
+
+def host_ids(backend: str | Client | None = None) -> list[int]:
+    """The older name of process_indices."""
+    _client_or_current("host_ids", backend)
+    return [0]
+
+
 def default_backend() -> str:
-    """Name of the backend that is used when none is named: "cpu"."""
+    """Name of the backend that is used when none is named: "cpu".
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> ad.default_backend()
+        'cpu'
+    """
     return _core._current_client().platform
 
 
-def _check_backend(operation: str, backend: str | None) -> None:
-    if backend is not None and backend != "cpu":
-        raise RuntimeError(
-            f"{operation}: unknown or absent backend {backend!r}; expected one of: cpu; no other backend is built in; "
-            f"leave it out to use cpu"
+def check_backend(operation: str, backend: str | None) -> None:
+    """Raises RuntimeError for a backend that is not there, TypeError for what is no text."""
+    if backend is None or backend == "cpu":
+        return
+    if not isinstance(backend, str):
+        raise TypeError(
+            f"{operation}: backend is of type {type(backend).__name__}; expected the name of a backend, "
+            f"got {backend!r}; write 'cpu' or leave it out"
         )
+    if backend in _ABSENT:
+        why = f"no {backend} backend is built into this package"
+    elif backend.lower() == "cpu":
+        why = "names are written in lower case"
+    else:
+        why = "no backend has this name"
+    there = f"cpu ({_core._current_client().device_count()} devices)"
+    raise RuntimeError(
+        f"{operation}: unknown or absent backend {backend!r}: {why}; expected one of: {there}; leave it out to use cpu"
+    )
+
+
+def _client_or_current(operation: str, backend: str | Client | None) -> Client:
+    if isinstance(backend, Client):
+        return backend
+    check_backend(operation, backend)
+    return _core._current_client()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._core import Array, Device, Sharding, _get_leaf, _put_leaf, _put_leaves
+from artifex_devices._core import Array, _get_leaf, _put_leaf, _put_leaves
 
 __all__ = ["block_until_ready", "device_get", "device_put"]
 
@@ -29,10 +29,11 @@ def device_put(
 
     Args:
         x: An ndarray of any strides, a number, an Array, or a tree of these.
-        device: None (where an Array is; the first device for host data), a Device, a Sharding, or a tree of these
-            that is a prefix of x.
+        device: None (where an Array is; the first device for host data), a Device, a Sharding, a PartitionSpec under
+            `set_mesh`, a Format of row-major layout, or a tree of these that is a prefix of x.
         src: Where x comes from; accepted as documented, the library knows.
-        donate: Delete Arrays of x afterwards and reuse their memory; bool or prefix tree.
+        donate: Delete Arrays of x afterwards and reuse their memory, so that using them raises RuntimeError; bool or
+            prefix tree. Not together with may_alias=True.
         may_alias: True lets the Array show the ndarray's own memory where that is dense and stays whole; the ndarray
             becomes read-only. False never shares memory, also between Arrays. None shares between Arrays only. Or a
             prefix tree.
@@ -42,10 +43,11 @@ def device_put(
 
     Raises:
         TypeError: A leaf is no array of numbers; the text names the leaf's path.
-        ValueError: The sharding does not fit the shape; `device` is of another type or no prefix of x.
+        ValueError: The sharding does not fit the shape; `device` is of another type or no prefix of x; a PartitionSpec
+            and no mesh.
         IndivisibleError: A dimension is not divisible by its mesh axes (a ValueError).
         ResourceExhaustedError: Out of memory (a MemoryError and a RuntimeError).
-        RuntimeError: An Array of x was deleted.
+        RuntimeError: An Array of x was deleted or donated.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -105,6 +107,8 @@ def block_until_ready(x: Any) -> Any:
 
 def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
     from artifex_devices import tree_util
+    from artifex_devices.prefixes import per_leaf
+    from artifex_devices.targets import PLACES
 
     leaves, treedef = tree_util.tree_flatten(x)
     if not leaves:
@@ -115,36 +119,9 @@ def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
 
     placed = _put_leaves(
         leaves,
-        _per_leaf("device", device, x, len(leaves), single=(type(None), Device, Sharding)),
-        _per_leaf("donate", donate, x, len(leaves), single=(bool,)),
-        _per_leaf("may_alias", may_alias, x, len(leaves), single=(type(None), bool)),
+        per_leaf("device_put", "device", device, x, len(leaves), PLACES),
+        per_leaf("device_put", "donate", donate, x, len(leaves), (bool,)),
+        per_leaf("device_put", "may_alias", may_alias, x, len(leaves), (type(None), bool)),
         path_of,
     )
     return tree_util.tree_unflatten(treedef, placed)
-
-
-def _per_leaf(argument: str, prefix: Any, x: Any, count: int, *, single: tuple[type, ...]) -> Any:
-    """One value for all leaves, or a list with one for each, from a prefix tree."""
-    if isinstance(prefix, single):
-        return prefix
-    from artifex_devices import tree_util
-
-    def is_leaf(node: Any) -> bool:
-        return isinstance(node, single)
-
-    try:
-        per_leaf = tree_util.broadcast_prefix(prefix, x, is_leaf)
-    except ValueError:
-        told = "; ".join(str(error(argument)) for error in tree_util.prefix_errors(prefix, x, is_leaf))
-        if not told:
-            raise  # a registered type's own error
-        raise ValueError(f"device_put: {told}; give one value, or a tree with the same outer structure") from None
-    assert len(per_leaf) == count
-    for value in per_leaf:
-        if not isinstance(value, single):
-            expected = " or ".join("None" if kind is type(None) else kind.__name__ for kind in single)
-            raise ValueError(
-                f"device_put: {argument} is of type {type(value).__name__}; expected {expected} or a tree of these "
-                f"that is a prefix of x, got {value!r}; give one value for all of x, or one a part"
-            )
-    return per_leaf

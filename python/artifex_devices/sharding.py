@@ -17,6 +17,8 @@ from artifex_devices._core import (
     SingleDeviceSharding,
     _make_mesh,
 )
+from artifex_devices.constraints import reshard
+from artifex_devices.mesh_scope import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 
 __all__ = [
     "AbstractMesh",
@@ -27,7 +29,12 @@ __all__ = [
     "PartitionSpec",
     "Sharding",
     "SingleDeviceSharding",
+    "get_abstract_mesh",
+    "get_mesh",
     "make_mesh",
+    "reshard",
+    "set_mesh",
+    "use_abstract_mesh",
 ]
 
 P = PartitionSpec

@@ -76,6 +76,12 @@ ArrayRef Array::shard_data(int64_t position) {
 
 void Array::check_alive(std::string_view operation) const {
   if (!is_deleted()) return;
+  if (storage_->was_donated()) {
+    fail<DeletedArray>(
+        "{}: the Array of shape {} and dtype {} was donated to device_put, which deleted it; use what that call "
+        "returned, or leave donate out",
+        operation, artifex_devices::to_string(shape_), name(dtype_));
+  }
   fail<DeletedArray>(
       "{}: the Array of shape {} and dtype {} was deleted; make it again, or delete or donate it only "
       "after its last use",
@@ -98,6 +104,12 @@ int64_t Array::buffer_number(int64_t position) const noexcept {
 }
 
 std::shared_ptr<const HostView> Array::cached_host_value() const {
+  auto value = coming_host_value();
+  const bool is_good = value && artifex_devices::is_ready(value->ready) && !(value->ready && value->ready->error());
+  return is_good ? std::move(value) : nullptr;
+}
+
+std::shared_ptr<const HostView> Array::coming_host_value() const {
   if (position_ >= 0) return nullptr;  // one buffer: never gathered
   return storage_->cached_host_value();
 }

@@ -50,6 +50,8 @@ class Array : public std::enable_shared_from_this<Array> {
   bool is_deleted() const noexcept { return storage_->is_deleted(); }
   /// Does nothing the second time. Memory goes back when the last exported view or running transfer ends.
   void delete_() noexcept { storage_->delete_all(); }
+  /// As delete_, but check_alive then speaks of a donation.
+  void donate() noexcept { storage_->donate(); }
   /// Throws DeletedArray: "operation: the Array of shape (8,) and dtype float32 was deleted; ...".
   void check_alive(std::string_view operation) const;
 
@@ -66,6 +68,8 @@ class Array : public std::enable_shared_from_this<Array> {
   /// The gathered value of a whole array, kept after the first device_get so that later ones are free; dropped by
   /// delete_(). Null without one.
   std::shared_ptr<const HostView> cached_host_value() const;
+  /// The same, or one that is still being written: wait for its `ready`.
+  std::shared_ptr<const HostView> coming_host_value() const;
   /// Keeps `value` unless there is one already; returns the one that is kept.
   std::shared_ptr<const HostView> cache_host_value(std::shared_ptr<const HostView> value);
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "artifex_devices/base/dtype.h"
+#include "artifex_devices/base/event.h"
 #include "artifex_devices/base/shape.h"
 
 namespace artifex_devices {
@@ -17,6 +18,7 @@ struct HostView {
   Dims byte_strides;
   bool writable = false;
   std::shared_ptr<void> owner;
+  EventRef ready = nullptr;  // null: the memory is written; else it is when this is set
 };
 
 }  // namespace artifex_devices

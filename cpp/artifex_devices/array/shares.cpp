@@ -52,6 +52,11 @@ void Storage::delete_all(bool to_system) noexcept {
   end_all();
 }
 
+void Storage::donate() noexcept {
+  if (!is_deleted()) donated_.store(true, std::memory_order_relaxed);
+  delete_all(false);
+}
+
 /// From one handle for all to handles by position, each with one for the whole.
 Storage::Shares* Storage::split() {
   if (!enter()) return ended();

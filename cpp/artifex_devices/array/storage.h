@@ -72,9 +72,13 @@ class Storage {
   /// With `to_system`, big blocks go back to the system instead of to the cache.
   void delete_all(bool to_system = true) noexcept;
   bool is_deleted() const noexcept { return deleted_.load(std::memory_order_acquire); }
+  /// delete_all, to be remembered as a donation; the memory stays with whoever took it over.
+  void donate() noexcept;
+  bool was_donated() const noexcept { return donated_.load(std::memory_order_relaxed); }
 
-  /// A value gathered from the whole, kept until the last handle on the whole is gone or delete_all. The first one
-  /// stays; the one that is kept is returned (or `value` itself after a delete).
+  /// A value gathered from the whole (maybe still being written: see its `ready`), kept until the last handle on the
+  /// whole is gone or delete_all. The first one stays; the one that is kept is returned (or `value` itself after a
+  /// delete).
   std::shared_ptr<const HostView> cached_host_value() const;
   std::shared_ptr<const HostView> cache_host_value(std::shared_ptr<const HostView> value);
 
@@ -135,6 +139,7 @@ class Storage {
   // Handles by position. Null: nothing but the whole so far; ended(): no handle and no charge any more.
   std::atomic<Shares*> shares_{nullptr};
   std::atomic<bool> deleted_{false};
+  std::atomic<bool> donated_{false};
   std::atomic<bool> to_system_{false};
 };
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/base/event.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -75,17 +77,26 @@ void Event::finish(std::exception_ptr error) noexcept {
 }
 
 void Event::wait() {
-  if (!is_set()) {
-    Parking& place = parking();
-    while (!is_set()) {
-      if (lost_by_fork()) std::rethrow_exception(lost_error());
-      check_interrupt();
-      std::unique_lock lock(place.mutex);
-      if (is_set()) break;
-      place.changed.wait_for(lock, std::chrono::milliseconds(20));
-    }
-  }
+  wait_for(std::numeric_limits<double>::infinity());
   if (error_) std::rethrow_exception(error_);
+}
+
+bool Event::wait_for(double seconds) {
+  if (is_set()) return true;
+  using Clock = std::chrono::steady_clock;
+  constexpr double kSlice = 0.02;
+  const Clock::time_point begin = Clock::now();
+  Parking& place = parking();
+  while (!is_set()) {
+    if (lost_by_fork()) std::rethrow_exception(lost_error());
+    check_interrupt();
+    const double left = seconds - std::chrono::duration<double>(Clock::now() - begin).count();
+    if (!(left > 0)) return false;
+    std::unique_lock lock(place.mutex);
+    if (is_set()) break;
+    place.changed.wait_for(lock, std::chrono::duration<double>(std::min(left, kSlice)));
+  }
+  return true;
 }
 
 void Event::then(std::function<void(std::exception_ptr)> continuation) {

@@ -31,6 +31,12 @@ class Event {
   /// In a forked child an event of the parent that was not set throws Unavailable.
   void wait();
 
+  /// Waits at most `seconds`, as wait() does, and says whether it is set; an error is not rethrown.
+  bool wait_for(double seconds);
+
+  /// Whether the process that would have set this event is not this one.
+  bool lost_by_fork() const noexcept { return fork_generation_ != fork_generation(); }
+
   /// The error, once set (null without one, or while not set).
   std::exception_ptr error() const noexcept { return is_set() ? error_ : nullptr; }
 
@@ -48,8 +54,6 @@ class Event {
   static Continuation* closed() noexcept { return &closed_; }
 
   void finish(std::exception_ptr error) noexcept;
-  /// Whether the process that would have set this event is not this one.
-  bool lost_by_fork() const noexcept { return fork_generation_ != fork_generation(); }
 
   static Continuation closed_;
 

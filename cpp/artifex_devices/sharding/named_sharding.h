@@ -7,7 +7,7 @@
 
 namespace artifex_devices {
 
-/// A mesh and a spec that says which of its axes cut which dimension.
+/// A mesh, maybe one without devices, and a spec that says which of its axes cut which dimension.
 class NamedSharding final : public Sharding {
  public:
   /// Throws as PartitionSpec::check; InvalidArgument for an empty mesh.
@@ -15,7 +15,15 @@ class NamedSharding final : public Sharding {
                                                    MemoryKind kind = MemoryKind::kDevice,
                                                    Uneven uneven = Uneven::kError);
 
+  /// On axes without devices: shard shapes can be asked for, nothing can be placed. Throws as PartitionSpec::check, and
+  /// InvalidArgument for a mesh without axes.
+  static std::shared_ptr<const NamedSharding> make_abstract(AbstractMesh mesh, PartitionSpec spec,
+                                                            MemoryKind kind = MemoryKind::kDevice,
+                                                            Uneven uneven = Uneven::kError);
+
+  /// Null for an abstract one.
   const MeshRef& mesh() const noexcept { return mesh_; }
+  const AbstractMesh& abstract_mesh() const noexcept { return mesh_ ? mesh_->abstract_mesh() : abstract_; }
   const PartitionSpec& spec() const noexcept { return spec_; }
 
   bool is_concrete() const noexcept override { return is_concrete_; }
@@ -25,9 +33,10 @@ class NamedSharding final : public Sharding {
   ShardingRef with_memory_kind(MemoryKind kind) const override;
 
  private:
-  NamedSharding(MeshRef mesh, PartitionSpec spec, MemoryKind kind, Uneven uneven);
+  NamedSharding(MeshRef mesh, AbstractMesh abstract, PartitionSpec spec, MemoryKind kind, Uneven uneven);
   ShardDomains::Names names(std::string_view operation) const override;
   MeshRef mesh_;
+  AbstractMesh abstract_;  // without mesh_
   PartitionSpec spec_;
   bool is_concrete_ = true;
 };

@@ -50,7 +50,9 @@ bool Sharding::is_equivalent_to(const Sharding& other, int64_t ndim) const {
     }
   }
   if (this == &other) return true;
-  if (memory_kind_ != other.memory_kind_ || !(*devices_ == *other.devices_) || !(grid_ == other.grid_)) return false;
+  if (memory_kind_ != other.memory_kind_ || !(grid_ == other.grid_) || is_abstract() != other.is_abstract())
+    return false;
+  if (devices_ && !(*devices_ == *other.devices_)) return false;
   return uneven_ == other.uneven_ || grid_.tiles() == 1;
 }
 

@@ -16,6 +16,7 @@ namespace artifex_devices {
 /// (arrays are immutable). On a single arena buffer number = tile number, and nothing is stored.
 class BufferMap {
  public:
+  BufferMap() = default;  // of no devices
   BufferMap(const TileGrid& grid, const DeviceList& devices);
 
   int64_t size() const noexcept { return size_; }
@@ -43,15 +44,19 @@ class Sharding {
   Sharding(const Sharding&) = delete;
   Sharding& operator=(const Sharding&) = delete;
 
-  const DeviceListRef& devices() const noexcept { return devices_; }  // by position
+  /// By position; null for an abstract one, which has shapes to tell but no place for data.
+  const DeviceListRef& devices() const noexcept { return devices_; }
+  bool is_abstract() const noexcept { return devices_ == nullptr; }
   const TileGrid& grid() const noexcept { return grid_; }
   const BufferMap& buffers() const noexcept { return buffers_; }
   MemoryKind memory_kind() const noexcept { return memory_kind_; }
   Uneven uneven() const noexcept { return uneven_; }
-  int64_t num_devices() const noexcept { return devices_->size(); }
+  int64_t num_devices() const noexcept { return grid_.positions(); }
   bool is_fully_replicated() const noexcept { return grid_.tiles() == 1; }
-  /// Whether every dimension is said to be cut or not: data can be placed. UNCONSTRAINED entries leave it open.
+  /// Whether there are devices and every dimension is said to be cut or not, so that data can be placed: UNCONSTRAINED
+  /// entries leave it open.
   virtual bool is_concrete() const noexcept { return true; }
+  /// Not for abstract ones.
   bool is_fully_addressable() const noexcept { return devices_->is_fully_addressable(); }
 
   /// Throws as ShardDomains does; `operation` begins the message.
@@ -73,7 +78,7 @@ class Sharding {
   Sharding(DeviceListRef devices, TileGrid grid, MemoryKind kind, Uneven uneven)
       : devices_(std::move(devices)),
         grid_(std::move(grid)),
-        buffers_(grid_, *devices_),
+        buffers_(devices_ ? BufferMap(grid_, *devices_) : BufferMap()),
         memory_kind_(kind),
         uneven_(uneven) {}
   virtual ShardDomains::Names names(std::string_view operation) const = 0;

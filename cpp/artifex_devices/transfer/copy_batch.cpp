@@ -139,4 +139,34 @@ void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::
   run->lane_ended();
 }
 
+EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter) {
+  auto ready = std::make_shared<Event>();
+  const auto finish = [ready, &counter, bytes = batch->bytes()](std::exception_ptr error) {
+    if (error) {
+      ready->set_error(std::move(error));
+    } else {
+      counter.fetch_add(bytes, std::memory_order_relaxed);
+      ready->set();
+    }
+  };
+  auto go = [batch = std::move(batch), finish](std::exception_ptr error) mutable {
+    if (error) {
+      batch.reset();  // lets the buffers go before anybody hears of the end
+      finish(std::move(error));
+      return;
+    }
+    try {
+      CopyBatch::start(std::move(batch), finish);
+    } catch (...) {
+      finish(std::current_exception());
+    }
+  };
+  if (before) {
+    before->then(std::move(go));
+  } else {
+    go(nullptr);
+  }
+  return ready;
+}
+
 }  // namespace artifex_devices

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "artifex_devices/array/storage.h"
+#include "artifex_devices/base/event.h"
 #include "artifex_devices/base/strided_copy.h"
 
 namespace artifex_devices {
@@ -54,5 +57,9 @@ class CopyBatch {
   std::vector<LaneWork> work_;
   int64_t bytes_ = 0;
 };
+
+/// Runs the copies once `before` is set (null: now). The event says when they ended; an error in `before` is its error,
+/// with nothing copied. What was copied is added to `counter`, which lives as long as the process.
+EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter);
 
 }  // namespace artifex_devices

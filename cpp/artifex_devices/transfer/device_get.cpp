@@ -2,6 +2,7 @@
 #include "artifex_devices/transfer/device_get.h"
 
 #include "artifex_devices/array/live_arrays.h"
+#include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/copy_batch.h"
 #include "artifex_devices/transfer/counters.h"
@@ -12,7 +13,7 @@ namespace artifex_devices {
 namespace {
 
 /// A read-only view whose owner is the block.
-std::shared_ptr<const HostView> show(const Array& array, const BufferRef& buffer) {
+std::shared_ptr<HostView> show(const Array& array, const BufferRef& buffer) {
   auto view = std::make_shared<HostView>();
   view->data = buffer.data();
   view->dtype = array.dtype();
@@ -29,26 +30,21 @@ BufferRef find_whole(const Array& array, const ShardDomains& domains) {
   return {};
 }
 
-void run(CopyBatch& batch) {
-  batch.run();
-  counters.device_to_host_bytes.fetch_add(batch.bytes(), std::memory_order_relaxed);
-}
-
-/// Gathers all tiles; `data` is the first element of the destination.
-void gather(const Array& array, const ShardDomains& domains, void* data, const Dims& byte_strides) {
+/// The copies that gather all tiles; `data` is the first element of the destination. Holds what it reads.
+std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& domains, void* data,
+                                     const Dims& byte_strides) {
   const Sharding& sharding = *array.sharding();
   const TileGrid& grid = sharding.grid();
   const int64_t size = itemsize(array.dtype());
-  CopyBatch batch;
+  auto batch = std::make_shared<CopyBatch>();
   const auto tiles = array.position_in_storage() < 0 ? Tiling::of(*array.storage(), domains, size) : std::nullopt;
   if (tiles && array.size() > 0) {
-    batch.hold(array.storage()->buffer(0));
+    batch->hold(array.storage()->buffer(0));
     const Tiling whole{static_cast<std::byte*>(data), byte_strides, {}, 0};
-    batch.add(tiling_copy(whole, *tiles, array.shape(), size), (*sharding.devices())[0]->lane());
-    run(batch);
-    return;
+    batch->add(tiling_copy(whole, *tiles, array.shape(), size), (*sharding.devices())[0]->lane());
+    return batch;
   }
-  batch.reserve(grid.tiles());
+  batch->reserve(grid.tiles());
   for (int64_t tile = 0; tile < grid.tiles(); ++tile) {
     const int64_t position = grid.position(tile, 0);
     const IndexDomain box = domains.domain(tile);
@@ -58,10 +54,37 @@ void gather(const Array& array, const ShardDomains& domains, void* data, const D
     BufferRef buffer = array.storage()->buffer(array.buffer_number(position));
     const StridedCopy copy(static_cast<std::byte*>(data) + offset, byte_strides, buffer.data(),
                            row_major_strides(box.shape, size), box.shape, size, array.nbytes());
-    batch.hold(std::move(buffer));
-    batch.add(copy, (*sharding.devices())[position]->lane());
+    batch->hold(std::move(buffer));
+    batch->add(copy, (*sharding.devices())[position]->lane());
   }
-  run(batch);
+  return batch;
+}
+
+void gather(const Array& array, const ShardDomains& domains, void* data, const Dims& byte_strides) {
+  const auto batch = gathering(array, domains, data, byte_strides);
+  batch->run();
+  counters.device_to_host_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
+}
+
+/// Room for the value in our cache.
+BufferRef host_buffer(const Array& array) {
+  try {
+    return {(*array.sharding()->devices())[0]->arena().allocate(array.nbytes()), 0};
+  } catch (const OutOfMemory& error) {
+    fail_out_of_memory("device_get", "the host", array.nbytes(), error, *array.sharding()->devices()->client(),
+                       "delete arrays that are no longer needed, or get shard by shard");
+  }
+}
+
+/// The value that was gathered before, or is just being gathered; null without one.
+std::shared_ptr<const HostView> gathered_before(const Array& array) {
+  auto value = array.coming_host_value();
+  if (!value || value->shape != array.shape()) return nullptr;
+  // What was lost by a fork is gathered anew.
+  if (value->ready && ((!value->ready->is_set() && value->ready->lost_by_fork()) || value->ready->error())) {
+    return nullptr;
+  }
+  return value;
 }
 
 }  // namespace
@@ -69,20 +92,40 @@ void gather(const Array& array, const ShardDomains& domains, void* data, const D
 std::shared_ptr<const HostView> device_get(const ArrayRef& array) {
   array->check_alive("device_get");
   wait_for(array->ready_event());
-  if (auto cached = array->cached_host_value(); cached && cached->shape == array->shape()) return cached;
+  if (auto cached = gathered_before(*array)) {
+    wait_for(cached->ready);
+    return cached;
+  }
   const ShardDomains domains = array->sharding()->domains(array->shape(), "device_get");
   BufferRef whole = find_whole(*array, domains);
   if (whole.block) return show(*array, whole);
 
-  try {
-    whole.block = (*array->sharding()->devices())[0]->arena().allocate(array->nbytes());
-  } catch (const OutOfMemory& error) {
-    fail_out_of_memory("device_get", "the host", array->nbytes(), error, *array->sharding()->devices()->client(),
-                       "delete arrays that are no longer needed, or get shard by shard");
-  }
-  auto view = show(*array, whole);
+  std::shared_ptr<const HostView> view = show(*array, host_buffer(*array));
   gather(*array, domains, view->data, view->byte_strides);
-  return array->cache_host_value(std::move(view));
+  auto kept = array->cache_host_value(view);
+  return kept->ready ? view : kept;  // another thread's may still be coming
+}
+
+std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
+  array->check_alive("copy_to_host_async");
+  if (auto cached = gathered_before(*array)) return cached;
+  const ShardDomains domains = array->sharding()->domains(array->shape(), "copy_to_host_async");
+  const EventRef& source_ready = array->ready_event();
+  if (const BufferRef whole = find_whole(*array, domains); whole.block) {
+    auto view = show(*array, whole);
+    view->ready = source_ready;
+    return view;
+  }
+  const bool is_small = array->nbytes() < config().async_copy_bytes.load(std::memory_order_relaxed);
+  if (is_small && is_ready(source_ready) && !(source_ready && source_ready->error())) return device_get(array);
+
+  const BufferRef memory = host_buffer(*array);
+  auto view = show(*array, memory);
+  auto batch = gathering(*array, domains, view->data, view->byte_strides);
+  batch->hold(memory);
+  view->ready = start_after(source_ready, std::move(batch), counters.device_to_host_bytes);
+  array->cache_host_value(view);
+  return view;
 }
 
 void device_get_into(const ArrayRef& array, const HostView& destination) {

@@ -13,6 +13,12 @@ namespace artifex_devices {
 /// the array. `owner` keeps the memory alive. Throws DeletedArray.
 std::shared_ptr<const HostView> device_get(const ArrayRef& array);
 
+/// Begins to gather and returns at once; memory is taken in the call. The value's `ready` says when it is written, or
+/// what went wrong in the transfer that makes the array. It is kept with the array as device_get keeps it, and a
+/// device_get meanwhile waits for it. Deleting the array does not disturb it. Below config().async_copy_bytes it is
+/// written already.
+std::shared_ptr<const HostView> device_get_async(const ArrayRef& array);
+
 /// Gathers into memory of the caller (any strides, writable, same shape and dtype).
 void device_get_into(const ArrayRef& array, const HostView& destination);
 

@@ -75,39 +75,6 @@ std::shared_ptr<CopyBatch> make_batch(const ReshardPlan& plan, const std::vector
   return batch;
 }
 
-void finish(Event& ready, int64_t bytes, std::exception_ptr error) noexcept {
-  if (error) {
-    ready.set_error(std::move(error));
-  } else {
-    counters.device_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
-    ready.set();
-  }
-}
-
-/// Runs the copies after the source's event; the result's event says when they ended.
-EventRef start_after(const EventRef& source_ready, std::shared_ptr<CopyBatch> batch) {
-  auto ready = std::make_shared<Event>();
-  const int64_t bytes = batch->bytes();
-  auto go = [batch = std::move(batch), ready, bytes](std::exception_ptr error) mutable {
-    if (error) {
-      batch.reset();  // lets the buffers go before anybody hears of the end
-      finish(*ready, bytes, std::move(error));
-      return;
-    }
-    try {
-      CopyBatch::start(std::move(batch), [ready, bytes](std::exception_ptr failed) { finish(*ready, bytes, failed); });
-    } catch (...) {
-      finish(*ready, bytes, std::current_exception());
-    }
-  };
-  if (source_ready) {
-    source_ready->then(std::move(go));
-  } else {
-    go(nullptr);
-  }
-  return ready;
-}
-
 /// One array on its way from one sharding to another.
 struct Move {
   const Array& source;
@@ -206,7 +173,7 @@ Moved move_by_plan(const Move& move) {
     moved.ready = nullptr;
   } else {
     for (BufferRef& buffer : held) batch->hold(std::move(buffer));
-    moved.ready = start_after(moved.ready, std::move(batch));
+    moved.ready = start_after(moved.ready, std::move(batch), counters.device_to_device_bytes);
   }
   return moved;
 }
@@ -234,7 +201,7 @@ ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const Resh
   if (!moved) moved = move_by_plan(move);
   ArrayRef result = Array::make(source->shape(), source->dtype(), sharding, std::move(moved->storage),
                                 std::move(moved->ready), options.committed);
-  if (options.donate) source->storage()->delete_all(false);
+  if (options.donate) source->donate();
   return result;
 }
 

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/transfer/assemble.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <unordered_map>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/transfer/counters.h"
+#include "artifex_devices/transfer/row_major_tiles.h"
+
+namespace artifex_devices {
+namespace {
+
+/// Set when all are; an error of one of them is its error.
+EventRef all_of(const std::vector<EventRef>& events) {
+  std::vector<EventRef> open;
+  for (const EventRef& event : events) {
+    if (event && !(event->is_set() && !event->error())) open.push_back(event);
+  }
+  if (open.empty()) return nullptr;
+  if (open.size() == 1) return open[0];
+  auto all = std::make_shared<Event>();
+  auto left = std::make_shared<std::atomic<size_t>>(open.size());
+  for (const EventRef& event : open) {
+    event->then([all, left](std::exception_ptr error) {
+      if (error) all->set_error(std::move(error));
+      if (left->fetch_sub(1, std::memory_order_acq_rel) == 1) all->set();
+    });
+  }
+  return all;
+}
+
+/// Equal bytes; big ones on several threads.
+bool are_equal(const std::byte* a, const std::byte* b, int64_t bytes) {
+  constexpr int64_t kPiece = int64_t{4} << 20;
+  const int64_t pieces = (bytes + kPiece - 1) / kPiece;
+  std::atomic<bool> equal{true};
+  const auto compare = [&](int64_t i) {
+    const int64_t begin = i * kPiece;
+    if (!equal.load(std::memory_order_relaxed)) return;
+    const auto size = static_cast<size_t>(std::min(kPiece, bytes - begin));
+    if (std::memcmp(a + begin, b + begin, size) != 0) equal.store(false, std::memory_order_relaxed);
+  };
+  if (pieces == 1) {
+    compare(0);
+  } else if (pieces > 1) {
+    WorkerPool::process().parallel_for(pieces, -1, compare);
+  }
+  return equal.load();
+}
+
+/// All of `source`, row-major, to memory of a device of `lane`.
+void copy_dense(std::byte* destination, const HostView& source, int lane) {
+  const int64_t size = itemsize(source.dtype);
+  CopyBatch batch;
+  batch.add(StridedCopy(destination, row_major_strides(source.shape, size), source.data, source.byte_strides,
+                        source.shape, size),
+            lane);
+  batch.run();
+}
+
+/// Checks one assembly and makes it.
+class Assembler {
+ public:
+  explicit Assembler(Assembly assembly)
+      : given_(std::move(assembly)),
+        sharding_(*given_.sharding),
+        part_of_(static_cast<size_t>(sharding_.num_devices()), -1) {}
+
+  ArrayRef make() {
+    match_devices();
+    check_dtypes();
+    const Dims shape = given_.shape ? *given_.shape : shape_of_parts();
+    const ShardDomains domains = sharding_.domains(shape, given_.operation);
+    check_shapes(shape, domains);
+    refuse();
+    std::vector<BufferRef> buffers = take_buffers();
+    refuse();
+
+    std::vector<EventRef> ready;
+    for (const Assembly::Part& part : given_.parts) ready.push_back(part.array->ready_event());
+    for (const Assembly::Part& part : given_.parts) {
+      if (part.is_ours_only) part.array->storage()->delete_all(false);
+    }
+    auto storage = Storage::adopt(given_.sharding, domains, *given_.dtype, std::move(buffers), given_.operation);
+    return Array::make(shape, *given_.dtype, given_.sharding, std::move(storage), all_of(ready), true);
+  }
+
+ private:
+  const Array& part(int64_t number) const { return *given_.parts[static_cast<size_t>(number)].array; }
+  int64_t part_at(int64_t position) const { return part_of_[static_cast<size_t>(position)]; }
+
+  template <class... Args>
+  void fault(fmt::format_string<Args...> format, Args&&... args) {
+    constexpr int kShown = 64;
+    if (++faults_ > kShown) return;
+    wrong_ += wrong_.empty() ? "" : "; ";
+    wrong_ += fmt::format(format, std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  void fault_of(int64_t number, fmt::format_string<Args...> format, Args&&... args) {
+    fault("{}[{}] {}", given_.name, number, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void match_devices() {
+    const auto count = static_cast<int64_t>(given_.parts.size());
+    if (count != sharding_.num_devices()) {
+      fault("{} has {} entries; expected {}, one for each device of {}", given_.name, count, sharding_.num_devices(),
+            sharding_.to_string());
+    }
+    std::unordered_map<const Device*, int64_t> position_of;
+    for (int64_t p = 0; p < sharding_.num_devices(); ++p) position_of[(*sharding_.devices())[p]] = p;
+    for (int64_t i = 0; i < count; ++i) {
+      const Assembly::Part& each = given_.parts[static_cast<size_t>(i)];
+      if (!each.fault.empty()) fault_of(i, "{}", each.fault);
+      if (!each.array) continue;
+      const Array& array = *each.array;
+      if (array.is_deleted()) {
+        ++deleted_;
+        fault_of(i, "was {}", array.storage()->was_donated() ? "donated to device_put" : "deleted");
+        continue;
+      }
+      if (array.sharding()->num_devices() != 1) {
+        fault_of(i, "lies on {} devices; expected one", array.sharding()->num_devices());
+        continue;
+      }
+      const Device* device = (*array.sharding()->devices())[0];
+      const auto found = position_of.find(device);
+      if (found == position_of.end()) {
+        const bool elsewhere = array.sharding()->devices()->client() != sharding_.devices()->client();
+        fault_of(i, "lies on {}{}, which is no device of the sharding", device->to_string(),
+                 elsewhere ? " of another world" : "");
+        continue;
+      }
+      int64_t& taken = part_of_[static_cast<size_t>(found->second)];
+      if (taken >= 0) {
+        fault_of(i, "lies on {} as {}[{}] does; expected distinct devices", device->to_string(), given_.name, taken);
+        continue;
+      }
+      taken = i;
+      if (first_ < 0) first_ = i;
+    }
+    for (int64_t p = 0; p < sharding_.num_devices() && count == sharding_.num_devices(); ++p) {
+      if (part_at(p) < 0) fault("no part for {}", (*sharding_.devices())[p]->to_string());
+    }
+    if (count == 0 && sharding_.num_devices() > 0) refuse();
+  }
+
+  void check_dtypes() {
+    const bool is_asked_for = given_.dtype.has_value();
+    if (first_ < 0) refuse();
+    if (!is_asked_for) given_.dtype = part(first_).dtype();
+    for (int64_t i = 0; i < static_cast<int64_t>(given_.parts.size()); ++i) {
+      if (!given_.parts[static_cast<size_t>(i)].array || part(i).dtype() == *given_.dtype) continue;
+      if (is_asked_for) {
+        fault_of(i, "has dtype {}; expected {}", artifex_devices::name(part(i).dtype()),
+                 artifex_devices::name(*given_.dtype));
+      } else {
+        fault_of(i, "has dtype {}; expected {} as {}[{}] has", artifex_devices::name(part(i).dtype()),
+                 artifex_devices::name(*given_.dtype), given_.name, first_);
+      }
+    }
+  }
+
+  /// In each dimension the sum of the parts along it.
+  Dims shape_of_parts() {
+    Dims shape = part(first_).shape();
+    const TileGrid& grid = sharding_.grid();
+    for (int64_t d = 0; d < shape.size(); ++d) {
+      if (grid.parts(d) == 1) continue;
+      Dims sizes(grid.parts(d), shape[d]);  // by coordinate; what is missing counts as the first part
+      for (int64_t p = 0; p < sharding_.num_devices(); ++p) {
+        if (part_at(p) < 0 || part(part_at(p)).rank() != shape.size()) continue;
+        sizes[grid.tile_coordinate(grid.tile(p), d)] = part(part_at(p)).shape()[d];
+      }
+      shape[d] = 0;
+      for (const int64_t size : sizes) shape[d] += size;
+    }
+    return shape;
+  }
+
+  void check_shapes(const Dims& shape, const ShardDomains& domains) {
+    for (int64_t p = 0; p < sharding_.num_devices(); ++p) {
+      if (part_at(p) < 0) continue;
+      const Dims whole = domains.domain(sharding_.grid().tile(p)).shape;
+      Dims expected = whole;
+      if (given_.is_stack) {
+        expected = Dims(whole.size() - 1, 0);
+        for (int64_t d = 1; d < whole.size(); ++d) expected[d - 1] = whole[d];
+      }
+      if (part(part_at(p)).shape() == expected) continue;
+      fault_of(part_at(p), "has shape {}; expected {}, the part of shape {} on {}",
+               artifex_devices::to_string(part(part_at(p)).shape()), artifex_devices::to_string(expected),
+               artifex_devices::to_string(shape), (*sharding_.devices())[p]->to_string());
+    }
+  }
+
+  /// The memory of each distinct shard; replicas of it must be the same.
+  std::vector<BufferRef> take_buffers() {
+    std::vector<BufferRef> buffers(static_cast<size_t>(sharding_.buffers().size()));
+    std::vector<int64_t> owner(buffers.size(), -1);
+    for (int64_t p = 0; p < sharding_.num_devices(); ++p) {
+      const auto b = static_cast<size_t>(sharding_.buffers().buffer(sharding_.grid(), p));
+      const Array& array = part(part_at(p));
+      BufferRef memory = array.storage()->buffer(array.buffer_number(0));
+      if (owner[b] < 0) {
+        owner[b] = part_at(p);
+        buffers[b] = std::move(memory);
+        continue;
+      }
+      if (memory.data() == buffers[b].data()) continue;
+      array.block_until_ready();
+      part(owner[b]).block_until_ready();
+      check_interrupt();
+      if (are_equal(memory.data(), buffers[b].data(), array.nbytes())) continue;
+      fault_of(part_at(p), "on {} differs from {}[{}], of which it is a replica",
+               (*sharding_.devices())[p]->to_string(), given_.name, owner[b]);
+    }
+    return buffers;
+  }
+
+  void refuse() {
+    if (faults_ == 0) return;
+    const std::string more = faults_ > 64 ? fmt::format("; and {} more", faults_ - 64) : "";
+    const std::string text =
+        fmt::format("{}: {}{}; give one part for each device, all of one dtype", given_.operation, wrong_, more);
+    if (deleted_ == faults_) throw DeletedArray(text);
+    throw InvalidArgument(text);
+  }
+
+  Assembly given_;
+  const Sharding& sharding_;
+  std::vector<int64_t> part_of_;  // by position, -1: none
+  int64_t first_ = -1;            // the first part that is where it should be
+  int faults_ = 0;
+  int deleted_ = 0;
+  std::string wrong_;
+};
+
+}  // namespace
+
+ArrayRef assemble(Assembly assembly) { return Assembler(std::move(assembly)).make(); }
+
+ShardWriter::ShardWriter(Dims shape, DType dtype, ShardingRef sharding, std::string_view operation)
+    : shape_(std::move(shape)),
+      dtype_(dtype),
+      sharding_(std::move(sharding)),
+      domains_(sharding_->domains(shape_, operation)),
+      storage_(Storage::allocate(sharding_, domains_, dtype_, operation)),
+      is_written_(static_cast<size_t>(storage_->buffer_count()), false) {}
+
+Dims ShardWriter::shape_of(int64_t position) const { return domains_.domain(sharding_->grid().tile(position)).shape; }
+
+bool ShardWriter::write(int64_t position, const HostView& source) {
+  const int64_t buffer = sharding_->buffers().buffer(sharding_->grid(), position);
+  const int64_t size = itemsize(dtype_);
+  const int64_t bytes = storage_->buffer_bytes(buffer);
+  if (!is_written_[static_cast<size_t>(buffer)]) {
+    copy_in(buffer, source);
+    return true;
+  }
+  if (bytes == 0) return true;
+  if (is_dense(source.shape, source.byte_strides, size)) {
+    return are_equal(static_cast<const std::byte*>(source.data), storage_->data(buffer), bytes);
+  }
+  const BlockRef row_major = (*sharding_->devices())[position]->arena().allocate(bytes);
+  copy_dense(row_major->data(), source, (*sharding_->devices())[position]->lane());
+  return are_equal(row_major->data(), storage_->data(buffer), bytes);
+}
+
+void ShardWriter::write_everywhere(const HostView& source) {
+  for (int64_t b = 0; b < storage_->buffer_count(); ++b) copy_in(b, source);
+}
+
+void ShardWriter::copy_in(int64_t buffer, const HostView& source) {
+  is_written_[static_cast<size_t>(buffer)] = true;
+  const int64_t bytes = storage_->buffer_bytes(buffer);
+  const int64_t position = sharding_->buffers().position(sharding_->grid(), buffer);
+  if (bytes > 0) copy_dense(storage_->data(buffer), source, (*sharding_->devices())[position]->lane());
+  counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+ArrayRef ShardWriter::finish() {
+  return Array::make(std::move(shape_), dtype_, std::move(sharding_), std::move(storage_), nullptr, true);
+}
+
+}  // namespace artifex_devices

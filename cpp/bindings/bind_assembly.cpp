@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/transfer/assemble.h"
+#include "bindings.h"
+#include "errors.h"
+#include "gil.h"
+#include "numpy_bridge.h"
+#include "shard_index.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+ShardingRef place_from_python(const std::shared_ptr<Sharding>& sharding, const std::string& operation) {
+  check_has_devices(*sharding, operation);
+  if (!sharding->is_concrete()) {
+    fail("{}: {} leaves a dimension UNCONSTRAINED; expected each dimension cut or not; write None or a mesh axis",
+         operation, sharding->to_string());
+  }
+  return sharding;
+}
+
+ArrayRef array_from_parts(const std::string& operation, py::handle shape, const std::shared_ptr<Sharding>& sharding,
+                          const py::sequence& parts, py::handle dtype, bool is_stack, const std::vector<bool>& ours) {
+  Assembly assembly;
+  assembly.operation = operation;
+  if (is_stack) assembly.name = "values";
+  assembly.sharding = place_from_python(sharding, operation);
+  if (!shape.is_none()) assembly.shape = dims_from_python(shape, operation, "shape");
+  if (!dtype.is_none()) assembly.dtype = dtype_from_python(dtype, operation);
+  size_t wrong_types = 0;
+  for (const py::handle part : parts) {
+    Assembly::Part& added = assembly.parts.emplace_back();
+    const size_t i = assembly.parts.size() - 1;
+    if (py::isinstance<Array>(part)) {
+      added.array = part.cast<ArrayRef>();
+      added.is_ours_only = i < ours.size() && ours[i];
+    } else {
+      added.fault = fmt::format("is of type {}; expected an Array", Py_TYPE(part.ptr())->tp_name);
+      ++wrong_types;
+    }
+  }
+  if (wrong_types > 0 && wrong_types == assembly.parts.size()) {
+    fail<TypeMismatch>("{}: no entry of arrays is an Array; arrays[0] {}; place each on its device with device_put",
+                       operation, assembly.parts[0].fault);
+  }
+  const ReleaseGil release;  // replicas may have to be compared
+  return assemble(std::move(assembly));
+}
+
+/// Makes the message of all blocks that do not fit.
+class BlockFaults {
+ public:
+  void add(const Device& device, const py::tuple& index, const std::string& what) {
+    constexpr int kShown = 64;
+    if (++count_ > kShown) return;
+    text_ += fmt::format("{}the block of {}, index {}, {}", text_.empty() ? "" : "; ", device.to_string(),
+                         py::repr(index).cast<std::string>(), what);
+  }
+  void refuse(const std::string& operation) const {
+    if (count_ == 0) return;
+    const std::string more = count_ > 64 ? fmt::format("; and {} more", count_ - 64) : "";
+    fail("{}: {}{}; return the part of the array that `index` says", operation, text_, more);
+  }
+  bool none() const noexcept { return count_ == 0; }
+
+ private:
+  int count_ = 0;
+  std::string text_;
+};
+
+ArrayRef array_from_callback(const std::string& operation, py::handle shape, const std::shared_ptr<Sharding>& to,
+                             const py::function& callback, py::handle dtype) {
+  const ShardingRef sharding = place_from_python(to, operation);
+  const Dims dims = dims_from_python(shape, operation, "shape");
+  const ShardDomains domains = sharding->domains(dims, operation);
+  std::optional<DType> expected;
+  if (!dtype.is_none()) expected = dtype_from_python(dtype, operation);
+  std::optional<ShardWriter> writer;
+  BlockFaults faults;
+  // As in JAX: one call for a replicated array, else one for each device, replicas too.
+  const int64_t calls = sharding->is_fully_replicated() ? 1 : sharding->num_devices();
+  for (int64_t position = 0; position < calls; ++position) {
+    const Device& device = *(*sharding->devices())[position];
+    const int64_t tile = sharding->grid().tile(position);
+    const py::tuple index = index_of_tile(domains, tile);
+    const py::object block = callback(index);
+    std::optional<Leaf> leaf;
+    try {
+      leaf = leaf_from_python(block, operation);
+    } catch (const Error&) {
+      rethrow_with_context("the block of " + device.to_string() + ": ");
+    }
+    const HostView& view = leaf->view;
+    if (!expected) expected = view.dtype;
+    if (!writer) writer.emplace(dims, *expected, sharding, operation);
+    const Dims wanted = domains.domain(tile).shape;
+    if (view.shape != wanted) {
+      faults.add(device, index, fmt::format("has shape {}; expected {}", to_string(view.shape), to_string(wanted)));
+    }
+    if (view.dtype != *expected) {
+      faults.add(device, index, fmt::format("has dtype {}; expected {}", name(view.dtype), name(*expected)));
+    }
+    if (!faults.none()) continue;
+    int64_t bytes = itemsize(view.dtype);
+    for (const int64_t size : view.shape) bytes *= size;
+    const auto write = [&] {
+      if (calls == sharding->num_devices()) return writer->write(position, view);
+      writer->write_everywhere(view);
+      return true;
+    };
+    const auto write_without_gil = [&] {
+      const ReleaseGil release;
+      return write();
+    };
+    const bool is_same = bytes < kReleaseGilBytes ? write() : write_without_gil();
+    if (!is_same) faults.add(device, index, "differs from that of an earlier device with the same index");
+  }
+  faults.refuse(operation);
+  return writer->finish();
+}
+
+}  // namespace
+
+void bind_assembly(py::module_& module) {
+  module.def("_array_from_parts", &array_from_parts, py::arg("operation"), py::arg("shape"), py::arg("sharding"),
+             py::arg("parts"), py::arg("dtype"), py::arg("is_stack") = false, py::arg("ours") = std::vector<bool>{});
+  module.def("_array_from_callback", &array_from_callback, py::arg("operation"), py::arg("shape"), py::arg("sharding"),
+             py::arg("callback"), py::arg("dtype"));
+}
+
+}  // namespace artifex_devices::bindings

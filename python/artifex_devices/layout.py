@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layout and Format: the names of `jax.experimental.layout`.
+
+Shards are stored row-major, without tiles. So a Format says what a sharding says, and a Layout that is not row-major is
+refused where data is placed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from artifex_devices._core import Device, Sharding, SingleDeviceSharding
+
+__all__ = ["AutoLayout", "Format", "Layout"]
+
+
+class AutoLayout:
+    """`Layout.AUTO`: a compiler would choose. There is none here, so that placing data with it is an error."""
+
+    def __repr__(self) -> str:
+        """As in JAX."""
+        return "AUTO"
+
+
+class Layout:
+    """The order of an array's dimensions in memory.
+
+    Args:
+        major_to_minor: Dimension numbers, the slowest first; (0, 1, ..., n - 1) is row-major.
+        tiling: None or (); tiles are not stored.
+        sub_byte_element_size_in_bits: 0; kept for the signature.
+
+    Raises:
+        TypeError: major_to_minor is no sequence of integers.
+
+    Example:
+        >>> from artifex_devices.layout import Layout
+        >>> Layout((0, 1)).is_row_major, Layout((1, 0)).is_row_major
+        (True, False)
+    """
+
+    AUTO: ClassVar[AutoLayout] = AutoLayout()
+    __slots__ = ("major_to_minor", "sub_byte_element_size_in_bits", "tiling")
+
+    def __init__(
+        self,
+        major_to_minor: Sequence[int],
+        tiling: Sequence[Sequence[int]] | None = None,
+        sub_byte_element_size_in_bits: int = 0,
+    ) -> None:
+        """See the class."""
+        if isinstance(major_to_minor, (str, bytes)) or not all(isinstance(number, int) for number in major_to_minor):
+            raise TypeError(
+                f"Layout: major_to_minor is {major_to_minor!r}; expected a sequence of integers; write (0, 1)"
+            )
+        self.major_to_minor = tuple(major_to_minor)
+        self.tiling = None if tiling is None else tuple(tuple(tile) for tile in tiling)
+        self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether it is what shards are stored in."""
+        in_order = self.major_to_minor == tuple(range(len(self.major_to_minor)))
+        return in_order and not self.tiling and self.sub_byte_element_size_in_bits == 0
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.major_to_minor, self.tiling or (), self.sub_byte_element_size_in_bits
+
+    def __eq__(self, other: object) -> bool:
+        """Equal order, tiles and element size; no tiles is ()."""
+        return isinstance(other, Layout) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        """Of what __eq__ compares."""
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        """As in JAX."""
+        return (
+            f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
+            f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})"
+        )
+
+
+class Format:
+    """A layout and a sharding: where an array lies and in which order.
+
+    Args:
+        layout: None, a Layout or Layout.AUTO.
+        sharding: None, a Sharding, or a Device for all of the array on it.
+
+    Raises:
+        TypeError: An argument is of another type.
+        ValueError: A Layout without a sharding.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> from artifex_devices.layout import Format, Layout
+        >>> ad.device_put(np.ones((2, 3)), Format(Layout((0, 1)), ad.devices()[0])).shape
+        (2, 3)
+    """
+
+    __slots__ = ("layout", "sharding")
+
+    def __init__(self, layout: Layout | AutoLayout | None = None, sharding: Sharding | Device | None = None) -> None:
+        """See the class."""
+        if not isinstance(layout, (Layout, AutoLayout, type(None))):
+            raise TypeError(
+                f"Format: layout is of type {type(layout).__name__}; expected a Layout, Layout.AUTO or None, "
+                f"got {layout!r}"
+            )
+        if isinstance(sharding, Device):
+            sharding = SingleDeviceSharding(sharding)
+        if not isinstance(sharding, (Sharding, type(None))):
+            raise TypeError(
+                f"Format: sharding is of type {type(sharding).__name__}; expected a Sharding, a Device or None, "
+                f"got {sharding!r}; say NamedSharding(mesh, P('data'))"
+            )
+        if isinstance(layout, Layout) and sharding is None:
+            raise ValueError(
+                "Format: a Layout needs a sharding; expected a NamedSharding or SingleDeviceSharding, got None; "
+                "give one, or leave the layout out"
+            )
+        self.layout = layout
+        self.sharding = sharding
+
+    def __eq__(self, other: object) -> bool:
+        """Equal layouts and shardings."""
+        return isinstance(other, Format) and (self.layout, self.sharding) == (other.layout, other.sharding)
+
+    def __hash__(self) -> int:
+        """Of what __eq__ compares."""
+        return hash((self.layout, self.sharding))
+
+    def __repr__(self) -> str:
+        """As in JAX."""
+        return f"Format(layout={self.layout!r}, sharding={self.sharding!r})"
+
+
+def check_format(operation: str, given: Format) -> int:
+    """The rank that the Format is for, -1 for any; ValueError unless it is what shards are stored in."""
+    if given.layout is None:
+        return -1
+    if not isinstance(given.layout, Layout) or not given.layout.is_row_major:
+        raise ValueError(
+            f"{operation}: layout is {given.layout!r}; expected None or row-major order without tiles, as only "
+            "row-major is stored; leave the layout out"
+        )
+    return len(given.layout.major_to_minor)

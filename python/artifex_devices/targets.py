@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be said where a place for data is asked for, beyond Device and Sharding: PartitionSpec, Format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artifex_devices._core import Device, PartitionSpec, Sharding
+from artifex_devices.layout import Format, check_format
+from artifex_devices.mesh_scope import sharding_of_spec
+
+__all__ = ["PLACES", "resolve_target", "sharding_for"]
+
+PLACES = (type(None), Device, Sharding, PartitionSpec, Format)
+_TAKEN = "None, a Device, a Sharding, a Format, a PartitionSpec under set_mesh"
+
+
+def resolve_target(device: Any) -> tuple[Any, int]:
+    """Called by the core for what is neither None, a Device nor a Sharding.
+
+    Args:
+        device: What `device_put` was given.
+
+    Returns:
+        The Sharding, or None, and the rank that values must have (-1: any).
+
+    Raises:
+        ValueError: It is no place for data; no mesh is set for a PartitionSpec; a Layout is not row-major.
+    """
+    if isinstance(device, PartitionSpec):
+        return sharding_of_spec("device_put", device), -1
+    if isinstance(device, Format):
+        return device.sharding, check_format("device_put", device)
+    raise ValueError(
+        f"device_put: device is of type {type(device).__name__}; expected {_TAKEN}, or a tree of these that is a "
+        f"prefix of x, got {device!r}; take a Device from devices(), or make a NamedSharding"
+    )
+
+
+def sharding_for(operation: str, argument: str, given: Any, rank: int | None = None) -> Sharding:
+    """The Sharding that assembled arrays get.
+
+    Args:
+        operation: Begins the message.
+        argument: The argument's name.
+        given: A Sharding, a Format, or a PartitionSpec under set_mesh.
+        rank: Of the array, to check a Layout against; None: not known.
+
+    Raises:
+        TypeError: It is something else.
+        ValueError: No mesh is set for a PartitionSpec; a Layout is not row-major or of another rank.
+    """
+    if isinstance(given, Format):
+        layout_rank = check_format(operation, given)
+        if rank is not None and layout_rank not in (-1, rank):
+            raise ValueError(
+                f"{operation}: the Layout orders {layout_rank} dimensions and the array has {rank}; expected a Layout "
+                "of its rank; leave the layout out"
+            )
+        given = given.sharding
+    given = sharding_of_spec(operation, given)
+    if not isinstance(given, Sharding):
+        hint = "SingleDeviceSharding(device)" if isinstance(given, Device) else "NamedSharding(mesh, P('data'))"
+        raise TypeError(
+            f"{operation}: {argument} is of type {type(given).__name__}; expected a Sharding, got {given!r}; "
+            f"write {hint}"
+        )
+    return given
