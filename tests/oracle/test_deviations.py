@@ -145,6 +145,46 @@ def read_x64_option(value):
 
 
 MODULES = {"artifex_devices": ad, "jax": jax}
+TOP = {OURS.name: (ad, ad.layout), JAX.name: (jax, importlib.import_module("jax.experimental.layout"))}
+
+
+def top(lib):
+    return TOP[lib.name][0]
+
+
+def row_parts(lib, value=X):
+    return [lib.device_put(value[i : i + 1], device) for i, device in enumerate(lib.devices)]
+
+
+def rows(lib):
+    return lib.NamedSharding(lib.Mesh(np.array(lib.devices), ("x",)), lib.P("x"))
+
+
+def whole_deleted_after_part(lib):
+    parts = row_parts(lib)
+    whole = top(lib).make_array_from_single_device_arrays((8, 8), rows(lib), parts)
+    parts[0].delete()
+    return whole.is_deleted()
+
+
+def unequal_replicas(lib):
+    parts = [lib.device_put(X + i, device) for i, device in enumerate(lib.devices)]
+    whole = top(lib).make_array_from_single_device_arrays((8, 8), spec()(lib), parts)
+    return float(np.asarray(whole)[0, 0])
+
+
+def deleted_part(lib):
+    parts = row_parts(lib)
+    for part in parts:
+        part.delete()
+    return top(lib).make_array_from_single_device_arrays((8, 8), rows(lib), parts)
+
+
+def format_of(lib, order, place):
+    layout = TOP[lib.name][1]
+    return layout.Format(layout.Layout(order), place)
+
+
 VALUE = "value"
 DEVIATIONS = {
     "rank too low in shard_shape": Deviation(
@@ -363,6 +403,80 @@ DEVIATIONS = {
     "the documents' level of the transfer guard": Deviation(
         document_level, ValueError, (VALUE, "int64"), "log_explicit by another name"
     ),
+    "whole array after a part of it was deleted": Deviation(
+        whole_deleted_after_part, (VALUE, True), (VALUE, False), "each Array has a life of its own"
+    ),
+    "replicas that differ": Deviation(
+        unequal_replicas, (VALUE, 0.0), ValueError, "a replicated array has one value; one memory holds one copy"
+    ),
+    "deleted part": Deviation(deleted_part, ValueError, RuntimeError, "the class of every use after delete"),
+    "part that is no array": Deviation(
+        lambda lib: top(lib).make_array_from_single_device_arrays((8, 8), rows(lib), [*row_parts(lib)[:7], X[7:]]),
+        RuntimeError,
+        ValueError,
+        "std::bad_cast in JAX",
+    ),
+    "list as shape of make_array_from_callback": Deviation(
+        lambda lib: top(lib).make_array_from_callback([8, 8], rows(lib), lambda index: X[index]).shape,
+        TypeError,
+        (VALUE, (8, 8)),
+        "shapes are sequences everywhere",
+    ),
+    "shape of parts left out": Deviation(
+        lambda lib: top(lib).make_array_from_single_device_arrays(row_parts(lib), rows(lib)).shape,
+        TypeError,
+        (VALUE, (8, 8)),
+        "the documents' form",
+    ),
+    "constraint on Explicit axes": Deviation(
+        lambda lib: repr(
+            top(lib)
+            .lax.with_sharding_constraint(X, lib.NamedSharding(lib.make_mesh((8,), ("x",)), lib.P("x")))
+            .sharding.spec
+        ),
+        ValueError,
+        (VALUE, "P('x',)"),
+        "no compiler: a constraint moves, on the documents' make_mesh too",
+    ),
+    "reshard to Auto axes": Deviation(
+        lambda lib: repr(top(lib).sharding.reshard(X, spec("x")(lib)).sharding.spec),
+        ValueError,
+        (VALUE, "P('x', None)"),
+        "no compiler: it moves",
+    ),
+    "reshard to a spec of more dimensions": Deviation(
+        lambda lib: top(lib).sharding.reshard(
+            X[0], lib.NamedSharding(lib.make_mesh((2, 4), ("x", "y")), lib.P("x", "y"))
+        ),
+        AssertionError,
+        ValueError,
+        "what device_put says",
+    ),
+    "Format of a Device": Deviation(
+        lambda lib: lib.device_put(X, format_of(lib, (0, 1), lib.devices[2])).devices() == {lib.devices[2]},
+        TypeError,
+        (VALUE, True),
+        "a Device is a place everywhere",
+    ),
+    "column-major layout": Deviation(
+        lambda lib: lib.device_put(X, format_of(lib, (1, 0), lib.SingleDeviceSharding(lib.devices[2]))).shape,
+        (VALUE, (8, 8)),
+        ValueError,
+        "shards are stored row-major",
+    ),
+    "result of copy_to_host_async": Deviation(
+        lambda lib: hasattr(top(lib).copy_to_host_async(lib.device_put(X)), "result"),
+        (VALUE, False),
+        (VALUE, True),
+        "the document's future; JAX gives x back",
+    ),
+    "negative size of a ShapeDtypeStruct": Deviation(
+        lambda lib: top(lib).ShapeDtypeStruct((-1,), int).shape, (VALUE, (-1,)), ValueError, "never meant"
+    ),
+    "float size of a ShapeDtypeStruct": Deviation(
+        lambda lib: top(lib).ShapeDtypeStruct((2.5,), int).shape, (VALUE, (2.5,)), TypeError, "sizes are integers"
+    ),
+    "number as backend": Deviation(lambda lib: top(lib).devices(3), AttributeError, TypeError, "refused by type"),
     "device as a call": Deviation(
         lambda lib: lib.device_put(X, lib.devices[2]).device() == lib.devices[2],
         TypeError,

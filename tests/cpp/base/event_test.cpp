@@ -159,6 +159,15 @@ TEST(Event, WaitEndsWhenTheHookAsksForIt) {
   event.wait();
 }
 
+TEST(Event, WaitForEndsInTimeAndKeepsTheErrorToItself) {
+  Event event;
+  EXPECT_FALSE(event.wait_for(0));
+  EXPECT_FALSE(event.wait_for(0.03));
+  event.set_error(std::make_exception_ptr(InvalidArgument("wrong")));
+  EXPECT_TRUE(event.wait_for(0));
+  EXPECT_THROW(event.wait(), InvalidArgument);
+}
+
 TEST(Event, OfTheParentThatWasNotSetIsUnavailableInTheChild) {
   Event event;
   bool called = false;

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/named_sharding.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "worlds.h"
@@ -226,6 +227,24 @@ TEST(BufferMap, KeepsTileAndArenaOfEveryPositionOnAnyMesh) {
     }
     ASSERT_EQ(std::ranges::count(first, -1), 0);
   }
+}
+
+TEST_F(ShardingTest, OnAnAbstractMeshTellsShapesAndHasNoDevices) {
+  const auto abstract = NamedSharding::make_abstract(mesh_->abstract_mesh(), P({on({"x"}), on({"y"})}));
+  EXPECT_TRUE(abstract->is_abstract());
+  EXPECT_FALSE(abstract->is_concrete());
+  EXPECT_EQ(abstract->shard_shape({8, 8}), (Dims{4, 2}));
+  EXPECT_EQ(abstract->num_devices(), 8);
+  EXPECT_EQ(abstract->to_string(),
+            "NamedSharding(mesh=AbstractMesh('x': 2, 'y': 4, axis_types=(Auto, Auto)), spec=P('x', 'y'))");
+  const auto same = NamedSharding::make_abstract(mesh_->abstract_mesh(), P({on({"x"}), on({"y"})}));
+  EXPECT_EQ(*abstract, *same);
+  EXPECT_EQ(abstract->hash(), same->hash());
+  EXPECT_TRUE(abstract->is_equivalent_to(*same, 2));
+  const auto real = NamedSharding::make(mesh_, P({on({"x"}), on({"y"})}));
+  EXPECT_FALSE(*abstract == *real);
+  EXPECT_FALSE(abstract->is_equivalent_to(*real, 2));
+  EXPECT_THROW(NamedSharding::make_abstract(AbstractMesh(), P({})), InvalidArgument);
 }
 
 }  // namespace

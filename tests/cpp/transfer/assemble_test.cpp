@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/transfer/assemble.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/transfer/device_get.h"
+#include "artifex_devices/transfer/device_put.h"
+#include "host_arrays.h"
+
+namespace artifex_devices {
+namespace {
+
+using test::error_of;
+using test::make_world;
+using test::named;
+using test::Random;
+using test::values;
+
+std::vector<Assembly::Part> parts_of(const ArrayRef& array) {
+  std::vector<Assembly::Part> parts;
+  for (int64_t p = 0; p < array->sharding()->num_devices(); ++p) parts.push_back({array->shard_data(p), "", false});
+  return parts;
+}
+
+TEST(Assemble, shards_make_the_array_that_they_came_from_on_the_same_memory) {
+  Random random(1);
+  const HostView source = test::dense(random, {8, 6}, DType::kFloat32);
+  const auto world = make_world(2, 4);
+  for (const ShardingRef& sharding :
+       {named(world, {4}, {"a"}), named(world, {2, 2}, {"b", "a"}), named(world, {4}, {})}) {
+    const ArrayRef array = device_put(source, sharding, true);
+    Assembly assembly{.operation = "test", .shape = source.shape, .sharding = sharding, .parts = parts_of(array)};
+    std::reverse(assembly.parts.begin(), assembly.parts.end());
+    const ArrayRef whole = assemble(assembly);
+    EXPECT_EQ(values(*device_get(whole)), values(source));
+    EXPECT_EQ(whole->storage()->buffer(0).data(), array->storage()->buffer(0).data());
+    assembly.shape.reset();
+    EXPECT_EQ(assemble(assembly)->shape(), source.shape);
+  }
+}
+
+TEST(Assemble, names_each_part_that_does_not_fit) {
+  Random random(2);
+  const auto world = make_world(1, 4);
+  const ShardingRef sharding = named(world, {4}, {"a"});
+  const ArrayRef array = device_put(test::dense(random, {8, 6}, DType::kFloat32), sharding, true);
+  Assembly assembly{.operation = "test", .shape = Dims{8, 6}, .sharding = sharding, .parts = parts_of(array)};
+  assembly.parts[1].array =
+      device_put(test::dense(random, {1, 6}, DType::kInt8), SingleDeviceSharding::make(world->device(1)), true);
+  assembly.parts[2].array = assembly.parts[3].array;
+  const std::string text = error_of<InvalidArgument>([&] { assemble(assembly); });
+  for (const char* told : {"arrays[1] has dtype int8; expected float32", "arrays[1] has shape (1, 6); expected (2, 6)",
+                           "arrays[3] lies on cpu:3 as arrays[2] does", "no part for cpu:2"}) {
+    EXPECT_NE(text.find(told), std::string::npos) << told << "\n" << text;
+  }
+}
+
+TEST(Assemble, parts_of_ours_are_not_charged_twice) {
+  Random random(3);
+  const auto world = make_world(1, 2);
+  const ShardingRef sharding = named(world, {2}, {"a"});
+  Assembly assembly{.operation = "test", .shape = Dims{2, 64}, .sharding = sharding};
+  for (int64_t i = 0; i < 2; ++i) {
+    world->device(i)->set_bytes_limit(64);
+    assembly.parts.push_back(
+        {device_put(test::dense(random, {64}, DType::kInt8), SingleDeviceSharding::make(world->device(i)), true), "",
+         true});
+  }
+  assembly.is_stack = true;
+  const ArrayRef whole = assemble(std::move(assembly));
+  EXPECT_EQ(world->device(0)->memory_stats().bytes_in_use, 64);
+  EXPECT_EQ(whole->shape(), (Dims{2, 64}));
+}
+
+TEST(ShardWriter, writes_each_part_once_and_compares_replicas) {
+  Random random(4);
+  const auto world = make_world(1, 4);
+  const ShardingRef sharding = named(world, {2, 2}, {"a"});
+  const HostView source = test::dense(random, {4, 3}, DType::kInt16);
+  ShardWriter writer({4, 3}, DType::kInt16, sharding, "test");
+  for (int64_t p = 0; p < 4; ++p) {
+    HostView part = source;
+    part.shape = writer.shape_of(p);
+    part.data = static_cast<std::byte*>(source.data) + (p / 2) * 12;
+    EXPECT_TRUE(writer.write(p, part));
+  }
+  HostView wrong = source;
+  wrong.shape = {2, 3};
+  EXPECT_FALSE(writer.write(3, wrong));
+  EXPECT_EQ(values(*device_get(writer.finish())), values(source));
+}
+
+TEST(DeviceGetAsync, gathers_without_the_array) {
+  Random random(5);
+  const HostView source = test::dense(random, {64, 4096}, DType::kFloat64);
+  ArrayRef array = device_put(source, named(make_world(1, 4), {4}, {"", "a"}), true);
+  const auto view = device_get_async(array);
+  const auto again = device_get_async(array);
+  EXPECT_EQ(view->data, again->data);
+  array->delete_();
+  array.reset();
+  wait_for(view->ready);
+  EXPECT_EQ(values(*view), values(source));
+}
+
+}  // namespace
+}  // namespace artifex_devices
