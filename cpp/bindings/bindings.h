@@ -16,6 +16,7 @@ void bind_array(py::module_& module);
 void bind_transfer(py::module_& module);
 void bind_assembly(py::module_& module);
 void bind_host_copy(py::module_& module);
+void bind_dlpack(py::module_& module);
 void bind_advice(py::module_& module);
 void bind_local(py::module_& module);
 void bind_render(py::module_& module);

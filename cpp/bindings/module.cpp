@@ -24,6 +24,7 @@ PYBIND11_MODULE(_core, module) {
   bind_local(module);
   bind_assembly(module);
   bind_host_copy(module);
+  bind_dlpack(module);
   bind_advice(module);
   bind_render(module);
   bind_looks(module);

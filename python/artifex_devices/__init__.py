@@ -8,7 +8,7 @@ C++ core, for NumPy.
 from __future__ import annotations
 
 from artifex_devices import arrays as _arrays  # noqa: F401 - gives Array its operators
-from artifex_devices import debug, errors, experimental, lax, layout, render, sharding, tree, tree_util
+from artifex_devices import debug, dlpack, errors, experimental, lax, layout, render, sharding, tree, tree_util
 from artifex_devices._core import (
     AbstractMesh,
     Array,
@@ -108,6 +108,7 @@ __all__ = [
     "device_put_sharded",
     "devices",
     "distribute_batch",
+    "dlpack",
     "enable_x64",
     "errors",
     "experimental",
