@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices import array_parts
 from artifex_devices._core import Array
 
 __all__: list[str] = []
@@ -110,6 +111,7 @@ def _attach() -> None:
         _unary(name, ufunc)
     Array.__array_ufunc__ = _array_ufunc  # type: ignore[assignment,method-assign]
     Array.__array_function__ = _array_function  # type: ignore[assignment,method-assign]
+    array_parts.attach()
 
 
 _attach()

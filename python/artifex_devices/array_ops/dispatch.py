@@ -10,11 +10,12 @@ import numpy as np
 
 from artifex_devices._core import Array
 
-__all__ = ["call_function", "call_ufunc", "implements", "implements_ufunc", "operand"]
+__all__ = ["call_function", "call_ufunc", "implements", "implements_ufunc", "operand", "refuses", "supports"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+_REFUSALS: dict[Any, str] = {}
 _METHODS: dict[str, Callable[..., Any]] = {}
 _UFUNCS: dict[Any, Callable[..., Any]] = {}
 _loaded = False
@@ -29,6 +30,11 @@ def implements(*functions: Any) -> Callable[[_F], _F]:
         return implementation
 
     return register
+
+
+def refuses(because: str, *functions: Any) -> None:
+    """Registers why NumPy functions cannot take Arrays."""
+    _REFUSALS.update(dict.fromkeys(functions, because))
 
 
 def implements_ufunc(*ufuncs: Any) -> Callable[[_F], _F]:
@@ -111,15 +117,20 @@ def call_function(function: Any, args: Any, kwargs: Any) -> Any:
     """
     _load()
     if function not in _FUNCTIONS:
-        raise _unsupported(function.__name__)
+        raise _unsupported(function.__name__, _REFUSALS.get(function, "this NumPy function does not take Arrays"))
     return _FUNCTIONS[function](*args, **kwargs)
 
 
-def _unsupported(name: str) -> TypeError:
-    return TypeError(
-        f"{name}: this NumPy function does not take Arrays; expected NumPy arrays; gather first: "
-        f"np.{name}(np.asarray(x))"
-    )
+def supports(function: Any) -> bool:
+    """Whether Arrays are taken by a NumPy function or ufunc."""
+    _load()
+    if isinstance(function, np.ufunc):
+        return function.signature is None or function in _UFUNCS
+    return function in _FUNCTIONS
+
+
+def _unsupported(name: str, because: str = "this NumPy function does not take Arrays") -> TypeError:
+    return TypeError(f"{name}: {because}; expected NumPy arrays; gather first: np.{name}(np.asarray(x))")
 
 
 def _load() -> None:
@@ -134,4 +145,4 @@ def _load() -> None:
     _loaded = True
 
 
-_FAMILIES: tuple[str, ...] = ("elementwise_functions",)
+_FAMILIES: tuple[str, ...] = ("elementwise_functions", "taking", "joining", "creation", "questions")

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New Arrays with the shape and the layout of others: zeros_like and its kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._core import Array, Device, Sharding, SingleDeviceSharding
+from artifex_devices.array_ops.blocks import Box, allocate
+from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.reading import Source, assemble
+from artifex_devices.placement import device_put
+
+__all__ = ["filled"]
+
+
+def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> Array:
+    """A new Array full of one value, made where it lies.
+
+    Args:
+        operation: Name for errors.
+        shape: A tuple, or one size.
+        value: A number, or None to leave the memory as it comes.
+        dtype: Its dtype.
+        device: None (the default device), a Device or a Sharding.
+
+    Raises:
+        TypeError: device is something else; no device holds this dtype.
+        IndivisibleError: A dimension is not divisible by its axes (a ValueError).
+        ResourceExhaustedError: Out of memory (a MemoryError and a RuntimeError).
+    """
+    sizes = tuple(shape) if np.iterable(shape) else (shape,)
+    if device is None:
+        default = device_put(0).sharding
+        return _filled_at(operation, sizes, value, dtype, default, committed=False)
+    if isinstance(device, Device):
+        return _filled_at(operation, sizes, value, dtype, SingleDeviceSharding(device), committed=True)
+    if isinstance(device, Sharding):
+        return _filled_at(operation, sizes, value, dtype, device, committed=True)
+    raise TypeError(
+        f"{operation}: device is {device!r} ({type(device).__name__}); expected None, a Device or a Sharding; take one "
+        "from artifex_devices.devices() or from x.sharding"
+    )
+
+
+def _filled_at(
+    operation: str, shape: tuple[Any, ...], value: Any, dtype: Any, sharding: Sharding, *, committed: bool
+) -> Array:
+    if value is None:
+        return allocate(operation, shape, np.dtype(dtype), sharding, committed=committed)[0]
+
+    def fill(out: NDArray[Any], box: Box, position: int) -> None:
+        out[...] = value
+
+    return assemble(operation, shape, np.dtype(dtype), sharding, committed=committed, fill=fill)
+
+
+def _like(operation: str, a: Any, value: Any, dtype: Any, order: str, subok: Any, shape: Any, device: Any) -> Array:
+    if order not in ("K", "C", "A"):
+        raise TypeError(
+            f"{operation}: order has no meaning on Arrays; expected 'K' or 'C', got {order!r}; leave it out"
+        )
+    kind = a.dtype if dtype is None else np.dtype(dtype)
+    sizes = a.shape if shape is None else tuple(shape) if np.iterable(shape) else (shape,)
+    if device is None and sizes == a.shape:
+        return _filled_at(operation, sizes, value, kind, a.sharding, committed=a.committed)
+    return filled(operation, sizes, value, kind, device)
+
+
+@implements(np.zeros_like)
+def _zeros_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: Any = True, shape: Any = None, *, device: Any = None
+) -> Array:
+    return _like("zeros_like", a, 0, dtype, order, subok, shape, device)
+
+
+@implements(np.ones_like)
+def _ones_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: Any = True, shape: Any = None, *, device: Any = None
+) -> Array:
+    return _like("ones_like", a, 1, dtype, order, subok, shape, device)
+
+
+@implements(np.empty_like)
+def _empty_like(
+    prototype: Any, /, dtype: Any = None, order: str = "K", subok: Any = True, shape: Any = None, *, device: Any = None
+) -> Array:
+    return _like("empty_like", prototype, None, dtype, order, subok, shape, device)
+
+
+@implements(np.full_like)
+def _full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: Any = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Array:
+    """np.full_like; a fill value with dimensions broadcasts."""
+    if np.ndim(fill_value) == 0:
+        value = np.asarray(fill_value) if isinstance(fill_value, Array) else fill_value
+        return _like("full_like", a, value, dtype, order, subok, shape, device)
+    result = _like("full_like", a, None, dtype, order, subok, shape, device)
+    values = np.broadcast_to(np.asarray(fill_value), result.shape)
+    source = Source("full_like", values, result.sharding)
+    return assemble(
+        "full_like", result.shape, result.dtype, result.sharding, committed=result.committed, fill=source.copy_box
+    )

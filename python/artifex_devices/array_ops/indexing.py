@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of Arrays: x[...], iteration, take and its kind. Only the shards that are asked for are read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._core import Array, NamedSharding
+from artifex_devices.array_ops.blocks import Box, local_arrays
+from artifex_devices.array_ops.layout import Cuts, _any_explicit, cuts_of, sharding_with
+from artifex_devices.array_ops.reading import Source, assemble
+from artifex_devices.array_ops.selection import Range, Selection, parse
+from artifex_devices.errors import ShardingTypeError
+
+__all__ = ["contains", "get", "kept_cuts", "part_of", "refuse_change", "rows", "select"]
+
+
+def get(x: Array, index: Any) -> Array:
+    """x[index], with NumPy's rules.
+
+    Dimensions taken whole, forwards or backwards, keep their cut; dimensions indexed by an int are gone; others are
+    whole, those of an index Array are cut as it is.
+
+    Raises:
+        IndexError: As NumPy: out of range, too many indices, no index.
+        ShardingTypeError: The dimension is cut over Explicit axes (a ValueError).
+        TypeError: A mask is cut and so is what it selects from.
+    """
+    chosen = parse(x, index)
+    return select("index", x, chosen, _cuts_after("index", x, chosen, _picked_cuts(x, chosen, index)))
+
+
+def select(operation: str, x: Array, chosen: Selection, cuts: Cuts) -> Array:
+    """The Array of a Selection, cut as `cuts` says."""
+    sharding = sharding_with(x.sharding, cuts)
+    reader = _Reader(Source(operation, x, sharding), chosen)
+    return assemble(operation, chosen.shape, x.dtype, sharding, committed=x.committed, fill=reader.fill)
+
+
+def part_of(operation: str, x: Array, axis: int, start: int, stop: int) -> Array:
+    """start:stop along one dimension, which keeps its cut where that divides the size.
+
+    Raises:
+        ShardingTypeError: It does not, and an axis is Explicit (a ValueError).
+    """
+    ranges = tuple(Range(d, d, start if d == axis else 0, 1) for d in range(x.ndim))
+    shape = (*x.shape[:axis], stop - start, *x.shape[axis + 1 :])
+    cuts = kept_cuts(operation, x, axis, stop - start)
+    return select(operation, x, Selection(shape, ranges, (), 0, 0), cuts)
+
+
+def kept_cuts(operation: str, x: Array, axis: int, size: int) -> Cuts:
+    """The cuts of x; dimension `axis` is whole when the new `size` cannot be cut so."""
+    cuts = cuts_of(x)
+    sharding = x.sharding
+    if not isinstance(sharding, NamedSharding) or not cuts[axis] or sharding.uneven == "last-short":
+        return cuts
+    parts = 1
+    for name in cuts[axis]:
+        parts *= sharding.mesh.shape[name]
+    if size % parts == 0:
+        return cuts
+    if _any_explicit(sharding, cuts[axis]):
+        raise ShardingTypeError(
+            f"{operation}: dimension {axis} of the result, of size {size}, cannot be cut {parts} times as Explicit "
+            f"axes {cuts[axis]} ask; expected a multiple of {parts}; make it whole first: reshard(x, ...)"
+        )
+    return (*cuts[:axis], (), *cuts[axis + 1 :])
+
+
+def _cuts_after(operation: str, x: Array, chosen: Selection, picked: Cuts) -> Cuts:
+    """How the result is cut; raises where a cut over Explicit axes would go."""
+    before = cuts_of(x)
+    if not any(before) and not any(picked):
+        return ((),) * len(chosen.shape)
+    cuts: list[tuple[Hashable, ...]] = [()] * len(chosen.shape)
+    kept = set()
+    for r in chosen.ranges:
+        size = x.shape[r.source]
+        if chosen.shape[r.dim] == size and r.step in (1, -1):
+            cuts[r.dim] = before[r.source]
+            kept.add(r.source)
+    for d, axes in enumerate(before):
+        if axes and d not in kept and _any_explicit(x.sharding, axes):
+            raise ShardingTypeError(
+                f"{operation}: dimension {d} of shape {x.shape} is cut over Explicit axes {axes}, a part of it is not; "
+                f"expected ':' there, or a dimension that is whole, got a part; make it whole first: reshard(x, ...)"
+            )
+    used = {name for axes in cuts for name in axes}
+    for i, axes in enumerate(picked):
+        if not used.intersection(axes):
+            cuts[chosen.at + i] = axes
+            used.update(axes)
+    return tuple(cuts)
+
+
+def _picked_cuts(x: Array, chosen: Selection, index: Any) -> Cuts:
+    """How the dimensions that come from index Arrays are cut: as the first such Array on the mesh of x."""
+    shape = chosen.shape[chosen.at : chosen.at + chosen.rank]
+    for part in index if isinstance(index, tuple) else (index,):
+        if isinstance(part, Array) and part.dtype != bool and part.shape == shape and any(cuts_of(part)):
+            mine, its = x.sharding, part.sharding
+            if isinstance(mine, NamedSharding) and isinstance(its, NamedSharding) and mine.mesh is its.mesh:
+                return cuts_of(part)
+    return ((),) * chosen.rank
+
+
+class _Reader:
+    """Writes boxes of x[index]."""
+
+    def __init__(self, source: Source, chosen: Selection) -> None:
+        self._source = source
+        self._chosen = chosen
+        self._picked = slice(chosen.at, chosen.at + chosen.rank)
+        of_range: dict[int, Range] = {r.dim: r for r in chosen.ranges}
+        # In the order of the result, without the picked dimensions; None is a new dimension.
+        self._others = [(d, of_range.get(d)) for d in range(len(chosen.shape)) if not 0 <= d - chosen.at < chosen.rank]
+        self._rank = len(chosen.ranges) + len(chosen.picks)
+
+    def fill(self, out: NDArray[Any], box: Box, position: int) -> None:
+        """Writes one box of the result, which is not empty, from the tiles that it touches."""
+        chosen = self._chosen
+        bounds = [(0, 0)] * self._rank
+        for r in chosen.ranges:
+            ends = (r.start + box[r.dim].start * r.step, r.start + (box[r.dim].stop - 1) * r.step)
+            bounds[r.source] = (min(ends), max(ends) + 1)
+        places = []
+        for pick in chosen.picks:
+            part = pick.places[box[self._picked]] if chosen.rank else pick.places
+            places.append(part)
+            bounds[pick.source] = (int(part.min()), int(part.max()) + 1)
+        for whole, data in self._source.tiles(position, bounds):
+            key: list[Any] = [slice(None)] * self._rank
+            target: list[Any] = []
+            for d, along in self._others:
+                if along is None:
+                    target.append(0)
+                    continue
+                window = _window(along, box[d], whole[along.source])
+                if window is None:
+                    break
+                key[along.source], part_of_out = window
+                target.append(part_of_out)
+            else:
+                self._write(out, target, data, key, whole, places)
+
+    def _write(
+        self,
+        out: NDArray[Any],
+        target: list[Any],
+        data: NDArray[Any],
+        key: list[Any],
+        whole: Box,
+        places: list[NDArray[Any]],
+    ) -> None:
+        """Writes what one tile holds."""
+        chosen = self._chosen
+        if not chosen.rank:
+            for pick in chosen.picks:
+                key[pick.source] = int(pick.places) - whole[pick.source].start
+            out[(*target, ...)] = data[tuple(key)]
+            return
+        inside = [place - whole[pick.source].start for pick, place in zip(chosen.picks, places, strict=True)]
+        mask: Any = True
+        for pick, place in zip(chosen.picks, inside, strict=True):
+            mask = mask & (place >= 0) & (place < whole[pick.source].stop - whole[pick.source].start)
+        if not np.any(mask):
+            return
+        target[chosen.at : chosen.at] = [slice(None)] * chosen.rank
+        new = sum(r is None for d, r in self._others if d < chosen.at)
+        at = chosen.at - new  # new dimensions are gone by an int in the target
+        view = np.moveaxis(out[(*target, ...)], range(at, at + chosen.rank), range(chosen.rank))
+        sources = [pick.source for pick in chosen.picks]
+        local = np.moveaxis(data[tuple(key)], sources, range(len(sources)))
+        if np.all(mask):
+            view[...] = local[tuple(inside)] if inside else local
+        else:
+            view[mask] = local[tuple(place[mask] for place in inside)]
+
+
+def _window(r: Range, wanted: slice, tile: slice) -> tuple[slice, slice] | None:
+    """What of a tile (from its start) a part of the result needs, and where in that part it goes; None for nothing."""
+    if r.step > 0:
+        first = max(wanted.start, -((r.start - tile.start) // r.step))
+        stop = min(wanted.stop, -((r.start - tile.stop) // r.step))
+    else:
+        first = max(wanted.start, (r.start - tile.stop) // -r.step + 1)
+        stop = min(wanted.stop, (r.start - tile.start) // -r.step + 1)
+    if first >= stop:
+        return None
+    start = r.start + first * r.step - tile.start
+    end = start + (stop - first) * r.step
+    return slice(start, None if end < 0 else end, r.step), slice(first - wanted.start, stop - wanted.start)
+
+
+def rows(x: Array, *, backwards: bool = False) -> Iterator[Array]:
+    """x[0], x[1], ... or the other way round.
+
+    Raises:
+        TypeError: x has no dimension.
+    """
+    if not x.ndim:
+        raise TypeError(
+            "iter: an Array without dimensions cannot be iterated over; expected a dimension or more, got shape (); "
+            "use x.item()"
+        )
+    order = range(x.shape[0])
+    return (get(x, i) for i in (reversed(order) if backwards else order))
+
+
+def contains(x: Array, value: Any) -> bool:
+    """Whether an element equals the value."""
+    return any(part.any() for part in local_arrays(np.equal(x, value)))
+
+
+def refuse_change(x: Array, *_: Any) -> NoReturn:
+    """What x[i] = v and del x[i] do.
+
+    Raises:
+        TypeError: Always.
+    """
+    raise TypeError(
+        "Array: elements cannot be assigned or deleted, Arrays do not change; expected an ndarray, got an Array; "
+        "change a copy and place it: y = np.array(x); y[i] = v; x = device_put(y, x.sharding)"
+    )

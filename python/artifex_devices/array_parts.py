@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Array's indexing and its Array API methods; the work is done in `array_ops` and `array_api`, loaded when used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from artifex_devices._core import Array
+
+__all__: list[str] = []
+
+
+def _getitem(self: Array, index: Any, /) -> Array:
+    """A part, by NumPy's rules; only the shards that hold it are read (guide: NumPy on Arrays)."""
+    from artifex_devices.array_ops.indexing import get
+
+    return get(self, index)
+
+
+def _setitem(self: Array, index: Any, value: Any, /) -> NoReturn:
+    """Raises TypeError: Arrays do not change."""
+    from artifex_devices.array_ops.indexing import refuse_change
+
+    refuse_change(self)
+
+
+def _delitem(self: Array, index: Any, /) -> NoReturn:
+    """Raises TypeError: Arrays do not change."""
+    from artifex_devices.array_ops.indexing import refuse_change
+
+    refuse_change(self)
+
+
+def _iter(self: Array, /) -> Iterator[Array]:
+    """x[0], x[1], ... ; TypeError without a dimension."""
+    from artifex_devices.array_ops.indexing import rows
+
+    return rows(self)
+
+
+def _reversed(self: Array, /) -> Iterator[Array]:
+    """x[len(x) - 1], ..., x[0]."""
+    from artifex_devices.array_ops.indexing import rows
+
+    return rows(self, backwards=True)
+
+
+def _contains(self: Array, value: Any, /) -> bool:
+    """Whether an element equals the value."""
+    from artifex_devices.array_ops.indexing import contains
+
+    return contains(self, value)
+
+
+def take(self: Array, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """np.take(x, indices, axis): parts along one dimension."""
+    from artifex_devices.array_ops.taking import take
+
+    return take(self, indices, axis, out, mode)
+
+
+def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """np.compress(condition, x, axis): the parts along one dimension where the condition is True."""
+    from artifex_devices.array_ops.taking import compress
+
+    return compress(condition, self, axis, out)
+
+
+def repeat(self: Array, repeats: Any, axis: Any = None) -> Array:
+    """np.repeat(x, repeats, axis): each part along one dimension several times."""
+    from artifex_devices.array_ops.taking import repeat
+
+    return repeat(self, repeats, axis)
+
+
+def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
+    """The Array on a Device or as a Sharding says, as `device_put(x, device)` places it.
+
+    `device` is a Device or a Sharding, as `Array.device` gives them; `stream` must be None.
+
+    Raises:
+        TypeError: device is something else.
+        ValueError: stream is given.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> ad.device_put(np.ones(3)).to_device(ad.devices()[0]).committed
+        True
+    """
+    from artifex_devices.array_api import to_device
+
+    return to_device(self, device, stream)
+
+
+def _array_namespace(self: Array, /, *, api_version: str | None = None) -> Any:
+    """The module `artifex_devices.array_api`: the Array API standard's functions for Arrays.
+
+    Raises:
+        ValueError: The version is not known.
+    """
+    from artifex_devices.array_api import namespace
+
+    return namespace(api_version)
+
+
+def attach() -> None:
+    """Gives Array these methods."""
+    for name, method in {
+        "__getitem__": _getitem,
+        "__setitem__": _setitem,
+        "__delitem__": _delitem,
+        "__iter__": _iter,
+        "__reversed__": _reversed,
+        "__contains__": _contains,
+        "take": take,
+        "compress": compress,
+        "repeat": repeat,
+        "to_device": to_device,
+        "__array_namespace__": _array_namespace,
+    }.items():
+        method.__name__ = name
+        method.__qualname__ = f"Array.{name}"
+        setattr(Array, name, method)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Array API code runs on Arrays and its results stay where they are."""
+
+import subprocess
+import sys
+
+import artifex_devices as ad
+import numpy as np
+import pytest
+from artifex_devices import array_api as xp
+from artifex_devices.testing import assert_same_bits
+
+V = np.arange(64.0).reshape(8, 8)
+
+
+def on(x):
+    return x.__array_namespace__()
+
+
+def moving_difference(x):
+    """Written as scipy writes for all arrays: no name of a library in it."""
+    space = on(x)
+    wide = space.concat([x[:1, ...], x], axis=0)
+    steps = wide[1:, ...] - wide[:-1, ...]
+    return space.astype(space.where(space.isnan(steps), space.zeros_like(steps), steps), space.float32)
+
+
+def softmax(x, axis=-1):
+    space = on(x)
+    power = space.exp(x - space.max(x, axis=axis, keepdims=True))
+    return power / space.sum(power, axis=axis, keepdims=True)
+
+
+def standardise(x):
+    space = on(x)
+    if not space.isdtype(x.dtype, "real floating"):
+        x = space.astype(x, space.float64)
+    mean = space.mean(x, axis=0, keepdims=True)
+    spread = space.std(x, axis=0, keepdims=True)
+    return (x - mean) / space.where(spread == 0, space.ones_like(spread), spread)
+
+
+def test_code_for_all_arrays_runs(named):
+    x = ad.device_put(V, named("x", "y"))
+    result = moving_difference(x)
+    assert isinstance(result, ad.Array)
+    assert_same_bits(result, np.diff(V, axis=0, prepend=V[:1]).astype(np.float32))
+    assert tuple(result.sharding.spec) == (None, "y")
+
+
+@pytest.mark.skipif(not hasattr(xp, "sum"), reason="reductions are not there")
+@pytest.mark.parametrize("function", [softmax, standardise])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_code_with_reductions_runs(named, function, dtype):
+    x = ad.device_put(V.astype(dtype), named("x", "y"))
+    result = function(x)
+    assert isinstance(result, ad.Array)
+    assert result.sharding == x.sharding
+    value = V.astype(dtype)
+    if function is softmax:
+        powers = np.exp(value - value.max(-1, keepdims=True))
+        expected = powers / powers.sum(-1, keepdims=True)
+    else:
+        expected = (value - value.mean(0)) / value.std(0)
+    assert result.dtype == expected.dtype
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-5)
+
+
+def test_the_namespace_is_found():
+    x = ad.device_put(V)
+    assert on(x) is xp
+    for version in ("2021.12", "2022.12", "2023.12", "2024.12"):
+        assert x.__array_namespace__(api_version=version) is xp
+    assert xp.__array_api_version__ == "2024.12"
+    with pytest.raises(ValueError, match=r"api_version '1999' is not known; expected one of 2021.12"):
+        x.__array_namespace__(api_version="1999")
+
+
+def test_all_that_is_offered_takes_arrays():
+    from artifex_devices.array_ops import dispatch
+
+    for name in xp._FUNCTIONS & set(dir(xp)):
+        function = getattr(xp, name)
+        assert function is getattr(np, name)
+        assert dispatch.supports(function)
+    assert {"add", "exp", "where", "concat", "stack", "take", "unstack", "zeros_like", "astype"} <= set(dir(xp))
+
+
+@pytest.mark.parametrize("name", ["nonzero", "unique_values"])
+def test_what_is_not_supported_is_absent_and_says_so(name):
+    assert not hasattr(xp, name)
+    assert name not in dir(xp)
+    with pytest.raises(AttributeError, match=rf"np.{name}\(np.asarray\(x\)\)"):
+        getattr(xp, name)
+    with pytest.raises(AttributeError, match="no attribute 'cos_sin'"):
+        _ = xp.cos_sin
+
+
+def test_names_of_the_standard(named):
+    assert (xp.e, xp.pi, xp.inf, xp.newaxis) == (np.e, np.pi, np.inf, None)
+    assert np.isnan(xp.nan)
+    x = ad.device_put(V, named("x"))
+    assert x.dtype == xp.float64
+    assert xp.isdtype(x.dtype, "real floating")
+    assert xp.result_type(x, xp.complex64) == xp.complex128
+    assert xp.finfo(xp.float32).bits == 32
+    assert xp.iinfo(xp.int8).max == 127
+    assert xp.bool is np.bool_
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda **o: xp.zeros((2, 4), **o), np.zeros((2, 4))),
+        (lambda **o: xp.ones(4, dtype=xp.int8, **o), np.ones(4, np.int8)),
+        (lambda **o: xp.full((4,), 2, **o), np.full(4, 2)),
+        (lambda **o: xp.arange(4, **o), np.arange(4)),
+        (lambda **o: xp.arange(1, 9, 2, dtype=xp.float32, **o), np.arange(1, 9, 2, np.float32)),
+        (lambda **o: xp.linspace(0, 1, 8, endpoint=False, **o), np.linspace(0, 1, 8, endpoint=False)),
+        (lambda **o: xp.eye(4, 3, k=1, **o), np.eye(4, 3, 1)),
+        (lambda **o: xp.asarray([[1, 2], [3, 4]], **o), np.array([[1, 2], [3, 4]])),
+    ],
+)
+def test_creation(call, expected, named, devices):
+    free = call()
+    assert isinstance(free, ad.Array)
+    assert_same_bits(free, expected)
+    assert not free.committed
+    assert free.devices() == {devices[0]}
+    assert call(device=devices[2]).devices() == {devices[2]}
+    cut = call(device=named("x"))
+    assert cut.sharding == named("x")
+    assert_same_bits(cut, expected)
+    with pytest.raises(TypeError, match="Device or a Sharding"):
+        call(device="cpu")
+
+
+def test_empty(named):
+    x = xp.empty((4, 2), dtype=xp.int16, device=named("x"))
+    assert (x.shape, x.dtype, x.sharding) == ((4, 2), np.int16, named("x"))
+
+
+def test_asarray(named, devices):
+    x = ad.device_put(V, named("x"))
+    assert xp.asarray(x) is x
+    assert xp.asarray(x, copy=False) is x
+    copied = xp.asarray(x, copy=True)
+    assert not np.shares_memory(copied, x)
+    assert copied.sharding == x.sharding
+    assert_same_bits(copied, V)
+    assert xp.asarray(x, dtype=xp.float32).dtype == np.float32
+    assert xp.asarray(x, device=devices[1]).devices() == {devices[1]}
+    assert xp.asarray(x, device=x.device) is x
+    assert_same_bits(xp.asarray([x[0, 1], x[0, 2]]), np.array([1.0, 2.0]))
+    with pytest.raises(ValueError, match="copy=False"):
+        xp.asarray(x, dtype=xp.float32, copy=False)
+    with pytest.raises(ValueError, match="copy=False"):
+        xp.asarray(V, copy=False)
+    with pytest.raises(TypeError):
+        xp.asarray(["a"])
+    assert_same_bits(xp.from_dlpack(V), V)
+
+
+def test_to_device(named, devices):
+    x = ad.device_put(V, named("x"))
+    y = x.to_device(devices[5])
+    assert y.device == devices[5]
+    assert_same_bits(y, V)
+    assert y.to_device(x.device).sharding == x.sharding
+    with pytest.raises(ValueError, match="stream"):
+        x.to_device(devices[0], stream=1)
+    with pytest.raises(TypeError, match="Device or a Sharding"):
+        x.to_device("cpu")
+
+
+def test_info(devices):
+    info = xp.__array_namespace_info__()
+    assert info.devices() == devices
+    assert info.default_device() == devices[0]
+    assert info.capabilities()["data-dependent shapes"] is False
+    assert info.default_dtypes()["real floating"] == np.float64
+    assert set(info.dtypes(kind="real floating")) == {"float32", "float64"}
+    assert len(info.dtypes()) == 13
+    limit = info.capabilities()["max dimensions"]
+    assert xp.zeros((1,) * limit).ndim == limit
+
+
+def test_importing_the_package_does_not_load_it():
+    code = (
+        "import sys, artifex_devices\n"
+        "loaded = [name for name in sys.modules if name.startswith('artifex_devices.array_')]\n"
+        "assert set(loaded) <= {'artifex_devices.array_parts'}, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
