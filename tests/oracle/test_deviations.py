@@ -323,11 +323,24 @@ DEVIATIONS = {
         (VALUE, 3),
         "the shard that was asked for",
     ),
-    "indexing and iteration": Deviation(
-        lambda lib: (float(lib.device_put(X)[0, 1]), len(list(lib.device_put(X)))),
-        (VALUE, (1.0, 8)),
+    "index out of range": Deviation(
+        lambda lib: float(lib.device_put(X)[0, 99]),
+        (VALUE, 7.0),
+        IndexError,
+        "NumPy's rule; clamping hides mistakes",
+    ),
+    "float as index": Deviation(lambda lib: lib.device_put(X)[1.0].shape, TypeError, IndexError, "NumPy's class"),
+    "mask that is cut": Deviation(
+        lambda lib: (lambda x: x[x > 3].shape)(lib.device_put(X, spec("x")(lib))),
+        (VALUE, (60,)),
         TypeError,
-        "np.asarray(x)[0, 1] says that it gathers",
+        "how many elements is not known before the mask is gathered: x[np.asarray(mask)]",
+    ),
+    "iteration over a sharded array": Deviation(
+        lambda lib: len(next(iter(lib.device_put(X, spec("x", "y")(lib)))).devices()),
+        (VALUE, 1),
+        (VALUE, 8),
+        "rows stay where the array is; JAX gathers all of it",
     ),
     "text of a deleted array": Deviation(text_when_deleted, RuntimeError, (VALUE, True), "can be printed"),
     "picture of three dimensions": Deviation(

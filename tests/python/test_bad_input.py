@@ -5,6 +5,7 @@ Each row is a call that must fail. The message must hold every word; afterwards 
 Array may be left over.
 """
 
+import operator
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -237,8 +238,18 @@ ARRAYS = {
     "shard too far": Row(lambda w: w.put(X, "x").addressable_data(8), IndexError, ("8", "7")),
     "negative shard": Row(lambda w: w.put(X, "x").addressable_data(-1), IndexError, ("-1",)),
     "assignment": Row(lambda w: w.put(X, "x").__setitem__(0, 1), (TypeError, AttributeError), ()),
-    "indexing": Row(lambda w: w.put(X, "x")[0], TypeError, ()),
-    "NumPy function": Row(lambda w: np.concatenate([w.put(X, "x"), X]), TypeError, ("concatenate", "np.asarray")),
+    "index out of range": Row(lambda w: w.put(X, "x")[0, 99], IndexError, ("99", "dimension 1", "-8 to 7")),
+    "too many indices": Row(lambda w: w.put(X, "x")[0, 0, 0], IndexError, ("at most 2", "got 3")),
+    "float as index": Row(lambda w: w.put(X, "x")[0.5], IndexError, ("0.5", "float", "int(i)")),
+    "mask that is cut": Row(lambda w: w.put(X, "x")[w.put(X, "x") > 3], TypeError, ("not known", "np.asarray(mask)")),
+    "assignment to an element": Row(
+        lambda w: operator.setitem(w.put(X, "x"), 0, 1.0), TypeError, ("do not change", "np.array(x)")
+    ),
+    "shapes to be joined": Row(
+        lambda w: np.concatenate([w.put(X, "x"), X[:, 1:], X[0]]), ValueError, ("operand 1", "operand 2", "(8, 7)")
+    ),
+    "sections that do not divide": Row(lambda w: np.split(w.put(X, "x"), 3), ValueError, ("3", "array_split")),
+    "NumPy function": Row(lambda w: np.insert(w.put(X, "x"), 0, 1.0), TypeError, ("insert", "np.asarray")),
     "limit as text": Row(lambda w: w.devices[0].set_bytes_limit("much"), TypeError, ()),
 }
 

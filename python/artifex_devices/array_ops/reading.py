@@ -91,7 +91,8 @@ class Source:
             return np.empty([part.stop - part.start for part in box], self.dtype)
         for whole, data in self.tiles(position, bounds):
             if is_inside(box, whole):
-                return data[shift(box, whole)]
+                view: NDArray[Any] = data[shift(box, whole)]
+                return view
         out = np.empty([part.stop - part.start for part in box], self.dtype)
         self.copy_box(out, box, position)
         return out
