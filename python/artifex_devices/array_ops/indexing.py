@@ -16,7 +16,7 @@ from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.array_ops.selection import Range, Selection, parse
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["contains", "get", "kept_cuts", "part_of", "refuse_change", "rows", "select"]
+__all__ = ["contains", "get", "kept_cuts", "part_of", "refuse_change", "row_of", "rows", "select"]
 
 
 def get(x: Array, index: Any) -> Array:
@@ -31,7 +31,14 @@ def get(x: Array, index: Any) -> Array:
         TypeError: A mask is cut and so is what it selects from.
     """
     chosen = parse(x, index)
-    return select("index", x, chosen, _cuts_after("index", x, chosen, _picked_cuts(x, chosen, index)))
+    _check_explicit("index", x, chosen)
+    return select("index", x, chosen, _cuts_after(x, chosen, _picked_cuts(x, chosen, index)))
+
+
+def row_of(x: Array, axis: int, i: int) -> Array:
+    """One row of a dimension, which may be cut over Explicit axes too: whoever takes rows takes them all."""
+    chosen = parse(x, (*(slice(None),) * axis, i))
+    return select("row", x, chosen, _cuts_after(x, chosen, ()))
 
 
 def select(operation: str, x: Array, chosen: Selection, cuts: Cuts) -> Array:
@@ -72,30 +79,40 @@ def kept_cuts(operation: str, x: Array, axis: int, size: int) -> Cuts:
     return (*cuts[:axis], (), *cuts[axis + 1 :])
 
 
-def _cuts_after(operation: str, x: Array, chosen: Selection, picked: Cuts) -> Cuts:
-    """How the result is cut; raises where a cut over Explicit axes would go."""
+def _cuts_after(x: Array, chosen: Selection, picked: Cuts) -> Cuts:
+    """How the result is cut."""
     before = cuts_of(x)
     if not any(before) and not any(picked):
         return ((),) * len(chosen.shape)
     cuts: list[tuple[Hashable, ...]] = [()] * len(chosen.shape)
-    kept = set()
     for r in chosen.ranges:
-        size = x.shape[r.source]
-        if chosen.shape[r.dim] == size and r.step in (1, -1):
+        if _takes_all(x, chosen, r):
             cuts[r.dim] = before[r.source]
-            kept.add(r.source)
-    for d, axes in enumerate(before):
-        if axes and d not in kept and _any_explicit(x.sharding, axes):
-            raise ShardingTypeError(
-                f"{operation}: dimension {d} of shape {x.shape} is cut over Explicit axes {axes}, a part of it is not; "
-                f"expected ':' there, or a dimension that is whole, got a part; make it whole first: reshard(x, ...)"
-            )
     used = {name for axes in cuts for name in axes}
     for i, axes in enumerate(picked):
         if not used.intersection(axes):
             cuts[chosen.at + i] = axes
             used.update(axes)
     return tuple(cuts)
+
+
+def _takes_all(x: Array, chosen: Selection, r: Range) -> bool:
+    return chosen.shape[r.dim] == x.shape[r.source] and r.step in (1, -1)
+
+
+def _check_explicit(operation: str, x: Array, chosen: Selection) -> None:
+    """Raises where a cut over Explicit axes would go."""
+    before = cuts_of(x)
+    if not any(before):
+        return
+    kept = {r.source for r in chosen.ranges if _takes_all(x, chosen, r)}
+    for d, axes in enumerate(before):
+        if axes and d not in kept and _any_explicit(x.sharding, axes):
+            raise ShardingTypeError(
+                f"{operation}: dimension {d} of shape {x.shape} is cut over Explicit axes {axes}, and a part of it "
+                "would not be; expected ':' there, or a dimension that is whole, got a part; make it whole first, "
+                "reshard(x, ...), or read it on the host, np.asarray(x)[...]"
+            )
 
 
 def _picked_cuts(x: Array, chosen: Selection, index: Any) -> Cuts:
@@ -176,10 +193,21 @@ class _Reader:
         view = np.moveaxis(out[(*target, ...)], range(at, at + chosen.rank), range(chosen.rank))
         sources = [pick.source for pick in chosen.picks]
         local = np.moveaxis(data[tuple(key)], sources, range(len(sources)))
-        if np.all(mask):
-            view[...] = local[tuple(inside)] if inside else local
+        if not inside:
+            view[...] = local
+        elif np.all(mask):
+            view[...] = _taken(local, inside)
         else:
-            view[mask] = local[tuple(place[mask] for place in inside)]
+            here = np.nonzero(mask)
+            view[here] = _taken(local, [place[here] for place in inside])
+
+
+def _taken(local: NDArray[Any], places: list[NDArray[Any]]) -> NDArray[Any]:
+    """local[places], by the quicker way where there is one dimension."""
+    if len(places) == 1:
+        return local.take(places[0], axis=0, mode="clip")  # all are inside
+    taken: NDArray[Any] = local[tuple(places)]
+    return taken
 
 
 def _window(r: Range, wanted: slice, tile: slice) -> tuple[slice, slice] | None:
@@ -209,7 +237,7 @@ def rows(x: Array, *, backwards: bool = False) -> Iterator[Array]:
             "use x.item()"
         )
     order = range(x.shape[0])
-    return (get(x, i) for i in (reversed(order) if backwards else order))
+    return (row_of(x, 0, i) for i in (reversed(order) if backwards else order))
 
 
 def contains(x: Array, value: Any) -> bool:
