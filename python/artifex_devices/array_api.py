@@ -24,6 +24,43 @@ from artifex_devices.array_ops import dispatch
 from artifex_devices.array_ops.creation import filled
 from artifex_devices.placement import device_put
 
+# The functions in _FUNCTIONS come on top, as far as Arrays support them.
+__all__ = [
+    "arange",
+    "asarray",
+    "bool",
+    "broadcast_shapes",
+    "can_cast",
+    "complex128",
+    "complex64",
+    "e",
+    "empty",
+    "eye",
+    "finfo",
+    "float32",
+    "float64",
+    "from_dlpack",
+    "full",
+    "iinfo",
+    "inf",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "isdtype",
+    "linspace",
+    "nan",
+    "newaxis",
+    "ones",
+    "pi",
+    "result_type",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "zeros",
+]
+
 __array_api_version__ = "2024.12"
 
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -104,8 +141,7 @@ def _extension(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    supported = [name for name in _FUNCTIONS if dispatch.supports(getattr(np, name))]
-    return sorted([*supported, *(name for name in globals() if not name.startswith("_"))])
+    return sorted([*__all__, *(name for name in _FUNCTIONS if dispatch.supports(getattr(np, name)))])
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Array:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NoReturn
+import collections.abc
+import typing
+from typing import Any
 
 from artifex_devices._core import Array
 
@@ -18,28 +19,28 @@ def _getitem(self: Array, index: Any, /) -> Array:
     return get(self, index)
 
 
-def _setitem(self: Array, index: Any, value: Any, /) -> NoReturn:
+def _setitem(self: Array, index: Any, value: Any, /) -> typing.NoReturn:
     """Raises TypeError: Arrays do not change."""
     from artifex_devices.array_ops.indexing import refuse_change
 
     refuse_change(self)
 
 
-def _delitem(self: Array, index: Any, /) -> NoReturn:
+def _delitem(self: Array, index: Any, /) -> typing.NoReturn:
     """Raises TypeError: Arrays do not change."""
     from artifex_devices.array_ops.indexing import refuse_change
 
     refuse_change(self)
 
 
-def _iter(self: Array, /) -> Iterator[Array]:
+def _iter(self: Array, /) -> collections.abc.Iterator[Array]:
     """x[0], x[1], ... ; TypeError without a dimension."""
     from artifex_devices.array_ops.indexing import rows
 
     return rows(self)
 
 
-def _reversed(self: Array, /) -> Iterator[Array]:
+def _reversed(self: Array, /) -> collections.abc.Iterator[Array]:
     """x[len(x) - 1], ..., x[0]."""
     from artifex_devices.array_ops.indexing import rows
 

@@ -83,6 +83,8 @@ def test_all_that_is_offered_takes_arrays():
         function = getattr(xp, name)
         assert function is getattr(np, name)
         assert dispatch.supports(function)
+    assert set(xp.__all__) <= set(dir(xp))
+    assert not {"np", "Any", "dispatch"} & set(dir(xp))
     assert {"add", "exp", "where", "concat", "stack", "take", "unstack", "zeros_like", "astype"} <= set(dir(xp))
 
 

@@ -56,6 +56,13 @@ def test_full_like_with_a_row_and_with_an_array(named):
     assert_same_bits(np.full_like(x, x[3]), np.full_like(V, V[3]))
 
 
+def test_values_are_cast_as_numpy_does(named):
+    x = ad.device_put(V.astype(np.int8), named("x"))
+    assert_same_bits(np.full_like(x, 2.7), np.full_like(V.astype(np.int8), 2.7))
+    with pytest.raises(OverflowError):
+        np.full_like(x, 300)
+
+
 def test_shape_ndim_size(named):
     x = ad.device_put(V[:, :4], named("x", "y"))
     assert np.shape(x) == (8, 4)

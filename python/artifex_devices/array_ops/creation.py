@@ -53,7 +53,7 @@ def _filled_at(
         return allocate(operation, shape, np.dtype(dtype), sharding, committed=committed)[0]
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
-        out[...] = value
+        np.copyto(out, value, casting="unsafe")
 
     return assemble(operation, shape, np.dtype(dtype), sharding, committed=committed, fill=fill)
 

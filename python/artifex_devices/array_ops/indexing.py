@@ -16,7 +16,7 @@ from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.array_ops.selection import Range, Selection, parse
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["contains", "get", "kept_cuts", "part_of", "refuse_change", "row_of", "rows", "select"]
+__all__ = ["contains", "get", "kept_cuts", "part_of", "refuse_change", "rows", "select"]
 
 
 def get(x: Array, index: Any) -> Array:
@@ -35,9 +35,9 @@ def get(x: Array, index: Any) -> Array:
     return select("index", x, chosen, _cuts_after(x, chosen, _picked_cuts(x, chosen, index)))
 
 
-def row_of(x: Array, axis: int, i: int) -> Array:
-    """One row of a dimension, which may be cut over Explicit axes too: whoever takes rows takes them all."""
-    chosen = parse(x, (*(slice(None),) * axis, i))
+def row_of(x: Array, i: int) -> Array:
+    """x[i], also where that dimension is cut over Explicit axes: whoever iterates takes all rows, as in JAX."""
+    chosen = parse(x, i)
     return select("row", x, chosen, _cuts_after(x, chosen, ()))
 
 
@@ -237,7 +237,7 @@ def rows(x: Array, *, backwards: bool = False) -> Iterator[Array]:
             "use x.item()"
         )
     order = range(x.shape[0])
-    return (row_of(x, 0, i) for i in (reversed(order) if backwards else order))
+    return (row_of(x, i) for i in (reversed(order) if backwards else order))
 
 
 def contains(x: Array, value: Any) -> bool:

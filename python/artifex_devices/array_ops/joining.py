@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.array_ops.blocks import Box
 from artifex_devices.array_ops.dispatch import implements, operand
-from artifex_devices.array_ops.indexing import get, part_of, row_of, rows
+from artifex_devices.array_ops.indexing import get, part_of, rows
 from artifex_devices.array_ops.layout import Cuts, Home, _any_explicit, cuts_of, home_of, merge_cuts, sharding_with
 from artifex_devices.array_ops.placing import bring
 from artifex_devices.array_ops.reading import Source, assemble
@@ -285,4 +285,4 @@ def _unstack(x: Any, /, *, axis: Any = 0) -> tuple[Array, ...]:
     if not x.ndim:
         raise ValueError("unstack: an Array without dimensions cannot be taken apart; expected 1 or more, got shape ()")
     axis = _axis("unstack", axis, x.ndim)
-    return tuple(row_of(x, axis, i) for i in range(x.shape[axis]))
+    return tuple(get(x, (*(slice(None),) * axis, i)) for i in range(x.shape[axis]))
