@@ -25,41 +25,14 @@ from artifex_devices.array_ops.creation import filled
 from artifex_devices.placement import device_put
 
 # The functions in _FUNCTIONS come on top, as far as Arrays support them.
+# fmt: off
 __all__ = [
-    "arange",
-    "asarray",
-    "bool",
-    "broadcast_shapes",
-    "can_cast",
-    "complex128",
-    "complex64",
-    "e",
-    "empty",
-    "eye",
-    "finfo",
-    "float32",
-    "float64",
-    "from_dlpack",
-    "full",
-    "iinfo",
-    "inf",
-    "int16",
-    "int32",
-    "int64",
-    "int8",
-    "isdtype",
-    "linspace",
-    "nan",
-    "newaxis",
-    "ones",
-    "pi",
-    "result_type",
-    "uint16",
-    "uint32",
-    "uint64",
-    "uint8",
+    "arange", "asarray", "bool", "broadcast_shapes", "can_cast", "complex64", "complex128", "e", "empty", "eye",
+    "finfo", "float32", "float64", "from_dlpack", "full", "iinfo", "inf", "int8", "int16", "int32", "int64",
+    "isdtype", "linspace", "nan", "newaxis", "ones", "pi", "result_type", "uint8", "uint16", "uint32", "uint64",
     "zeros",
 ]
+# fmt: on
 
 __array_api_version__ = "2024.12"
 
