@@ -21,7 +21,7 @@ import numpy as np
 
 from artifex_devices._core import Array, Device, Sharding
 from artifex_devices.array_ops import dispatch
-from artifex_devices.array_ops.creation import filled
+from artifex_devices.array_ops.creation import ZERO, filled
 from artifex_devices.placement import device_put
 
 # The functions in _FUNCTIONS come on top, as far as Arrays support them.
@@ -198,7 +198,7 @@ def _made(value: Any, device: Any) -> Array:
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """An Array of zeros, float64 unless told."""
-    return filled("zeros", shape, 0, float64 if dtype is None else dtype, device)
+    return filled("zeros", shape, ZERO, float64 if dtype is None else dtype, device)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:

@@ -14,7 +14,9 @@ from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.placement import device_put
 
-__all__ = ["filled"]
+__all__ = ["ZERO", "filled"]
+
+ZERO = object()  # what zeros are full of
 
 
 def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> Array:
@@ -23,7 +25,7 @@ def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
     Args:
         operation: Name for errors.
         shape: A tuple, or one size.
-        value: A number, or None to leave the memory as it comes.
+        value: A number, ZERO, or None to leave the memory as it comes.
         dtype: Its dtype.
         device: None (the default device), a Device or a Sharding.
 
@@ -52,6 +54,9 @@ def _filled_at(
     if value is None:
         return allocate(operation, shape, np.dtype(dtype), sharding, committed=committed)[0]
 
+    if value is ZERO:
+        value = np.zeros((), dtype)  # some dtypes have no 0: as in NumPy, their bits are
+
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
         np.copyto(out, value, casting="unsafe")
 
@@ -74,7 +79,7 @@ def _like(operation: str, a: Any, value: Any, dtype: Any, order: str, subok: Any
 def _zeros_like(
     a: Any, dtype: Any = None, order: str = "K", subok: Any = True, shape: Any = None, *, device: Any = None
 ) -> Array:
-    return _like("zeros_like", a, 0, dtype, order, subok, shape, device)
+    return _like("zeros_like", a, ZERO, dtype, order, subok, shape, device)
 
 
 @implements(np.ones_like)
