@@ -8,8 +8,6 @@ import collections.abc
 import enum
 import typing
 
-import typing_extensions
-
 __all__: list[str] = [
     "AbstractMesh",
     "Array",
@@ -25,6 +23,7 @@ __all__: list[str] = [
     "ResourceExhaustedError",
     "Shard",
     "Sharding",
+    "ShardingTypeError",
     "SingleDeviceSharding",
     "batch_size_advice",
     "detect_hardware_type",
@@ -179,8 +178,6 @@ class Device:
         The device itself.
         """
 
-    def __copy__(self) -> typing.Any: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
     def __eq__(self, arg0: typing.Any) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
@@ -428,8 +425,6 @@ class Mesh:
     def __new__(
         cls: typing.Any, devices: typing.Any, axis_names: typing.Any, axis_types: typing.Any = None
     ) -> Mesh: ...
-    def __copy__(self) -> typing.Any: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
     def __enter__(self) -> typing.Any: ...
     def __eq__(self, arg0: typing.Any) -> bool: ...
     def __exit__(self, *args: typing.Any) -> None: ...
@@ -524,12 +519,15 @@ class Sharding:
     SingleDeviceSharding. Immutable and hashable.
     """
 
-    def __copy__(self) -> typing.Any: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
     def __eq__(self, arg0: typing.Any) -> bool: ...
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> typing.Any: ...
+    def _same_devices(self, other: Sharding) -> bool:
+        """
+        Whether the same devices come in the same order.
+        """
+
     def addressable_devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
         """
         devices_indices_map of the devices of this process.
@@ -566,6 +564,12 @@ class Sharding:
     def with_memory_kind(self, kind: str) -> Sharding:
         """
         The same sharding in another kind of memory; ValueError for a kind that there is not.
+        """
+
+    @property
+    def _device_assignment(self) -> tuple[typing.Any, ...]:
+        """
+        All devices in mesh order.
         """
 
     @property
@@ -682,49 +686,259 @@ class Array:
         ((4,), dtype('float64'), True)
     """
 
-    __array_ufunc__ = None
     __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
 
+    def __abs__(self) -> typing.Any:
+        """
+        np.absolute, element by element.
+        """
+
+    def __add__(self, other: typing.Any) -> typing.Any:
+        """
+        np.add, element by element.
+        """
+
+    def __and__(self, other: typing.Any) -> typing.Any:
+        """
+        np.bitwise_and, element by element.
+        """
+
     def __array__(self, dtype: typing.Any = None, copy: typing.Any = None) -> typing.Any: ...
-    def __array_function__(self, arg0: typing.Any, *args: typing.Any) -> None: ...
+    def __array_function__(
+        self, function: typing.Any, types: typing.Any, args: typing.Any, kwargs: typing.Any
+    ) -> typing.Any:
+        """
+        NumPy functions: those of the guide's table; others raise TypeError with the explicit way.
+        """
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> typing.Any:
+        """
+        The module `artifex_devices.array_api`: the Array API standard's functions for Arrays.
+
+            Raises:
+                ValueError: The version is not known.
+
+        """
+
+    def __array_ufunc__(self, ufunc: typing.Any, method: str, *inputs: typing.Any, **options: typing.Any) -> typing.Any:
+        """
+        Ufuncs: each shard is worked on where it lies (guide: NumPy on Arrays).
+        """
+
     def __bool__(self) -> bool: ...
     def __complex__(self) -> typing.Any: ...
-    def __copy__(self) -> Array: ...
-    def __deepcopy__(self, memo: typing.Any) -> Array: ...
-    def __dlpack__(
-        self,
-        *,
-        stream: typing.Any = None,
-        max_version: typing.Any = None,
-        dl_device: typing.Any = None,
-        copy: typing.Any = None,
-    ) -> typing_extensions.CapsuleType:
+    def __contains__(self, value: typing.Any) -> bool:
         """
-        A DLPack capsule on the memory of an Array on one device, without a copy unless copy=True.
-
-        The consumer's view keeps the memory, also past delete(). For consumers that know DLPack 1.0 (max_version) it is marked
-        read-only; older ones cannot be told, and must not write.
-
-        Raises:
-            BufferError: the Array lies on several devices; another device than the host, or DLPack before 0.5, is asked for.
-            RuntimeError: the Array was deleted; a stream is given.
-            TypeError: max_version or dl_device is no pair of ints.
+        Whether an element equals the value.
         """
 
-    def __dlpack_device__(self) -> tuple[typing.Any, ...]:
+    def __delitem__(self, index: typing.Any) -> typing.NoReturn:
         """
-        (1, 0): the host's memory, in DLPack's numbers.
+        Raises TypeError: Arrays do not change.
         """
 
-    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __divmod__(self, other: typing.Any) -> typing.Any:
+        """
+        np.divmod, element by element.
+        """
+
+    def __eq__(self, other: typing.Any) -> typing.Any:
+        """
+        np.equal, element by element.
+        """
+
     def __float__(self) -> float: ...
+    def __floordiv__(self, other: typing.Any) -> typing.Any:
+        """
+        np.floor_divide, element by element.
+        """
+
+    def __ge__(self, other: typing.Any) -> typing.Any:
+        """
+        np.greater_equal, element by element.
+        """
+
+    def __getitem__(self, index: typing.Any) -> Array:
+        """
+        A part, by NumPy's rules; only the shards that hold it are read (guide: NumPy on Arrays).
+        """
+
+    def __gt__(self, other: typing.Any) -> typing.Any:
+        """
+        np.greater, element by element.
+        """
+
     def __index__(self) -> typing.Any: ...
     def __int__(self) -> typing.Any: ...
+    def __invert__(self) -> typing.Any:
+        """
+        np.invert, element by element.
+        """
+
+    def __iter__(self) -> collections.abc.Iterator[Array]:
+        """
+        x[0], x[1], ... ; TypeError without a dimension.
+        """
+
+    def __le__(self, other: typing.Any) -> typing.Any:
+        """
+        np.less_equal, element by element.
+        """
+
     def __len__(self) -> int: ...
-    def __ne__(self, arg0: typing.Any) -> bool: ...
+    def __lshift__(self, other: typing.Any) -> typing.Any:
+        """
+        np.left_shift, element by element.
+        """
+
+    def __lt__(self, other: typing.Any) -> typing.Any:
+        """
+        np.less, element by element.
+        """
+
+    def __matmul__(self, other: typing.Any) -> typing.Any:
+        """
+        np.matmul, element by element.
+        """
+
+    def __mod__(self, other: typing.Any) -> typing.Any:
+        """
+        np.remainder, element by element.
+        """
+
+    def __mul__(self, other: typing.Any) -> typing.Any:
+        """
+        np.multiply, element by element.
+        """
+
+    def __ne__(self, other: typing.Any) -> typing.Any:
+        """
+        np.not_equal, element by element.
+        """
+
+    def __neg__(self) -> typing.Any:
+        """
+        np.negative, element by element.
+        """
+
+    def __or__(self, other: typing.Any) -> typing.Any:
+        """
+        np.bitwise_or, element by element.
+        """
+
+    def __pos__(self) -> typing.Any:
+        """
+        np.positive, element by element.
+        """
+
+    def __pow__(self, other: typing.Any) -> typing.Any:
+        """
+        np.power, element by element.
+        """
+
+    def __radd__(self, other: typing.Any) -> typing.Any:
+        """
+        np.add, element by element.
+        """
+
+    def __rand__(self, other: typing.Any) -> typing.Any:
+        """
+        np.bitwise_and, element by element.
+        """
+
+    def __rdivmod__(self, other: typing.Any) -> typing.Any:
+        """
+        np.divmod, element by element.
+        """
+
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> typing.Any: ...
+    def __reversed__(self) -> collections.abc.Iterator[Array]:
+        """
+        x[len(x) - 1], ..., x[0].
+        """
+
+    def __rfloordiv__(self, other: typing.Any) -> typing.Any:
+        """
+        np.floor_divide, element by element.
+        """
+
+    def __rlshift__(self, other: typing.Any) -> typing.Any:
+        """
+        np.left_shift, element by element.
+        """
+
+    def __rmatmul__(self, other: typing.Any) -> typing.Any:
+        """
+        np.matmul, element by element.
+        """
+
+    def __rmod__(self, other: typing.Any) -> typing.Any:
+        """
+        np.remainder, element by element.
+        """
+
+    def __rmul__(self, other: typing.Any) -> typing.Any:
+        """
+        np.multiply, element by element.
+        """
+
+    def __ror__(self, other: typing.Any) -> typing.Any:
+        """
+        np.bitwise_or, element by element.
+        """
+
+    def __rpow__(self, other: typing.Any) -> typing.Any:
+        """
+        np.power, element by element.
+        """
+
+    def __rrshift__(self, other: typing.Any) -> typing.Any:
+        """
+        np.right_shift, element by element.
+        """
+
+    def __rshift__(self, other: typing.Any) -> typing.Any:
+        """
+        np.right_shift, element by element.
+        """
+
+    def __rsub__(self, other: typing.Any) -> typing.Any:
+        """
+        np.subtract, element by element.
+        """
+
+    def __rtruediv__(self, other: typing.Any) -> typing.Any:
+        """
+        np.divide, element by element.
+        """
+
+    def __rxor__(self, other: typing.Any) -> typing.Any:
+        """
+        np.bitwise_xor, element by element.
+        """
+
+    def __setitem__(self, index: typing.Any, value: typing.Any) -> typing.NoReturn:
+        """
+        Raises TypeError: Arrays do not change.
+        """
+
     def __str__(self) -> typing.Any: ...
+    def __sub__(self, other: typing.Any) -> typing.Any:
+        """
+        np.subtract, element by element.
+        """
+
+    def __truediv__(self, other: typing.Any) -> typing.Any:
+        """
+        np.divide, element by element.
+        """
+
+    def __xor__(self, other: typing.Any) -> typing.Any:
+        """
+        np.bitwise_xor, element by element.
+        """
+
     def _repr_html_(self) -> typing.Any: ...
     def addressable_data(self, index: int) -> Array:
         """
@@ -737,6 +951,11 @@ class Array:
 
         Raises:
             RuntimeError: it was deleted, or the transfer that makes it failed.
+        """
+
+    def compress(self, condition: typing.Any, axis: typing.Any = None, out: typing.Any = None) -> typing.Any:
+        """
+        np.compress(condition, x, axis): the parts along one dimension where the condition is True.
         """
 
     def delete(self) -> None:
@@ -785,6 +1004,35 @@ class Array:
     def on_device_size_in_bytes(self) -> int:
         """
         Bytes on all devices, replicas counted.
+        """
+
+    def repeat(self, repeats: typing.Any, axis: typing.Any = None) -> Array:
+        """
+        np.repeat(x, repeats, axis): each part along one dimension several times.
+        """
+
+    def take(
+        self, indices: typing.Any, axis: typing.Any = None, out: typing.Any = None, mode: str = "raise"
+    ) -> typing.Any:
+        """
+        np.take(x, indices, axis): parts along one dimension.
+        """
+
+    def to_device(self, device: typing.Any, *, stream: typing.Any = None) -> Array:
+        """
+        The Array on a Device or as a Sharding says, as `device_put(x, device)` places it.
+
+            `device` is a Device or a Sharding, as `Array.device` gives them; `stream` must be None.
+
+            Raises:
+                TypeError: device is something else.
+                ValueError: stream is given.
+
+            Example:
+                >>> import numpy as np, artifex_devices as ad
+                >>> ad.device_put(np.ones(3)).to_device(ad.devices()[0]).committed
+                True
+
         """
 
     def tolist(self) -> typing.Any:
@@ -943,10 +1191,14 @@ class _MemoryWindow:
         Tuple of Device, by id.
         """
 
-def _array_from_dlpack(capsule: typing.Any, device: typing.Any, copy: typing.Any) -> Array: ...
 def _array_from_pickle(value: typing.Any, sharding: typing.Any, committed: bool) -> typing.Any: ...
 def _array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
 def _base_client_exists() -> bool: ...
+def _buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.Any]) -> tuple[typing.Any, ...]:
+    """
+    The number of the buffer at each position.
+    """
+
 def _close() -> None:
     """
     Ends all workers; registered with atexit.
@@ -958,18 +1210,30 @@ def _creation_line(array: Array) -> typing.Any: ...
 def _current_client() -> Client: ...
 def _device_count() -> int: ...
 def _devices() -> list[typing.Any]: ...
+def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
+    """
+    An Array whose memory is to be written through _local_arrays or _slab_array.
+    """
+
 def _entered_meshes() -> tuple[typing.Any, ...]: ...
 def _find_device(platform: str, id: int) -> Device: ...
 def _get_leaf(array: Array) -> typing.Any: ...
+def _local_arrays(array: Array, writable: bool = False) -> list[typing.Any]:
+    """
+    An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty.
+    """
+
 def _make_client(
     machine: Machine | None, num_devices: int | None, bytes_limit: int | None, compile_only: bool
 ) -> Client: ...
 def _make_mesh(
     axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any
 ) -> Mesh: ...
-def _mesh_from_pickle(
-    platform: str, device_ids: typing.Any, axis_names: typing.Any, axis_types: typing.Any
-) -> Mesh: ...
+def _moved(array: Array, sharding: Sharding, committed: bool) -> Array:
+    """
+    The Array in another layout of the same world; buffers that are right already are shared.
+    """
+
 def _parse_world(text: str) -> tuple[Machine, int | None]: ...
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
 def _pop_world(frame: typing.Any) -> None: ...
@@ -979,8 +1243,23 @@ def _put_leaves(
     leaves: list[typing.Any], targets: typing.Any, donate: typing.Any, may_alias: typing.Any, path_of: typing.Any
 ) -> list[typing.Any]: ...
 def _replace_base(client: Client | None) -> None: ...
+def _run_parallel(tasks: list[typing.Any]) -> None:
+    """
+    Calls each of a list once, on the library's workers and this thread; raises the first exception.
+    """
+
 def _running_workers() -> int: ...
 def _set_num_cpu_devices(count: int | None) -> None: ...
+def _slab_array(array: Array, writable: bool = False) -> typing.Any:
+    """
+    All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None.
+    """
+
+def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typing.Any, ...]:
+    """
+    (parts a dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
+    """
+
 def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
 def _trim() -> int: ...
 def batch_size_advice(hardware_type: str) -> tuple[int, int, int, int | None, str]:
@@ -1053,3 +1332,6 @@ class IndivisibleError(ValueError):
 
 class ResourceExhaustedError(MemoryError, RuntimeError):
     """No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a RuntimeError; its text begins with RESOURCE_EXHAUSTED."""
+
+class ShardingTypeError(ValueError):
+    """Operands that are cut differently over Explicit mesh axes. A ValueError here, unlike in JAX."""
