@@ -25,6 +25,7 @@ PYBIND11_MODULE(_core, module) {
   bind_assembly(module);
   bind_host_copy(module);
   bind_dlpack(module);
+  bind_layout(module);
   bind_advice(module);
   bind_render(module);
   bind_looks(module);

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import array_parts
+from artifex_devices import array_parts, array_shapes
 from artifex_devices._core import Array
 
 __all__: list[str] = []
@@ -112,6 +112,7 @@ def _attach() -> None:
     Array.__array_ufunc__ = _array_ufunc  # type: ignore[assignment,method-assign]
     Array.__array_function__ = _array_function  # type: ignore[assignment,method-assign]
     array_parts.attach()
+    array_shapes.attach()
 
 
 _attach()

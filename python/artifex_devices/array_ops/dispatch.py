@@ -145,4 +145,17 @@ def _load() -> None:
     _loaded = True
 
 
-_FAMILIES: tuple[str, ...] = ("elementwise_functions", "taking", "joining", "creation", "questions")
+_FAMILIES: tuple[str, ...] = (
+    "elementwise_functions",
+    "taking",
+    "joining",
+    "creation",
+    "questions",
+    "matrix_products",
+    "einsum",
+    "reshaping",
+    "transposing",
+    "broadcasting",
+    "turning",
+    "diagonals",
+)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""np.einsum on Arrays: the subscripts are the labels of a contraction."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import string
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices.array_ops.contraction import Labels, as_operand, contract, deliver
+from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.local_products import multiply_pair, plan_pair
+
+__all__ = ["einsum"]
+
+_LETTERS = string.ascii_letters
+
+
+@implements(np.einsum)
+def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
+    """np.einsum: any subscripts, ellipses and implicit results, in text or as lists of numbers.
+
+    Raises:
+        ValueError: The subscripts do not fit the operands.
+        TypeError: order is not one of K, A and C, or NumPy has no einsum for these dtypes.
+        ShardingTypeError: As contract.
+    """
+    order = options.pop("order", "K")
+    if order not in ("K", "A", "C"):
+        raise TypeError(
+            f"einsum: order has no meaning on Arrays; expected 'K', 'A' or 'C', got {order!r}; leave it out"
+        )
+    text, arrays = _subscripts(operands)
+    labels, out_labels, explicit = _parse(text, tuple(x.ndim for x in arrays))
+    kinds = tuple((x.dtype, x.ndim) for x in arrays)
+    dtype, takes = _answer(explicit, kinds, tuple(sorted(options.items())))
+    plan = plan_pair(labels[0], labels[1], out_labels) if len(arrays) == 2 and not options else None
+    if plan is not None and _stretches(arrays, labels):
+        plan = None
+    way = optimize if optimize is not False else "greedy" if len(arrays) > 2 else False
+
+    def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
+        if plan is not None:
+            multiply_pair(plan, output, parts, wide)
+        elif wide or not takes:
+            total = output if wide else np.empty(output.shape, np.float32)
+            np.einsum(explicit, *(part.astype(np.float32) for part in parts), out=total, optimize=way)
+            if total is not output:
+                np.copyto(output, total, casting="unsafe")
+        else:
+            np.einsum(explicit, *parts, out=output, optimize=way, **options)
+
+    result = contract("einsum", arrays, labels, out_labels, dtype, multiply, broadcast=lambda label: True)
+    return deliver("einsum", result, out)
+
+
+@functools.lru_cache(maxsize=1024)
+def _answer(explicit: str, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]) -> tuple[Any, bool]:
+    """NumPy's dtype for operands like these, and whether it has an einsum for it: for bfloat16 it has none."""
+    samples = [np.ones((1,) * ndim, dtype) for dtype, ndim in kinds]
+    try:
+        return np.einsum(explicit, *samples, **dict(options)).dtype, True
+    except TypeError:
+        dtype = np.result_type(*(dtype for dtype, _ in kinds))
+        if options or dtype.name != "bfloat16":
+            raise
+        return dtype, False
+
+
+def _stretches(arrays: Sequence[Any], labels: Sequence[Labels]) -> bool:
+    """Whether a dimension of size 1 runs along a longer one."""
+    sizes: dict[Hashable, int] = {}
+    return any(
+        sizes.setdefault(label, size) != size
+        for x, own in zip(arrays, labels, strict=True)
+        for label, size in zip(own, x.shape, strict=True)
+    )
+
+
+def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
+    """Subscripts as text, and the operands."""
+    if not operands:
+        raise ValueError("einsum: no subscripts were given; expected einsum('ij,jk->ik', x, y)")
+    if isinstance(operands[0], str):
+        text, given = operands[0].replace(" ", ""), operands[1:]
+    else:
+        lists = list(operands)
+        wanted = lists.pop() if len(lists) % 2 else None
+        numbers = sorted({n for part in (*lists[1::2], wanted or ()) for n in part if n is not Ellipsis})
+        if len(numbers) > len(_LETTERS):
+            raise ValueError(f"einsum: {len(numbers)} different labels; expected at most {len(_LETTERS)}")
+        letters = {number: _LETTERS[i] for i, number in enumerate(numbers)}
+
+        def spelled(part: Any) -> str:
+            return "".join("..." if n is Ellipsis else letters[operator.index(n)] for n in part)
+
+        text, given = ",".join(map(spelled, lists[1::2])), tuple(lists[::2])
+        if wanted is not None:
+            text += "->" + spelled(wanted)
+    return text, [as_operand("einsum", x) for x in given]
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse(text: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Labels, str]:
+    """Labels of the operands and of the result, and the subscripts with an explicit result.
+
+    Dimensions under an ellipsis are numbers counted from the right.
+    """
+
+    def wrong(what: str, expected: str, got: object) -> ValueError:
+        return ValueError(f"einsum: {what}; expected {expected}, got {got} in subscripts {text!r}")
+
+    given, arrow, wanted = text.partition("->")
+    terms = given.split(",")
+    if len(terms) != len(ranks):
+        raise wrong("another number of operands than of subscripts", f"{len(terms)} operands", len(ranks))
+    labels: list[Labels] = []
+    longest = 0
+    for i, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
+        before, dots, after = term.partition("...")
+        if not all(letter in _LETTERS for letter in before + after):
+            raise wrong(f"the subscripts of operand {i} hold something else", "letters and one ellipsis", repr(term))
+        free = rank - len(before) - len(after)
+        if free < 0 or (free and not dots):
+            raise wrong(f"operand {i} has another number of dimensions", f"{term!r} to name them all", f"{rank} of them")
+        longest = max(longest, free)
+        labels.append((*before, *range(-free, 0), *after))
+    counts = Counter(letter for term in terms for letter in term if letter != ".")
+    if not arrow:
+        wanted = ("..." if longest else "") + "".join(sorted(letter for letter, n in counts.items() if n == 1))
+    before, dots, after = wanted.partition("...")
+    unknown = sorted({letter for letter in before + after if letter not in counts})
+    if unknown or len(set(before + after)) < len(before + after):
+        raise wrong("the result does not fit the operands", "letters of theirs, each once", repr(wanted))
+    if longest and not dots:
+        raise wrong("the result leaves the dimensions under the ellipsis out", "an ellipsis in it", repr(wanted))
+    out = (*before, *(range(-longest, 0) if dots else ()), *after)
+    return tuple(labels), out, f"{given}->{wanted}"
