@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from artifex_devices._core import Array
 from artifex_devices.array_ops.blocks import Box, allocate, blocks_at, run_all, tiling
+from artifex_devices.array_ops.contraction import as_operand
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.layout import cuts_of, sharding_with
 from artifex_devices.array_ops.rearranging import copy_shards
 from artifex_devices.array_ops.reshaping import expand_dims, ravel
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["broadcast_to"]
+__all__ = ["broadcast_to", "repeat"]
 
 
 @implements(np.broadcast_to)
@@ -27,14 +28,15 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     if not isinstance(array, Array):
         return np.broadcast_to(array, shape)
     wanted = tuple(operator.index(size) for size in shape) if np.iterable(shape) else (operator.index(shape),)
-    if np.broadcast_shapes(array.shape, wanted) != wanted:
+    offset = len(wanted) - array.ndim
+    fits = offset >= 0 and all(size in (1, wanted[offset + d]) for d, size in enumerate(array.shape))
+    if not fits or min(wanted, default=0) < 0:
         raise ValueError(
-            f"broadcast_to: shape {array.shape} does not broadcast to {wanted}; expected equal sizes or 1 in each dimension "
-            "from the last one on; reshape it first"
+            f"broadcast_to: shape {array.shape} does not broadcast to {wanted}; expected equal sizes or 1 in each "
+            "dimension from the last one on; reshape it first"
         )
     if wanted == array.shape:
         return array
-    offset = len(wanted) - array.ndim
     same = [size == wanted[offset + d] for d, size in enumerate(array.shape)]
     cuts = cuts_of(array)
     return copy_shards(
@@ -49,8 +51,9 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 @implements(np.broadcast_arrays)
 def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
-    shape = np.broadcast_shapes(*(np.shape(x) for x in args))
-    return tuple(broadcast_to(x, shape) for x in args)
+    operands = [as_operand("broadcast_arrays", x) for x in args]
+    shape = np.broadcast_shapes(*(x.shape for x in operands))
+    return tuple(broadcast_to(x, shape) for x in operands)
 
 
 def _refuse_cut(operation: str, x: Array, dims: list[int], what: str) -> None:
@@ -59,14 +62,12 @@ def _refuse_cut(operation: str, x: Array, dims: list[int], what: str) -> None:
     if cut:
         told = "; ".join(f"dimension {d} is cut over {cuts[d]}" for d in cut)
         raise ShardingTypeError(
-            f"{operation}: {what} needs elements of other devices: {told}; expected whole dimensions, got {x.sharding.spec} "
-            f"for {x.shape}; reshard(x, ...) so that they are whole"  # type: ignore[attr-defined]
+            f"{operation}: {what} needs elements of other devices: {told}; expected whole dimensions, got {x.sharding} "
+            f"for {x.shape}; reshard(x, ...) so that they are whole"
         )
 
 
-def _local(
-    operation: str, x: Array, shape: tuple[int, ...], compute: Any
-) -> Array:
+def _local(operation: str, x: Array, shape: tuple[int, ...], compute: Any) -> Array:
     """Each shard made from that of x by compute(part); cuts stay, dimensions that grow are whole or grow evenly."""
     sharding = sharding_with(x.sharding, cuts_of(x))
     places = tiling(sharding, shape, operation)
@@ -100,11 +101,14 @@ def _tile(A: Any, reps: Any) -> Array:  # noqa: N803 - NumPy's name
 
 
 @implements(np.repeat)
-def _repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
+    """np.repeat: along a cut dimension only by one number."""
     if isinstance(a, Array) and axis is None:
         a, axis = ravel(a), 0
     if not isinstance(a, Array) or isinstance(repeats, Array):
-        raise TypeError("repeat: repeats is no number on the host; expected ints, got an Array; np.asarray(repeats) first")
+        raise TypeError(
+            "repeat: repeats is no number on the host; expected ints, got an Array; np.asarray(repeats) first"
+        )
     d = normalize_axis_index(axis, a.ndim)
     counts = np.asarray(repeats)
     if counts.size == 1:
@@ -128,5 +132,3 @@ def _pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) ->
     _refuse_cut("pad", array, [d for d, width in enumerate(widths) if any(width)], "padding")
     shape = tuple(size + before + after for size, (before, after) in zip(array.shape, widths, strict=True))
     return _local("pad", array, shape, lambda part: np.pad(part, widths, mode=mode, **kwargs))
-
-

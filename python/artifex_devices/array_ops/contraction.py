@@ -165,8 +165,8 @@ def _sizes(
     if wrong:
         shapes = " and ".join(str(tuple(x.shape)) for x in operands)
         raise ValueError(
-            f"{operation}: sizes do not match; expected equal sizes where dimensions run together, got shapes {shapes}: "
-            f"{'; '.join(wrong)}; transpose or reshape one of them"
+            f"{operation}: sizes do not match; expected equal sizes where dimensions run together, got shapes "
+            f"{shapes}: {'; '.join(wrong)}; transpose or reshape one of them"
         )
     return sizes
 
@@ -195,7 +195,9 @@ def _choose_cuts(
         wished = wishes.get(label, [])
         different = {axes for _, axes in wished}
         if len(different) > 1 and any(_any_explicit(home.sharding, axes) for axes in different):
-            wrong.append(f"{_named(label, out_labels)} is cut over {' and over '.join(map(str, sorted(different, key=str)))}")
+            wrong.append(
+                f"{_named(label, out_labels)} is cut over {' and over '.join(map(str, sorted(different, key=str)))}"
+            )
         for _, axes in sorted(wished, key=lambda wish: -wish[0]):
             if label in chosen:
                 break
@@ -209,9 +211,9 @@ def _choose_cuts(
     if wrong:
         arrays = [x for x in operands if isinstance(x, Array)]
         raise ShardingTypeError(
-            f"{operation}: the operands disagree about Explicit axes: {'; '.join(wrong)}; expected each dimension cut one "
-            f"way and each axis in one dimension of the result, got {_specs_text(arrays)}; move one first: reshard(y, "
-            "sharding)"
+            f"{operation}: the operands disagree about Explicit axes: {'; '.join(wrong)}; expected each dimension cut "
+            f"one way and each axis in one dimension of the result, got {_specs_text(arrays)}; move one first: "
+            "reshard(y, sharding)"
         )
     return chosen
 
@@ -234,9 +236,7 @@ def _parts(
 ) -> list[NDArray[Any]]:
     """What each tile of the work needs of one operand: views; of another Array where x lies elsewhere."""
     index = [every.index(label) if size == sizes[label] else -1 for label, size in zip(own, x.shape, strict=True)]
-    boxes: list[Box] = [
-        tuple(box[i] if i >= 0 else slice(0, 1, 1) for i in index) for box in places.boxes
-    ]
+    boxes: list[Box] = [tuple(box[i] if i >= 0 else slice(0, 1, 1) for i in index) for box in places.boxes]
     if not isinstance(x, Array):
         if x.ndim:
             _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", repr(work))
@@ -247,9 +247,7 @@ def _parts(
             return views
     cuts = cuts_in(work, len(every))
     target = tuple(cuts[i] if i >= 0 and i not in index[:d] else () for d, i in enumerate(index))
-    views = blocks_at(
-        moved_to(operation, x, home, sharding_with(work, target)), places.positions, boxes, operation
-    )
+    views = blocks_at(moved_to(operation, x, home, sharding_with(work, target)), places.positions, boxes, operation)
     assert views is not None
     return views
 
@@ -262,9 +260,7 @@ class _Job(NamedTuple):
     out_labels: Labels
     products: int  # how many multiplications a part takes; 0: leave it whole
 
-    def pieces(
-        self, output: NDArray[Any], parts: Sequence[NDArray[Any]], *, wide: bool
-    ) -> list[Callable[[], Any]]:
+    def pieces(self, output: NDArray[Any], parts: Sequence[NDArray[Any]], *, wide: bool) -> list[Callable[[], Any]]:
         """Calls that together fill `output`: one, or several along its first dimension."""
         if not output.size:
             return []
@@ -277,8 +273,12 @@ class _Job(NamedTuple):
         for start in range(0, size, step):
             rows = slice(start, min(start + step, size))
             some = [
-                part[tuple(rows if label == self.out_labels[0] and part.shape[d] == size else slice(None)
-                           for d, label in enumerate(own))]
+                part[
+                    tuple(
+                        rows if label == self.out_labels[0] and part.shape[d] == size else slice(None)
+                        for d, label in enumerate(own)
+                    )
+                ]
                 for part, own in zip(parts, self.labels, strict=True)
             ]
             tasks.append(functools.partial(self.multiply, output[rows], some, wide))

@@ -44,12 +44,12 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array
     i, j = _axes("diagonal", a, axis1, axis2)
     k = operator.index(offset)
     if k == 0 and a.shape[i] == a.shape[j]:
-        labels, others = _labels(a.ndim, i, j)
+        labels, rest = _labels(a.ndim, i, j)
 
         def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
             np.copyto(output, np.diagonal(parts[0], 0, i, j))
 
-        return contract("diagonal", (a,), (labels,), (*others, "diagonal"), a.dtype, multiply)
+        return contract("diagonal", (a,), (labels,), (*rest, "diagonal"), a.dtype, multiply)
     _refuse_cut("diagonal", a, i, j)
     length = max(min(a.shape[i] + min(k, 0), a.shape[j] - max(k, 0)), 0)
     cuts = cuts_of(a)
@@ -76,8 +76,8 @@ def _refuse_cut(operation: str, a: Array, i: int, j: int) -> None:
     wrong = [d for d in (i, j) if cuts[d]]
     if wrong:
         raise ShardingTypeError(
-            f"{operation}: a diagonal off the middle, or of a matrix that is not square, needs whole dimensions; expected "
-            f"{i} and {j} whole, got {a.shape} with {a.sharding}, which cuts {wrong}; reshard(x, ...) first"
+            f"{operation}: a diagonal off the middle, or of a matrix that is not square, needs whole dimensions; "
+            f"expected {i} and {j} whole, got {a.shape} with {a.sharding}, which cuts {wrong}; reshard(x, ...) first"
         )
 
 

@@ -61,7 +61,9 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
 
 
 @functools.lru_cache(maxsize=1024)
-def _answer(explicit: str, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]) -> tuple[Any, bool]:
+def _answer(
+    explicit: str, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]
+) -> tuple[Any, bool]:
     """NumPy's dtype for operands like these, and whether it has an einsum for it: for bfloat16 it has none."""
     samples = [np.ones((1,) * ndim, dtype) for dtype, ndim in kinds]
     try:
@@ -128,7 +130,9 @@ def _parse(text: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Label
             raise wrong(f"the subscripts of operand {i} hold something else", "letters and one ellipsis", repr(term))
         free = rank - len(before) - len(after)
         if free < 0 or (free and not dots):
-            raise wrong(f"operand {i} has another number of dimensions", f"{term!r} to name them all", f"{rank} of them")
+            raise wrong(
+                f"operand {i} has another number of dimensions", f"{term!r} to name them all", f"{rank} of them"
+            )
         longest = max(longest, free)
         labels.append((*before, *range(-free, 0), *after))
     counts = Counter(letter for term in terms for letter in term if letter != ".")

@@ -159,10 +159,10 @@ def _outer(a: Any, b: Any, out: Any = None) -> Any:
 
 @implements(np.linalg.outer)
 def _linalg_outer(x1: Any, x2: Any, /) -> Any:
-    for i, x in enumerate((x1, x2)):
-        if np.ndim(x) != 1:
+    for i, x in enumerate(as_operand("linalg.outer", x) for x in (x1, x2)):
+        if x.ndim != 1:
             raise ValueError(
-                f"linalg.outer: operand {i} is no vector; expected one dimension, got shape {np.shape(x)}; use np.outer"
+                f"linalg.outer: operand {i} is no vector; expected one dimension, got shape {x.shape}; use np.outer"
             )
     return _outer(x1, x2)
 
@@ -192,11 +192,11 @@ def _axes(given: Any) -> tuple[int, ...]:
     return (operator.index(given),) if not isinstance(given, Sequence) else tuple(map(operator.index, given))
 
 
-def _outer_product(a: Any, b: Any) -> Any:
+def _outer_product(a: Any, b: Any) -> Array:
     """Every element of a times every element of b."""
-    return np.multiply(
-        expand_dims(a, tuple(range(a.ndim, a.ndim + b.ndim))), expand_dims(b, tuple(range(a.ndim)))
-    )
+    tall, wide = expand_dims(a, tuple(range(a.ndim, a.ndim + b.ndim))), expand_dims(b, tuple(range(a.ndim)))
+    product: Array = np.multiply(tall, wide)
+    return product
 
 
 @implements(np.linalg.tensordot)
@@ -211,4 +211,4 @@ def _linalg_matmul(x1: Any, x2: Any, /) -> Any:
 
 @implements(np.linalg.vecdot)
 def _linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return np.vecdot(x1, x2, axis=axis)
+    return _call_core(np.vecdot, (x1, x2), {"axis": axis})

@@ -79,5 +79,3 @@ def copy_boxes(
             sources.append(turn(read_box(x, wanted, operation)))
     _core._copy_views(targets, sources)
     return result
-
-

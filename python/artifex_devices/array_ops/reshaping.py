@@ -68,8 +68,8 @@ def _full_shape(a: Array, shape: Any) -> tuple[int, ...]:
         wanted[holes[0]] = a.size // known
     elif len(holes) > 1 or (holes and known == 0) or min(wanted, default=0) < 0 or known != a.size:
         raise ValueError(
-            f"reshape: shape {tuple(wanted)} is not for {a.size} elements; expected sizes whose product is {a.size}, one "
-            f"of them -1 at most, got an Array of shape {a.shape}"
+            f"reshape: shape {tuple(wanted)} is not for {a.size} elements; expected sizes whose product is {a.size}, "
+            f"one of them -1 at most, got an Array of shape {a.shape}"
         )
     return tuple(wanted)
 
@@ -102,8 +102,8 @@ def _reshaped_cuts(x: Array, shape: tuple[int, ...]) -> Cuts:
         return ((),) * len(shape)
     result: list[tuple[Hashable, ...]] = [()] * len(shape)
     if x.size == 0:  # no element to be anywhere: the dimensions that stay keep their cuts
-        for d, (size, wanted) in enumerate(zip(x.shape, shape, strict=False)):
-            if size != wanted:
+        for d, (before, after) in enumerate(zip(x.shape, shape, strict=False)):
+            if before != after:
                 break
             result[d] = cuts[d]
         return tuple(result)
@@ -112,8 +112,8 @@ def _reshaped_cuts(x: Array, shape: tuple[int, ...]) -> Cuts:
     for old, new in _groups(x.shape, shape):
         if not any(cuts[d] for d in old):
             continue
-        sizes, wanted = [x.shape[d] for d in old], [shape[d] for d in new]
-        placed = _place(x.sharding, sizes, [cuts[d] for d in old], wanted)
+        sizes, wanted = [x.shape[i] for i in old], [shape[j] for j in new]
+        placed = _place(x.sharding, sizes, [cuts[i] for i in old], wanted)
         if placed is None:
             told = " and ".join(f"dimension {d} over {cuts[d]}" for d in old if cuts[d])
             wrong.append(f"the group of dimensions {old} of sizes {sizes} becomes sizes {wanted}, and is cut in {told}")
@@ -123,8 +123,8 @@ def _reshaped_cuts(x: Array, shape: tuple[int, ...]) -> Cuts:
     if wrong:
         raise ShardingTypeError(
             f"reshape: devices would need elements that other devices have: {'; '.join(wrong)}; expected groups of "
-            f"dimensions that are cut from the first one on, got {x.sharding.spec} for {x.shape} to {shape}; reshard(x, "
-            "...) so that these dimensions are whole, or reshape np.asarray(x)"
+            f"dimensions that are cut from the first one on, got {x.sharding.spec} for {x.shape} to {shape}; "
+            "reshard(x, ...) so that these dimensions are whole, or reshape np.asarray(x)"
         )
     return tuple(result)
 
@@ -251,5 +251,3 @@ def _atleast_2d(*arrays: Any) -> Any:
 def _atleast_3d(*arrays: Any) -> Any:
     results = tuple(_at_least(x, 3) for x in arrays)
     return results[0] if len(results) == 1 else results
-
-

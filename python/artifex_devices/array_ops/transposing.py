@@ -67,7 +67,8 @@ def _moveaxis(a: Array, source: Any, destination: Any) -> Array:
     destinations = normalize_axis_tuple(destination, a.ndim, "destination")
     if len(sources) != len(destinations):
         raise ValueError(
-            f"moveaxis: source and destination differ in length; expected as many of each, got {source} and {destination}"
+            f"moveaxis: source and destination differ in length; expected as many of each, got {source} and "
+            f"{destination}"
         )
     order = [d for d in range(a.ndim) if d not in sources]
     for to, moved in sorted(zip(destinations, sources, strict=True)):

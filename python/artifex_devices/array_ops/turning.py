@@ -65,7 +65,8 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
         ShardingTypeError: The dimension is cut over Explicit axes, as in JAX (a ValueError).
     """
     if axis is None:
-        return reshape(roll(ravel(a), shift, 0), a.shape)
+        rolled: Array = reshape(roll(ravel(a), shift, 0), a.shape)
+        return rolled
     axes = normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
     shifts = [0] * a.ndim
     for by, d in np.broadcast(np.asarray(shift), np.asarray(axes)):
@@ -75,8 +76,8 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
     wrong = [d for d, by in enumerate(shifts) if by and _any_explicit(a.sharding, cuts[d])]
     if wrong:
         raise ShardingTypeError(
-            f"roll: dimensions {wrong} are cut over Explicit axes {[cuts[d] for d in wrong]}; expected whole ones or Auto "
-            f"axes, got {a.shape} with {a.sharding}; reshard(x, ...) so that they are whole"
+            f"roll: dimensions {wrong} are cut over Explicit axes {[cuts[d] for d in wrong]}; expected whole ones or "
+            f"Auto axes, got {a.shape} with {a.sharding}; reshard(x, ...) so that they are whole"
         )
 
     def pieces(box: Box) -> Iterator[tuple[Box, Box]]:
