@@ -73,8 +73,8 @@ void copy_views(const py::list& destinations, const py::list& sources) {
   for (size_t i = 0; i < held.size(); i += 2) {
     const HostView& to = held[i].view;
     const HostView& from = held[i + 1].view;
-    batch.add(
-        StridedCopy(to.data, to.byte_strides, from.data, from.byte_strides, to.shape, itemsize(to.dtype), bytes), -1);
+    batch.add(StridedCopy(to.data, to.byte_strides, from.data, from.byte_strides, to.shape, itemsize(to.dtype), bytes),
+              -1);
   }
   const ReleaseGil release;
   batch.run();

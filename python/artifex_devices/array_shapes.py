@@ -127,13 +127,6 @@ def _trace(self: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: 
     return trace(self, offset, axis1, axis2, dtype, out)
 
 
-def _repeat(self: Array, repeats: Any, axis: Any = None) -> Array:
-    """Each element several times, next to itself."""
-    from artifex_devices.array_ops.broadcasting import repeat
-
-    return repeat(self, repeats, axis)
-
-
 def attach() -> None:
     """Gives Array the properties T and mT, and the methods."""
     for name, getter in (("T", _transposed), ("mT", _matrix_transposed)):
@@ -148,7 +141,6 @@ def attach() -> None:
         _dot,
         _diagonal,
         _trace,
-        _repeat,
     ):
         name = method.__name__[1:]
         method.__name__, method.__qualname__ = name, f"Array.{name}"

@@ -185,6 +185,37 @@ def format_of(lib, order, place):
     return layout.Format(layout.Layout(order), place)
 
 
+def product(a, b):
+    """The spec of a product of two squares on a mesh of Explicit axes."""
+
+    def question(lib):
+        mesh = lib.make_mesh((2, 4), ("x", "y"))
+        left, right = (lib.device_put(X, lib.NamedSharding(mesh, lib.P(*entries))) for entries in (a, b))
+        return [entry for entry in (left @ right).sharding.spec if entry is not None]
+
+    return question
+
+
+def stacked_product(lib):
+    mesh = lib.make_mesh((2, 4), ("x", "y"))
+    left, right = (
+        lib.device_put(X.reshape(8, 4, 2), lib.NamedSharding(mesh, lib.P(*entries))) for entries in ((), ("x",))
+    )
+    numpy = np if lib is OURS else importlib.import_module("jax.numpy")
+    return [entry for entry in numpy.einsum("bij,bkj->bik", left, right).sharding.spec if entry is not None]
+
+
+def reshaped(shape, entries, new):
+    """The spec of an array on a mesh of Explicit axes in another shape."""
+
+    def question(lib):
+        sharding = lib.NamedSharding(lib.make_mesh((2, 4), ("x", "y")), lib.P(*entries))
+        result = lib.device_put(X.reshape(-1)[: np.prod(shape)].reshape(shape), sharding).reshape(new)
+        return [entry for entry in result.sharding.spec if entry is not None]
+
+    return question
+
+
 VALUE = "value"
 DEVIATIONS = {
     "rank too low in shard_shape": Deviation(
@@ -341,6 +372,24 @@ DEVIATIONS = {
         (VALUE, 1),
         (VALUE, 8),
         "rows stay where the array is; JAX gathers all of it",
+    ),
+    "product along a dimension that both operands cut": Deviation(
+        product((None, "x"), ("x", None)),
+        Exception,
+        (VALUE, []),
+        "the partial sums are added, as for any sum; JAX wants out_sharding, which operators cannot take",
+    ),
+    "product of stacks, cut in the second operand only": Deviation(
+        stacked_product, (VALUE, []), (VALUE, ["x"]), "the first operand's part is there: nothing has to be moved"
+    ),
+    "reshape of several dimensions to several": Deviation(
+        reshaped((8, 4), ("x",), (4, 8)), Exception, (VALUE, ["x"]), "each device keeps its elements"
+    ),
+    "reshape that moves elements": Deviation(
+        reshaped((8, 4), ("x", "y"), (32,)),
+        (VALUE, [("x", "y")]),
+        ValueError,
+        "JAX sends them without a word; reshard says so",
     ),
     "text of a deleted array": Deviation(text_when_deleted, RuntimeError, (VALUE, True), "can be printed"),
     "picture of three dimensions": Deviation(

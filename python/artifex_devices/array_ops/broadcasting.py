@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""broadcast_to, tile, repeat and pad: results with more elements, made where the elements lie."""
+"""broadcast_to, tile and pad: results with more elements, made where the elements lie."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from artifex_devices._core import Array
 from artifex_devices.array_ops.blocks import Box, allocate, blocks_at, run_all, tiling
-from artifex_devices.array_ops.contraction import as_operand
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.layout import cuts_of, sharding_with
+from artifex_devices.array_ops.operands import as_operand
 from artifex_devices.array_ops.rearranging import copy_shards
-from artifex_devices.array_ops.reshaping import expand_dims, ravel
+from artifex_devices.array_ops.reshaping import expand_dims
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["broadcast_to", "repeat"]
+__all__ = ["broadcast_to"]
 
 
 @implements(np.broadcast_to)
@@ -68,7 +68,7 @@ def _refuse_cut(operation: str, x: Array, dims: list[int], what: str) -> None:
 
 
 def _local(operation: str, x: Array, shape: tuple[int, ...], compute: Any) -> Array:
-    """Each shard made from that of x by compute(part); cuts stay, dimensions that grow are whole or grow evenly."""
+    """Each shard made from that of x by compute(part); cuts stay, dimensions that grow are whole."""
     sharding = sharding_with(x.sharding, cuts_of(x))
     places = tiling(sharding, shape, operation)
     mine = tiling(x.sharding, x.shape, operation)
@@ -98,29 +98,6 @@ def _tile(A: Any, reps: Any) -> Array:  # noqa: N803 - NumPy's name
     _refuse_cut("tile", x, [d for d, n in enumerate(counts) if n != 1], "a repetition")
     shape = tuple(size * n for size, n in zip(x.shape, counts, strict=True))
     return _local("tile", x, shape, lambda part: np.tile(part, counts))
-
-
-@implements(np.repeat)
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
-    """np.repeat: along a cut dimension only by one number."""
-    if isinstance(a, Array) and axis is None:
-        a, axis = ravel(a), 0
-    if not isinstance(a, Array) or isinstance(repeats, Array):
-        raise TypeError(
-            "repeat: repeats is no number on the host; expected ints, got an Array; np.asarray(repeats) first"
-        )
-    d = normalize_axis_index(axis, a.ndim)
-    counts = np.asarray(repeats)
-    if counts.size == 1:
-        n = operator.index(counts.reshape(-1)[0])
-        if a.size and a.shape[d] % max(tiling(a.sharding, a.shape, "repeat").parts[d], 1):
-            _refuse_cut("repeat", a, [d], "a repetition of parts of several lengths")
-        shape = tuple(size * n if i == d else size for i, size in enumerate(a.shape))
-        return _local("repeat", a, shape, lambda part: np.repeat(part, n, d))
-    _refuse_cut("repeat", a, [d], "repeating each element on its own")
-    length = np.repeat(np.empty(a.shape[d], bool), counts).size
-    shape = tuple(length if i == d else size for i, size in enumerate(a.shape))
-    return _local("repeat", a, shape, lambda part: np.repeat(part, counts, d))
 
 
 @implements(np.pad)

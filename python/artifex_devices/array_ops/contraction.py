@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +17,7 @@ from artifex_devices.array_ops.blocks import Box, Tiling, allocate, blocks_at, m
 from artifex_devices.array_ops.layout import Home, _any_explicit, _specs_text, cuts_in, cuts_of, home_of, sharding_with
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["Labels", "Multiply", "as_operand", "contract", "deliver"]
+__all__ = ["Labels", "Multiply", "contract"]
 
 # One label a dimension; dimensions with the same label run together.
 Labels = tuple[Hashable, ...]
@@ -31,49 +30,7 @@ _BLAS_THREADS_FROM = 1 << 18
 # Products that BLAS does not do are cut along the first dimension into pieces of this many multiplications.
 _PIECE_PRODUCTS = 1 << 22
 # Partial sums of these are kept in float32.
-_NARROW = frozenset(np.dtype(name) for name in (np.float16, ml_dtypes.bfloat16))
-
-
-def as_operand(operation: str, x: Any) -> Any:
-    """An Array as it is, anything else as an ndarray.
-
-    Raises:
-        TypeError: It is no array of numbers.
-    """
-    if isinstance(x, (Array, np.ndarray)):
-        return x
-    array = np.asarray(x)
-    if array.dtype == object:
-        raise TypeError(
-            f"{operation}: an operand of type {type(x).__name__} is no array of numbers; expected an Array, an ndarray "
-            f"or a number, got {x!r}; convert it first by np.asarray(x, dtype=...)"
-        )
-    return array
-
-
-def deliver(operation: str, result: Array, out: Any) -> Any:
-    """The result, or `out` once the result is brought there.
-
-    Raises:
-        TypeError: out is no ndarray, or cannot hold the dtype.
-        ValueError: out has another shape.
-    """
-    if isinstance(out, tuple) and len(out) == 1:
-        (out,) = out
-    if out is None:
-        return result
-    if not isinstance(out, np.ndarray):
-        raise TypeError(
-            f"{operation}: out is no ndarray; Arrays do not change: expected an ndarray to bring the result to, got "
-            f"{type(out).__name__}; leave out away and use the result"
-        )
-    if out.shape != result.shape:
-        raise ValueError(
-            f"{operation}: out has another shape than the result; expected {result.shape}, got {out.shape}; make it by "
-            f"np.empty({result.shape}, dtype)"
-        )
-    np.copyto(out, np.asarray(result), casting="same_kind")
-    return out
+_NARROW = frozenset(("float16", "bfloat16"))
 
 
 def contract(
@@ -85,6 +42,7 @@ def contract(
     multiply: Multiply,
     *,
     broadcast: Callable[[Hashable], bool] = lambda label: False,
+    blas: bool = True,
 ) -> Array:
     """Multiplies operands along their labels and sums over those that the result does not have.
 
@@ -99,6 +57,7 @@ def contract(
         dtype: Of the result.
         multiply: Does this for one part of each operand.
         broadcast: Whether dimensions of size 1 stretch to the size that the label has elsewhere.
+        blas: Whether `multiply` gives float and complex numbers to BLAS, which has threads of its own.
 
     Returns:
         An Array.
@@ -124,7 +83,8 @@ def contract(
         operation, shape, dtype, sharding_with(home.sharding, out_cuts), committed=home.committed
     )
     share = math.prod(_length(part) for part in places.boxes[0])
-    job = _Job(multiply, tuple(labels), out_labels, share if result.dtype.char not in _BLAS_TYPES else 0)
+    blas = blas and result.dtype.char in _BLAS_TYPES
+    job = _Job(multiply, tuple(labels), out_labels, 0 if blas else share)
     if any(cuts.get(label) for label in summed):
         out_places = tiling(result.sharding, shape, operation)
         tasks, copies = _sums(job, parts, buffers, places, out_places, len(out_labels))
@@ -132,7 +92,7 @@ def contract(
         tasks, copies = [], []
         for number, buffer in enumerate(buffers):
             tasks.extend(job.pieces(buffer, [part[number] for part in parts], wide=False))
-    if result.dtype.char in _BLAS_TYPES and share > _BLAS_THREADS_FROM:
+    if blas and share > _BLAS_THREADS_FROM:
         for task in tasks:
             task()
     else:
@@ -286,7 +246,7 @@ class _Job(NamedTuple):
 
     def add_up(self, output: NDArray[Any], tiles: Sequence[Sequence[NDArray[Any]]]) -> None:
         """The sum of the products of several tiles, in their order."""
-        wide = output.dtype in _NARROW
+        wide = output.dtype.name in _NARROW
         total = np.empty(output.shape, np.float32) if wide else output
         self.multiply(total, tiles[0], wide)
         term = np.empty_like(total)

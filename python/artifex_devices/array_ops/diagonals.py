@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from artifex_devices._core import Array
 from artifex_devices.array_ops.blocks import Box, allocate, local_arrays, run_all, tiling
-from artifex_devices.array_ops.contraction import Labels, contract, deliver
+from artifex_devices.array_ops.contraction import Labels, contract
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.layout import cuts_of
+from artifex_devices.array_ops.operands import deliver
 from artifex_devices.array_ops.rearranging import copy_boxes
 from artifex_devices.errors import ShardingTypeError
 
@@ -49,7 +50,7 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array
         def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
             np.copyto(output, np.diagonal(parts[0], 0, i, j))
 
-        return contract("diagonal", (a,), (labels,), (*rest, "diagonal"), a.dtype, multiply)
+        return contract("diagonal", (a,), (labels,), (*rest, "diagonal"), a.dtype, multiply, blas=False)
     _refuse_cut("diagonal", a, i, j)
     length = max(min(a.shape[i] + min(k, 0), a.shape[j] - max(k, 0)), 0)
     cuts = cuts_of(a)
@@ -93,14 +94,14 @@ def trace(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any 
         def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
             np.copyto(output, np.trace(parts[0], 0, i, j, dtype=output.dtype if wide else dtype))
 
-        return deliver("trace", contract("trace", (a,), (labels,), others, result_dtype, multiply), out)
+        return deliver("trace", contract("trace", (a,), (labels,), others, result_dtype, multiply, blas=False), out)
     line = diagonal(a, k, i, j)
 
     def add(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
         np.copyto(output, parts[0].sum(-1, dtype=output.dtype if wide else dtype))
 
     own = tuple(range(line.ndim))
-    return deliver("trace", contract("trace", (line,), (own,), own[:-1], result_dtype, add), out)
+    return deliver("trace", contract("trace", (line,), (own,), own[:-1], result_dtype, add, blas=False), out)
 
 
 @implements(np.triu)

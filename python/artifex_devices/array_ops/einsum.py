@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices.array_ops.contraction import Labels, as_operand, contract, deliver
+from artifex_devices.array_ops.contraction import Labels, contract
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.local_products import multiply_pair, plan_pair
+from artifex_devices.array_ops.operands import as_operand, deliver
 
 __all__ = ["einsum"]
 
@@ -56,7 +57,8 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
         else:
             np.einsum(explicit, *parts, out=output, optimize=way, **options)
 
-    result = contract("einsum", arrays, labels, out_labels, dtype, multiply, broadcast=lambda label: True)
+    blas = plan is not None or way is not False
+    result = contract("einsum", arrays, labels, out_labels, dtype, multiply, broadcast=lambda label: True, blas=blas)
     return deliver("einsum", result, out)
 
 
