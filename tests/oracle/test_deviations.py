@@ -446,6 +446,7 @@ DEVIATIONS = {
         (VALUE, None),
         TypeError,
         "never meant",
+    ),
     "guarded move to the devices in another order": Deviation(
         guarded_move(line_of("x"), line_of("x", step=-1), "transfer_guard"),
         (VALUE, (8, 8)),
