@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import array_parts, array_shapes
+from artifex_devices import reduction_methods as _reduction_methods  # noqa: F401 - gives Array sum, mean and their kind
 from artifex_devices._core import Array
 
 __all__: list[str] = []

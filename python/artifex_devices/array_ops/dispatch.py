@@ -19,6 +19,7 @@ _REFUSALS: dict[Any, str] = {}
 _METHODS: dict[str, Callable[..., Any]] = {}
 _UFUNCS: dict[Any, Callable[..., Any]] = {}
 _loaded = False
+_NONE_COUNTS = ("axis", "initial")  # options of a ufunc's methods whose None is not the default
 
 
 def implements(*functions: Any) -> Callable[[_F], _F]:
@@ -83,7 +84,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
     """
     name = ufunc.__name__
     inputs = [operand(name, x) for x in inputs]
-    options = {key: value for key, value in options.items() if value is not None}
+    options = {key: value for key, value in options.items() if value is not None or key in _NONE_COUNTS}
     if options.get("order", "K") not in ("K", "C") or "subok" in options:
         raise TypeError(
             f"{name}: order and subok have no meaning on Arrays; expected order 'K' or 'C', got {options}; leave them "
@@ -158,4 +159,13 @@ _FAMILIES: tuple[str, ...] = (
     "broadcasting",
     "turning",
     "diagonals",
+    "averages",
+    "equality",
+    "norms",
+    "outer",
+    "positions",
+    "reductions",
+    "scans",
+    "sorting",
+    "statistics",
 )

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that need to see whole dimensions: each shard is worked on where it lies, nothing is communicated."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._core import Array
+from artifex_devices.array_ops.blocks import PIECE_BYTES, allocate, local_arrays, run_all, tiling
+from artifex_devices.array_ops.layout import cuts_of, sharding_with
+from artifex_devices.array_ops.partials import require_whole
+
+__all__ = ["along"]
+
+
+def along(
+    operation: str,
+    x: Array,
+    sizes: Mapping[int, int | None],
+    compute: Callable[[NDArray[Any]], Any],
+    dtype: Any,
+    *,
+    leading: tuple[int, ...] = (),
+    into: NDArray[Any] | None = None,
+) -> Any:
+    """Computes a function along whole dimensions.
+
+    Args:
+        operation: Name for errors.
+        x: The operand.
+        sizes: The dimensions that must be whole, with their sizes in the result; None for one that goes away.
+        compute: The function of one block; any block that is whole in these dimensions.
+        dtype: Of the result.
+        leading: Sizes of new dimensions in front.
+        into: A host array to write instead of a new Array.
+
+    Returns:
+        An Array that is cut as x in its other dimensions; or `into`.
+
+    Raises:
+        ShardingTypeError: One of the dimensions is cut (a ValueError).
+        ValueError: `into` has another shape.
+    """
+    require_whole(operation, x, sorted(sizes))
+    cuts = cuts_of(x)
+    kept = [(d, sizes.get(d, size)) for d, size in enumerate(x.shape)]
+    shape = leading + tuple(size for _, size in kept if size is not None)
+    sharding = sharding_with(x.sharding, ((),) * len(leading) + tuple(cuts[d] for d, size in kept if size is not None))
+    blocks = local_arrays(x)
+    if into is None:
+        result, outputs = allocate(operation, shape, dtype, sharding, committed=x.committed)
+    else:
+        if into.shape != shape:
+            raise ValueError(
+                f"{operation}: out has another shape than the result; expected {shape}, got {into.shape}; make it by "
+                f"np.empty({shape}, dtype)"
+            )
+        outputs = [into[box] if box else into for box in tiling(sharding, shape, operation).boxes]
+    # The dimensions of x that a big block can be cut along, with their numbers in the result.
+    places = {d: len(leading) + i for i, d in enumerate(d for d, size in kept if size is not None) if d not in sizes}
+    tasks: list[Callable[[], Any]] = []
+    for block, output in zip(blocks, outputs, strict=True):
+        if not output.size:
+            continue
+        count = -(-block.nbytes // PIECE_BYTES)
+        long = [d for d in places if block.shape[d] > 1]
+        if count < 2 or not long:
+            tasks.append(functools.partial(_write, compute, block, output))
+            continue
+        axis = next((d for d in long if block.shape[d] >= count), max(long, key=lambda d: block.shape[d]))
+        step = -(-block.shape[axis] // count)
+        for start in range(0, block.shape[axis], step):
+            piece = slice(start, start + step)
+            tasks.append(
+                functools.partial(
+                    _write,
+                    compute,
+                    block[(slice(None),) * axis + (piece,)],
+                    output[(slice(None),) * places[axis] + (piece,)],
+                )
+            )
+    run_all(tasks, x.nbytes)
+    return result if into is None else into
+
+
+def _write(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], output: NDArray[Any]) -> None:
+    np.copyto(output, compute(block), casting="unsafe")  # as NumPy with out=

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions over cut dimensions: every tile is reduced where it lies, only partial results meet, in tile order.
+
+A reduction is three functions over *states*, tuples of ndarrays that keep the reduced dimensions with size 1: `local`
+makes the state of one part, `combine` joins the states of two neighbours, `finish` makes the results of a whole state.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._core import Array, NamedSharding, Sharding
+from artifex_devices.array_ops.blocks import PIECE_BYTES, allocate, local_arrays, moved_to, run_all, tiling
+from artifex_devices.array_ops.elementwise import _operand
+from artifex_devices.array_ops.layout import Home, cuts_of, home_of, sharding_with
+from artifex_devices.errors import ShardingTypeError
+
+__all__ = [
+    "Part",
+    "Rule",
+    "State",
+    "array_operand",
+    "host_target",
+    "normal_axes",
+    "reduce_parts",
+    "require_whole",
+    "whole_array",
+]
+
+State = tuple[Any, ...]
+
+
+class Part(NamedTuple):
+    """What `local` gets: a part of the array, where it begins, and the same part of each extra operand."""
+
+    block: NDArray[Any]
+    start: tuple[int, ...]
+    extras: tuple[Any, ...]
+
+
+class Rule(NamedTuple):
+    """How one reduction works. `splits` says whether neighbours along reduced dimensions can be combined."""
+
+    local: Callable[[Part], State]
+    combine: Callable[[State, State], State]
+    finish: Callable[[State], Sequence[Any]]
+    splits: bool = True
+
+
+class _Group(NamedTuple):
+    sources: tuple[int, ...]  # buffers of the operand, one a tile, in tile order
+    targets: tuple[int, ...]  # buffers of the result that hold what they give
+
+
+class _Plan(NamedTuple):
+    shape: tuple[int, ...]
+    sharding: Sharding
+    groups: tuple[_Group, ...]
+
+
+def array_operand(operation: str, x: Any) -> Array:
+    """X, which must be an Array.
+
+    Raises:
+        TypeError: It is none: another argument was.
+    """
+    if not isinstance(x, Array):
+        raise TypeError(
+            f"{operation}: the operand is no Array while another argument is one; expected an Array, got "
+            f"{type(x).__name__}; place it first by device_put, or pass np.asarray(other)"
+        )
+    return x
+
+
+def host_target(operation: str, out: Any) -> NDArray[Any] | None:
+    """`out` as NumPy takes it, also as a tuple of one.
+
+    Raises:
+        TypeError: It is no ndarray.
+    """
+    if isinstance(out, tuple) and len(out) == 1:
+        out = out[0]
+    if out is None or isinstance(out, np.ndarray):
+        return out
+    raise TypeError(
+        f"{operation}: out is no ndarray; Arrays do not change: expected an ndarray to bring the result to, got "
+        f"{type(out).__name__}; leave out away and use the result"
+    )
+
+
+def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions that `axis` means, ascending; all for None.
+
+    Raises:
+        AxisError: One is out of bounds (a ValueError and an IndexError).
+        ValueError: One is named twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if ndim == 0 and axis in (0, -1):
+        return ()  # as NumPy
+    return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
+
+
+def require_whole(operation: str, x: Array, axes: Sequence[int]) -> None:
+    """Checks that no dimension of `axes` is cut.
+
+    Raises:
+        ShardingTypeError: One is; the text gives the sharding to move to (a ValueError).
+    """
+    cuts = cuts_of(x)
+    wrong = [d for d in axes if cuts[d]]
+    if not wrong:
+        return
+    told = ", ".join(f"dimension {d} over {cuts[d]}" for d in wrong)
+    free = sharding_with(x.sharding, tuple(() if d in axes else names for d, names in enumerate(cuts)))
+    spec = free.spec if isinstance(free, NamedSharding) else free
+    raise ShardingTypeError(
+        f"{operation}: a dimension that it works along is cut; expected whole dimensions {tuple(axes)} of an Array of "
+        f"shape {x.shape}, got {told}; move it first: reshard(x, NamedSharding(x.sharding.mesh, {spec})), or gather: "
+        "np.asarray(x)"
+    )
+
+
+def whole_array(operation: str, shape: tuple[int, ...], value: Any, dtype: Any, home: Home | Array) -> Array:
+    """An Array of one value, whole on each device of `home`."""
+    sharding = sharding_with(home.sharding, ((),) * len(shape))
+    array, buffers = allocate(operation, shape, dtype, sharding, committed=home.committed)
+    for buffer in buffers:
+        buffer[...] = value
+    return array
+
+
+@functools.lru_cache(maxsize=2048)
+def _plan(sharding: Sharding, shape: tuple[int, ...], cuts: Any, axes: tuple[int, ...], keepdims: bool) -> _Plan:
+    kept = [d for d in range(len(shape)) if keepdims or d not in axes]
+    result_shape = tuple(1 if d in axes else shape[d] for d in kept)
+    result = sharding_with(sharding, tuple(() if d in axes else cuts[d] for d in kept))
+    mine = tiling(sharding, shape, "reduce")
+    its = tiling(result, result_shape, "reduce")
+    sources: dict[int, dict[int, int]] = {}
+    for buffer, tile in enumerate(mine.tiles):
+        place = np.unravel_index(tile, mine.parts) if mine.parts else ()
+        number = 0
+        for d in kept:
+            number = number * (1 if d in axes else mine.parts[d]) + (0 if d in axes else int(place[d]))
+        sources.setdefault(number, {}).setdefault(tile, buffer)
+    targets: dict[int, list[int]] = {}
+    for buffer, tile in enumerate(its.tiles):
+        targets.setdefault(tile, []).append(buffer)
+    groups = tuple(
+        _Group(tuple(sources[tile][t] for t in sorted(sources[tile])), tuple(buffers))
+        for tile, buffers in sorted(targets.items())
+    )
+    return _Plan(result_shape, result, groups)
+
+
+def reduce_parts(
+    operation: str,
+    x: Array,
+    axes: tuple[int, ...],
+    dtypes: Sequence[Any],
+    rule: Rule,
+    *,
+    keepdims: bool = False,
+    extras: Sequence[Any] = (),
+    into: NDArray[Any] | None = None,
+) -> list[Any]:
+    """Reduces an Array over dimensions.
+
+    Args:
+        operation: Name for errors.
+        x: The operand.
+        axes: Dimensions to reduce, ascending.
+        dtypes: One a result.
+        rule: What is computed.
+        keepdims: Whether reduced dimensions stay with size 1.
+        extras: More operands that broadcast to x: Arrays, ndarrays, numbers.
+        into: A host array to write the one result to, instead of a new Array.
+
+    Returns:
+        One Array a dtype, cut as x in the dimensions that are kept; or [into].
+
+    Raises:
+        ShardingTypeError: A reduced dimension is cut and the rule cannot combine (a ValueError).
+        ValueError: `into` has another shape; operands lie on different devices.
+    """
+    home = home_of(operation, [x, *(extra for extra in extras if isinstance(extra, Array))])
+    if not x.sharding._same_devices(home.sharding):
+        x = moved_to(operation, x, home, sharding_with(home.sharding, ((),) * x.ndim))
+    if not rule.splits:
+        require_whole(operation, x, axes)
+    plan = _plan(x.sharding, x.shape, cuts_of(x), axes, bool(keepdims))
+    places = tiling(x.sharding, x.shape, operation)
+    shaped = [_operand(operation, extra, home, x.shape, x.sharding, places.positions, places.boxes) for extra in extras]
+    blocks = local_arrays(x)
+    results: list[Any] = []
+    targets: list[list[NDArray[Any]]] = []
+    if into is not None:
+        if into.shape != plan.shape:
+            raise ValueError(
+                f"{operation}: out has another shape than the result; expected {plan.shape}, got {into.shape}; make it "
+                f"by np.empty({plan.shape}, dtype)"
+            )
+        results.append(into)
+        boxes = tiling(plan.sharding, plan.shape, operation).boxes
+        targets.append([into[box] if box else into for box in boxes])
+    for dtype in dtypes if into is None else ():
+        array, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=home.committed)
+        results.append(array)
+        targets.append(buffers)
+    first: list[Callable[[], Any]] = []
+    then: list[Callable[[], Any]] = []
+    for group in plan.groups:
+        parts = [
+            Part(
+                blocks[source],
+                tuple(s.start for s in places.boxes[source]),
+                tuple(extra[source] if type(extra) is list else extra for extra in shaped),
+            )
+            for source in group.sources
+        ]
+        numbers = group.targets if into is None else group.targets[:1]
+        outputs = [[buffers[number] for number in numbers] for buffers in targets]
+        if not keepdims:
+            outputs = [[np.expand_dims(buffer, axes) for buffer in buffers] for buffers in outputs]
+        _add_tasks(first, then, parts, outputs, axes, rule)
+    run_all(first, x.nbytes)
+    run_all(then, sum(out.nbytes for out in results))
+    return results
+
+
+def _add_tasks(
+    first: list[Callable[[], Any]],
+    then: list[Callable[[], Any]],
+    parts: list[Part],
+    outputs: list[list[NDArray[Any]]],
+    axes: tuple[int, ...],
+    rule: Rule,
+) -> None:
+    """The work for one tile of the result: partial states first, then they are joined and written."""
+    if not outputs[0][0].size:
+        return
+    filled = [part for part in parts if all(part.block.shape[d] for d in axes)] or parts[:1]
+    largest = max((part.block for part in filled), key=lambda block: block.nbytes)
+    axis, step = _cut(largest, axes, rule.splits)
+    if axis is None:
+        groups = [(outputs, filled)]
+    elif axis in axes:
+        groups = [(outputs, [piece for part in filled for piece in _split(part, axis, step)])]
+    else:
+        groups = []
+        for start in range(0, largest.shape[axis], step):
+            index = (slice(None),) * axis + (slice(start, min(start + step, largest.shape[axis])),)
+            groups.append(
+                ([[buffer[index] for buffer in row] for row in outputs], [_take(part, axis, index) for part in filled])
+            )
+    for writes, pieces in groups:
+        if len(pieces) == 1:
+            first.append(functools.partial(_reduce_one, rule, pieces[0], writes))
+            continue
+        states: list[Any] = [None] * len(pieces)
+        first.extend(functools.partial(_reduce_into, rule, piece, states, i) for i, piece in enumerate(pieces))
+        then.append(functools.partial(_join, rule, states, writes))
+
+
+def _reduce_one(rule: Rule, part: Part, outputs: list[list[NDArray[Any]]]) -> None:
+    _write(rule.finish(rule.local(part)), outputs)
+
+
+def _reduce_into(rule: Rule, part: Part, states: list[Any], slot: int) -> None:
+    states[slot] = rule.local(part)
+
+
+def _join(rule: Rule, states: list[Any], outputs: list[list[NDArray[Any]]]) -> None:
+    _write(rule.finish(functools.reduce(rule.combine, states)), outputs)
+
+
+def _write(values: Sequence[Any], outputs: list[list[NDArray[Any]]]) -> None:
+    for value, buffers in zip(values, outputs, strict=True):
+        for buffer in buffers:
+            np.copyto(buffer, value, casting="unsafe")  # as NumPy with out=
+
+
+def _cut(block: NDArray[Any], axes: tuple[int, ...], splits: bool) -> tuple[int | None, int]:
+    """The dimension to cut a big block along, and how far: the first long one that keeps partial states small."""
+    count = -(-block.nbytes // PIECE_BYTES)
+    if count < 2:
+        return None, 0
+    states = math.prod(size for d, size in enumerate(block.shape) if d not in axes)
+    allowed = [d for d in range(block.ndim) if d not in axes or (splits and states * 16 <= block.size // count)]
+    if not allowed:
+        return None, 0
+    axis = next((d for d in allowed if block.shape[d] >= count), max(allowed, key=lambda d: block.shape[d]))
+    return axis, -(-block.shape[axis] // count)
+
+
+def _split(part: Part, axis: int, step: int) -> list[Part]:
+    size = part.block.shape[axis]
+    return [
+        _take(part, axis, (slice(None),) * axis + (slice(start, min(start + step, size)),))
+        for start in range(0, size, step)
+    ]
+
+
+def _take(part: Part, axis: int, index: tuple[slice, ...]) -> Part:
+    start = (*part.start[:axis], part.start[axis] + index[axis].start, *part.start[axis + 1 :])
+    return Part(part.block[index], start, tuple(_take_extra(extra, part.block, axis, index) for extra in part.extras))
+
+
+def _take_extra(extra: Any, block: NDArray[Any], axis: int, index: tuple[slice, ...]) -> Any:
+    if not isinstance(extra, np.ndarray):
+        return extra
+    d = axis - (block.ndim - extra.ndim)
+    if d < 0 or extra.shape[d] != block.shape[axis]:
+        return extra
+    return extra[(slice(None),) * d + (index[axis],)]

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the extremes are: argmax, argmin and those that skip NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.partials import Part, Rule, State, array_operand, host_target, reduce_parts
+
+__all__ = ["argmax", "argmin"]
+
+
+@implements(np.argmax)
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """np.argmax: the first of equal ones, the first NaN where there is one."""
+    return _position("argmax", a, axis, out, keepdims)
+
+
+@implements(np.argmin)
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """np.argmin: the first of equal ones, the first NaN where there is one."""
+    return _position("argmin", a, axis, out, keepdims)
+
+
+@implements(np.nanargmax)
+def _nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return _position("nanargmax", a, axis, out, keepdims)
+
+
+@implements(np.nanargmin)
+def _nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return _position("nanargmin", a, axis, out, keepdims)
+
+
+def _position(operation: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    x = array_operand(operation, a)
+    axes = tuple(range(x.ndim))
+    if axis is not None:
+        axes = () if x.ndim == 0 and axis in (0, -1) else (np.lib.array_utils.normalize_axis_index(axis, x.ndim),)
+    if any(x.shape[d] == 0 for d in axes):
+        raise ValueError(
+            f"{operation}: attempt to get {operation} of an empty sequence; expected elements along dimensions {axes}, "
+            f"got shape {x.shape}; look at x.size first"
+        )
+    into = host_target(operation, out)
+    skips = operation.startswith("nan")
+    largest = operation.endswith("argmax")
+    find = np.argmax if largest else np.argmin
+    before = np.greater if largest else np.less
+    shape = x.shape
+
+    def local(part: Part) -> State:
+        block = part.block
+        nothing: Any = np.False_
+        if skips:
+            missing = np.asarray(block != block)
+            if missing.any():
+                block = np.where(missing, np.asarray(-np.inf if largest else np.inf, block.dtype), block)
+            nothing = np.logical_and.reduce(missing, axis=axes, keepdims=True)
+        ones = (1,) * block.ndim
+        if axis is None or not axes:
+            flat = int(find(block))
+            inside = np.unravel_index(flat, block.shape)
+            number = 0
+            for d, size in enumerate(shape):
+                number = number * size + part.start[d] + int(inside[d])
+            return block[inside].reshape(ones), np.full(ones, number, np.intp), nothing
+        where = np.asarray(find(block, axis=axes[0], keepdims=True))
+        return np.take_along_axis(block, where, axes[0]), where + part.start[axes[0]], nothing
+
+    def combine(one: State, two: State) -> State:
+        (a, i, a_nothing), (b, j, b_nothing) = one, two
+        a_nan, b_nan = a != a, b != b
+        with np.errstate(invalid="ignore"):
+            better = (before(b, a) & ~a_nan) | (b_nan & ~a_nan) | (((a == b) | (a_nan & b_nan)) & (j < i))
+        return np.where(better, b, a), np.where(better, j, i), np.logical_and(a_nothing, b_nothing)
+
+    def finish(state: State) -> State:
+        if skips and np.any(state[2]):
+            raise ValueError(
+                f"{operation}: All-NaN slice encountered; expected a number in each, got only NaN; look with "
+                "isnan(x).all(axis) first"
+            )
+        return (state[1],)
+
+    rule = Rule(local, combine, finish)
+    return reduce_parts(operation, x, axes, (np.intp,), rule, keepdims=keepdims, into=into)[0]

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Order along whole dimensions: sort, argsort, partition, median and quantiles; differences of neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from artifex_devices._core import Array
+from artifex_devices.array_ops.along import along
+from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.partials import array_operand, host_target, normal_axes
+
+__all__ = ["argsort", "sort"]
+
+
+def _one_axis(operation: str, x: Array, axis: Any) -> int:
+    """The dimension to work along; None means all of a 1-d Array.
+
+    Raises:
+        AxisError: It is out of bounds (a ValueError and an IndexError).
+        ValueError: None for an Array that is not 1-d.
+    """
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError(
+                f"{operation}: axis None flattens, and the flat order does not follow the shards; expected a dimension "
+                f"of an Array of shape {x.shape}, got None; reshape first: {operation}(np.reshape(x, -1))"
+            )
+        return 0
+    return int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
+
+
+def _no_order(operation: str, order: Any) -> None:
+    if order is not None:
+        raise TypeError(
+            f"{operation}: order names fields, which the elements of Arrays do not have; expected None, got {order!r}; "
+            "leave it away"
+        )
+
+
+@implements(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """np.sort along a dimension that is not cut."""
+    x = array_operand("sort", a)
+    _no_order("sort", order)
+    d = _one_axis("sort", x, axis)
+    return along("sort", x, {d: x.shape[d]}, lambda b: np.sort(b, axis=d, kind=kind, stable=stable), x.dtype)
+
+
+@implements(np.argsort)
+def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """np.argsort along a dimension that is not cut."""
+    x = array_operand("argsort", a)
+    _no_order("argsort", order)
+    d = _one_axis("argsort", x, axis)
+    return along("argsort", x, {d: x.shape[d]}, lambda b: np.argsort(b, axis=d, kind=kind, stable=stable), np.intp)
+
+
+@implements(np.partition)
+def _partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
+    x = array_operand("partition", a)
+    _no_order("partition", order)
+    d = _one_axis("partition", x, axis)
+    return along("partition", x, {d: x.shape[d]}, lambda b: np.partition(b, kth, axis=d, kind=kind), x.dtype)
+
+
+@implements(np.argpartition)
+def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
+    x = array_operand("argpartition", a)
+    _no_order("argpartition", order)
+    d = _one_axis("argpartition", x, axis)
+    return along("argpartition", x, {d: x.shape[d]}, lambda b: np.argpartition(b, kth, axis=d, kind=kind), np.intp)
+
+
+@implements(np.median)
+def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    return _middle("median", np.median, a, axis, out, keepdims)
+
+
+@implements(np.nanmedian)
+def _nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    return _middle("nanmedian", np.nanmedian, a, axis, out, keepdims)
+
+
+def _middle(operation: str, function: Any, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    x = array_operand(operation, a)
+    axes = normal_axes(axis, x.ndim)
+    dtype = function(np.ones(1, x.dtype)).dtype
+    sizes = dict.fromkeys(axes, 1 if keepdims else None)
+    into = host_target(operation, out)
+    within: Any = axes if x.ndim else None
+    return along(operation, x, sizes, lambda b: function(b, axis=within, keepdims=bool(keepdims)), dtype, into=into)
+
+
+def _register_quantiles(name: str, function: Any) -> None:
+    def quantiles(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: Any = False,
+        *,
+        weights: Any = None,
+    ) -> Any:
+        x = array_operand(name, a)
+        if weights is not None:
+            raise TypeError(
+                f"{name}: weights are not supported on Arrays; expected None, got {type(weights).__name__}; gather "
+                f"first: np.{name}(np.asarray(x), ...)"
+            )
+        q = q if isinstance(q, (int, float)) else np.asarray(q)  # a Python number does not widen the dtype
+        axes = normal_axes(axis, x.ndim)
+        dtype = function(np.ones(1, x.dtype), q, method=method).dtype
+        sizes = dict.fromkeys(axes, 1 if keepdims else None)
+        into = host_target(name, out)
+        within: Any = axes if x.ndim else None
+        return along(
+            name,
+            x,
+            sizes,
+            lambda b: function(b, q, axis=within, method=method, keepdims=bool(keepdims)),
+            dtype,
+            leading=np.shape(q),
+            into=into,
+        )
+
+    implements(function)(quantiles)
+
+
+for _name in ("quantile", "percentile", "nanquantile", "nanpercentile"):
+    _register_quantiles(_name, getattr(np, _name))
+
+
+@implements(np.diff)
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    x = array_operand("diff", a)
+    if prepend is not None or append is not None:
+        raise TypeError(
+            "diff: prepend and append are not supported on Arrays; expected neither; join them first: "
+            "np.concatenate([first, x], axis)"
+        )
+    if n < 0:
+        raise ValueError(f"diff: order must be non-negative; expected n >= 0, got {n}; say how often to subtract")
+    if n == 0:
+        return x
+    d = int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
+    dtype = np.diff(np.ones(2, x.dtype)).dtype
+    return along("diff", x, {d: max(x.shape[d] - n, 0)}, lambda b: np.diff(b, n, axis=d), dtype)
+
+
+@implements(np.trapezoid)
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    values = array_operand("trapezoid", y)
+    if isinstance(x, Array):
+        raise TypeError(
+            "trapezoid: sample points are needed whole beside each shard; expected an ndarray or None, got an Array; "
+            "pass np.asarray(x)"
+        )
+    d = int(np.lib.array_utils.normalize_axis_index(axis, values.ndim))
+    points = None if x is None else np.asarray(x)
+    if points is not None and points.ndim != 1:
+        raise ValueError(
+            f"trapezoid: sample points of shape {points.shape} differ between shards; expected one dimension; pass one "
+            "row of them, or gather: np.asarray(y)"
+        )
+    dtype = np.trapezoid(np.ones(2, values.dtype), None if points is None else np.ones(2, points.dtype), dx).dtype
+    return along("trapezoid", values, {d: None}, lambda b: np.trapezoid(b, points, dx, axis=d), dtype)

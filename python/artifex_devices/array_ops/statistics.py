@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Means and spreads: every part is averaged by itself, neighbours are joined by their counts (Chan's rule)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from artifex_devices._core import Array
+from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.partials import (
+    Part,
+    Rule,
+    State,
+    array_operand,
+    host_target,
+    normal_axes,
+    reduce_parts,
+)
+from artifex_devices.array_ops.reductions import wide_dtype
+
+__all__ = ["mean", "std", "var"]
+
+_UNSET: Any = np._NoValue
+
+
+def _work_dtype(kind: Any, dtype: Any) -> Any:
+    if dtype is not None:
+        return wide_dtype(np.dtype(dtype))
+    return np.dtype(np.float64) if np.dtype(kind).kind in "biu" else wide_dtype(kind)
+
+
+def _mask(where: Any) -> tuple[Any, ...]:
+    if where is True:
+        return ()
+    return (where if isinstance(where, Array) else np.asarray(where, bool),)
+
+
+def _selected(part: Part, skips: bool, masked: bool) -> Any:
+    """Which elements count, True for all."""
+    selected: Any = True
+    if masked:
+        selected = np.broadcast_to(part.extras[-1], part.block.shape)
+    if skips and part.block.dtype.kind not in "biu":
+        present = np.logical_not(np.isnan(part.block))
+        selected = present if selected is True else selected & present
+    return selected
+
+
+def _count(part: Part, axes: tuple[int, ...], selected: Any) -> Any:
+    if selected is True:
+        return math.prod(part.block.shape[d] for d in axes)
+    return np.add.reduce(selected, axis=axes, dtype=np.intp, keepdims=True)
+
+
+@implements(np.mean)
+def mean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
+    """np.mean: floats of 16 bits are added up in float32, integers in float64."""
+    return _mean("mean", a, axis, dtype, out, keepdims, where, False)
+
+
+@implements(np.nanmean)
+def _nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
+    return _mean("nanmean", a, axis, dtype, out, keepdims, where, True)
+
+
+def _mean(operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any, skips: bool) -> Any:
+    x = array_operand(operation, a)
+    axes = normal_axes(axis, x.ndim)
+    into = host_target(operation, out)
+    result = np.mean(np.ones(1, x.dtype), dtype=dtype).dtype
+    work = _work_dtype(x.dtype, dtype)
+    extras = _mask(where)
+
+    def local(part: Part) -> State:
+        selected = _selected(part, skips, bool(extras))
+        total = np.add.reduce(part.block, axis=axes, dtype=work, keepdims=True, where=selected)
+        return total, _count(part, axes, selected)
+
+    def finish(state: State) -> State:
+        total, count = state
+        if np.any(np.equal(count, 0)):
+            warnings.warn(f"{operation}: Mean of empty slice", RuntimeWarning, stacklevel=2)
+        return (np.true_divide(total, count).astype(result, copy=False),)
+
+    rule = Rule(local, lambda one, two: (one[0] + two[0], one[1] + two[1]), finish)
+    return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=extras, into=into)[0]
+
+
+@implements(np.var)
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = _UNSET,
+    correction: Any = _UNSET,
+) -> Any:
+    """np.var: one pass over memory."""
+    return _spread("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+
+
+@implements(np.std)
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = _UNSET,
+    correction: Any = _UNSET,
+) -> Any:
+    """np.std: one pass over memory."""
+    return _spread("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+
+
+@implements(np.nanvar)
+def _nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = _UNSET,
+    correction: Any = _UNSET,
+) -> Any:
+    return _spread("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+
+
+@implements(np.nanstd)
+def _nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = _UNSET,
+    correction: Any = _UNSET,
+) -> Any:
+    return _spread("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+
+
+def _spread(
+    operation: str,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    ddof: Any,
+    keepdims: Any,
+    where: Any,
+    given_mean: Any,
+    correction: Any,
+) -> Any:
+    x = array_operand(operation, a)
+    if correction is not _UNSET and correction is not None:
+        if ddof != 0:
+            raise ValueError(
+                f"{operation}: ddof and correction are two names of one thing; expected one of them, got ddof={ddof} "
+                f"and correction={correction}; leave ddof away"
+            )
+        ddof = correction
+    axes = normal_axes(axis, x.ndim)
+    into = host_target(operation, out)
+    result = np.var(np.ones(2, x.dtype), dtype=dtype).dtype
+    work = _work_dtype(x.dtype, dtype)
+    if given_mean is not _UNSET:
+        work = np.result_type(work, given_mean.dtype if hasattr(given_mean, "dtype") else given_mean)
+        result = work if work.itemsize > result.itemsize and dtype is None and work.kind == "f" else result
+    masks = _mask(where)
+    means = () if given_mean is _UNSET else (given_mean if isinstance(given_mean, Array) else np.asarray(given_mean),)
+
+    def local(part: Part) -> State:
+        selected = _selected(part, operation.startswith("nan"), bool(masks))
+        count = _count(part, axes, selected)
+        if means:
+            middle = part.extras[0]
+        else:
+            middle = np.add.reduce(part.block, axis=axes, dtype=work, keepdims=True, where=selected)
+            middle = np.divide(middle, np.maximum(count, 1), dtype=work)
+        return count, middle, _square_sum(np.subtract(part.block, middle, dtype=work), axes, selected)
+
+    def combine(one: State, two: State) -> State:
+        (n, a_mean, a_squares), (m, b_mean, b_squares) = one, two
+        if means:
+            return n + m, a_mean, a_squares + b_squares
+        share = m / np.maximum(n + m, 1).astype(b_squares.dtype)
+        apart = b_mean - a_mean
+        squares = apart.real**2 + apart.imag**2 if apart.dtype.kind == "c" else apart * apart
+        return n + m, a_mean + apart * share, a_squares + b_squares + squares * (n * share)
+
+    def finish(state: State) -> State:
+        count, _, squares = state
+        freedom = np.maximum(count - ddof, 0)
+        if np.any(freedom == 0):
+            warnings.warn(f"{operation}: Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
+        value = np.true_divide(squares, freedom)
+        if operation.startswith("nan"):
+            value = np.where(np.equal(freedom, 0), np.asarray(np.nan, value.dtype), value)  # as NumPy: never inf
+        if operation.endswith("std"):
+            value = np.sqrt(value)
+        return (value.astype(result, copy=False),)
+
+    rule = Rule(local, combine, finish)
+    return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=means + masks, into=into)[0]
+
+
+def _square_sum(apart: Any, axes: tuple[int, ...], selected: Any) -> Any:
+    """Sums of squared absolute values; overwrites its argument."""
+    if apart.dtype.kind == "c":
+        squares = apart.real**2 + apart.imag**2
+    else:
+        squares = np.multiply(apart, apart, out=apart if apart.ndim else None)
+    return np.add.reduce(squares, axis=axes, keepdims=True, where=selected)

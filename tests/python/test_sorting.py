@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Order and neighbours along whole dimensions of Arrays; outer ufuncs."""
+
+import artifex_devices as ad
+import numpy as np
+import pytest
+from artifex_devices.testing import assert_same_bits
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy_oracle import assert_agrees, numbers, outcome, pairs
+
+P = ad.P
+
+
+@pytest.fixture(autouse=True)
+def no_guard(monkeypatch):
+    if not hasattr(ad._core, "_check_transfer"):
+        monkeypatch.setattr(ad._core, "_check_transfer", lambda *a: None, raising=False)
+
+
+CALLS = {
+    "sort": lambda x, d: np.sort(x, axis=d),
+    "stable argsort": lambda x, d: np.argsort(x, axis=d, stable=True),
+    "partition": lambda x, d: np.sort(np.partition(x, 0, axis=d), axis=d),
+    "diff": lambda x, d: np.diff(x, axis=d),
+    "second diff": lambda x, d: np.diff(x, 2, axis=d),
+}
+
+
+@given(st.data())
+def test_along_whole_dimensions_as_numpy_along_cut_ones_refused(data):
+    pair = data.draw(pairs(nan=True).filter(lambda pair: pair.host.ndim > 0 and pair.host.size > 0))
+    d = data.draw(st.integers(-pair.host.ndim, pair.host.ndim - 1))
+    call = CALLS[data.draw(st.sampled_from(sorted(CALLS)))]
+    got = outcome(lambda: call(pair.device, d))
+    if isinstance(got, ad.errors.ShardingTypeError):
+        sizes = dict(pair.device.sharding.mesh.shape)
+        entry = tuple(pair.device.sharding.spec)[d % pair.host.ndim]
+        assert max(sizes[name] for name in (entry if isinstance(entry, tuple) else (entry,))) > 1
+    else:
+        assert_agrees(got, outcome(lambda: call(pair.host, d)))
+
+
+class TestSharding:
+    def test_other_dimensions_stay_cut(self, named):
+        value = numbers((8, 4, 8), np.dtype("int32"), 1)
+        x = ad.device_put(value, named("x", None, "y"))
+        for function in (np.sort, np.argsort, np.diff):
+            got = function(x, axis=1)
+            assert got.sharding == named("x", None, "y")
+        assert np.median(x, axis=1).sharding == named("x", "y")
+        assert np.median(x, axis=1, keepdims=True).sharding == named("x", None, "y")
+        assert np.quantile(x, [0.1, 0.5], axis=1).sharding == named(None, "x", "y")
+        assert np.trapezoid(x, axis=1).sharding == named("x", "y")
+
+    def test_along_a_cut_dimension_the_repair_works(self, grid, named):
+        value = numbers((8, 8), np.dtype("float32"), 2)
+        x = ad.device_put(value, named("x", "y"))
+        with pytest.raises(ad.errors.ShardingTypeError) as caught:
+            np.sort(x, axis=0)
+        text = str(caught.value)
+        assert text.startswith("sort: a dimension that it works along is cut")
+        assert "dimension 0 over ('x',)" in text
+        assert "NamedSharding(x.sharding.mesh, P(None, 'y'))" in text
+        moved = ad.device_put(x, ad.NamedSharding(grid, P(None, "y")))
+        assert_same_bits(np.sort(moved, axis=0), np.sort(value, axis=0))
+
+    def test_an_axis_of_size_one_does_not_cut(self, devices):
+        mesh = ad.Mesh(np.array(devices[:1]), ("x",))
+        x = ad.device_put(np.array([3, 1, 2]), ad.NamedSharding(mesh, P("x")))
+        assert np.asarray(x.sort()).tolist() == [1, 2, 3]
+
+
+class TestBigBuffers:
+    def test_pieces(self, devices, line):
+        value = np.random.default_rng(0).normal(size=(900, 700))
+        for sharding in (devices[1], ad.NamedSharding(line, P(None, "x"), uneven="last-short")):
+            x = ad.device_put(value, sharding)
+            assert_same_bits(np.sort(x, axis=0), np.sort(value, axis=0))
+            assert_same_bits(np.median(x, axis=0), np.median(value, axis=0))
+            assert_same_bits(np.diff(x, axis=0), np.diff(value, axis=0))
+
+
+class TestErrors:
+    def test_none_flattens_only_vectors(self, named):
+        assert np.asarray(np.sort(ad.device_put(np.array([2, 1]), named()), axis=None)).tolist() == [1, 2]
+        with pytest.raises(ValueError, match="sort: axis None flattens"):
+            np.sort(ad.device_put(np.ones((8, 8)), named()), axis=None)
+
+    def test_options_without_meaning(self, named):
+        x = ad.device_put(np.arange(8), named())
+        with pytest.raises(TypeError, match="sort: order names fields"):
+            np.sort(x, order="a")
+        with pytest.raises(TypeError, match="diff: prepend and append"):
+            np.diff(x, prepend=0)
+        with pytest.raises(ValueError, match="diff: order must be non-negative"):
+            np.diff(x, -1)
+        assert np.diff(x, 0) is x
+        with pytest.raises(np.exceptions.AxisError):
+            np.sort(x, axis=1)
+        with pytest.raises(TypeError, match=r"quantile: weights .*np\.asarray"):
+            np.quantile(x, 0.5, weights=np.ones(8), method="inverted_cdf")
+
+    def test_trapezoid(self, named):
+        value = numbers((8, 5), np.dtype("float32"), 3)
+        x = ad.device_put(value, named("x"))
+        points = np.array([0, 1, 3, 4, 9.0])
+        assert_agrees(np.trapezoid(x), np.trapezoid(value), scale=40.0)
+        assert_agrees(np.trapezoid(x, points), np.trapezoid(value, points), scale=40.0)
+        assert_agrees(np.trapezoid(x, dx=0.5), np.trapezoid(value, dx=0.5), scale=40.0)
+        with pytest.raises(TypeError, match="trapezoid: sample points"):
+            np.trapezoid(x, ad.device_put(points))
+
+
+class TestOuter:
+    @given(st.data())
+    def test_values(self, data):
+        one = data.draw(pairs(names=("int32", "float32"), max_rank=2))
+        two = data.draw(pairs(names=("int32", "float64"), max_rank=2))
+        ufunc = data.draw(st.sampled_from([np.add, np.multiply, np.less, np.divmod]))
+        for a, b in ((one.device, two.host), (one.host, two.device), (one.device, 3), (2.5, two.device)):
+            host_a = one.host if a is one.device else a
+            host_b = two.host if b is two.device else b
+            got, expected = (
+                outcome(lambda a=a, b=b: ufunc.outer(a, b)),
+                outcome(lambda a=host_a, b=host_b: ufunc.outer(a, b)),
+            )
+            for g, e in zip(got, expected, strict=True) if ufunc is np.divmod else [(got, expected)]:
+                assert_agrees(g, e)
+
+    def test_the_result_is_cut_as_both(self, named):
+        a, b = np.arange(8), np.arange(16).reshape(8, 2)
+        x, y = ad.device_put(a, named("x")), ad.device_put(b, named("y"))
+        got = np.multiply.outer(x, y)
+        assert_same_bits(got, np.multiply.outer(a, b))
+        assert got.sharding == named("x", "y")
+        assert np.add.outer(y, x).sharding == named("y", None, "x")
+        assert np.add.outer(x, 2).sharding == named("x")
+
+    def test_an_axis_cuts_the_result_once(self, named):
+        a = np.arange(8)
+        x = ad.device_put(a, named("x"))
+        got = np.add.outer(x, x)
+        assert_same_bits(got, np.add.outer(a, a))
+        assert got.sharding == named("x")
+        mesh = ad.make_mesh((8,), ("x",))
+        y = ad.device_put(a, ad.NamedSharding(mesh, P("x")))
+        with pytest.raises(ad.errors.ShardingTypeError, match=r"add\.outer: both operands are cut over \('x',\)"):
+            np.add.outer(y, y)
+
+    def test_what_is_not_supported(self, named):
+        x = ad.device_put(np.arange(8), named("x"))
+        with pytest.raises(TypeError, match=r"add\.outer: out and where"):
+            np.add.outer(x, x, out=np.zeros((8, 8)))
+        with pytest.raises(ValueError, match="binary"):
+            np.sin.outer(x)
