@@ -216,8 +216,20 @@ def reshaped(shape, entries, new):
     return question
 
 
+def running_sum_along_a_cut_dimension(lib):
+    mesh = lib.make_mesh((8,), ("x",))
+    x = lib.device_put(X, lib.NamedSharding(mesh, lib.P("x")))
+    if lib is OURS:
+        return float(np.asarray(np.cumsum(x, axis=0))[-1, -1])
+    with jax.set_mesh(mesh):
+        return float(np.asarray(jax.numpy.cumsum(x, axis=0))[-1, -1])
+
+
 VALUE = "value"
 DEVIATIONS = {
+    "running sums along a cut Explicit dimension": Deviation(
+        running_sum_along_a_cut_dimension, ValueError, (VALUE, 288.0), "only the shards' totals have to meet"
+    ),
     "rank too low in shard_shape": Deviation(
         lambda lib: spec("x")(lib).shard_shape(()),
         IndexError,

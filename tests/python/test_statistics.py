@@ -76,7 +76,7 @@ def test_averages_are_numpys(data):
     kind = data.draw(st.sampled_from(["none", "full", "along"]))
     if kind == "full":
         options["weights"] = np.abs(numbers(pair.host.shape, np.dtype("float32"), 4))
-    elif kind == "along" and pair.host.ndim:
+    elif kind == "along" and pair.host.size and pair.host.ndim:
         options["axis"] = data.draw(st.integers(0, pair.host.ndim - 1))
         options["weights"] = np.abs(numbers((pair.host.shape[options["axis"]],), np.dtype("float32"), 4))
     check(np.average, pair, scale=64.0, **options)
