@@ -8,6 +8,8 @@ import collections.abc
 import enum
 import typing
 
+import typing_extensions
+
 __all__: list[str] = [
     "AbstractMesh",
     "Array",
@@ -16,6 +18,7 @@ __all__: list[str] = [
     "Device",
     "DuplicateSpecError",
     "IndivisibleError",
+    "JaxRuntimeError",
     "Machine",
     "Mesh",
     "NamedSharding",
@@ -25,6 +28,7 @@ __all__: list[str] = [
     "Sharding",
     "ShardingTypeError",
     "SingleDeviceSharding",
+    "TransferGuardError",
     "batch_size_advice",
     "detect_hardware_type",
     "live_arrays",
@@ -178,6 +182,8 @@ class Device:
         The device itself.
         """
 
+    def __copy__(self) -> typing.Any: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
     def __eq__(self, arg0: typing.Any) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
@@ -425,6 +431,8 @@ class Mesh:
     def __new__(
         cls: typing.Any, devices: typing.Any, axis_names: typing.Any, axis_types: typing.Any = None
     ) -> Mesh: ...
+    def __copy__(self) -> typing.Any: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
     def __enter__(self) -> typing.Any: ...
     def __eq__(self, arg0: typing.Any) -> bool: ...
     def __exit__(self, *args: typing.Any) -> None: ...
@@ -519,6 +527,8 @@ class Sharding:
     SingleDeviceSharding. Immutable and hashable.
     """
 
+    def __copy__(self) -> typing.Any: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
     def __eq__(self, arg0: typing.Any) -> bool: ...
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
@@ -597,9 +607,9 @@ class Sharding:
         """
 
     @property
-    def memory_kind(self) -> str:
+    def memory_kind(self) -> str | None:
         """
-        "device", "pinned_host" or "unpinned_host".
+        "device", "pinned_host" or "unpinned_host"; None on an AbstractMesh unless it was given.
         """
 
     @property
@@ -613,7 +623,7 @@ class NamedSharding(Sharding):
     A mesh and a PartitionSpec over its axes.
 
     Args:
-        mesh: the Mesh.
+        mesh: a Mesh; or an AbstractMesh, which tells shard shapes but has no devices to place data on.
         spec: PartitionSpec; axes that it does not name replicate.
         memory_kind: None or "device", "pinned_host", "unpinned_host".
         uneven: None refuses dimensions that do not divide (as JAX); "last-short" cuts them into chunks of ceil(size / parts),
@@ -633,13 +643,13 @@ class NamedSharding(Sharding):
     """
 
     def __init__(
-        self, mesh: Mesh, spec: typing.Any, *, memory_kind: str | None = None, uneven: str | None = None
+        self, mesh: Mesh | AbstractMesh, spec: typing.Any, *, memory_kind: str | None = None, uneven: str | None = None
     ) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     @property
-    def mesh(self) -> Mesh:
+    def mesh(self) -> Mesh | AbstractMesh:
         """
-        The Mesh.
+        The Mesh, or the AbstractMesh.
         """
 
     @property
@@ -732,6 +742,8 @@ class Array:
         Whether an element equals the value.
         """
 
+    def __copy__(self) -> Array: ...
+    def __deepcopy__(self, memo: typing.Any) -> Array: ...
     def __delitem__(self, index: typing.Any) -> typing.NoReturn:
         """
         Raises TypeError: Arrays do not change.
@@ -740,6 +752,31 @@ class Array:
     def __divmod__(self, other: typing.Any) -> typing.Any:
         """
         np.divmod, element by element.
+        """
+
+    def __dlpack__(
+        self,
+        *,
+        stream: typing.Any = None,
+        max_version: typing.Any = None,
+        dl_device: typing.Any = None,
+        copy: typing.Any = None,
+    ) -> typing_extensions.CapsuleType:
+        """
+        A DLPack capsule on the memory of an Array on one device, without a copy unless copy=True.
+
+        The consumer's view keeps the memory, also past delete(). For consumers that know DLPack 1.0 (max_version) it is marked
+        read-only; older ones cannot be told, and must not write.
+
+        Raises:
+            BufferError: the Array lies on several devices; another device than the host, or DLPack before 0.5, is asked for.
+            RuntimeError: the Array was deleted; a stream is given.
+            TypeError: max_version or dl_device is no pair of ints.
+        """
+
+    def __dlpack_device__(self) -> tuple[typing.Any, ...]:
+        """
+        (1, 0): the host's memory, in DLPack's numbers.
         """
 
     def __eq__(self, other: typing.Any) -> typing.Any:
@@ -945,6 +982,42 @@ class Array:
         The part of the device at `index` in mesh order, as an Array.
         """
 
+    def all(
+        self, axis: typing.Any = None, out: typing.Any = None, keepdims: bool = False, *, where: typing.Any = True
+    ) -> typing.Any:
+        """
+        np.all.
+        """
+
+    def any(
+        self, axis: typing.Any = None, out: typing.Any = None, keepdims: bool = False, *, where: typing.Any = True
+    ) -> typing.Any:
+        """
+        np.any.
+        """
+
+    def argmax(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: bool = False) -> typing.Any:
+        """
+        np.argmax: the first of equal ones, the first NaN where there is one.
+        """
+
+    def argmin(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: bool = False) -> typing.Any:
+        """
+        np.argmin: the first of equal ones, the first NaN where there is one.
+        """
+
+    def argsort(
+        self, axis: int = -1, kind: typing.Any = None, order: None = None, *, stable: typing.Any = None
+    ) -> typing.Any:
+        """
+        np.argsort, along a dimension that is not cut.
+        """
+
+    def astype(self, dtype: typing.Any, copy: bool = True, device: typing.Any = None) -> typing.Any:
+        """
+        np.astype: each shard is converted where it lies.
+        """
+
     def block_until_ready(self) -> typing.Any:
         """
         Waits until the data is written, and returns the Array. Ctrl-C ends the wait.
@@ -953,9 +1026,44 @@ class Array:
             RuntimeError: it was deleted, or the transfer that makes it failed.
         """
 
+    def clip(self, min: typing.Any = None, max: typing.Any = None, out: typing.Any = None) -> typing.Any:
+        """
+        np.clip.
+        """
+
     def compress(self, condition: typing.Any, axis: typing.Any = None, out: typing.Any = None) -> typing.Any:
         """
         np.compress(condition, x, axis): the parts along one dimension where the condition is True.
+        """
+
+    def conj(self) -> typing.Any:
+        """
+        np.conjugate.
+        """
+
+    def conjugate(self) -> typing.Any:
+        """
+        np.conjugate.
+        """
+
+    def copy(self) -> typing.Any:
+        """
+        np.copy: new memory, the same layout.
+        """
+
+    def copy_to_host_async(self) -> typing.Any:
+        """
+        Begins to bring the value to the host and returns a HostCopy at once; np.asarray(x) then finds it.
+        """
+
+    def cumprod(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> typing.Any:
+        """
+        np.cumprod: along a cut dimension only the products of the shards meet.
+        """
+
+    def cumsum(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> typing.Any:
+        """
+        np.cumsum: along a cut dimension only the totals of the shards meet.
         """
 
     def delete(self) -> None:
@@ -986,6 +1094,21 @@ class Array:
         Set of the devices that hold it.
         """
 
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+        """
+        The diagonal of two dimensions, as the last dimension of a new Array.
+        """
+
+    def dot(self, b: typing.Any, out: typing.Any = None) -> typing.Any:
+        """
+        np.dot(x, b): each device multiplies what it holds, only partial sums travel.
+        """
+
+    def flatten(self, order: str = "C") -> Array:
+        """
+        The elements in one dimension, copied.
+        """
+
     def is_deleted(self) -> bool:
         """
         Whether delete() or donation ended it.
@@ -1001,14 +1124,149 @@ class Array:
         The only element as a Python number; ValueError if there are several.
         """
 
+    def max(
+        self,
+        axis: typing.Any = None,
+        out: typing.Any = None,
+        keepdims: bool = False,
+        initial: typing.Any = ...,
+        where: typing.Any = True,
+    ) -> typing.Any:
+        """
+        np.max: NaN wins.
+        """
+
+    def mean(
+        self,
+        axis: typing.Any = None,
+        dtype: typing.Any = None,
+        out: typing.Any = None,
+        keepdims: bool = False,
+        *,
+        where: typing.Any = True,
+    ) -> typing.Any:
+        """
+        np.mean: floats of 16 bits are added up in float32, integers in float64.
+        """
+
+    def min(
+        self,
+        axis: typing.Any = None,
+        out: typing.Any = None,
+        keepdims: bool = False,
+        initial: typing.Any = ...,
+        where: typing.Any = True,
+    ) -> typing.Any:
+        """
+        np.min: NaN wins.
+        """
+
     def on_device_size_in_bytes(self) -> int:
         """
         Bytes on all devices, replicas counted.
         """
 
+    def prod(
+        self,
+        axis: typing.Any = None,
+        dtype: typing.Any = None,
+        out: typing.Any = None,
+        keepdims: bool = False,
+        initial: typing.Any = ...,
+        where: typing.Any = True,
+    ) -> typing.Any:
+        """
+        np.prod: cut dimensions that are reduced become whole.
+        """
+
+    def ptp(self, axis: typing.Any = None, out: typing.Any = None, keepdims: bool = False) -> typing.Any:
+        """
+        np.ptp: the greatest less the least.
+        """
+
+    def ravel(self, order: str = "C") -> Array:
+        """
+        The elements in one dimension, on the same memory; as reshape(-1).
+        """
+
     def repeat(self, repeats: typing.Any, axis: typing.Any = None) -> Array:
         """
         np.repeat(x, repeats, axis): each part along one dimension several times.
+        """
+
+    def reshape(self, *shape: typing.Any, order: str = "C", copy: bool | None = None) -> Array:
+        """
+        The same elements in another shape, on the same memory.
+
+            Args:
+                self: The Array.
+                *shape: Sizes, as ints or as one tuple; one of them may be -1.
+                order: "C".
+                copy: True for memory of its own.
+
+            Returns:
+                An Array whose dimensions are cut as those whose place they take.
+
+            Raises:
+                ValueError: The sizes are for another number of elements.
+                ShardingTypeError: A device would need elements of another one; the text names the dimensions (a ValueError).
+
+            Example:
+                >>> import numpy as np, artifex_devices as ad
+                >>> ad.device_put(np.arange(6)).reshape(2, -1).shape
+                (2, 3)
+
+        """
+
+    def round(self, decimals: int = 0, out: typing.Any = None) -> typing.Any:
+        """
+        np.round.
+        """
+
+    def sort(
+        self, axis: int = -1, kind: typing.Any = None, order: None = None, *, stable: typing.Any = None
+    ) -> typing.Any:
+        """
+        np.sort: a sorted copy, as in JAX, since Arrays do not change; along a dimension that is not cut.
+        """
+
+    def squeeze(self, axis: typing.Any = None) -> Array:
+        """
+        Without the dimensions of size 1 (or those of them that axis names), on the same memory.
+        """
+
+    def std(
+        self,
+        axis: typing.Any = None,
+        dtype: typing.Any = None,
+        out: typing.Any = None,
+        ddof: typing.Any = 0,
+        keepdims: bool = False,
+        *,
+        where: typing.Any = True,
+        mean: typing.Any = ...,
+        correction: typing.Any = ...,
+    ) -> typing.Any:
+        """
+        np.std.
+        """
+
+    def sum(
+        self,
+        axis: typing.Any = None,
+        dtype: typing.Any = None,
+        out: typing.Any = None,
+        keepdims: bool = False,
+        initial: typing.Any = ...,
+        where: typing.Any = True,
+    ) -> typing.Any:
+        """
+        np.sum: cut dimensions that are summed become whole.
+        """
+
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
+        """
+        Two dimensions change places.
         """
 
     def take(
@@ -1040,9 +1298,56 @@ class Array:
         Nested lists of Python numbers.
         """
 
+    def trace(
+        self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: typing.Any = None, out: typing.Any = None
+    ) -> typing.Any:
+        """
+        The sum of a diagonal.
+        """
+
+    def transpose(self, *axes: typing.Any) -> Array:
+        """
+        The dimensions in another order; the cuts go with them.
+
+            Args:
+                self: The Array.
+                *axes: The dimensions in their new order, as ints or as one tuple; none of them: reversed.
+
+            Returns:
+                An Array; x itself where nothing moves.
+
+            Example:
+                >>> import numpy as np, artifex_devices as ad
+                >>> ad.device_put(np.ones((2, 3, 4))).transpose(0, 2, 1).shape
+                (2, 4, 3)
+
+        """
+
     def unsafe_buffer_pointer(self) -> int:
         """
         Address of the data of an Array on one device; valid as long as the Array is.
+        """
+
+    def var(
+        self,
+        axis: typing.Any = None,
+        dtype: typing.Any = None,
+        out: typing.Any = None,
+        ddof: typing.Any = 0,
+        keepdims: bool = False,
+        *,
+        where: typing.Any = True,
+        mean: typing.Any = ...,
+        correction: typing.Any = ...,
+    ) -> typing.Any:
+        """
+        np.var.
+        """
+
+    @property
+    def T(self) -> Array:
+        """
+        The dimensions in reverse order; their cuts go with them.
         """
 
     @property
@@ -1076,6 +1381,12 @@ class Array:
         """
 
     @property
+    def imag(self) -> typing.Any:
+        """
+        np.imag: the imaginary parts, a copy.
+        """
+
+    @property
     def is_fully_addressable(self) -> bool:
         """
         Whether all its devices belong to this process.
@@ -1094,6 +1405,12 @@ class Array:
         """
 
     @property
+    def mT(self) -> Array:
+        """
+        The last two dimensions change places.
+        """
+
+    @property
     def nbytes(self) -> int:
         """
         Bytes of the value, each element once.
@@ -1103,6 +1420,12 @@ class Array:
     def ndim(self) -> int:
         """
         Number of dimensions.
+        """
+
+    @property
+    def real(self) -> typing.Any:
+        """
+        np.real: the real parts, a copy.
         """
 
     @property
@@ -1159,6 +1482,15 @@ class Shard:
         How many earlier devices hold the same part.
         """
 
+class _HostLeaf:
+    """
+    The value of one Array on its way to the host.
+    """
+
+    def done(self) -> bool: ...
+    def value(self) -> typing.Any: ...
+    def wait(self, seconds: float | None) -> bool: ...
+
 class _MemoryWindow:
     """
     What arrays hold on the devices of the calling context's world, from now to close().
@@ -1191,12 +1523,49 @@ class _MemoryWindow:
         Tuple of Device, by id.
         """
 
+def _array_from_callback(
+    operation: str,
+    shape: typing.Any,
+    sharding: Sharding,
+    callback: collections.abc.Callable[..., typing.Any],
+    dtype: typing.Any,
+) -> Array: ...
+def _array_from_dlpack(capsule: typing.Any, device: typing.Any, copy: typing.Any) -> Array: ...
+def _array_from_parts(
+    operation: str,
+    shape: typing.Any,
+    sharding: Sharding,
+    parts: collections.abc.Sequence[typing.Any],
+    dtype: typing.Any,
+    is_stack: bool = False,
+    ours: collections.abc.Sequence[bool] = [],
+) -> Array: ...
 def _array_from_pickle(value: typing.Any, sharding: typing.Any, committed: bool) -> typing.Any: ...
 def _array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
 def _base_client_exists() -> bool: ...
 def _buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.Any]) -> tuple[typing.Any, ...]:
     """
     The number of the buffer at each position.
+    """
+
+def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
+def _check_transfer(
+    direction: str,
+    explicit: bool,
+    shape: typing.Any,
+    dtype: typing.Any,
+    source: typing.Any,
+    target: typing.Any,
+    operation: str = "transfer",
+) -> None:
+    """
+    To be called before data moves: raises TransferGuardError or logs, as the guards of this context say.
+
+    Args:
+        direction: "host_to_device", "device_to_device" or "device_to_host".
+        explicit: Whether the user asked for the transfer by name (the device_put family).
+        shape, dtype, source, target: For the message; made text only when one is needed.
+        operation: What the user called.
     """
 
 def _close() -> None:
@@ -1206,8 +1575,15 @@ def _close() -> None:
 
 def _config_read(name: str) -> int: ...
 def _config_write(name: str, value: int) -> None: ...
+def _copy_to_host(array: Array) -> _HostLeaf: ...
+def _copy_views(destinations: list[typing.Any], sources: list[typing.Any]) -> None:
+    """
+    Copies each ndarray of a list to its like in another, on several threads; they must not overlap.
+    """
+
 def _creation_line(array: Array) -> typing.Any: ...
 def _current_client() -> Client: ...
+def _default_device() -> Device: ...
 def _device_count() -> int: ...
 def _devices() -> list[typing.Any]: ...
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
@@ -1215,9 +1591,11 @@ def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: 
     An Array whose memory is to be written through _local_arrays or _slab_array.
     """
 
+def _enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner: typing.Any) -> None: ...
 def _entered_meshes() -> tuple[typing.Any, ...]: ...
 def _find_device(platform: str, id: int) -> Device: ...
 def _get_leaf(array: Array) -> typing.Any: ...
+def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
 def _local_arrays(array: Array, writable: bool = False) -> list[typing.Any]:
     """
     An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty.
@@ -1229,19 +1607,38 @@ def _make_client(
 def _make_mesh(
     axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any
 ) -> Mesh: ...
+def _mesh_from_pickle(
+    platform: str, device_ids: typing.Any, axis_names: typing.Any, axis_types: typing.Any
+) -> Mesh: ...
 def _moved(array: Array, sharding: Sharding, committed: bool) -> Array:
     """
     The Array in another layout of the same world; buffers that are right already are shared.
     """
 
+def _narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
+    """
+    An array or number as the ndarray that may be placed in this context: 64-bit data narrowed where x64 is off.
+    """
+
 def _parse_world(text: str) -> tuple[Machine, int | None]: ...
+def _placed_dtype(dtype: typing.Any) -> typing.Any:
+    """
+    The dtype that data of `dtype` has once it is placed in this context.
+    """
+
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
+def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
 def _push_world(client: Client) -> typing.Any: ...
 def _put_leaf(x: typing.Any, device: typing.Any, donate: bool, may_alias: typing.Any) -> typing.Any: ...
 def _put_leaves(
     leaves: list[typing.Any], targets: typing.Any, donate: typing.Any, may_alias: typing.Any, path_of: typing.Any
 ) -> list[typing.Any]: ...
+def _reinterpreted(array: Array, shape: typing.Any, sharding: Sharding, operation: str) -> Array:
+    """
+    An Array of another shape on the same memory: each device's elements stay as they are, in their order.
+    """
+
 def _replace_base(client: Client | None) -> None: ...
 def _run_parallel(tasks: list[typing.Any]) -> None:
     """
@@ -1249,6 +1646,7 @@ def _run_parallel(tasks: list[typing.Any]) -> None:
     """
 
 def _running_workers() -> int: ...
+def _scoped_option(name: str) -> typing.Any: ...
 def _set_num_cpu_devices(count: int | None) -> None: ...
 def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     """
@@ -1261,7 +1659,11 @@ def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typi
     """
 
 def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
+def _transfer_is_guarded(direction: str, explicit: bool) -> bool: ...
 def _trim() -> int: ...
+def _write_platform_option(name: str, names: str | None) -> None: ...
+def _write_scoped_option(name: str, value: typing.Any) -> None: ...
+def _x64_enabled() -> bool: ...
 def batch_size_advice(hardware_type: str) -> tuple[int, int, int, int | None, str]:
     """
     (min, optimal, critical, max_memory or None, notes) of the table; sizes in examples.
@@ -1330,8 +1732,14 @@ class DuplicateSpecError(ValueError):
 class IndivisibleError(ValueError):
     """A dimension that its mesh axes do not divide. A ValueError, as in JAX."""
 
-class ResourceExhaustedError(MemoryError, RuntimeError):
-    """No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a RuntimeError; its text begins with RESOURCE_EXHAUSTED."""
+class JaxRuntimeError(RuntimeError):
+    """What JAX's runtime raises under this name. A RuntimeError."""
+
+class ResourceExhaustedError(MemoryError, JaxRuntimeError):
+    """No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a JaxRuntimeError; its text begins with RESOURCE_EXHAUSTED."""
 
 class ShardingTypeError(ValueError):
     """Operands that are cut differently over Explicit mesh axes. A ValueError here, unlike in JAX."""
+
+class TransferGuardError(JaxRuntimeError):
+    """A transfer that a transfer guard does not let pass. A JaxRuntimeError, as in JAX."""

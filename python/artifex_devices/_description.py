@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from artifex_devices._bytes_text import bytes_text
-from artifex_devices._core import Array, Mesh, NamedSharding, Sharding, _array_memory
+from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, Sharding, _array_memory
 
 _IDS_SHOWN = 8
 _NAME_WIDTH = len("aliasing")
@@ -54,13 +54,15 @@ def sharding_facts(sharding: Sharding) -> list[tuple[str, str]]:
             ("spec", ", ".join([str(sharding.spec), *options])),
             ("mesh", mesh_text_of(sharding.mesh)),
         ]
+        if isinstance(sharding.mesh, AbstractMesh):
+            return facts
     else:
         facts = [("sharding", repr(sharding))]
     ids = sorted(device.id for device in sharding.device_set)
     return [*facts, ("devices", devices_text(next(iter(sharding.device_set)).platform, ids))]
 
 
-def mesh_text_of(mesh: Mesh) -> str:
+def mesh_text_of(mesh: Mesh | AbstractMesh) -> str:
     """`'data': 4, 'model': 2`."""
     return ", ".join(f"{name!r}: {size}" for name, size in mesh.shape.items()) or "no axes"
 

@@ -33,7 +33,8 @@ def mesh_html(mesh: Mesh) -> str:
 
 def sharding_html(sharding: Sharding) -> str:
     """Facts of a sharding, with the picture of its mesh."""
-    picture = _mesh_picture(sharding.mesh) if isinstance(sharding, NamedSharding) else ""
+    mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
+    picture = _mesh_picture(mesh) if isinstance(mesh, Mesh) else ""
     return _page(type(sharding).__name__, sharding_facts(sharding), picture=picture)
 
 

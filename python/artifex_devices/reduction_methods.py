@@ -191,9 +191,8 @@ def _attach() -> None:
         method.__name__ = method.__name__[1:]
         method.__qualname__ = f"Array.{method.__name__}"
         setattr(Array, method.__name__, method)
-    Array.conj = _conjugate  # type: ignore[attr-defined]
-    Array.real = property(_real)  # type: ignore[attr-defined]
-    Array.imag = property(_imag)  # type: ignore[attr-defined]
+    for name, attribute in {"conj": _conjugate, "real": property(_real), "imag": property(_imag)}.items():
+        setattr(Array, name, attribute)
 
 
 _attach()

@@ -114,7 +114,7 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
     return tree_util.tree_map(replicate, x)
 
 
-def _some_devices(operation: str, listed: Iterable[Device]) -> list[Device]:
+def _some_devices(operation: str, listed: Any) -> list[Device]:
     if isinstance(listed, (str, bytes)) or not isinstance(listed, (Sequence, np.ndarray)):
         raise ValueError(
             f"{operation}: devices is of type {type(listed).__name__}; expected a list of Devices; "

@@ -195,7 +195,7 @@ class TestErrors:
         with pytest.raises(TypeError):
             _ = x + "text"
         with pytest.raises(TypeError, match=r"operand of type list is no array of numbers"):
-            _ = x + [None]
+            _ = [None] + x  # noqa: RUF005 - a list as an operand
         assert (x == "text") is False
 
     def test_a_deleted_operand(self, named):
