@@ -26,6 +26,7 @@ ArrayRef array_from_parts(const std::string& operation, py::handle shape, const 
                           const py::sequence& parts, py::handle dtype, bool is_stack, const std::vector<bool>& ours) {
   Assembly assembly;
   assembly.operation = operation;
+  assembly.is_stack = is_stack;
   if (is_stack) assembly.name = "values";
   assembly.sharding = place_from_python(sharding, operation);
   if (!shape.is_none()) assembly.shape = dims_from_python(shape, operation, "shape");

@@ -16,7 +16,7 @@ X = np.arange(64, dtype=np.float32).reshape(8, 8)
 def split(value, sharding):
     """The parts of a value, each on its device, in mesh order."""
     return [
-        ad.device_put(np.ascontiguousarray(value[index]), device)
+        ad.device_put(np.array(value[index]), device)
         for device, index in sharding.devices_indices_map(value.shape).items()
     ]
 

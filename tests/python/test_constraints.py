@@ -32,7 +32,7 @@ def test_trees_and_prefixes(named):
     tree = ad.with_sharding_constraint({"a": X, "b": [X, X]}, {"a": named("x"), "b": named()})
     assert tree["a"].sharding == named("x")
     assert [leaf.sharding for leaf in tree["b"]] == [named()] * 2
-    with pytest.raises(ValueError, match="no prefix of x"):
+    with pytest.raises(ValueError, match="no prefix"):
         ad.with_sharding_constraint([X, X], [named()])
 
 

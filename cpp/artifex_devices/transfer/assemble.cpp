@@ -123,7 +123,6 @@ class Assembler {
       if (array.is_deleted()) {
         ++deleted_;
         fault_of(i, "was {}", array.storage()->was_donated() ? "donated to device_put" : "deleted");
-        continue;
       }
       if (array.sharding()->num_devices() != 1) {
         fault_of(i, "lies on {} devices; expected one", array.sharding()->num_devices());
