@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from artifex_devices._bytes_text import bytes_text
-from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, Sharding, _array_memory
+from artifex_devices._core import Array, Mesh, NamedSharding, Sharding, _array_memory
 
 _IDS_SHOWN = 8
 _NAME_WIDTH = len("aliasing")
@@ -48,11 +48,11 @@ def facts_of(array: Array) -> list[tuple[str, str]]:
 def sharding_facts(sharding: Sharding) -> list[tuple[str, str]]:
     """What is to know of a sharding without an array."""
     if isinstance(sharding, NamedSharding):
-        options = [f"memory kind {sharding.memory_kind}"] if sharding.memory_kind != "device" else []
+        options = [f"memory kind {sharding.memory_kind}"] if sharding.memory_kind not in ("device", None) else []
         options += [f"uneven {sharding.uneven}"] if sharding.uneven is not None else []
         facts = [
             ("spec", ", ".join([str(sharding.spec), *options])),
-            ("mesh", mesh_text_of(sharding.mesh)),
+            ("mesh", mesh_text_of(sharding.mesh) if isinstance(sharding.mesh, Mesh) else repr(sharding.mesh)),
         ]
         if isinstance(sharding.mesh, AbstractMesh):
             return facts

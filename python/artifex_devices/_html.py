@@ -34,7 +34,7 @@ def mesh_html(mesh: Mesh) -> str:
 def sharding_html(sharding: Sharding) -> str:
     """Facts of a sharding, with the picture of its mesh."""
     mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
-    picture = _mesh_picture(mesh) if isinstance(mesh, Mesh) else ""
+    picture = _mesh_picture(mesh) if isinstance(mesh, Mesh) else ""  # an AbstractMesh has no devices to show
     return _page(type(sharding).__name__, sharding_facts(sharding), picture=picture)
 
 

@@ -151,3 +151,9 @@ def test_an_abstract_sharding_is_a_value():
 def test_what_needs_devices_says_so(question):
     with pytest.raises(ValueError, match="no devices"):
         question()
+
+
+def test_a_notebook_shows_it_without_a_picture():
+    html = SHARDING._repr_html_()
+    assert "AbstractMesh" in html
+    assert "<svg" not in html
