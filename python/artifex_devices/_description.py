@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from artifex_devices._bytes_text import bytes_text
-from artifex_devices._core import Array, Mesh, NamedSharding, Sharding, _array_memory
+from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, Sharding, _array_memory
 
 _IDS_SHOWN = 8
 _NAME_WIDTH = len("aliasing")
