@@ -158,18 +158,6 @@ def _part(x: Any, index: Any) -> Any:
     return get(x, index) if isinstance(x, Array) else x[index]
 
 
-def _atleast(ndim: int, function: Any) -> None:
-    def atleast(*arrays: Any) -> Any:
-        results = tuple(_at_least(x, ndim) for x in _operands(function.__name__, arrays))
-        return results[0] if len(results) == 1 else results
-
-    implements(function)(atleast)
-
-
-for _ndim, _function in ((1, np.atleast_1d), (2, np.atleast_2d), (3, np.atleast_3d)):
-    _atleast(_ndim, _function)
-
-
 @implements(np.vstack)
 def _vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     return concatenate([_at_least(x, 2) for x in _operands("vstack", tup)], 0, dtype=dtype, casting=casting)
