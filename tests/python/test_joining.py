@@ -184,6 +184,15 @@ def test_devices_that_differ(devices):
     assert not np.concatenate([free, free]).committed
 
 
+def test_transfer_guards_hold(named):
+    x = put(V, named("x"))
+    with ad.transfer_guard("disallow"):
+        assert_same_bits(np.concatenate([x[:1], x]), np.concatenate([V[:1], V]))
+        for call in (lambda: np.concatenate([x, V]), lambda: np.stack([V, x])):
+            with pytest.raises(RuntimeError, match=r"(concatenate|stack): disallowed implicit host-to-device"):
+                call()
+
+
 def test_all_that_does_not_fit_is_told(named):
     x = put(V, named("x"))
     with pytest.raises(ValueError, match=r"operand 1: \(3,\); operand 2: \(8, 7\)"):

@@ -57,7 +57,7 @@ def bring(operation: str, result: Array, out: Any) -> NDArray[Any]:
             f"{operation}: out of dtype {out.dtype} cannot hold the result; expected {result.dtype}, got {out.dtype}; "
             f"make it by np.empty({result.shape}, np.{result.dtype})"
         )
-    _core._check_transfer("device_to_host", False, result.shape, result.dtype, result.sharding, "host")
+    _core._check_transfer("device_to_host", False, result.shape, result.dtype, result.sharding, "host", operation)
     whole = tuple(slice(0, size, 1) for size in result.shape)
     Source(operation, result, result.sharding).copy_box(out, whole, 0)
     return out

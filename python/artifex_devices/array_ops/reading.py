@@ -54,7 +54,7 @@ class Source:
         self._sharding: Sharding | None = None
         if not isinstance(x, Array):
             if x.ndim:
-                _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", target)
+                _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", target, operation)
             whole = tuple(slice(0, size, 1) for size in x.shape)
             self._grid = _Grid((whole,), (0,), {0: 0}, x.shape, (1,) * x.ndim)
             self._arrays = [x]
@@ -62,7 +62,7 @@ class Source:
         if x.sharding._same_devices(target):
             self._sharding = x.sharding
         else:
-            _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, target)
+            _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, target, operation)
         self._grid = _grid(x.sharding, x.shape, operation)
         self._arrays = blocks.local_arrays(x)
 
