@@ -179,6 +179,26 @@ class TestBigBuffers:
         assert len({np.asarray(np.sum(x)).tobytes() for _ in range(10)}) == 1
 
 
+class TestSeveralMemories:
+    """Replicas in different NUMA nodes have buffers of their own."""
+
+    @pytest.mark.parametrize("spec", [P(), P("x"), P("y"), P("x", "y"), P(None, ("y", "x"))], ids=str)
+    @pytest.mark.parametrize("order", [range(8), [3, 6, 1, 4, 0, 7, 2, 5]], ids=["in order", "mixed"])
+    def test_every_replica_is_written(self, spec, order):
+        with ad.simulate("2 nodes x 4"):
+            devices = ad.devices()
+            mesh = ad.Mesh(np.array([devices[i] for i in order]).reshape(2, 4), ("x", "y"))
+            value = np.random.default_rng(0).integers(-9, 9, size=(8, 8))
+            x = ad.device_put(value, ad.NamedSharding(mesh, spec))
+            for function in (np.sum, np.max, np.argmin, np.cumsum, np.std, np.mean):
+                for axis in (0, 1):
+                    got, expected = function(x, axis=axis), function(value, axis=axis)
+                    for shard in got.addressable_shards:
+                        np.testing.assert_allclose(np.asarray(shard.data), expected[shard.index], rtol=1e-12)
+            for shard in np.multiply.outer(x, np.float32(2)).addressable_shards:
+                assert np.asarray(shard.data).tolist() == (value * 2.0)[shard.index].tolist()
+
+
 class TestLowPrecision:
     @pytest.mark.parametrize("name", ["float16", "bfloat16"])
     def test_sums_are_added_up_in_float32(self, name, named):

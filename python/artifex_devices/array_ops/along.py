@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._core import Array
+from artifex_devices.array_ops.arguments import require_whole
 from artifex_devices.array_ops.blocks import PIECE_BYTES, allocate, local_arrays, run_all, tiling
 from artifex_devices.array_ops.layout import cuts_of, sharding_with
-from artifex_devices.array_ops.partials import require_whole
 
 __all__ = ["along"]
 

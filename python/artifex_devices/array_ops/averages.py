@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import Array
+from artifex_devices.array_ops.arguments import array_operand, normal_axes, whole_array
 from artifex_devices.array_ops.dispatch import implements
-from artifex_devices.array_ops.partials import Part, Rule, State, array_operand, normal_axes, reduce_parts, whole_array
+from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
 from artifex_devices.array_ops.reductions import reduce_ufunc, wide_dtype
 from artifex_devices.array_ops.statistics import mean
 

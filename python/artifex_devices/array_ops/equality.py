@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import Array
+from artifex_devices.array_ops.arguments import whole_array
 from artifex_devices.array_ops.dispatch import implements, operand
 from artifex_devices.array_ops.layout import home_of
-from artifex_devices.array_ops.partials import whole_array
 
 __all__: list[str] = []
 

@@ -10,16 +10,9 @@ import numpy as np
 
 from artifex_devices._core import Array
 from artifex_devices.array_ops.along import along
+from artifex_devices.array_ops.arguments import array_operand, normal_axes, require_whole
 from artifex_devices.array_ops.dispatch import implements
-from artifex_devices.array_ops.partials import (
-    Part,
-    Rule,
-    State,
-    array_operand,
-    normal_axes,
-    reduce_parts,
-    require_whole,
-)
+from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
 from artifex_devices.array_ops.reductions import reduce_ufunc, wide_dtype
 
 __all__ = ["norm"]

@@ -15,22 +15,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._core import Array, NamedSharding, Sharding
-from artifex_devices.array_ops.blocks import PIECE_BYTES, allocate, local_arrays, moved_to, run_all, tiling
+from artifex_devices import _core
+from artifex_devices._core import Array, Sharding
+from artifex_devices.array_ops.arguments import require_whole
+from artifex_devices.array_ops.blocks import (
+    PARALLEL_BYTES,
+    PIECE_BYTES,
+    allocate,
+    local_arrays,
+    moved_to,
+    run_all,
+    tiling,
+)
 from artifex_devices.array_ops.elementwise import _operand
-from artifex_devices.array_ops.layout import Home, cuts_of, home_of, sharding_with
-from artifex_devices.errors import ShardingTypeError
+from artifex_devices.array_ops.layout import cuts_of, home_of, sharding_with
 
 __all__ = [
     "Part",
     "Rule",
     "State",
-    "array_operand",
-    "host_target",
-    "normal_axes",
     "reduce_parts",
-    "require_whole",
-    "whole_array",
 ]
 
 State = tuple[Any, ...]
@@ -45,12 +49,25 @@ class Part(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """How one reduction works. `splits` says whether neighbours along reduced dimensions can be combined."""
+    """How one reduction works.
+
+    Attributes:
+        local: The state of a part.
+        combine: The state of two neighbours.
+        finish: The results of a state.
+        splits: Whether neighbours along reduced dimensions can be combined.
+        stacked: For small Arrays, all parts at once: stacked(parts, axes, keepdims) is the first element of each part's
+            state, dimension 0 numbers the parts.
+        join: Reduces that dimension. What else is in a state then is `rest`.
+    """
 
     local: Callable[[Part], State]
     combine: Callable[[State, State], State]
     finish: Callable[[State], Sequence[Any]]
     splits: bool = True
+    stacked: Callable[[NDArray[Any], tuple[int, ...], bool], Any] | None = None
+    join: np.ufunc = np.add
+    rest: tuple[Any, ...] = ()
 
 
 class _Group(NamedTuple):
@@ -62,79 +79,7 @@ class _Plan(NamedTuple):
     shape: tuple[int, ...]
     sharding: Sharding
     groups: tuple[_Group, ...]
-
-
-def array_operand(operation: str, x: Any) -> Array:
-    """X, which must be an Array.
-
-    Raises:
-        TypeError: It is none: another argument was.
-    """
-    if not isinstance(x, Array):
-        raise TypeError(
-            f"{operation}: the operand is no Array while another argument is one; expected an Array, got "
-            f"{type(x).__name__}; place it first by device_put, or pass np.asarray(other)"
-        )
-    return x
-
-
-def host_target(operation: str, out: Any) -> NDArray[Any] | None:
-    """`out` as NumPy takes it, also as a tuple of one.
-
-    Raises:
-        TypeError: It is no ndarray.
-    """
-    if isinstance(out, tuple) and len(out) == 1:
-        out = out[0]
-    if out is None or isinstance(out, np.ndarray):
-        return out
-    raise TypeError(
-        f"{operation}: out is no ndarray; Arrays do not change: expected an ndarray to bring the result to, got "
-        f"{type(out).__name__}; leave out away and use the result"
-    )
-
-
-def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The dimensions that `axis` means, ascending; all for None.
-
-    Raises:
-        AxisError: One is out of bounds (a ValueError and an IndexError).
-        ValueError: One is named twice.
-    """
-    if axis is None:
-        return tuple(range(ndim))
-    if ndim == 0 and axis in (0, -1):
-        return ()  # as NumPy
-    return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
-
-
-def require_whole(operation: str, x: Array, axes: Sequence[int]) -> None:
-    """Checks that no dimension of `axes` is cut.
-
-    Raises:
-        ShardingTypeError: One is; the text gives the sharding to move to (a ValueError).
-    """
-    cuts = cuts_of(x)
-    wrong = [d for d in axes if cuts[d]]
-    if not wrong:
-        return
-    told = ", ".join(f"dimension {d} over {cuts[d]}" for d in wrong)
-    free = sharding_with(x.sharding, tuple(() if d in axes else names for d, names in enumerate(cuts)))
-    spec = free.spec if isinstance(free, NamedSharding) else free
-    raise ShardingTypeError(
-        f"{operation}: a dimension that it works along is cut; expected whole dimensions {tuple(axes)} of an Array of "
-        f"shape {x.shape}, got {told}; move it first: reshard(x, NamedSharding(x.sharding.mesh, {spec})), or gather: "
-        "np.asarray(x)"
-    )
-
-
-def whole_array(operation: str, shape: tuple[int, ...], value: Any, dtype: Any, home: Home | Array) -> Array:
-    """An Array of one value, whole on each device of `home`."""
-    sharding = sharding_with(home.sharding, ((),) * len(shape))
-    array, buffers = allocate(operation, shape, dtype, sharding, committed=home.committed)
-    for buffer in buffers:
-        buffer[...] = value
-    return array
+    tiles: int  # of the operand
 
 
 @functools.lru_cache(maxsize=2048)
@@ -158,7 +103,7 @@ def _plan(sharding: Sharding, shape: tuple[int, ...], cuts: Any, axes: tuple[int
         _Group(tuple(sources[tile][t] for t in sorted(sources[tile])), tuple(buffers))
         for tile, buffers in sorted(targets.items())
     )
-    return _Plan(result_shape, result, groups)
+    return _Plan(result_shape, result, groups, len(set(mine.tiles)))
 
 
 def reduce_parts(
@@ -197,6 +142,10 @@ def reduce_parts(
     if not rule.splits:
         require_whole(operation, x, axes)
     plan = _plan(x.sharding, x.shape, cuts_of(x), axes, bool(keepdims))
+    if rule.stacked is not None and not extras and into is None and 0 < x.nbytes < PARALLEL_BYTES:
+        quick = _reduce_stacked(operation, x, axes, dtypes[0], rule, bool(keepdims), plan, home.committed)
+        if quick is not None:
+            return [quick]
     places = tiling(x.sharding, x.shape, operation)
     shaped = [_operand(operation, extra, home, x.shape, x.sharding, places.positions, places.boxes) for extra in extras]
     blocks = local_arrays(x)
@@ -234,6 +183,35 @@ def reduce_parts(
     run_all(first, x.nbytes)
     run_all(then, sum(out.nbytes for out in results))
     return results
+
+
+def _reduce_stacked(
+    operation: str,
+    x: Array,
+    axes: tuple[int, ...],
+    dtype: Any,
+    rule: Rule,
+    keepdims: bool,
+    plan: _Plan,
+    committed: bool,
+) -> Array | None:
+    """All tiles by one call of NumPy, where they lie in one slab."""
+    slab = _core._slab_array(x)
+    if slab is None or slab.shape[0] != plan.tiles or rule.stacked is None:
+        return None
+    states = rule.stacked(slab, tuple(d + 1 for d in axes), keepdims)
+    result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=committed)
+    if all(sources == targets for sources, targets in plan.groups):  # nothing meets
+        whole = _core._slab_array(result, True)
+        if whole is not None:
+            whole[...] = rule.finish((states, *rule.rest))[0]
+            return result
+    for sources, targets in plan.groups:
+        mine = states if len(sources) == plan.tiles else states[list(sources)]
+        value = rule.finish((rule.join.reduce(mine, axis=0), *rule.rest))[0]
+        for target in targets:
+            buffers[target][...] = value
+    return result
 
 
 def _add_tasks(

@@ -10,16 +10,9 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import Array
+from artifex_devices.array_ops.arguments import array_operand, host_target, normal_axes
 from artifex_devices.array_ops.dispatch import implements, implements_method
-from artifex_devices.array_ops.partials import (
-    Part,
-    Rule,
-    State,
-    array_operand,
-    host_target,
-    normal_axes,
-    reduce_parts,
-)
+from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
 
 __all__ = ["ASSOCIATIVE", "all_", "any_", "max_", "min_", "prod", "ptp", "reduce_ufunc", "sum_", "wide_dtype"]
 
@@ -137,7 +130,12 @@ def reduce_ufunc(
         return (value.astype(result, copy=False),)
 
     extras = ((where if isinstance(where, Array) else np.asarray(where, bool)),) if masked else ()
-    rule = Rule(local, combine, finish, ufunc in ASSOCIATIVE)
+
+    def stacked(parts: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
+        return ufunc.reduce(parts, axis=axes, dtype=work, keepdims=keepdims)
+
+    quick = stacked if ufunc in ASSOCIATIVE and prepare is None and not masked and "initial" not in options else None
+    rule = Rule(local, combine, finish, ufunc in ASSOCIATIVE, quick, ufunc)
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=extras, into=into)[0]
 
 

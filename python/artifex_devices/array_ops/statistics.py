@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -10,21 +11,20 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import Array
+from artifex_devices.array_ops.arguments import array_operand, host_target, normal_axes
 from artifex_devices.array_ops.dispatch import implements
-from artifex_devices.array_ops.partials import (
-    Part,
-    Rule,
-    State,
-    array_operand,
-    host_target,
-    normal_axes,
-    reduce_parts,
-)
+from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
 from artifex_devices.array_ops.reductions import wide_dtype
 
 __all__ = ["mean", "std", "var"]
 
 _UNSET: Any = np._NoValue
+
+
+@functools.lru_cache(maxsize=256)
+def _dtype_of(function: Any, kind: Any, dtype: Any) -> Any:
+    """What NumPy answers."""
+    return function(np.ones(2, kind), dtype=dtype).dtype
 
 
 def _work_dtype(kind: Any, dtype: Any) -> Any:
@@ -75,7 +75,7 @@ def _mean(operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
     x = array_operand(operation, a)
     axes = normal_axes(axis, x.ndim)
     into = host_target(operation, out)
-    result = np.mean(np.ones(1, x.dtype), dtype=dtype).dtype
+    result = _dtype_of(np.mean, x.dtype, None if dtype is None else np.dtype(dtype))
     work = _work_dtype(x.dtype, dtype)
     extras = _mask(where)
 
@@ -86,11 +86,21 @@ def _mean(operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
 
     def finish(state: State) -> State:
         total, count = state
-        if np.any(np.equal(count, 0)):
+        if not (count.all() if isinstance(count, np.ndarray) else count):
             warnings.warn(f"{operation}: Mean of empty slice", RuntimeWarning, stacklevel=2)
         return (np.true_divide(total, count).astype(result, copy=False),)
 
-    rule = Rule(local, lambda one, two: (one[0] + two[0], one[1] + two[1]), finish)
+    def stacked(parts: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
+        return np.add.reduce(parts, axis=axes, dtype=work, keepdims=keepdims)
+
+    count = math.prod(x.shape[d] for d in axes)
+    rule = Rule(
+        local,
+        lambda one, two: (one[0] + two[0], one[1] + two[1]),
+        finish,
+        stacked=None if skips else stacked,
+        rest=(count,),
+    )
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=extras, into=into)[0]
 
 
@@ -182,7 +192,7 @@ def _spread(
         ddof = correction
     axes = normal_axes(axis, x.ndim)
     into = host_target(operation, out)
-    result = np.var(np.ones(2, x.dtype), dtype=dtype).dtype
+    result = _dtype_of(np.var, x.dtype, None if dtype is None else np.dtype(dtype))
     work = _work_dtype(x.dtype, dtype)
     if given_mean is not _UNSET:
         work = np.result_type(work, given_mean.dtype if hasattr(given_mean, "dtype") else given_mean)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that NumPy's functions share: the operand, axis, out; and dimensions that must not be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._core import Array, NamedSharding
+from artifex_devices.array_ops.blocks import allocate
+from artifex_devices.array_ops.layout import Home, cuts_of, sharding_with
+from artifex_devices.errors import ShardingTypeError
+
+__all__ = ["array_operand", "host_target", "normal_axes", "require_whole", "whole_array"]
+
+
+def array_operand(operation: str, x: Any) -> Array:
+    """X, which must be an Array.
+
+    Raises:
+        TypeError: It is none: another argument was.
+    """
+    if not isinstance(x, Array):
+        raise TypeError(
+            f"{operation}: the operand is no Array while another argument is one; expected an Array, got "
+            f"{type(x).__name__}; place it first by device_put, or pass np.asarray(other)"
+        )
+    return x
+
+
+def host_target(operation: str, out: Any) -> NDArray[Any] | None:
+    """`out` as NumPy takes it, also as a tuple of one.
+
+    Raises:
+        TypeError: It is no ndarray.
+    """
+    if isinstance(out, tuple) and len(out) == 1:
+        out = out[0]
+    if out is None or isinstance(out, np.ndarray):
+        return out
+    raise TypeError(
+        f"{operation}: out is no ndarray; Arrays do not change: expected an ndarray to bring the result to, got "
+        f"{type(out).__name__}; leave out away and use the result"
+    )
+
+
+def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions that `axis` means, ascending; all for None.
+
+    Raises:
+        AxisError: One is out of bounds (a ValueError and an IndexError).
+        ValueError: One is named twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if ndim == 0 and axis in (0, -1):
+        return ()  # as NumPy
+    return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
+
+
+def require_whole(operation: str, x: Array, axes: Sequence[int]) -> None:
+    """Checks that no dimension of `axes` is cut.
+
+    Raises:
+        ShardingTypeError: One is; the text gives the sharding to move to (a ValueError).
+    """
+    cuts = cuts_of(x)
+    wrong = [d for d in axes if cuts[d]]
+    if not wrong:
+        return
+    told = ", ".join(f"dimension {d} over {cuts[d]}" for d in wrong)
+    free = sharding_with(x.sharding, tuple(() if d in axes else names for d, names in enumerate(cuts)))
+    spec = free.spec if isinstance(free, NamedSharding) else free
+    raise ShardingTypeError(
+        f"{operation}: a dimension that it works along is cut; expected whole dimensions {tuple(axes)} of an Array of "
+        f"shape {x.shape}, got {told}; move it first: reshard(x, NamedSharding(x.sharding.mesh, {spec})), or gather: "
+        "np.asarray(x)"
+    )
+
+
+def whole_array(operation: str, shape: tuple[int, ...], value: Any, dtype: Any, home: Home | Array) -> Array:
+    """An Array of one value, whole on each device of `home`."""
+    sharding = sharding_with(home.sharding, ((),) * len(shape))
+    array, buffers = allocate(operation, shape, dtype, sharding, committed=home.committed)
+    for buffer in buffers:
+        buffer[...] = value
+    return array
