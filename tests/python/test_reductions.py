@@ -272,6 +272,17 @@ class TestMasks:
         row = ad.device_put(mask[0], named("x"))
         assert np.asarray(np.sum(x, axis=1, where=row)).tolist() == value.sum(1, where=mask[0]).tolist()
 
+    @pytest.mark.parametrize("shape", [(7,), (8, 8, 1), (2, 8), (1, 8, 8)])
+    def test_masks_of_other_shapes(self, shape, named):
+        x = ad.device_put(np.arange(64.0).reshape(8, 8), named("x", "y"))
+        for mask in (np.ones(shape, bool), ad.device_put(np.ones(shape, bool), named())):
+            with pytest.raises(ValueError, match=r"sum: another operand does not broadcast .* beside \(8, 8\)"):
+                np.sum(x, where=mask)
+            with pytest.raises(ValueError, match="std: another operand does not broadcast"):
+                np.std(x, where=mask)
+        assert float(np.asarray(np.sum(x, where=False))) == 0.0
+        assert float(np.asarray(np.sum(x, where=np.True_))) == 2016.0
+
     def test_no_identity_needs_initial(self, named):
         x = ad.device_put(np.arange(64.0).reshape(8, 8), named("x", "y"))
         with pytest.raises(ValueError, match="max: reduction operation 'maximum' does not have an identity"):

@@ -113,7 +113,7 @@ def _same(total: Any) -> Any:
 def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdims: Any) -> Array:
     if order in ("fro", "f"):
         return _vector(operation, x, 2, axes, keepdims)
-    if isinstance(order, (int, float)) and order in (1, -1, np.inf, -np.inf):
+    if order in (1, -1, np.inf, -np.inf):
         rows, columns = axes
         sums = _vector(operation, x, 1, (rows if order in (1, -1) else columns,), True)
         extreme = np.maximum if order > 0 else np.minimum

@@ -139,6 +139,8 @@ def reduce_parts(
     home = home_of(operation, [x, *(extra for extra in extras if isinstance(extra, Array))])
     if not x.sharding._same_devices(home.sharding):
         x = moved_to(operation, x, home, sharding_with(home.sharding, ((),) * x.ndim))
+    for extra in extras:
+        _check_broadcasts(operation, extra, x)
     if not rule.splits:
         require_whole(operation, x, axes)
     plan = _plan(x.sharding, x.shape, cuts_of(x), axes, bool(keepdims))
@@ -183,6 +185,17 @@ def reduce_parts(
     run_all(first, x.nbytes)
     run_all(then, sum(out.nbytes for out in results))
     return results
+
+
+def _check_broadcasts(operation: str, extra: Any, x: Array) -> None:
+    mine = extra.shape
+    fits = len(mine) <= x.ndim
+    if fits and all(size in (1, whole) for size, whole in zip(mine[::-1], x.shape[::-1], strict=False)):
+        return
+    raise ValueError(
+        f"{operation}: another operand does not broadcast to the Array; expected equal sizes or 1 in each dimension from "
+        f"the last one on, got {mine} beside {x.shape}; reshape it"
+    )
 
 
 def _reduce_stacked(
