@@ -193,8 +193,8 @@ def _check_broadcasts(operation: str, extra: Any, x: Array) -> None:
     if fits and all(size in (1, whole) for size, whole in zip(mine[::-1], x.shape[::-1], strict=False)):
         return
     raise ValueError(
-        f"{operation}: another operand does not broadcast to the Array; expected equal sizes or 1 in each dimension from "
-        f"the last one on, got {mine} beside {x.shape}; reshape it"
+        f"{operation}: another operand does not broadcast to the Array; expected equal sizes or 1 in each dimension "
+        f"from the last one on, got {mine} beside {x.shape}; reshape it"
     )
 
 
