@@ -12,12 +12,6 @@ from numpy_oracle import assert_agrees, numbers, outcome, pairs
 P = ad.P
 
 
-@pytest.fixture(autouse=True)
-def no_guard(monkeypatch):
-    if not hasattr(ad._core, "_check_transfer"):
-        monkeypatch.setattr(ad._core, "_check_transfer", lambda *a: None, raising=False)
-
-
 CALLS = {
     "sort": lambda x, d: np.sort(x, axis=d),
     "stable argsort": lambda x, d: np.argsort(x, axis=d, stable=True),

@@ -13,12 +13,6 @@ P = ad.P
 REAL = ("bool", "int8", "uint8", "int32", "int64", *FLOATS)
 
 
-@pytest.fixture(autouse=True)
-def no_guard(monkeypatch):
-    if not hasattr(ad._core, "_check_transfer"):
-        monkeypatch.setattr(ad._core, "_check_transfer", lambda *a: None, raising=False)
-
-
 def drawn_options(data, pair, *, where=True):
     options = {
         "axis": data.draw(axes_of(pair.host.ndim), label="axis"),
