@@ -26,16 +26,6 @@ void wait_until_written(const Array& array, std::string_view operation) {
   }
 }
 
-py::object show(BufferRef buffer, Dims shape, Dims byte_strides, DType dtype, bool writable) {
-  auto view = std::make_shared<HostView>();
-  view->data = buffer.data();
-  view->dtype = dtype;
-  view->shape = std::move(shape);
-  view->byte_strides = std::move(byte_strides);
-  view->owner = std::make_shared<BlockRef>(std::move(buffer.block));
-  return ndarray_from_view(view, writable);
-}
-
 py::list local_arrays(const Array& array, bool writable) {
   wait_until_written(array, "local_arrays");
   const Sharding& sharding = *array.sharding();
@@ -44,10 +34,10 @@ py::list local_arrays(const Array& array, bool writable) {
   py::list result(static_cast<size_t>(sharding.buffers().size()));
   for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
     const int64_t position = sharding.buffers().position(sharding.grid(), b);
-    Dims shape = domains.is_even() ? domains.shard_shape() : domains.domain(sharding.grid().tile(position)).shape;
-    Dims strides = row_major_strides(shape, size);
-    result[static_cast<size_t>(b)] = show(array.storage()->buffer(array.buffer_number(position)), std::move(shape),
-                                          std::move(strides), array.dtype(), writable);
+    const Dims shape = domains.is_even() ? domains.shard_shape() : domains.domain(sharding.grid().tile(position)).shape;
+    const Dims strides = row_major_strides(shape, size);
+    result[static_cast<size_t>(b)] = ndarray_of_buffer(array.storage()->buffer(array.buffer_number(position)), shape,
+                                                       strides, array.dtype(), writable);
   }
   return result;
 }
@@ -66,7 +56,7 @@ py::object slab_array(const Array& array, bool writable) {
     shape.push_back(domains.shard_shape()[d]);
     strides.push_back(inner[d]);
   }
-  return show(array.storage()->buffer(0), std::move(shape), std::move(strides), array.dtype(), writable);
+  return ndarray_of_buffer(array.storage()->buffer(0), shape, strides, array.dtype(), writable);
 }
 
 ArrayRef empty(py::handle shape, py::handle dtype, const std::shared_ptr<Sharding>& sharding, bool committed,

@@ -20,6 +20,8 @@ void bind_dlpack(py::module_& module);
 void bind_advice(py::module_& module);
 void bind_layout(py::module_& module);
 void bind_local(py::module_& module);
+void bind_collective(py::module_& module);
+void bind_spmd(py::module_& module);
 void bind_render(py::module_& module);
 void bind_looks(py::module_& module);
 void bind_config(py::module_& module);

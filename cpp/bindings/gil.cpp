@@ -86,17 +86,12 @@ void install_gil_guards(py::module_& module) {
   module.def("_close", &close_gate, "Ends all workers; registered with atexit.");
   py::module_::import("atexit").attr("register")(module.attr("_close"));
   module.def(
-      "shutdown",
+      "_shutdown",
       [] {
         const ReleaseGil release;
         WorkerPool::process().shutdown();
       },
-      R"(Ends the library's threads, after the copies under way. The next big copy starts them anew.
-
-Example:
-    >>> import artifex_devices
-    >>> artifex_devices.shutdown()
-)");
+      "Ends the workers, after the copies under way.");
 }
 
 }  // namespace artifex_devices::bindings

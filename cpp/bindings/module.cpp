@@ -26,6 +26,8 @@ PYBIND11_MODULE(_core, module) {
   bind_host_copy(module);
   bind_dlpack(module);
   bind_layout(module);
+  bind_collective(module);
+  bind_spmd(module);
   bind_advice(module);
   bind_render(module);
   bind_looks(module);

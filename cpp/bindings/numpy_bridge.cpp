@@ -167,7 +167,7 @@ DType dtype_from_python(py::handle object, std::string_view operation) {
   return dtype_from_descriptor(descriptor.ptr(), operation);
 }
 
-py::object ndarray_from_view(const std::shared_ptr<const HostView>& view, bool writable) {
+py::object ndarray_from_view(const std::shared_ptr<const HostView>& view) {
   const auto owner = new std::shared_ptr<const HostView>(view);
   const py::capsule base(owner, [](void* pointer) { delete static_cast<std::shared_ptr<const HostView>*>(pointer); });
   const auto shape = view->shape.span();
@@ -175,8 +175,33 @@ py::object ndarray_from_view(const std::shared_ptr<const HostView>& view, bool w
   py::array array(py::reinterpret_borrow<py::dtype>(numpy_dtype(view->dtype)),
                   std::vector<py::ssize_t>(shape.begin(), shape.end()),
                   std::vector<py::ssize_t>(strides.begin(), strides.end()), view->data, base);
+  py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+  return array;
+}
+
+namespace {
+constexpr const char* kBlockCapsule = "artifex_devices.block";
+}
+
+py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& byte_strides, DType dtype,
+                             bool writable) {
+  void* data = buffer.data();
+  auto* owner = new BlockRef(std::move(buffer.block));
+  const py::capsule base(owner, kBlockCapsule, [](void* pointer) { delete static_cast<BlockRef*>(pointer); });
+  const auto sizes = shape.span();
+  const auto strides = byte_strides.span();
+  py::array array(py::reinterpret_borrow<py::dtype>(numpy_dtype(dtype)),
+                  std::vector<py::ssize_t>(sizes.begin(), sizes.end()),
+                  std::vector<py::ssize_t>(strides.begin(), strides.end()), data, base);
   if (!writable) py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
   return array;
+}
+
+BlockRef block_of(py::handle ndarray) {
+  PyObject* object = ndarray.ptr();
+  while (object != nullptr && is_ndarray(object)) object = py::detail::array_proxy(object)->base;
+  if (object == nullptr || !PyCapsule_IsValid(object, kBlockCapsule)) return {};
+  return *static_cast<BlockRef*>(PyCapsule_GetPointer(object, kBlockCapsule));
 }
 
 py::object object_ndarray(const Dims& shape, const std::vector<py::object>& values) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "artifex_devices/array/host_view.h"
+#include "artifex_devices/array/storage.h"
 #include "artifex_devices/base/shape.h"
 
 namespace artifex_devices::bindings {
@@ -26,8 +27,14 @@ struct __attribute__((visibility("hidden"))) Leaf {
 /// for dtypes that no device holds and for what is no array; InvalidArgument for masked arrays. Needs the GIL.
 Leaf leaf_from_python(py::handle object, std::string_view operation);
 
-/// An ndarray on `view`, read-only unless asked for; it keeps the view's owner.
-py::object ndarray_from_view(const std::shared_ptr<const HostView>& view, bool writable = false);
+/// A read-only ndarray on `view`; it keeps the view's owner.
+py::object ndarray_from_view(const std::shared_ptr<const HostView>& view);
+
+/// A dense ndarray on memory of ours, which it keeps; `block_of` finds that memory again.
+py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& byte_strides, DType dtype, bool writable);
+
+/// The memory of ours that an ndarray shows, itself or through views; an empty one for other memory.
+BlockRef block_of(py::handle ndarray);
 
 /// np.dtype object of a DType; imports ml_dtypes only for its own types.
 py::object numpy_dtype(DType dtype);

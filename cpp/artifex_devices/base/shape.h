@@ -97,6 +97,18 @@ int64_t checked_product(const Dims& dims, std::string_view operation);
 /// Example: row_major_strides({2, 3}, 4) is {12, 4}.
 Dims row_major_strides(const Dims& shape, int64_t itemsize);
 
+/// Whether strided memory is dense row-major; strides of dimensions with one element do not count.
+inline bool is_dense(const Dims& shape, const Dims& byte_strides, int64_t itemsize) noexcept {
+  int64_t expected = itemsize;
+  bool dense = true;
+  for (int64_t d = shape.size() - 1; d >= 0; --d) {
+    if (shape[d] == 0) return true;
+    dense = dense && (shape[d] == 1 || byte_strides[d] == expected);
+    expected *= shape[d];
+  }
+  return dense;
+}
+
 /// As Python prints a tuple: "()", "(8,)", "(8, 16)".
 std::string to_string(const Dims& dims);
 

@@ -32,16 +32,4 @@ inline std::byte* row_major_run(const Storage& storage, const ShardDomains& doma
   return stride == storage.buffer_bytes(0) && tiles_are_row_major(domains) ? slab : nullptr;
 }
 
-/// Whether strided memory is dense row-major; strides of dimensions with one element do not count.
-inline bool is_dense(const Dims& shape, const Dims& byte_strides, int64_t itemsize) noexcept {
-  int64_t expected = itemsize;
-  bool dense = true;
-  for (int64_t d = shape.size() - 1; d >= 0; --d) {
-    if (shape[d] == 0) return true;
-    dense = dense && (shape[d] == 1 || byte_strides[d] == expected);
-    expected *= shape[d];
-  }
-  return dense;
-}
-
 }  // namespace artifex_devices

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/spmd/rendezvous.h"
+
+#include <algorithm>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
+
+namespace artifex_devices {
+
+Rendezvous::Rendezvous(int64_t participants) : able_(participants) {
+  if (participants < 1)
+    artifex_devices::fail("Rendezvous: no participants; expected 1 or more, got {}; give devices", participants);
+  seats_.reserve(static_cast<size_t>(participants));
+  for (int64_t i = 0; i < participants; ++i) seats_.push_back(std::make_unique<Seat>());
+}
+
+void Rendezvous::check_participant(int64_t participant) const {
+  if (participant < 0 || participant >= participants()) {
+    artifex_devices::fail("Rendezvous: there is no participant {}; expected 0 to {}; count from 0", participant,
+                          participants() - 1);
+  }
+}
+
+int64_t Rendezvous::group(const std::vector<int64_t>& members) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = group_numbers_.find(members); known != group_numbers_.end()) return known->second;
+  if (members.empty())
+    artifex_devices::fail("Rendezvous: a group has no members; expected 1 or more, got 0; name some");
+  std::vector<int64_t> sorted = members;
+  std::ranges::sort(sorted);
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    check_participant(sorted[i]);
+    if (i > 0 && sorted[i] == sorted[i - 1]) {
+      artifex_devices::fail("Rendezvous: participant {} comes twice in a group; expected each once; drop one",
+                            sorted[i]);
+    }
+  }
+  const auto number = static_cast<int64_t>(groups_.size());
+  groups_.push_back({members, nullptr});
+  group_numbers_.emplace(members, number);
+  return number;
+}
+
+Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64_t signature) {
+  check_participant(participant);
+  const std::lock_guard lock(mutex_);
+  if (group < 0 || group >= static_cast<int64_t>(groups_.size())) {
+    artifex_devices::fail("Rendezvous: there is no group {}; expected 0 to {}; make it by group()", group,
+                          static_cast<int64_t>(groups_.size()) - 1);
+  }
+  Seat& seat = *seats_[static_cast<size_t>(participant)];
+  Group& meeting = groups_[static_cast<size_t>(group)];
+  if (seat.standing.state != State::kRunning ||
+      std::ranges::find(meeting.members, participant) == meeting.members.end()) {
+    artifex_devices::fail(
+        "Rendezvous: participant {} cannot arrive at group {}: it waits, works, has ended or is no member; expected a "
+        "running member; arrive once at a time",
+        participant, group);
+  }
+  if (failure_ != Failure::kNone) return Arrival::kFailed;
+  seat.standing.group = group;
+  seat.standing.signature = signature;
+  ++seat.standing.collectives;
+  if (!meeting.open) {
+    meeting.open = std::make_shared<Slot>();
+    meeting.open->signature = signature;
+  }
+  seat.slot = meeting.open;
+  Slot& slot = *seat.slot;
+  ++slot.arrived;
+  if (slot.signature != signature) {
+    seat.standing.state = State::kWaiting;
+    --able_;
+    fail_locked(Failure::kMismatch);
+    return Arrival::kFailed;
+  }
+  if (slot.arrived == static_cast<int64_t>(meeting.members.size())) {
+    meeting.open.reset();
+    seat.standing.state = State::kWorking;
+    return Arrival::kComplete;
+  }
+  seat.standing.state = State::kWaiting;
+  --able_;
+  const bool hopeless = std::ranges::any_of(meeting.members, [&](int64_t member) {
+    return seats_[static_cast<size_t>(member)]->standing.state == State::kFinished;
+  });
+  if (hopeless) fail_locked(Failure::kEarlyExit);
+  find_deadlock_locked();
+  return failure_ == Failure::kNone ? Arrival::kWait : Arrival::kFailed;
+}
+
+void Rendezvous::delivered(int64_t participant) {
+  check_participant(participant);
+  const std::lock_guard lock(mutex_);
+  Seat& seat = *seats_[static_cast<size_t>(participant)];
+  if (seat.standing.state != State::kWorking) {
+    artifex_devices::fail("Rendezvous: participant {} has completed nothing; expected arrive() to say so first",
+                          participant);
+  }
+  seat.slot->delivered = true;
+  for (const int64_t member : groups_[static_cast<size_t>(seat.standing.group)].members) {
+    Seat& other = *seats_[static_cast<size_t>(member)];
+    if (member == participant || other.slot != seat.slot) continue;
+    other.standing.state = State::kRunning;
+    ++able_;
+    other.wake.notify_all();
+  }
+  seat.slot.reset();
+  seat.standing.state = State::kRunning;
+}
+
+bool Rendezvous::may_go_locked(const Seat& seat) const {
+  return failure_ != Failure::kNone || !seat.slot || seat.slot->delivered;
+}
+
+bool Rendezvous::may_go(int64_t participant) const {
+  check_participant(participant);
+  const std::lock_guard lock(mutex_);
+  return may_go_locked(*seats_[static_cast<size_t>(participant)]);
+}
+
+bool Rendezvous::wait(int64_t participant, std::optional<double> seconds) {
+  check_participant(participant);
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const auto over = [&] { return seconds && std::chrono::duration<double>(Clock::now() - begin).count() >= *seconds; };
+  Seat& seat = *seats_[static_cast<size_t>(participant)];
+  std::unique_lock lock(mutex_);
+  while (!may_go_locked(seat)) {
+    if (over()) {
+      fail_locked(Failure::kDeadline);
+      return false;
+    }
+    const auto slice = std::chrono::milliseconds(20);
+    const auto left = seconds ? std::chrono::duration<double>(*seconds) - (Clock::now() - begin) : slice;
+    seat.wake.wait_for(lock, std::min<std::chrono::duration<double>>(slice, left));
+    lock.unlock();
+    check_interrupt();
+    lock.lock();
+  }
+  return failure_ == Failure::kNone || (seat.slot && seat.slot->delivered);
+}
+
+void Rendezvous::finished(int64_t participant) {
+  check_participant(participant);
+  const std::lock_guard lock(mutex_);
+  Seat& seat = *seats_[static_cast<size_t>(participant)];
+  if (seat.standing.state == State::kRunning || seat.standing.state == State::kWorking) --able_;
+  seat.standing.state = State::kFinished;
+  if (failure_ != Failure::kNone) return;
+  for (const Group& meeting : groups_) {
+    if (meeting.open && std::ranges::find(meeting.members, participant) != meeting.members.end()) {
+      fail_locked(Failure::kEarlyExit);
+      return;
+    }
+  }
+  find_deadlock_locked();
+}
+
+void Rendezvous::raised(int64_t participant) {
+  check_participant(participant);
+  const std::lock_guard lock(mutex_);
+  Seat& seat = *seats_[static_cast<size_t>(participant)];
+  if (seat.standing.state == State::kRunning || seat.standing.state == State::kWorking) --able_;
+  seat.standing.state = State::kRaised;
+  fail_locked(Failure::kBody);
+}
+
+void Rendezvous::fail(Failure failure) {
+  const std::lock_guard lock(mutex_);
+  fail_locked(failure);
+}
+
+void Rendezvous::fail_locked(Failure failure) {
+  if (failure_ != Failure::kNone) return;
+  at_failure_.reserve(seats_.size());
+  for (const auto& seat : seats_) at_failure_.push_back(seat->standing);
+  failure_ = failure;
+  for (const auto& seat : seats_) seat->wake.notify_all();
+}
+
+// Whoever waits, waits for members that have not arrived; when nobody runs, they never will.
+void Rendezvous::find_deadlock_locked() {
+  if (able_ > 0) return;
+  const bool waiting =
+      std::ranges::any_of(seats_, [](const auto& seat) { return seat->standing.state == State::kWaiting; });
+  if (waiting) fail_locked(Failure::kDeadlock);
+}
+
+Rendezvous::Failure Rendezvous::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+std::vector<Rendezvous::Standing> Rendezvous::standings() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_ != Failure::kNone) return at_failure_;
+  std::vector<Standing> result;
+  result.reserve(seats_.size());
+  for (const auto& seat : seats_) result.push_back(seat->standing);
+  return result;
+}
+
+}  // namespace artifex_devices

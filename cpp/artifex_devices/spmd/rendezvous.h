@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace artifex_devices {
+
+/// Where the participants of one program meet for collectives: a state machine of integers. It never holds data, never
+/// runs foreign code, and only `wait` waits. Groups are sets of participants that meet; a signature is a number that
+/// stands for all that members must agree on (operation, dtype, shape, axes).
+///
+/// Whoever arrives last gets kComplete, does the work with what the others left, and says `delivered`; then all members
+/// go on. A failure is for ever and for everybody: mismatch, a member that finished, participants that all wait for
+/// each other, a deadline, or what `fail` says. Thread-safe.
+///
+/// Example: participants 0 and 1 in group g: arrive(0, g, 7) is kWait, arrive(1, g, 7) is kComplete, delivered(1),
+/// may_go(0) is true.
+class Rendezvous {
+ public:
+  enum class Arrival : uint8_t { kComplete, kWait, kFailed };
+  enum class Failure : uint8_t {
+    kNone,
+    kMismatch,   // two members of a group brought different signatures
+    kEarlyExit,  // a member finished while others wait for it
+    kDeadlock,   // everybody waits or finished, nobody can go on
+    kDeadline,   // a wait took longer than it may
+    kBody,       // a participant's own exception
+    kCancelled,  // the caller gave up, say for Ctrl-C
+  };
+  enum class State : uint8_t { kRunning, kWaiting, kWorking, kFinished, kRaised };
+
+  /// Where one participant stands; group and signature of the collective that it is in or was last in, -1 before.
+  struct Standing {
+    State state = State::kRunning;
+    int64_t group = -1;
+    int64_t signature = -1;
+    int64_t collectives = 0;  // how many it has arrived at
+  };
+
+  explicit Rendezvous(int64_t participants);
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
+
+  int64_t participants() const noexcept { return static_cast<int64_t>(seats_.size()); }
+
+  /// The number of a group; the same members in the same order give the same number. Throws InvalidArgument for an
+  /// empty group, members that do not exist or come twice.
+  int64_t group(const std::vector<int64_t>& members);
+
+  /// Throws InvalidArgument for a participant that does not belong to the group, waits already or has finished.
+  Arrival arrive(int64_t participant, int64_t group, int64_t signature);
+  /// The work of the collective that `participant` completed is done.
+  void delivered(int64_t participant);
+  /// Whether a waiting participant need not wait longer: its collective was delivered, or there is a failure.
+  bool may_go(int64_t participant) const;
+  /// Waits until may_go, at most `seconds` (none: for ever), asking check_interrupt() now and then. False and a failure
+  /// of kDeadline when the time is over.
+  bool wait(int64_t participant, std::optional<double> seconds);
+
+  /// The body returned, or raised. The first failure of all counts.
+  void finished(int64_t participant);
+  void raised(int64_t participant);
+  void fail(Failure failure);
+
+  Failure failure() const;
+  /// All participants as they stood when the failure came, or as they stand now.
+  std::vector<Standing> standings() const;
+
+ private:
+  struct Slot {
+    int64_t signature = -1;
+    int64_t arrived = 0;
+    bool delivered = false;
+  };
+  struct Seat {
+    Standing standing;
+    std::shared_ptr<Slot> slot;  // while waiting or working
+    std::condition_variable wake;
+  };
+  struct Group {
+    std::vector<int64_t> members;
+    std::shared_ptr<Slot> open;  // whose members have not all arrived
+  };
+
+  void check_participant(int64_t participant) const;
+  void fail_locked(Failure failure);
+  bool may_go_locked(const Seat& seat) const;
+  void find_deadlock_locked();
+
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Seat>> seats_;
+  std::vector<Group> groups_;
+  std::map<std::vector<int64_t>, int64_t> group_numbers_;
+  int64_t able_ = 0;  // participants that run or work: somebody who can still bring others on
+  Failure failure_ = Failure::kNone;
+  std::vector<Standing> at_failure_;
+};
+
+}  // namespace artifex_devices

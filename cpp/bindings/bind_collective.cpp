@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What collectives under shard_map stand on: arithmetic over members' blocks, memory for results, and Arrays made of
+// what bodies returned.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "artifex_devices/array/array.h"
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/collective/reduce.h"
+#include "artifex_devices/device/arena.h"
+#include "artifex_devices/transfer/copy_batch.h"
+#include "bindings.h"
+#include "gil.h"
+#include "numpy_bridge.h"
+#include "world.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+Reduction reduction_from_name(const std::string& kind) {
+  if (kind == "sum") return Reduction::kSum;
+  if (kind == "prod") return Reduction::kProduct;
+  if (kind == "max") return Reduction::kMax;
+  if (kind == "min") return Reduction::kMin;
+  fail("all_reduce: there is no reduction {:?}; expected sum, prod, max or min; choose one of them", kind);
+}
+
+void reduce_into(const std::string& kind, const py::list& inputs, const py::object& out) {
+  const Reduction reduction = reduction_from_name(kind);
+  std::vector<HostView> views;
+  views.reserve(inputs.size());
+  for (const py::handle input : inputs) views.push_back(leaf_from_python(input, "all_reduce").view);
+  const HostView target = leaf_from_python(out, "all_reduce").view;
+  if (!target.writable) fail("all_reduce: out is read-only; expected memory to write; make it by _host_empty");
+  int64_t bytes = itemsize(target.dtype) * static_cast<int64_t>(views.size());
+  for (const int64_t size : target.shape) bytes *= size;
+  if (bytes < kReleaseGilBytes) return all_reduce(reduction, views, target);
+  const ReleaseGil release;
+  all_reduce(reduction, views, target);
+}
+
+py::object host_empty(py::handle shape, py::handle dtype) {
+  const Dims dims = dims_from_python(shape, "host_empty", "shape");
+  const DType element = dtype_from_python(dtype, "host_empty");
+  const int64_t elements = checked_product(dims, "host_empty");
+  const auto bytes = checked_mul(elements, itemsize(element));
+  if (!bytes)
+    fail("host_empty: shape {} of {} is more bytes than fit 63 bits; use smaller sizes", to_string(dims),
+         name(element));
+  BufferRef buffer{current_client()->device(0)->arena().allocate(*bytes), 0};
+  return ndarray_of_buffer(std::move(buffer), dims, row_major_strides(dims, itemsize(element)), element, true);
+}
+
+// The memory of one part as a buffer of an Array: shared where it is ours and nobody can write it, or where the caller
+// gives it away; none where it must be copied.
+BufferRef buffer_of_part(const py::object& part, const HostView& view, bool given) {
+  const auto address = reinterpret_cast<uintptr_t>(view.data);
+  if (!is_dense(view.shape, view.byte_strides, itemsize(view.dtype)) || address % 64 != 0) return {};
+  if (BlockRef block = block_of(part); block && (given || !view.writable)) {
+    const int64_t offset = static_cast<const std::byte*>(view.data) - block->data();
+    return {std::move(block), offset};
+  }
+  if (!given) return {};
+  int64_t bytes = itemsize(view.dtype);
+  for (const int64_t size : view.shape) bytes *= size;
+  part.attr("flags").attr("writeable") = false;
+  PyObject* kept = py::object(part).release().ptr();
+  return {foreign_block(view.data, bytes,
+                        [kept] {
+                          const AcquireGil gil;
+                          if (gil.acquired()) Py_DECREF(kept);
+                        }),
+          0};
+}
+
+// An Array out of one ndarray for each distinct buffer. `given`: which of them nobody else has a reference to.
+ArrayRef adopt(py::handle shape, py::handle dtype, const std::shared_ptr<Sharding>& sharding, const py::list& parts,
+               const std::vector<bool>& given, const std::string& operation) {
+  const Dims dims = dims_from_python(shape, operation, "shape");
+  const DType element = dtype_from_python(dtype, operation);
+  const ShardDomains domains = sharding->domains(dims, operation);
+  const auto count = static_cast<size_t>(sharding->buffers().size());
+  if (parts.size() != count || given.size() != count) {
+    fail("{}: {} parts for a sharding with {} distinct buffers; expected one each; give them in that order", operation,
+         parts.size(), count);
+  }
+  std::vector<BufferRef> memory(count);
+  std::vector<HostView> views(count);
+  for (size_t b = 0; b < count; ++b) {
+    const auto position = sharding->buffers().position(sharding->grid(), static_cast<int64_t>(b));
+    const Dims expected =
+        domains.is_even() ? domains.shard_shape() : domains.domain(sharding->grid().tile(position)).shape;
+    views[b] = leaf_from_python(parts[b], operation).view;
+    if (views[b].shape != expected || views[b].dtype != element) {
+      fail("{}: part {} does not fit; expected {}{}, got {}{}; change what the body returns", operation, b,
+           name(element), to_string(expected), name(views[b].dtype), to_string(views[b].shape));
+    }
+    memory[b] = buffer_of_part(parts[b], views[b], given[b]);
+  }
+  std::vector<bool> is_shared(count);
+  for (size_t b = 0; b < count; ++b) is_shared[b] = static_cast<bool>(memory[b].block);
+  auto storage = Storage::adopt(sharding, domains, element, std::move(memory), operation);
+  CopyBatch batch;
+  for (size_t b = 0; b < count; ++b) {
+    if (is_shared[b]) continue;
+    const int64_t size = itemsize(element);
+    if (checked_product(views[b].shape, operation) == 0) continue;
+    batch.add(StridedCopy(storage->data(static_cast<int64_t>(b)), row_major_strides(views[b].shape, size),
+                          static_cast<const std::byte*>(views[b].data), views[b].byte_strides, views[b].shape, size),
+              -1);
+  }
+  if (batch.bytes() < kReleaseGilBytes) {
+    batch.run();
+  } else {
+    const ReleaseGil release;
+    batch.run();
+  }
+  return Array::make(dims, element, sharding, std::move(storage), nullptr, true);
+}
+
+}  // namespace
+
+void bind_collective(py::module_& module) {
+  module.def("_all_reduce", &reduce_into, py::arg("kind"), py::arg("inputs"), py::arg("out"),
+             "out = the inputs combined in their order, element by element; sum, prod, max or min.");
+  module.def("_host_empty", &host_empty, py::arg("shape"), py::arg("dtype"),
+             "An ndarray to write, on memory of the library's cache.");
+  module.def("_adopt", &adopt, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("parts"),
+             py::arg("given"), py::arg("operation"),
+             "An Array out of one ndarray a distinct buffer, sharing memory where nobody else can write it.");
+}
+
+}  // namespace artifex_devices::bindings

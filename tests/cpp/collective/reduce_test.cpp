@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/collective/reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+namespace {
+
+template <class T>
+HostView view_of(std::vector<T>& values, DType dtype) {
+  HostView view;
+  view.data = values.data();
+  view.dtype = dtype;
+  view.shape = {static_cast<int64_t>(values.size())};
+  view.byte_strides = {static_cast<int64_t>(sizeof(T))};
+  return view;
+}
+
+template <class T>
+std::vector<T> reduce(Reduction reduction, std::vector<std::vector<T>> inputs, DType dtype) {
+  std::vector<HostView> views;
+  for (std::vector<T>& input : inputs) views.push_back(view_of(input, dtype));
+  std::vector<T> out(inputs[0].size());
+  all_reduce(reduction, views, view_of(out, dtype));
+  return out;
+}
+
+TEST(AllReduce, SumsProductsMaximaAndMinima) {
+  const std::vector<std::vector<int32_t>> inputs = {{1, -2, 3}, {4, 5, -6}, {7, 8, 9}};
+  EXPECT_EQ(reduce(Reduction::kSum, inputs, DType::kInt32), (std::vector<int32_t>{12, 11, 6}));
+  EXPECT_EQ(reduce(Reduction::kProduct, inputs, DType::kInt32), (std::vector<int32_t>{28, -80, -162}));
+  EXPECT_EQ(reduce(Reduction::kMax, inputs, DType::kInt32), (std::vector<int32_t>{7, 8, 9}));
+  EXPECT_EQ(reduce(Reduction::kMin, inputs, DType::kInt32), (std::vector<int32_t>{1, -2, -6}));
+}
+
+TEST(AllReduce, IntegersWrap) {
+  EXPECT_EQ(reduce<int8_t>(Reduction::kSum, {{127}, {1}}, DType::kInt8), std::vector<int8_t>{-128});
+  EXPECT_EQ(reduce<uint8_t>(Reduction::kSum, {{255}, {2}}, DType::kUInt8), std::vector<uint8_t>{1});
+  EXPECT_EQ(reduce<int64_t>(Reduction::kSum, {{INT64_MAX}, {1}}, DType::kInt64), std::vector<int64_t>{INT64_MIN});
+  EXPECT_EQ(reduce<int16_t>(Reduction::kProduct, {{300}, {300}}, DType::kInt16),
+            std::vector<int16_t>{static_cast<int16_t>(90000 - 65536)});
+}
+
+TEST(AllReduce, TheOrderIsThatOfTheInputs) {
+  // (1e8 + 1) - 1e8 loses the 1; 1e8 - 1e8 + 1 does not.
+  EXPECT_EQ(reduce<float>(Reduction::kSum, {{1e8F}, {1.F}, {-1e8F}}, DType::kFloat32), std::vector<float>{0.F});
+  EXPECT_EQ(reduce<float>(Reduction::kSum, {{1e8F}, {-1e8F}, {1.F}}, DType::kFloat32), std::vector<float>{1.F});
+}
+
+TEST(AllReduce, MaxAndMinKeepNaN) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const Reduction reduction : {Reduction::kMax, Reduction::kMin}) {
+    for (int place = 0; place < 3; ++place) {
+      std::vector<std::vector<float>> inputs = {{1.F}, {2.F}, {3.F}};
+      inputs[static_cast<size_t>(place)][0] = nan;
+      EXPECT_TRUE(std::isnan(reduce(reduction, inputs, DType::kFloat32)[0])) << place;
+    }
+  }
+}
+
+TEST(AllReduce, HalvesAccumulateInFloat) {
+  // 2048 + 1 is 2048 in float16; in float32 the ones add up.
+  const uint16_t big = 0x6800;
+  const uint16_t one = 0x3C00;
+  EXPECT_EQ(reduce<uint16_t>(Reduction::kSum, {{big}, {one}, {one}}, DType::kFloat16), std::vector<uint16_t>{0x6801});
+  // bfloat16: 256 + 1 + 1 = 258.
+  EXPECT_EQ(reduce<uint16_t>(Reduction::kSum, {{0x4380}, {0x3F80}, {0x3F80}}, DType::kBFloat16),
+            std::vector<uint16_t>{0x4381});
+}
+
+TEST(AllReduce, ComplexNumbersAdd) {
+  using C = std::complex<double>;
+  EXPECT_EQ(reduce<C>(Reduction::kSum, {{{1, 2}}, {{3, -4}}}, DType::kComplex128), (std::vector<C>{{4, -2}}));
+  EXPECT_THROW(reduce<C>(Reduction::kMax, {{{1, 2}}, {{3, -4}}}, DType::kComplex128), TypeMismatch);
+}
+
+TEST(AllReduce, BoolsHaveOrAndAnd) {
+  EXPECT_EQ(reduce<uint8_t>(Reduction::kMax, {{0, 1, 0}, {0, 1, 1}}, DType::kBool), (std::vector<uint8_t>{0, 1, 1}));
+  EXPECT_EQ(reduce<uint8_t>(Reduction::kMin, {{0, 1, 0}, {0, 1, 1}}, DType::kBool), (std::vector<uint8_t>{0, 1, 0}));
+  EXPECT_THROW(reduce<uint8_t>(Reduction::kSum, {{1}, {1}}, DType::kBool), TypeMismatch);
+}
+
+TEST(AllReduce, BigInputsHaveTheSameBitsAsSmallOnes) {
+  constexpr size_t kCount = 300'001;
+  std::vector<std::vector<float>> inputs(5, std::vector<float>(kCount));
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    for (size_t i = 0; i < kCount; ++i) {
+      inputs[k][i] = std::sin(static_cast<float>(i * (k + 1))) * std::pow(10.F, static_cast<float>(k));
+    }
+  }
+  const std::vector<float> whole = reduce(Reduction::kSum, inputs, DType::kFloat32);
+  for (size_t i = 0; i < kCount; i += 997) {
+    float expected = inputs[0][i];
+    for (size_t k = 1; k < inputs.size(); ++k) expected += inputs[k][i];
+    ASSERT_EQ(whole[i], expected) << i;
+  }
+}
+
+TEST(AllReduce, OneInputIsCopiedAndNothingIsNothing) {
+  EXPECT_EQ(reduce<double>(Reduction::kSum, {{1.5, 2.5}}, DType::kFloat64), (std::vector<double>{1.5, 2.5}));
+  EXPECT_EQ(reduce<double>(Reduction::kMax, {{}, {}}, DType::kFloat64), std::vector<double>{});
+}
+
+TEST(AllReduce, ViewsMustFit) {
+  std::vector<float> a(4);
+  std::vector<float> b(3);
+  std::vector<float> out(4);
+  std::vector<HostView> views = {view_of(a, DType::kFloat32), view_of(b, DType::kFloat32)};
+  EXPECT_THROW(all_reduce(Reduction::kSum, views, view_of(out, DType::kFloat32)), InvalidArgument);
+  EXPECT_THROW(all_reduce(Reduction::kSum, {}, view_of(out, DType::kFloat32)), InvalidArgument);
+  views = {view_of(a, DType::kFloat8E5M2)};
+  EXPECT_THROW(all_reduce(Reduction::kSum, views, view_of(out, DType::kFloat8E5M2)), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace artifex_devices
