@@ -7,8 +7,10 @@ C++ core, for NumPy.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from artifex_devices import arrays as _arrays  # noqa: F401 - gives Array its operators
-from artifex_devices import debug, dlpack, errors, experimental, lax, layout, render, sharding, tree, tree_util
+from artifex_devices import debug, dlpack, errors, experimental, layout, render, sharding, tree, tree_util
 from artifex_devices._core import (
     AbstractMesh,
     Array,
@@ -22,7 +24,6 @@ from artifex_devices._core import (
     Shard,
     Sharding,
     SingleDeviceSharding,
-    shutdown,
 )
 from artifex_devices.assembly import (
     make_array_from_callback,
@@ -54,6 +55,7 @@ from artifex_devices.discovery import (
     process_indices,
 )
 from artifex_devices.host_copy import HostCopy, copy_to_host_async
+from artifex_devices.lifetime import shutdown
 from artifex_devices.memory import MemoryReport, memory_report
 from artifex_devices.mesh import DeviceMeshManager
 from artifex_devices.mesh_scope import set_mesh
@@ -70,6 +72,12 @@ from artifex_devices.shape_dtype_struct import ShapeDtypeStruct
 from artifex_devices.sharding import P, make_mesh
 from artifex_devices.stacked_placement import device_put_replicated, device_put_sharded
 from artifex_devices.world import simulate
+
+if TYPE_CHECKING:
+    from artifex_devices import lax
+    from artifex_devices.spmd.jit import jit
+    from artifex_devices.spmd.pmap import pmap
+    from artifex_devices.spmd.shard_map import shard_map, smap
 
 __version__ = "0.1.0"
 
@@ -116,6 +124,7 @@ __all__ = [
     "host_count",
     "host_id",
     "host_ids",
+    "jit",
     "lax",
     "layout",
     "live_arrays",
@@ -127,15 +136,18 @@ __all__ = [
     "make_mesh",
     "memory_report",
     "place_on_device",
+    "pmap",
     "process_count",
     "process_index",
     "process_indices",
     "render",
     "reshard",
     "set_mesh",
+    "shard_map",
     "sharding",
     "shutdown",
     "simulate",
+    "smap",
     "transfer_guard",
     "transfer_guard_device_to_device",
     "transfer_guard_device_to_host",
@@ -144,3 +156,37 @@ __all__ = [
     "tree_util",
     "with_sharding_constraint",
 ]
+
+# Imported at their first use: programs that only place data do not pay for them.
+_LATE = {
+    "jit": "artifex_devices.spmd.jit",
+    "pmap": "artifex_devices.spmd.pmap",
+    "shard_map": "artifex_devices.spmd.shard_map",
+    "smap": "artifex_devices.spmd.shard_map",
+}
+
+# Names of JAX that need its compiler or its tracing, and what does their work here.
+_ABSENT = {
+    "grad": "write the gradient as a function of its own and average it over devices with lax.pmean",
+    "value_and_grad": "write a function that returns value and gradient and average both with lax.pmean",
+    "vmap": "use NumPy's broadcasting, or pmap and shard_map to map over devices",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "lax" or name in _LATE:
+        import importlib
+
+        module = importlib.import_module(_LATE.get(name, "artifex_devices.lax"))
+        globals()[name] = value = module if name == "lax" else getattr(module, name)
+        return value
+    if name in _ABSENT:
+        raise AttributeError(
+            f"artifex_devices.{name}: functions are not traced or differentiated here; expected a name of this "
+            f"package, got JAX's {name}; {_ABSENT[name]}"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE, "lax"})

@@ -23,6 +23,7 @@ __all__: list[str] = [
     "Mesh",
     "NamedSharding",
     "PartitionSpec",
+    "Rendezvous",
     "ResourceExhaustedError",
     "Shard",
     "Sharding",
@@ -37,7 +38,6 @@ __all__: list[str] = [
     "mesh_text",
     "sharding_svg",
     "sharding_text",
-    "shutdown",
     "validate_batch_size",
 ]
 
@@ -1491,6 +1491,68 @@ class _HostLeaf:
     def value(self) -> typing.Any: ...
     def wait(self, seconds: float | None) -> bool: ...
 
+class Rendezvous:
+    """
+    Where the participants of one program meet for collectives.
+    """
+
+    def __init__(self, participants: int) -> None: ...
+    def arrive(self, participant: int, group: int, signature: int) -> int:
+        """
+        0: the last one, which does the work and says delivered; 1: wait; 2: the program has failed.
+        """
+
+    def cancel(self) -> None:
+        """
+        Ends all waits.
+        """
+
+    def delivered(self, participant: int) -> None:
+        """
+        The work of the collective is done.
+        """
+
+    def expire(self) -> None:
+        """
+        Ends all waits: they took too long.
+        """
+
+    def finished(self, participant: int) -> None:
+        """
+        The participant's body returned.
+        """
+
+    def group(self, members: collections.abc.Sequence[int]) -> int:
+        """
+        The number of a group of participants.
+        """
+
+    def may_go(self, participant: int) -> bool:
+        """
+        Whether a participant need not wait longer.
+        """
+
+    def raised(self, participant: int) -> None:
+        """
+        The participant's body raised.
+        """
+
+    def standings(self) -> list[typing.Any]:
+        """
+        (state, group, signature, number of collectives) of each participant, as they were when it failed.
+        """
+
+    def wait(self, participant: int, seconds: float | None) -> bool:
+        """
+        Waits until may_go; False when the program failed or the time is over. Ctrl-C ends it.
+        """
+
+    @property
+    def failure(self) -> str:
+        """
+        "", "mismatch", "early exit", "deadlock", "deadline", "body" or "cancelled".
+        """
+
 class _MemoryWindow:
     """
     What arrays hold on the devices of the calling context's world, from now to close().
@@ -1522,6 +1584,23 @@ class _MemoryWindow:
         """
         Tuple of Device, by id.
         """
+
+def _adopt(
+    shape: typing.Any,
+    dtype: typing.Any,
+    sharding: Sharding,
+    parts: list[typing.Any],
+    given: collections.abc.Sequence[bool],
+    operation: str,
+) -> Array:
+    """
+    An Array out of one ndarray a distinct buffer, sharing memory where nobody else can write it.
+    """
+
+def _all_reduce(kind: str, inputs: list[typing.Any], out: typing.Any) -> None:
+    """
+    out = the inputs combined in their order, element by element; sum, prod, max or min.
+    """
 
 def _array_from_callback(
     operation: str,
@@ -1595,6 +1674,11 @@ def _enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner:
 def _entered_meshes() -> tuple[typing.Any, ...]: ...
 def _find_device(platform: str, id: int) -> Device: ...
 def _get_leaf(array: Array) -> typing.Any: ...
+def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
+    """
+    An ndarray to write, on memory of the library's cache.
+    """
+
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
 def _local_arrays(array: Array, writable: bool = False) -> list[typing.Any]:
     """
@@ -1648,6 +1732,11 @@ def _run_parallel(tasks: list[typing.Any]) -> None:
 def _running_workers() -> int: ...
 def _scoped_option(name: str) -> typing.Any: ...
 def _set_num_cpu_devices(count: int | None) -> None: ...
+def _shutdown() -> None:
+    """
+    Ends the workers, after the copies under way.
+    """
+
 def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     """
     All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None.
@@ -1710,15 +1799,6 @@ def sharding_text(
 ) -> str:
     """
     Which devices hold which part of an array of `shape`, drawn in characters. Raises as Sharding.shard_shape.
-    """
-
-def shutdown() -> None:
-    """
-    Ends the library's threads, after the copies under way. The next big copy starts them anew.
-
-    Example:
-        >>> import artifex_devices
-        >>> artifex_devices.shutdown()
     """
 
 def validate_batch_size(batch_size: int, hardware_type: str, warn_suboptimal: bool) -> tuple[bool, str]:

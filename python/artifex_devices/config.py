@@ -21,7 +21,8 @@ _SCOPED = (
     "jax_default_device",
     "jax_enable_x64",
 )
-_NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations")
+_SPMD = {"spmd_executor": "auto", "spmd_threads_bytes": 256 << 10, "collective_timeout_s": 60.0}
+_NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations", *_SPMD)
 
 
 class Config:
@@ -38,6 +39,9 @@ class Config:
     * `parallel_copy_bytes` (bytes): copies below it stay on the calling thread.
     * `async_copy_bytes` (bytes): Array-to-Array copies from it on run after the call returned.
     * `trace_allocations` (bool): keep the line of the program that makes each Array, for `memory_report`.
+    * `spmd_executor` ("auto", "cooperative" or "threads"): how `shard_map` and `pmap` run their participants.
+    * `spmd_threads_bytes` (bytes): "auto" takes threads from this size of the biggest block on.
+    * `collective_timeout_s` (seconds or None): how long a collective may wait for its members; None for ever.
 
     Guards, default device and x64 are read as they are for the calling context, `with` blocks included.
 
@@ -53,6 +57,7 @@ class Config:
     def __init__(self) -> None:
         """Starts with the defaults; use the module's `config`."""
         self._num_cpu_devices: int | None = None
+        self._spmd: dict[str, Any] = dict(_SPMD)
 
     def update(self, name: str, value: Any) -> None:
         """Sets one option, for all threads.
@@ -85,6 +90,8 @@ class Config:
                     "give True or False"
                 )
             _core._config_write(name, value)
+        elif name in _SPMD:
+            self._spmd[name] = self._spmd_value(name, value)
         else:
             raise AttributeError(self._unknown("config.update", name))
 
@@ -100,6 +107,8 @@ class Config:
             return _core._config_read(name)
         if name == "trace_allocations":
             return bool(_core._config_read(name))
+        if name in _SPMD:
+            return self._spmd[name]
         raise AttributeError(self._unknown("config.read", name))
 
     @property
@@ -112,6 +121,31 @@ class Config:
         if name.startswith("_"):
             raise AttributeError(name)
         return self.read(name)
+
+    @classmethod
+    def _spmd_value(cls, name: str, value: Any) -> Any:
+        if name == "spmd_threads_bytes":
+            return cls._whole_number(name, value, least=0)
+        if name == "spmd_executor":
+            if value not in ("auto", "cooperative", "threads"):
+                raise ValueError(
+                    f"config.update: {name} is not known; expected 'auto', 'cooperative' or 'threads', got {value!r}; "
+                    "choose one of them"
+                )
+            return value
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(
+                f"config.update: {name} is of type {type(value).__name__}; expected seconds or None, got {value!r}; "
+                "give a number"
+            )
+        if not 0 < value < float("inf"):
+            raise ValueError(
+                f"config.update: {name} is out of range; expected a positive number of seconds or None, got {value!r}; "
+                "None waits for ever"
+            )
+        return float(value)
 
     @staticmethod
     def _platforms(name: str, value: Any) -> str | None:

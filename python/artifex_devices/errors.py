@@ -13,6 +13,7 @@ from artifex_devices._core import (
 )
 
 __all__ = [
+    "CollectiveError",
     "DuplicateSpecError",
     "IndivisibleError",
     "JaxRuntimeError",
@@ -20,3 +21,10 @@ __all__ = [
     "ShardingTypeError",
     "TransferGuardError",
 ]
+
+
+class CollectiveError(RuntimeError):
+    """Participants of a program did not meet: they called different collectives, left early, or took too long.
+
+    The text has a table of where each device stood: state, collective, source line.
+    """

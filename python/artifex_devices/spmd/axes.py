@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Axis names in a body: which participants they bring together, in which order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from artifex_devices.spmd.participant import Participant, current
+
+__all__ = ["Group", "group_of", "names_of", "require"]
+
+
+class Group:
+    """The members of one collective for one participant."""
+
+    __slots__ = ("index", "members")
+
+    def __init__(self, members: tuple[int, ...], index: int) -> None:
+        """Positions in the order of the collective, and which of them this participant is."""
+        self.members = members
+        self.index = index
+
+
+def names_of(axis_name: Any) -> tuple[Hashable, ...]:
+    """The names as a tuple: one name, or several in a tuple or list."""
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+
+
+def require(operation: str, axis_name: Any) -> Participant:
+    """The participant of the calling body.
+
+    Raises:
+        NameError: There is none, as outside shard_map and pmap no axis is bound.
+    """
+    me = current()
+    if me is None:
+        raise NameError(
+            f"{operation}: unbound axis name {axis_name!r}; expected a call inside the body of shard_map or pmap, "
+            "which bind axis names; none is running"
+        )
+    return me
+
+
+def group_of(operation: str, me: Participant, axis_name: Any, index_groups: Any = None) -> Group:
+    """Who takes part in a collective over these axes.
+
+    Members are numbered row-major over the axes in the order in which they are named.
+
+    Raises:
+        NameError: A name is not bound in the body.
+        ValueError: A name comes twice; axis_index_groups do not hold each member once.
+    """
+    key = (axis_name, None if index_groups is None else tuple(tuple(group) for group in index_groups))
+    groups: dict[Any, list[Group]] = me.program.groups
+    try:
+        return groups[key][me.position]
+    except TypeError:  # a list of names
+        key = (names_of(axis_name), key[1])
+        if key in groups:
+            return groups[key][me.position]
+    except KeyError:
+        pass
+    made = _all_groups(operation, me, names_of(axis_name), key[1])
+    groups[key] = made
+    return made[me.position]
+
+
+def _all_groups(
+    operation: str, me: Participant, names: tuple[Hashable, ...], index_groups: tuple[tuple[int, ...], ...] | None
+) -> list[Group]:
+    program = me.program
+    if program.any_name and len(names) == 1 and names[0] not in program.axis_names:
+        names = program.axis_names
+    unbound = [name for name in names if name not in program.axis_names]
+    if unbound:
+        bound = ", ".join(repr(name) for name in program.axis_names)
+        raise NameError(
+            f"{operation}: unbound axis name {unbound[0]!r}; expected one of the axes bound by {program.operation}: "
+            f"{bound or 'none'}; check its spelling and axis_names="
+        )
+    if len(set(names)) != len(names):
+        raise ValueError(f"{operation}: an axis name comes twice; expected each once, got {names}; drop one")
+    where = [program.axis_names.index(name) for name in names]
+    sizes = [program.axis_sizes[d] for d in where]
+    strides = [math.prod(program.axis_sizes[d + 1 :]) for d in range(len(program.axis_sizes))]
+    groups: list[Group] = [Group((), 0)] * len(program.participants)
+    for position, coordinates in enumerate(program.coordinates):
+        if any(coordinates[d] for d in where):
+            continue  # not the first member of its group
+        offsets = itertools.product(*(range(size) for size in sizes))
+        members = tuple(
+            position + sum(c * strides[d] for c, d in zip(offset, where, strict=True)) for offset in offsets
+        )
+        for part in _split(operation, members, index_groups):
+            for index, member in enumerate(part):
+                groups[member] = Group(part, index)
+    return groups
+
+
+def _split(
+    operation: str, members: tuple[int, ...], index_groups: Sequence[Sequence[int]] | None
+) -> list[tuple[int, ...]]:
+    if index_groups is None:
+        return [members]
+    if sorted(itertools.chain(*index_groups)) != list(range(len(members))):
+        raise ValueError(
+            f"{operation}: axis_index_groups do not cover the axis; expected each of 0 to {len(members) - 1} in one "
+            f"group, got {[list(group) for group in index_groups]}; list every index once"
+        )
+    if len({len(group) for group in index_groups}) > 1:
+        raise ValueError(
+            f"{operation}: axis_index_groups differ in size; expected groups of one size, got "
+            f"{[list(group) for group in index_groups]}; make them equal"
+        )
+    return [tuple(members[i] for i in group) for group in index_groups]

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A mapped function: blocks in, one participant a device, Arrays out. What shard_map and pmap have in common."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from artifex_devices.config import config
+from artifex_devices.spmd.arguments import LEAF_TYPES, Blocks, key_of
+from artifex_devices.spmd.outputs import Outputs
+from artifex_devices.spmd.program import Program, run
+from artifex_devices.spmd.specs import Layout
+
+__all__ = ["EXECUTORS", "Plan", "check_executor", "flatten_arguments", "name_of", "run_plan"]
+
+EXECUTORS = ("auto", "cooperative", "threads")
+
+
+class Plan:
+    """All that a call needs and that depends on shapes, dtypes and shardings only."""
+
+    __slots__ = ("fetches", "layout", "outputs")
+
+    def __init__(self, layout: Layout, fetches: Sequence[Blocks], outputs: Outputs) -> None:
+        """One of `fetches` an argument leaf; `outputs` makes Arrays of what bodies return."""
+        self.layout = layout
+        self.fetches = fetches
+        self.outputs = outputs
+
+
+def name_of(function: Any) -> str:
+    """What errors call a function."""
+    if isinstance(function, functools.partial):
+        return name_of(function.func)
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def check_executor(operation: str, executor: str | None) -> None:
+    """Refuses what is no executor (ValueError)."""
+    if executor is not None and executor not in EXECUTORS:
+        raise ValueError(
+            f"{operation}: there is no executor {executor!r}; expected None or one of "
+            f"{', '.join(map(repr, EXECUTORS))}; choose one of them"
+        )
+
+
+def flatten_arguments(args: tuple[Any, ...]) -> tuple[Sequence[Any], Any, Any]:
+    """(leaves, structure or None where every argument is a leaf, what a Plan depends on)."""
+    for x in args:
+        if type(x) not in LEAF_TYPES:
+            break
+    else:
+        return args, None, tuple([key_of(x) for x in args])
+    from artifex_devices import tree_util
+
+    leaves, treedef = tree_util.tree_flatten(args)
+    return leaves, treedef, (treedef, *[key_of(x) for x in leaves])
+
+
+def run_plan(
+    operation: str,
+    function: Callable[..., Any],
+    plan: Plan,
+    leaves: Sequence[Any],
+    treedef: Any,
+    executor: str | None,
+    *,
+    any_name: bool = False,
+) -> Any:
+    """Calls the function once a participant and makes Arrays of what it returns."""
+    layout = plan.layout
+    columns = [fetch(x) for fetch, x in zip(plan.fetches, leaves, strict=True)]
+    count = len(layout.positions)
+    options = config._spmd
+    executor = executor or options["spmd_executor"]
+    if executor == "auto":
+        threshold = options["spmd_threads_bytes"]
+        biggest = max([column[0].nbytes for column in columns], default=0)
+        executor = "threads" if biggest >= threshold and count > 1 else "cooperative"
+    bodies: list[Callable[[], Any]]
+    if not columns:
+        bodies = [function if treedef is None else functools.partial(function, *treedef.unflatten([]))] * count
+    elif treedef is None:
+        bodies = [functools.partial(function, *row) for row in zip(*columns, strict=True)]
+    else:
+        bodies = [functools.partial(function, *treedef.unflatten(row)) for row in zip(*columns, strict=True)]
+    program = Program(
+        layout.manual,
+        layout.sizes,
+        layout.device_names,
+        operation=operation,
+        any_name=any_name,
+        timeout_s=options["collective_timeout_s"],
+    )
+    program.groups = layout.groups if not any_name else {}
+    return plan.outputs.assemble(run(program, bodies, executor))

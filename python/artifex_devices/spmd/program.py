@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program: participants, the place where they meet, and what becomes of their failures."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import itertools
+import threading
+import time
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from artifex_devices import _core
+from artifex_devices.errors import CollectiveError
+from artifex_devices.spmd.participant import PENDING, Participant, Stopped, _current
+
+__all__ = ["Program", "run"]
+
+_COMPLETE, _WAIT = 0, 1
+
+
+class _Raised:
+    """Stands for a result that is an exception."""
+
+    __slots__ = ("error", "trace")
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+        self.trace = error.__traceback__  # every member raises it: the frames of others do not belong to its story
+
+
+@functools.lru_cache(maxsize=256)
+def _coordinates(sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    return tuple(itertools.product(*(range(size) for size in sizes)))
+
+
+class Program:
+    """One call of a mapped function; its participants are numbered row-major over its axes."""
+
+    def __init__(
+        self,
+        axis_names: tuple[Hashable, ...],
+        axis_sizes: tuple[int, ...],
+        device_names: Sequence[str],
+        *,
+        operation: str,
+        any_name: bool = False,
+        timeout_s: float | None = None,
+    ) -> None:
+        """Axes that are bound in the bodies, the name of each participant's device, and how long a wait may take."""
+        self.axis_names = axis_names
+        self.axis_sizes = axis_sizes
+        self.coordinates = _coordinates(axis_sizes)
+        self.device_names = device_names
+        self.operation = operation
+        self.any_name = any_name
+        self.timeout_s = timeout_s
+        self.rendezvous = _core.Rendezvous(len(device_names))
+        self.participants = [Participant(self, i) for i in range(len(device_names))]
+        self.payloads: list[Any] = [None] * len(device_names)
+        self.results: list[Any] = [PENDING] * len(device_names)
+        self.failed = False
+        self.refused: CollectiveError | None = None  # an executor's own reason to cancel
+        self.wait: Callable[[Participant], None] = _no_executor
+        self.started_s = time.monotonic()
+        self.groups: dict[Any, list[Any]] = {}  # of axis names, kept by axes.py
+        self._groups: dict[tuple[int, ...], int] = {}
+        self._signatures: dict[Hashable, int] = {}
+        self._signature_lock = threading.Lock()
+
+    def meet(
+        self,
+        me: Participant,
+        members: tuple[int, ...],
+        signature: Hashable,
+        payload: Any,
+        complete: Callable[[list[Any]], Sequence[Any]],
+    ) -> Any:
+        """See Participant.meet."""
+        position = me.position
+        group = self._groups.get(members)
+        if group is None:
+            group = self._groups[members] = self.rendezvous.group(members)
+        number = self._signatures.get(signature)
+        if number is None:
+            with self._signature_lock:
+                number = self._signatures.setdefault(signature, len(self._signatures))
+        self.payloads[position] = payload
+        self.results[position] = PENDING
+        arrival = self.rendezvous.arrive(position, group, number)
+        if arrival == _COMPLETE:
+            self._complete(position, members, complete)
+        elif arrival == _WAIT:
+            self.wait(me)
+        result = self.results[position]
+        if result is PENDING:
+            self.failed = True
+            raise Stopped
+        self.results[position] = None
+        self.payloads[position] = None
+        if type(result) is _Raised:
+            raise result.error.with_traceback(result.trace)
+        return result
+
+    def _complete(
+        self, position: int, members: tuple[int, ...], complete: Callable[[list[Any]], Sequence[Any]]
+    ) -> None:
+        results = self.results
+        try:
+            made = complete([self.payloads[member] for member in members])
+            for member, result in zip(members, made, strict=True):
+                results[member] = result
+        except BaseException as error:
+            raised = _Raised(error)
+            for member in members:
+                results[member] = raised
+        self.rendezvous.delivered(position)
+
+    def outcome(self) -> list[Any]:
+        """What the bodies returned.
+
+        Raises:
+            BaseException: The first exception of a body, the same object, with the table of all participants as a note.
+            CollectiveError: Participants did not meet (a RuntimeError); its text has the table.
+        """
+        failure = self.rendezvous.failure
+        if not failure:
+            return [participant.outcome for participant in self.participants]
+        if self.refused is not None:
+            raise self.refused
+        first = self._first_error()
+        if first is not None and failure in ("body", "cancelled"):
+            _add_note(first, self._explain(failure))
+            raise first
+        raise CollectiveError(self._explain(failure))
+
+    def _first_error(self) -> BaseException | None:
+        own = [p.error for p in self.participants if p.error is not None and not isinstance(p.error, Stopped)]
+        # What was raised while another error was on its way out is not the cause.
+        return own[0] if own else None
+
+    def _explain(self, failure: str) -> str:
+        told = {
+            "mismatch": "participants called different collectives; expected the same operation, shape, dtype and axes "
+            "from each member of a group; make all of them take the same way",
+            "early exit": "a participant returned while others wait for it in a collective; expected each member to "
+            "call it; make all of them call as many",
+            "deadlock": "participants wait for each other and nobody can go on; expected collectives in the same order "
+            "everywhere; order them alike",
+            "deadline": f"a collective waited longer than collective_timeout_s = {self.timeout_s}; expected all "
+            "members to arrive in time; raise config.collective_timeout_s, or look at who is running below",
+            "body": "a participant raised",
+            "cancelled": "the call was interrupted",
+        }[failure]
+        return f"{self.operation}: {told}\n{self.table()}"
+
+    def table(self) -> str:
+        """Where each participant stood, a line each: device, state, collective, source line."""
+        signatures = {number: signature for signature, number in self._signatures.items()}
+        rows = []
+        for participant, (state, _, signature, count) in zip(
+            self.participants, self.rendezvous.standings(), strict=True
+        ):
+            doing = "" if signature < 0 else f" {'in' if state == 'waiting' else 'after'} {signatures[signature]}"
+            site = f" at {participant.site}" if doing and participant.site else ""
+            rows.append(f"  {self.device_names[participant.position]}: {state}{doing}{site} (collective {count})")
+        shown = rows if len(rows) <= 16 else [*rows[:15], f"  and {len(rows) - 15} more"]
+        return "\n".join(["where each device stands:", *shown])
+
+
+def _no_executor(me: Participant) -> None:
+    raise AssertionError("a participant waits without an executor")
+
+
+def _add_note(error: BaseException, note: str) -> None:
+    if hasattr(error, "add_note"):
+        error.add_note(note)
+    else:  # Python 3.10
+        error.__notes__ = [*getattr(error, "__notes__", []), note]
+
+
+def run(program: Program, bodies: Sequence[Callable[[], Any]], executor: str) -> list[Any]:
+    """Runs one body a participant.
+
+    Args:
+        program: Fresh, with as many participants as there are bodies.
+        bodies: Called once each, in a copy of the caller's context.
+        executor: "cooperative" or "threads".
+
+    Returns:
+        What the bodies returned, in order.
+
+    Raises:
+        ValueError: There is no such executor.
+        BaseException: As Program.outcome.
+    """
+    if executor == "cooperative":
+        from artifex_devices.spmd import cooperative as engine
+    elif executor == "threads":
+        from artifex_devices.spmd import threaded as engine  # type: ignore[no-redef]
+    else:
+        raise ValueError(
+            f"{program.operation}: there is no executor {executor!r}; expected 'auto', 'cooperative' or 'threads'; "
+            "choose one of them"
+        )
+    from artifex_devices.spmd.watchdog import watched
+
+    with watched(program):
+        engine.run(program, bodies)
+    return program.outcome()
+
+
+def enter(participant: Participant, body: Callable[[], Any]) -> None:
+    """Runs one body to its end on the calling thread, in a context where `participant` is the current one."""
+    participant.thread = threading.get_ident()
+    _current.set(participant)
+    rendezvous = participant.program.rendezvous
+    try:
+        participant.outcome = body()
+    except BaseException as error:
+        participant.error = error
+        if isinstance(error, Stopped):
+            rendezvous.finished(participant.position)
+        else:
+            rendezvous.raised(participant.position)
+    else:
+        rendezvous.finished(participant.position)
+
+
+def new_context() -> contextvars.Context:
+    """A copy of the caller's context for one participant."""
+    return contextvars.copy_context()

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A thread a participant: NumPy drops the GIL in its loops, so big blocks compute in parallel.
+
+Threads are kept for the next program until `shutdown()`; after a fork the child starts with none. Idle ones hold
+nothing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextvars
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from artifex_devices.spmd.participant import Participant
+from artifex_devices.spmd.program import Program, enter
+
+__all__ = ["run", "shutdown"]
+
+_GRACE_S = 2.0  # how long a cancelled program waits for its bodies before it lets go of them
+Job = tuple[contextvars.Context, Participant, Callable[[], Any], Callable[[], None]]
+
+
+class _Worker:
+    """A thread that runs one participant after the other."""
+
+    def __init__(self) -> None:
+        self._job: Job | None = None
+        self._wake = threading.Semaphore(0)
+        self.thread = threading.Thread(target=self._serve, name="artifex-participant", daemon=True)
+        self.thread.start()
+
+    def give(self, job: Job | None) -> None:
+        """Runs a participant; None ends the thread."""
+        self._job = job
+        self._wake.release()
+
+    def _serve(self) -> None:
+        while True:
+            self._wake.acquire()
+            job, self._job = self._job, None
+            if job is None:
+                return
+            context, participant, body, done = job
+            context.run(enter, participant, body)
+            del job, context, participant, body
+            done()
+            del done
+
+
+class _Pool:
+    """The idle workers of the process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[_Worker] = []
+
+    def take(self, count: int) -> list[_Worker]:
+        """Workers for `count` participants; new ones where there are too few."""
+        with self._lock:
+            taken = self._idle[-count:]
+            del self._idle[-count:]
+        try:
+            while len(taken) < count:
+                taken.append(_Worker())
+        except RuntimeError:  # can't start new thread
+            self.put(taken)
+            raise
+        return taken
+
+    def put(self, workers: Sequence[_Worker]) -> None:
+        """Keeps workers that are free again."""
+        with self._lock:
+            self._idle.extend(workers)
+
+    def shutdown(self) -> None:
+        """Ends the idle workers."""
+        with self._lock:
+            ended, self._idle = self._idle, []
+        for worker in ended:
+            worker.give(None)
+        for worker in ended:
+            worker.thread.join()
+
+
+_pool = _Pool()
+
+
+def _start_anew() -> None:
+    global _pool
+    _pool = _Pool()
+
+
+os.register_at_fork(after_in_child=_start_anew)
+
+
+def shutdown() -> None:
+    """Ends the idle threads of participants."""
+    _pool.shutdown()
+
+
+atexit.register(shutdown)
+
+
+class _Latch:
+    """Waits until all participants have ended."""
+
+    def __init__(self, count: int) -> None:
+        self._left = count
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+
+    def count_down(self) -> None:
+        """One has ended."""
+        with self._lock:
+            self._left -= 1
+            if self._left == 0:
+                self._over.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether all have ended in time."""
+        return self._over.wait(seconds)
+
+
+def run(program: Program, bodies: Sequence[Callable[[], Any]]) -> None:
+    """Runs all bodies to their ends; failures are in the program."""
+    rendezvous = program.rendezvous
+    timeout_s = program.timeout_s
+
+    def wait(me: Participant) -> None:
+        rendezvous.wait(me.position, timeout_s)
+
+    program.wait = wait
+    pool = _pool
+    workers = pool.take(len(bodies))
+    latch = _Latch(len(bodies))
+    with _one_blas_thread_a_participant(len(bodies)):
+        for worker, participant, body in zip(workers, program.participants, bodies, strict=True):
+            context = contextvars.copy_context()
+            worker.give((context, participant, body, latch.count_down))
+        try:
+            latch.wait()
+        except BaseException:  # Ctrl-C: waits end at once, bodies at their next collective or their end
+            rendezvous.cancel()
+            if latch.wait(_GRACE_S):
+                pool.put(workers)
+            raise
+    pool.put(workers)
+
+
+_controller: Any = None
+_blas_lock = threading.Lock()
+
+
+class _one_blas_thread_a_participant:  # noqa: N801 - used like a function
+    """Bounds NumPy's BLAS while participants run side by side, so that they do not take each other's cores."""
+
+    def __init__(self, participants: int) -> None:
+        self._threads = max(1, (os.cpu_count() or 1) // participants)
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        """Sets the bound; the setting is the process's, so the outermost program's counts."""
+        global _controller
+        if not _blas_lock.acquire(blocking=False):
+            return
+        if _controller is None:
+            import threadpoolctl
+
+            _controller = threadpoolctl.ThreadpoolController()
+        self._limit = _controller.limit(limits=self._threads, user_api="blas")
+        self._limit.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        """Restores what was."""
+        if self._limit is not None:
+            self._limit.__exit__(*error)
+            _blas_lock.release()

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Says what is going on when a program takes too long: a body that blocks cannot be ended, but it can be shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import traceback
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from artifex_devices.spmd.program import Program
+
+__all__ = ["shutdown", "watched"]
+
+
+class _Watchdog:
+    """One thread for all programs; it exists from the first program with a deadline until shutdown()."""
+
+    def __init__(self) -> None:
+        self.programs: dict[Program, bool] = {}  # whether it was told
+        self._thread: threading.Thread | None = None
+        self._end = threading.Event()
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Makes the thread at the first call."""
+        if self._thread is not None:
+            return
+        with self._lock:
+            if self._thread is None:
+                self._end.clear()
+                self._thread = threading.Thread(target=self._watch, name="artifex-watchdog", daemon=True)
+                self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._end.wait(0.5):
+            for program, told in list(self.programs.items()):
+                late_s = time.monotonic() - program.started_s - (program.timeout_s or float("inf"))
+                if late_s > 1.0 and not told:
+                    self.programs[program] = True
+                    self._tell(program)
+
+    @staticmethod
+    def _tell(program: Program) -> None:
+        stacks = [
+            f"thread {identity}:\n{''.join(traceback.format_stack(frame))}"
+            for identity, frame in sys._current_frames().items()
+            if identity != threading.get_ident()
+        ]
+        sys.stderr.write(
+            f"artifex_devices: {program.operation} runs longer than collective_timeout_s = {program.timeout_s}; a body "
+            "that blocks on a lock, queue or sleep needs executor='threads'\n"
+            f"{program.table()}\n{''.join(stacks)}"
+        )
+
+    def shutdown(self) -> None:
+        """Ends the thread."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            self._end.set()
+            thread.join()
+
+
+_watchdog = _Watchdog()
+
+
+def _start_anew() -> None:
+    global _watchdog
+    _watchdog = _Watchdog()
+
+
+os.register_at_fork(after_in_child=_start_anew)
+
+
+def shutdown() -> None:
+    """Ends the watchdog's thread; the next program starts it anew."""
+    _watchdog.shutdown()
+
+
+class watched:  # noqa: N801 - used like a function
+    """Watches a program with a deadline for the time of a with block."""
+
+    __slots__ = ("_program",)
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def __enter__(self) -> None:
+        """Begins to watch."""
+        if self._program.timeout_s is not None:
+            _watchdog.start()
+            _watchdog.programs[self._program] = False
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends it."""
+        _watchdog.programs.pop(self._program, None)
