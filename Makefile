@@ -19,8 +19,9 @@ help: ## this list
 setup: ## system packages, .venv, the package built and installed editable
 	@tools/setup.sh
 
-demo: setup ## real images onto 8 CPU devices and back; ARGS="--file data.npz" for your own arrays
+demo: setup ## real images onto 8 CPU devices and back, and a network trained on them; ARGS="--file data.npz" for your own
 	@JAX_NUM_CPU_DEVICES=$${JAX_NUM_CPU_DEVICES:-8} python examples/digits_batches.py $(ARGS)
+	@JAX_NUM_CPU_DEVICES=$${JAX_NUM_CPU_DEVICES:-8} python examples/digits_train.py
 
 test: ## everything that must hold: lint, stubs, Python and C++ tests, both sanitized builds
 	@rm -f build/stages.txt

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-FAMILIES = ("import", "put", "get", "reshard", "mesh", "many")
+FAMILIES = ("import", "put", "get", "reshard", "eager", "spmd", "mesh", "many")
 MODULES = {"import": "importing"}
 PEERS = ("jax", "numpy")
-MANY_DEVICES = 4096
+DEVICES = {"many": 4096, "spmd": 256}  # others: 8
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -57,7 +57,7 @@ def interpreter(peer: str, options: argparse.Namespace) -> str | None:
 def run_worker(python: str, peer: str, family: str, quick: bool) -> tuple[list[dict[str, Any]], str, str]:
     """Rows, version and what went wrong."""
     command = [python, str(HERE / "worker.py"), peer, MODULES.get(family, family)]
-    command += ["--devices", str(MANY_DEVICES if family == "many" else 8)] + (["--quick"] if quick else [])
+    command += ["--devices", str(DEVICES.get(family, 8))] + (["--quick"] if quick else [])
     done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), timeout=1800)
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     problem = ""

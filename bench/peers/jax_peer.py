@@ -42,3 +42,12 @@ def put(value: Any, where: Any) -> Any:
 def get(array: Any) -> np.ndarray:
     """Gathers into one ndarray."""
     return np.asarray(array)
+
+
+lax = jax.lax
+wait = jax.block_until_ready
+
+
+def mapped(body: Any, mesh: Any, in_specs: Any, out_specs: Any) -> Any:
+    """jit of shard_map without its checks."""
+    return jax.jit(jax.shard_map(body, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False))

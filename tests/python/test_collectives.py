@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""lax collectives against NumPy, on both executors; data movement is exact."""
+
+import math
+
+import artifex_devices as ad
+import ml_dtypes
+import numpy as np
+import pytest
+from artifex_devices import lax
+from artifex_devices.testing import assert_same_bits
+from artifex_devices.testing.arrays import random_bits
+from hypothesis import given
+from hypothesis import strategies as st
+from spmd_programs import EXECUTORS, launch
+
+GRID = {"x": 2, "y": 4}
+DTYPES = ["bool", "int8", "uint16", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+
+
+@pytest.fixture(params=EXECUTORS)
+def executor(request):
+    return request.param
+
+
+def blocks_of(dtype, shape, seed=0, count=8):
+    """One block a participant, of small whole numbers, so that sums are exact in every dtype."""
+    rng = np.random.default_rng(seed)
+    return [rng.integers(0, 5, shape).astype(getattr(ml_dtypes, dtype, dtype)) for _ in range(count)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_psum_over_one_and_several_axes(dtype, executor):
+    blocks = blocks_of(dtype, (3, 2))
+    wide = [block.astype(np.int32) if dtype == "bool" else block for block in blocks]
+    rows = launch(lambda i: lax.psum(blocks[i], "y"), executor, GRID)
+    for first in (0, 4):
+        expected = sum(wide[first + 1 : first + 4], wide[first])
+        for row in rows[first : first + 4]:
+            assert_same_bits(row, expected)
+    everywhere = launch(lambda i: lax.psum(blocks[i], ("x", "y")), executor, GRID)
+    assert_same_bits(everywhere[5], sum(wide[1:], wide[0]))
+    assert everywhere[0] is everywhere[7]
+    assert not everywhere[0].flags.writeable
+
+
+def test_psum_of_floats_has_the_order_of_the_members(executor):
+    blocks = [np.array([value], np.float32) for value in (1e8, 1, -1e8, 1, 0, 0, 0, 0)]
+    assert launch(lambda i: lax.psum(blocks[i], "i"), executor)[3].tolist() == [1.0]
+    back = {7 - i: block for i, block in enumerate(blocks)}
+    assert launch(lambda i: lax.psum(back[i], "i"), executor)[3].tolist() == [0.0]
+
+
+def test_halves_are_added_in_float32(executor):
+    blocks = [np.array([2048 if i == 0 else 1], np.float16) for i in range(8)]
+    # 2048 + 7 = 2055, which rounds to 2056; added in float16 each 1 would be lost.
+    assert launch(lambda i: lax.psum(blocks[i], "i"), executor)[0].tolist() == [2056.0]
+
+
+def test_psum_of_numbers_and_trees(executor):
+    def body(i):
+        return lax.psum({"a": np.full(2, i), "b": [1, np.float32(0.5), None]}, "i"), lax.psum(1, ("i",))
+
+    tree, size = launch(body, executor)[2]
+    assert tree["a"].tolist() == [28, 28]
+    assert [tree["b"][0], tree["b"][1], tree["b"][2]] == [8, 4.0, None]
+    assert size == 8
+    assert type(size) is int
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"), [("bool", "float32"), ("int8", "float32"), ("int32", "float32"), ("int64", "float64")]
+)
+def test_pmean_of_integers(dtype, expected, executor):
+    means = launch(lambda i: lax.pmean(np.array([i % 2], dtype), "i"), executor)
+    assert means[0].dtype == expected
+    assert means[7].tolist() == [0.5]
+
+
+def test_pmax_and_pmin_keep_nan(executor):
+    for operation in (lax.pmax, lax.pmin):
+        for place in range(8):
+            blocks = [np.array([np.nan if i == place else i, i], np.float32) for i in range(8)]
+            got = launch(lambda i, op=operation, b=blocks: op(b[i], "i"), executor)[0]
+            assert np.isnan(got[0])
+            assert got[1] == (7 if operation is lax.pmax else 0)
+    flags = launch(lambda i: lax.pmax(np.array([i == 3, False]), "i"), executor)[0]
+    assert flags.dtype == bool
+    assert flags.tolist() == [True, False]
+    with pytest.raises(TypeError, match="complex numbers have no order"):
+        launch(lambda i: lax.pmax(np.array([1j]), "i"), executor)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex128"])
+def test_all_gather(axis, dtype, executor):
+    blocks = [random_bits((2, 3), np.dtype(getattr(ml_dtypes, dtype, dtype)), i) for i in range(8)]
+    got = launch(lambda i: lax.all_gather(blocks[i], "y", axis=axis), executor, GRID)
+    assert_same_bits(got[1], np.stack(blocks[:4], axis))
+    assert_same_bits(got[6], np.stack(blocks[4:], axis))
+    assert got[4] is got[7]
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_all_gather_tiled(axis, executor):
+    blocks = [random_bits((2, 3), np.dtype(np.float32), i) for i in range(8)]
+    got = launch(lambda i: lax.all_gather(blocks[i], ("y", "x"), axis=axis, tiled=True), executor, GRID)
+    # Numbered row-major in the order of the names: y is the major one.
+    order = [x * 4 + y for y in range(4) for x in range(2)]
+    assert_same_bits(got[0], np.concatenate([blocks[i] for i in order], axis))
+
+
+def test_psum_scatter(executor):
+    blocks = blocks_of("int64", (4, 3))
+    total = sum(blocks[4:])
+    got = launch(lambda i: lax.psum_scatter(blocks[i], "y"), executor, GRID)
+    assert_same_bits(got[6], total[2])
+    wide = blocks_of("int64", (3, 8))
+    got = launch(lambda i: lax.psum_scatter(wide[i], "y", scatter_dimension=1, tiled=True), executor, GRID)
+    assert_same_bits(got[1], sum(wide[:4])[:, 2:4])
+
+
+def test_all_to_all(executor):
+    blocks = [random_bits((4, 2, 8), np.dtype(np.float32), i) for i in range(8)]
+    got = launch(lambda i: lax.all_to_all(blocks[i], "y", 0, 1), executor, GRID)
+    assert_same_bits(got[5], np.stack([blocks[j][1] for j in range(4, 8)], 1))
+    got = launch(lambda i: lax.all_to_all(blocks[i], "y", 2, 0, tiled=True), executor, GRID)
+    assert_same_bits(got[3], np.concatenate([blocks[j][:, :, 6:8] for j in range(4)], 0))
+    swapped = launch(lambda i: lax.pswapaxes(blocks[i], "y", 0), executor, GRID)
+    assert_same_bits(swapped[2], np.stack([blocks[j][2] for j in range(4)], 0))
+
+
+def test_ppermute_pshuffle_pbroadcast(executor):
+    blocks = [random_bits((2,), np.dtype(np.float64), i) for i in range(8)]
+    ring = [(i, (i + 1) % 8) for i in range(8)]
+    got = launch(lambda i: lax.ppermute(blocks[i], "i", ring), executor)
+    for i in range(8):
+        assert_same_bits(got[i], blocks[i - 1])
+    got = launch(lambda i: lax.ppermute(blocks[i], "i", [(2, 5)]), executor)
+    assert_same_bits(got[5], blocks[2])
+    assert not got[2].any()
+    got = launch(lambda i: lax.pshuffle(blocks[i], "i", [7, 6, 5, 4, 3, 2, 1, 0]), executor)
+    assert_same_bits(got[1], blocks[6])
+    got = launch(lambda i: lax.pbroadcast(blocks[i], "i", 3), executor)
+    assert_same_bits(got[0], blocks[3])
+
+
+def test_results_are_not_the_members_memory(executor):
+    def body(i):
+        mine = np.full(4, float(i))
+        moved = lax.ppermute(mine, "i", [(j, (j + 1) % 8) for j in range(8)])
+        gathered = lax.all_gather(mine, "i")
+        mine[:] = -1
+        lax.psum(1.0 * mine, "i")  # everybody has written by now
+        return moved, gathered
+
+    moved, gathered = launch(body, executor)[3]
+    assert moved.tolist() == [2.0] * 4
+    assert gathered[:, 0].tolist() == list(range(8))
+
+
+def test_axis_index_and_size(executor):
+    got = launch(lambda i: (lax.axis_index("y"), lax.axis_index(("y", "x")), lax.axis_size(("x", "y"))), executor, GRID)
+    assert [int(index) for index, _, _ in got] == [0, 1, 2, 3] * 2
+    assert [int(index) for _, index, _ in got] == [0, 2, 4, 6, 1, 3, 5, 7]
+    assert got[0][0].dtype == np.int32
+    assert got[0][2] == 8
+
+
+def test_index_groups(executor):
+    groups = [[0, 2, 4, 6], [7, 5, 3, 1]]
+    blocks = [np.array([i]) for i in range(8)]
+    got = launch(lambda i: lax.psum(blocks[i], "i", axis_index_groups=groups), executor)
+    assert [int(value[0]) for value in got] == [12, 16] * 4
+    got = launch(lambda i: lax.all_gather(blocks[i], "i", axis_index_groups=groups, tiled=True), executor)
+    assert got[3].tolist() == [7, 5, 3, 1]
+    with pytest.raises(ValueError, match="axis_index_groups do not cover the axis"):
+        launch(lambda i: lax.psum(blocks[i], "i", axis_index_groups=[[0, 1]]), executor)
+    with pytest.raises(ValueError, match="axis_index_groups differ in size"):
+        launch(lambda i: lax.psum(blocks[i], "i", axis_index_groups=[[0], [1, 2, 3, 4, 5, 6, 7]]), executor)
+
+
+class TestBadInput:
+    def test_unbound_names(self, executor):
+        with pytest.raises(NameError, match=r"psum: unbound axis name 'z'; expected one of .*'i'"):
+            launch(lambda i: lax.psum(i, "z"), executor)
+        with pytest.raises(NameError, match=r"unbound axis name 'i'; expected a call inside the body"):
+            lax.psum(1, "i")
+        with pytest.raises(NameError):
+            lax.axis_index("i")
+
+    def test_dimensions_that_do_not_split(self, executor):
+        with pytest.raises(ValueError, match=r"all_to_all: dimension 0 .*exactly 8 .*got 3"):
+            launch(lambda i: lax.all_to_all(np.ones(3), "i", 0, 0), executor)
+        with pytest.raises(ValueError, match=r"psum_scatter: .*a multiple of 8 .*got 3"):
+            launch(lambda i: lax.psum_scatter(np.ones(3), "i", tiled=True), executor)
+        with pytest.raises(ValueError, match="axis 2 is out of range"):
+            launch(lambda i: lax.all_gather(np.ones(3), "i", axis=2), executor)
+
+    def test_permutations_that_are_none(self, executor):
+        for perm in ([(0, 1), (2, 1)], [(0, 1), (0, 2)], [(0, 8)]):
+            with pytest.raises(ValueError, match="perm is no permutation"):
+                launch(lambda i, perm=perm: lax.ppermute(np.ones(1), "i", perm), executor)
+        with pytest.raises(ValueError, match="another order than the mesh's"):
+            launch(lambda i: lax.ppermute(np.ones(1), ("y", "x"), [(0, 1)]), executor, GRID)
+
+    def test_leaves_that_are_no_numbers(self, executor):
+        with pytest.raises(TypeError, match="no array of numbers"):
+            launch(lambda i: lax.psum(["text"], "i"), executor)
+
+
+@given(st.data())
+def test_any_group_of_axes_is_numpys_reduction(data):
+    sizes = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3), label="axis sizes")
+    names = [f"a{d}" for d in range(len(sizes))]
+    axes = tuple(data.draw(st.permutations(names), label="order")[: data.draw(st.integers(1, len(names)))])
+    shape = tuple(data.draw(st.lists(st.integers(0, 4), max_size=2), label="block"))
+    cube = np.random.default_rng(data.draw(st.integers(0, 99))).integers(-50, 50, (*sizes, *shape))
+    flat = cube.reshape(math.prod(sizes), *shape)
+    where = tuple(names.index(name) for name in axes)
+    got = launch(lambda i: lax.psum(flat[i], axes), "cooperative", dict(zip(names, sizes, strict=True)))
+    expected = np.broadcast_to(cube.sum(where, keepdims=True), cube.shape).reshape(flat.shape)
+    for block, wanted in zip(got, expected, strict=True):
+        assert_same_bits(block, wanted.copy())
+
+
+def test_big_blocks_are_reduced_over_cores(executor):
+    blocks = [np.random.default_rng(i).standard_normal(1 << 18).astype(np.float32) for i in range(8)]
+    expected = blocks[0].copy()
+    for block in blocks[1:]:
+        expected += block
+    assert_same_bits(launch(lambda i: lax.psum(blocks[i], "i"), executor)[0], expected)
+    gathered = launch(lambda i: lax.all_gather(blocks[i], "i", tiled=True), executor)[0]
+    assert_same_bits(gathered, np.concatenate(blocks))
+
+
+def test_memory_of_results_goes_back(executor):
+    before = ad.devices()[0].memory_stats()["bytes_in_use"]
+    for _ in range(20):
+        launch(lambda i: lax.psum(np.ones(1 << 16), "i"), executor)
+    assert ad.devices()[0].memory_stats()["bytes_in_use"] == before
