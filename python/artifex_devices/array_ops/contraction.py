@@ -15,6 +15,7 @@ from artifex_devices import _core
 from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops.blocks import Box, Tiling, allocate, blocks_at, moved_to, run_all, tiling
 from artifex_devices.array_ops.layout import Home, _any_explicit, _specs_text, cuts_in, cuts_of, home_of, sharding_with
+from artifex_devices.blas_threads import shared_cores
 from artifex_devices.errors import ShardingTypeError
 
 __all__ = ["Labels", "Multiply", "contract"]
@@ -92,11 +93,12 @@ def contract(
         tasks, copies = [], []
         for number, buffer in enumerate(buffers):
             tasks.extend(job.pieces(buffer, [part[number] for part in parts], wide=False))
-    if blas and share > _BLAS_THREADS_FROM:
-        for task in tasks:
-            task()
+    touched_bytes = max(share * len(tasks), sum(x.nbytes for x in (*arrays, result)))
+    if blas and len(tasks) > 1 and share > _BLAS_THREADS_FROM:
+        with shared_cores(len(tasks)):  # each block by one thread: its own threads would split rows too few for them
+            run_all(tasks, touched_bytes)
     else:
-        run_all(tasks, max(share * len(tasks), sum(x.nbytes for x in (*arrays, result))))
+        run_all(tasks, touched_bytes)
     for copy in copies:
         copy()
     return result
