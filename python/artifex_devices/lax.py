@@ -62,10 +62,12 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] |
     """
     me = require("psum", axis_name)
     group = group_of("psum", me, axis_name, axis_index_groups)
+    if type(x) is np.ndarray and x.dtype.char != "?":  # the everyday call
+        return collectives.reduce("psum", "sum", me, group, axis_name, [x])[0]
     if type(x) in (int, float, complex):
         return x * len(group.members)
     leaves, treedef = collectives.leaves_of("psum", x)
-    leaves = [leaf.astype(np.int32) if leaf.dtype == np.bool_ else leaf for leaf in leaves]
+    leaves = [leaf.astype(np.int32) if leaf.dtype.char == "?" else leaf for leaf in leaves]
     return collectives.rebuild(treedef, collectives.reduce("psum", "sum", me, group, axis_name, leaves))
 
 

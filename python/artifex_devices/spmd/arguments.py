@@ -56,7 +56,7 @@ def key_of(x: Any) -> Any:
 
 
 def check_fit(
-    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Any
+    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Callable[[int], str]
 ) -> None:
     """Refuses specs that are too long for their arguments, and arguments that axes do not divide.
 
@@ -100,7 +100,7 @@ def check_fit(
 
 
 def check_placed(
-    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Any
+    operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Callable[[int], str]
 ) -> None:
     """Refuses arguments that do not lie as Explicit axes ask: there nothing moves by itself.
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from artifex_devices.spmd.participant import Participant, current
+from artifex_devices.spmd.participant import Participant, _current
 
 __all__ = ["Group", "group_of", "names_of", "require"]
 
@@ -35,7 +35,7 @@ def require(operation: str, axis_name: Any) -> Participant:
     Raises:
         NameError: There is none, as outside shard_map and pmap no axis is bound.
     """
-    me = current()
+    me = _current.get()
     if me is None:
         raise NameError(
             f"{operation}: unbound axis name {axis_name!r}; expected a call inside the body of shard_map or pmap, "
@@ -53,19 +53,28 @@ def group_of(operation: str, me: Participant, axis_name: Any, index_groups: Any 
         NameError: A name is not bound in the body.
         ValueError: A name comes twice; axis_index_groups do not hold each member once.
     """
-    key = (axis_name, None if index_groups is None else tuple(tuple(group) for group in index_groups))
+    if type(axis_name) is list:
+        axis_name = tuple(axis_name)
+    # Names are never _Split, so that keys with and without groups are told apart.
+    split = None if index_groups is None else tuple(tuple(group) for group in index_groups)
+    key = axis_name if split is None else _Split((axis_name, split))
     groups: dict[Any, list[Group]] = me.program.groups
-    try:
-        return groups[key][me.position]
-    except TypeError:  # a list of names
-        key = (names_of(axis_name), key[1])
-        if key in groups:
-            return groups[key][me.position]
-    except KeyError:
-        pass
-    made = _all_groups(operation, me, names_of(axis_name), key[1])
-    groups[key] = made
+    made = groups.get(key)
+    if made is None:
+        made = groups[key] = _all_groups(operation, me, names_of(axis_name), split)
     return made[me.position]
+
+
+class _Split(tuple[Any, ...]):
+    """Key of a collective over groups of an axis."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Split and tuple.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return tuple.__hash__(self)
 
 
 def _all_groups(

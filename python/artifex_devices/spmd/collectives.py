@@ -17,7 +17,6 @@ from artifex_devices.spmd.axes import Group
 from artifex_devices.spmd.participant import Participant
 
 __all__ = [
-    "Signature",
     "all_to_all",
     "gather",
     "leaves_of",
@@ -30,20 +29,6 @@ __all__ = [
 
 Leaves = list[NDArray[Any]]
 _DEPTH = 4  # meet <- collectives.meet <- the operation here <- lax <- the user's line
-
-
-class Signature(tuple[Any, ...]):
-    """What all members of a collective must agree on: operation, axes, options, then a dtype and shape a leaf."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        """Say "psum float32(8, 4) over x"."""
-        operation, axes, options, *leaves = self
-        over = axes if isinstance(axes, str) else ", ".join(map(str, axes)) if isinstance(axes, tuple) else str(axes)
-        shown = ", ".join(f"{dtype}{shape}" for dtype, shape in leaves[:3]) + (", ..." if len(leaves) > 3 else "")
-        chosen = "".join(f" {name}={value}" for name, value in options)
-        return f"{operation} {shown} over {over}{chosen}"
 
 
 def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
@@ -89,7 +74,13 @@ def meet(
 ) -> Leaves:
     """Meets the group with these leaves."""
     axes = tuple(axis_name) if type(axis_name) is list else axis_name
-    signature = Signature((operation, axes, options, *((leaf.dtype, leaf.shape) for leaf in leaves)))
+    signature: tuple[Any, ...]
+    if len(leaves) == 1:
+        leaf = leaves[0]
+        signature = (operation, axes, options, leaf.dtype, leaf.shape)
+    else:
+        described = [detail for leaf in leaves for detail in (leaf.dtype, leaf.shape)]
+        signature = (operation, axes, options, *described)
     result: Leaves = me.meet(group.members, signature, leaves, complete, _DEPTH)
     return result
 
@@ -102,7 +93,7 @@ def _sealed(array: NDArray[Any]) -> NDArray[Any]:
 def _reduced(kind: str, parts: Sequence[NDArray[Any]], *, mean: bool = False) -> NDArray[Any]:
     first = parts[0]
     out = _core._host_empty(first.shape, first.dtype)
-    _core._all_reduce(kind, [np.ascontiguousarray(part) if part.ndim else part for part in parts], out)
+    _core._all_reduce(kind, [part if part.flags.c_contiguous else np.ascontiguousarray(part) for part in parts], out)
     if mean:
         np.divide(out, out.dtype.type(len(parts)), out=out)
     return _sealed(out)

@@ -13,7 +13,7 @@ import contextvars
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import greenlet
@@ -33,7 +33,7 @@ class _Seats(threading.local):
     """Greenlets of this thread that wait for their next participant."""
 
     def __init__(self) -> None:
-        self.idle: list[greenlet.greenlet] = []
+        self.idle: list[_Seat] = []
 
 
 _seats = _Seats()
@@ -48,23 +48,35 @@ def _serve(hub: greenlet.greenlet, participant: Participant, body: Callable[[], 
         hub, participant, body = hub.switch()
 
 
+_ENTER = enter.__code__
+_is_foreign: dict[CodeType, bool] = {}
+
+
 def _foreign_frame(frame: FrameType | None) -> FrameType | None:
     """The outermost frame of a body that belongs to a package whose C++ frames must be left in order."""
     found = None
-    while frame is not None and frame.f_code is not enter.__code__:
-        if frame.f_globals.get("__name__", "").partition(".")[0] in _FOREIGN:
+    while frame is not None:
+        code = frame.f_code
+        if code is _ENTER:
+            break
+        foreign = _is_foreign.get(code)
+        if foreign is None:
+            if len(_is_foreign) > 4096:
+                _is_foreign.clear()
+            foreign = _is_foreign[code] = frame.f_globals.get("__name__", "").partition(".")[0] in _FOREIGN
+        if foreign:
             found = frame
         frame = frame.f_back
     return found
 
 
 class _Seat:
-    """The greenlet of a participant, and the foreign frame in which it is suspended."""
+    """A greenlet, and the foreign frame in which its participant is suspended."""
 
     __slots__ = ("foreign", "greenlet", "order")
 
-    def __init__(self, seat: greenlet.greenlet) -> None:
-        self.greenlet = seat
+    def __init__(self) -> None:
+        self.greenlet = greenlet.greenlet(_serve)
         self.foreign: FrameType | None = None
         self.order = -1  # of all foreign frames of the program, in the order in which they began; -1 without one
 
@@ -75,22 +87,21 @@ class _Round:
     def __init__(self, program: Program, hub: greenlet.greenlet) -> None:
         self.program = program
         self.hub = hub
-        self.suspended: list[Participant] = []
+        self.suspended: dict[Participant, None] = {}
         self.watches_frames = any(name in sys.modules for name in _FOREIGN)
         self.foreign_frames = 0
 
-    def wait(self, me: Participant) -> None:
-        """Called by a participant: the others run until it may go on."""
+    def wait(self, me: Participant, frame: FrameType) -> None:
+        """Called by a participant whose line is in `frame`: the others run until it may go on."""
         if self.watches_frames:
             seat: _Seat = me.state
-            frame = _foreign_frame(sys._getframe(1))
-            if frame is None:
-                seat.order = -1
-            elif frame is not seat.foreign:
-                seat.order = self.foreign_frames
+            foreign = _foreign_frame(frame)
+            if foreign is not seat.foreign:
+                seat.foreign = foreign
+                seat.order = -1 if foreign is None else self.foreign_frames
                 self.foreign_frames += 1
-            seat.foreign = frame
-        self.suspended.append(me)
+        del frame
+        self.suspended[me] = None
         self.hub.switch()
 
     def resume_all(self) -> None:
@@ -106,7 +117,7 @@ class _Round:
             for participant in batch:
                 if not self._keeps_order(participant):
                     break
-                self.suspended.remove(participant)
+                del self.suspended[participant]
                 participant.state.greenlet.switch()
 
     def _keeps_order(self, participant: Participant) -> bool:
@@ -131,17 +142,19 @@ def run(program: Program, bodies: Sequence[Callable[[], Any]]) -> None:
     idle = _seats.idle
     turns = _Round(program, hub)
     program.wait = turns.wait
-    used: list[greenlet.greenlet] = []
+    used: list[_Seat] = []
     context = contextvars.copy_context()
     try:
         for participant, body in zip(program.participants, bodies, strict=True):
             if program.failed:
                 break  # the others need not begin
-            seat = idle.pop() if idle else greenlet.greenlet(_serve)
+            seat = idle.pop() if idle else _Seat()
             used.append(seat)
-            seat.gr_context = context.copy()
-            participant.state = _Seat(seat)
-            seat.switch(hub, participant, body)
+            participant.state = seat
+            seat.foreign = None
+            seat.order = -1
+            seat.greenlet.gr_context = context.copy()
+            seat.greenlet.switch(hub, participant, body)
             if participant.error is not None:
                 program.failed = True
         turns.resume_all()

@@ -165,8 +165,7 @@ class _Placed:
         self.donated_numbers, self.donated_names = self._arguments(
             "donate", donate_argnums, donate_argnames, parameters
         )
-        both: list[Any] = sorted(self.static_names & self.donated_names)
-        both += sorted(self.static_numbers & self.donated_numbers)
+        both = [*sorted(self.static_names & self.donated_names), *sorted(self.static_numbers & self.donated_numbers)]
         if both:
             raise ValueError(
                 f"{self.operation}: arguments {both} are both static and donated; expected arrays to donate; drop them "
@@ -231,8 +230,8 @@ class _Placed:
         """Places the arguments, calls the function, places the results, deletes what was donated."""
         if kwargs and self.in_shardings is not UNSPECIFIED and not self.static_names.issuperset(kwargs):
             raise ValueError(
-                f"{self.operation}: keyword arguments came with in_shardings; expected positional ones, as "
-                f"in_shardings goes by position, got {', '.join(kwargs)}; pass them by position"
+                f"{self.operation}: keyword arguments came with in_shardings; expected positional ones, which "
+                f"in_shardings go by, got {', '.join(kwargs)}; pass them by position"
             )
         self._check_static(args, kwargs)
         dynamic = tuple(x for i, x in enumerate(args) if i not in self.static_numbers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bodies return becomes Arrays: each device's return is its shard, without a copy where nobody else can write."""
+"""What bodies return becomes Arrays: each device's return is its shard; no copy where nobody else can write it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from artifex_devices.spmd.specs import Layout, names_by_dimension, shape_text, s
 
 __all__ = ["Outputs"]
 
+_NDARRAY = {np.ndarray}
 _COMPARED_BYTES = 1 << 20  # of replicas at once
 _GIVEN_BYTES = 4096  # smaller results are copied rather than asked about
 
@@ -59,7 +60,7 @@ class Outputs:
                 equal, in value; a result has too few dimensions for its spec.
             TypeError: A result is no array. All name the path of the result and devices.
         """
-        if self._single and all(type(result) is np.ndarray for result in results):
+        if self._single and {*map(type, results)} == _NDARRAY:
             return self._array(self.out_specs, results, "")
         from artifex_devices import tree_util
 
@@ -81,7 +82,7 @@ class Outputs:
         results.clear()
         paths = treedef.paths() if leaves else []
         leaves.clear()
-        made: list[Any] = []
+        made: list[Array] = []
         for spec, path in zip(specs, paths, strict=True):
             column = columns[len(made)]
             name = tree_util.keystr(path)
@@ -110,7 +111,7 @@ class Outputs:
         first = parts[0]
         shape, dtype = first.shape, first.dtype
         for part in parts:
-            if part.shape != shape or part.dtype != dtype:
+            if part is not first and (part.shape != shape or part.dtype != dtype):
                 raise self._unlike(parts, path)
         key = (spec, shape, dtype)
         place = self._places.get(key)

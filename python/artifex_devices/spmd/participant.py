@@ -7,13 +7,16 @@ import contextvars
 import sys
 import threading
 from collections.abc import Callable, Hashable, Sequence
+from threading import get_ident
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from artifex_devices.spmd.program import Program
 
-__all__ = ["PENDING", "Participant", "Stopped", "current"]
+__all__ = ["PENDING", "Participant", "Raised", "Stopped", "current", "signature_text"]
+
+_COMPLETE, _WAIT = 0, 1  # what an arrival is answered
 
 _current: contextvars.ContextVar[Participant | None] = contextvars.ContextVar(
     "artifex_devices_participant", default=None
@@ -27,6 +30,28 @@ class Stopped(BaseException):
     """Thrown into participants whose program failed elsewhere; not an Exception, so that bodies let it pass."""
 
 
+class Raised:
+    """Stands for a result that is an exception."""
+
+    __slots__ = ("error", "trace")
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+        self.trace = error.__traceback__  # every member raises it: the frames of others do not belong to its story
+
+
+def signature_text(signature: Hashable) -> str:
+    """A text as it is; "psum float32(8, 4) over x" for (operation, axes, options, dtype, shape, dtype, shape, ...)."""
+    if not isinstance(signature, tuple):
+        return str(signature)
+    operation, axes, options, *leaves = signature
+    over = axes if isinstance(axes, str) else ", ".join(map(str, axes)) if isinstance(axes, tuple) else str(axes)
+    pairs = list(zip(leaves[::2], leaves[1::2], strict=True))
+    shown = ", ".join(f"{dtype}{shape}" for dtype, shape in pairs[:3]) + (", ..." if len(pairs) > 3 else "")
+    chosen = "".join(f" {name}={value}" for name, value in options)
+    return f"{operation} {shown} over {over}{chosen}"
+
+
 def current() -> Participant | None:
     """The participant of the calling context, or None outside shard_map and pmap."""
     return _current.get()
@@ -35,17 +60,17 @@ def current() -> Participant | None:
 class Participant:
     """One run of the body: where it lies in the mesh, and how it meets the others."""
 
-    __slots__ = ("_site", "error", "outcome", "position", "program", "state", "thread")
+    # Where all begin; as attributes of the class they cost nothing to set.
+    thread = 0  # the only thread that may call collectives, once it runs
+    error: BaseException | None = None
+    state: Any = None  # the executor's own
+    _code: CodeType | None = None  # where the body called its last collective
+    _instruction = 0
 
     def __init__(self, program: Program, position: int) -> None:
         """`position` is that of its device in the program's axes, row-major."""
         self.program = program
         self.position = position
-        self.thread = 0  # the only thread that may call collectives, once it runs
-        self.outcome: Any = PENDING
-        self.error: BaseException | None = None
-        self.state: Any = None  # the executor's own
-        self._site: tuple[CodeType, int] | None = None
 
     @property
     def axis_names(self) -> tuple[Hashable, ...]:
@@ -65,7 +90,11 @@ class Participant:
     @property
     def site(self) -> str:
         """The line of the body that called its last collective: "file.py:12", or "" before the first."""
-        return "" if self._site is None else f"{self._site[0].co_filename}:{self._site[1]}"
+        if self._code is None:
+            return ""
+        lines = self._code.co_lines()
+        line = next((line for start, end, line in lines if start <= self._instruction < end), None)
+        return f"{self._code.co_filename}:{line or self._code.co_firstlineno}"
 
     def meet(
         self,
@@ -79,7 +108,7 @@ class Participant:
 
         Args:
             members: Positions that take part, this one among them, in the same order for everybody.
-            signature: What all must agree on; its str() stands in errors, say "psum float32(8,) over x".
+            signature: What all must agree on: a text, or a tuple that `signature_text` writes out.
             payload: What this participant brings.
             complete: Makes one result a member from the payloads in the order of `members`; called once, by whoever
                 comes last. What it raises is raised in all members.
@@ -93,11 +122,35 @@ class Participant:
             Stopped: The program failed elsewhere.
         """
         program = self.program
-        if threading.get_ident() != self.thread or _current.get() is not self:
+        if program.has_ended or get_ident() != self.thread or _current.get() is not self:
             raise RuntimeError(
-                f"{signature}: a collective was called on a thread that a participant started; expected the thread of "
-                f"its own body, got {threading.current_thread().name}; call it in the body and hand the result over"
+                f"{signature_text(signature)}: a collective was called on a thread that a participant started, or after "
+                "its body's end; expected the thread of the body while that runs, got "
+                f"{threading.current_thread().name}; call it in the body and hand the result over"
             )
         frame = sys._getframe(depth)
-        self._site = (frame.f_code, frame.f_lineno)
-        return program.meet(self, members, signature, payload, complete)
+        self._code = frame.f_code
+        self._instruction = frame.f_lasti
+        position = self.position
+        group = program.group_numbers.get(members)
+        if group is None:
+            group = program.number_group(members)
+        known, number = program.last_signature
+        if known != signature:
+            number = program.number_signature(signature)
+        payloads, results = program.payloads, program.results
+        payloads[position] = payload
+        results[position] = PENDING
+        arrival = program.arrive(position, group, number)
+        if arrival == _COMPLETE:
+            program.complete(position, members, complete)
+        elif arrival == _WAIT:
+            program.wait(self, frame)
+        result = results[position]
+        if result is PENDING:
+            program.failed = True
+            raise Stopped
+        results[position] = payloads[position] = None
+        if type(result) is Raised:
+            raise result.error.with_traceback(result.trace)
+        return result

@@ -263,8 +263,8 @@ class _Pmapped:
             if axis is not None and not -array.ndim <= axis < array.ndim:
                 kind = ValueError if array.ndim == 0 else IndexError
                 raise kind(
-                    f"{self.operation}: {path_of(i)} of {shape_text(array.shape, array.dtype)} has no dimension {axis}"
-                    "; expected one to cut over devices; choose another in_axes, or None for whole everywhere"
+                    f"{self.operation}: {path_of(i)} of {shape_text(array.shape, array.dtype)} has no dimension {axis};"
+                    " expected one to cut over devices; choose another in_axes, or None for whole everywhere"
                 )
             checked.append(None if axis is None else axis % array.ndim)
         return checked

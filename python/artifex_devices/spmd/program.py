@@ -9,25 +9,16 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
+from threading import get_ident
+from types import FrameType
 from typing import Any
 
 from artifex_devices import _core
 from artifex_devices.errors import CollectiveError
-from artifex_devices.spmd.participant import PENDING, Participant, Stopped, _current
+from artifex_devices.spmd.participant import PENDING, Participant, Raised, Stopped, _current, signature_text
+from artifex_devices.spmd.watchdog import watched
 
 __all__ = ["Program", "run"]
-
-_COMPLETE, _WAIT = 0, 1
-
-
-class _Raised:
-    """Stands for a result that is an exception."""
-
-    __slots__ = ("error", "trace")
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-        self.trace = error.__traceback__  # every member raises it: the frames of others do not belong to its story
 
 
 @functools.lru_cache(maxsize=256)
@@ -60,59 +51,40 @@ class Program:
         self.participants = [Participant(self, i) for i in range(len(device_names))]
         self.payloads: list[Any] = [None] * len(device_names)
         self.results: list[Any] = [PENDING] * len(device_names)
+        self.outcomes: list[Any] = [PENDING] * len(device_names)  # what bodies returned
         self.failed = False
+        self.has_ended = False
         self.refused: CollectiveError | None = None  # an executor's own reason to cancel
-        self.wait: Callable[[Participant], None] = _no_executor
+        self.wait: Callable[[Participant, FrameType], None] = _no_executor
         self.started_s = time.monotonic()
         self.groups: dict[Any, list[Any]] = {}  # of axis names, kept by axes.py
-        self._groups: dict[tuple[int, ...], int] = {}
+        self.arrive = self.rendezvous.arrive
+        self.group_numbers: dict[tuple[int, ...], int] = {}
+        self.last_signature: tuple[Hashable, int] = (None, -1)
         self._signatures: dict[Hashable, int] = {}
         self._signature_lock = threading.Lock()
 
-    def meet(
-        self,
-        me: Participant,
-        members: tuple[int, ...],
-        signature: Hashable,
-        payload: Any,
-        complete: Callable[[list[Any]], Sequence[Any]],
-    ) -> Any:
-        """See Participant.meet."""
-        position = me.position
-        group = self._groups.get(members)
-        if group is None:
-            group = self._groups[members] = self.rendezvous.group(members)
-        number = self._signatures.get(signature)
-        if number is None:
-            with self._signature_lock:
-                number = self._signatures.setdefault(signature, len(self._signatures))
-        self.payloads[position] = payload
-        self.results[position] = PENDING
-        arrival = self.rendezvous.arrive(position, group, number)
-        if arrival == _COMPLETE:
-            self._complete(position, members, complete)
-        elif arrival == _WAIT:
-            self.wait(me)
-        result = self.results[position]
-        if result is PENDING:
-            self.failed = True
-            raise Stopped
-        self.results[position] = None
-        self.payloads[position] = None
-        if type(result) is _Raised:
-            raise result.error.with_traceback(result.trace)
-        return result
+    def number_group(self, members: tuple[int, ...]) -> int:
+        """The rendezvous' number of a group; the same for all its members."""
+        number = self.group_numbers[members] = self.rendezvous.group(members)
+        return number
 
-    def _complete(
-        self, position: int, members: tuple[int, ...], complete: Callable[[list[Any]], Sequence[Any]]
-    ) -> None:
+    def number_signature(self, signature: Hashable) -> int:
+        """The number of a signature; the same for all who bring an equal one."""
+        with self._signature_lock:
+            number = self._signatures.setdefault(signature, len(self._signatures))
+        self.last_signature = (signature, number)
+        return number
+
+    def complete(self, position: int, members: tuple[int, ...], complete: Callable[[list[Any]], Sequence[Any]]) -> None:
+        """Called by the last member to arrive: makes everybody's results."""
         results = self.results
         try:
             made = complete([self.payloads[member] for member in members])
             for member, result in zip(members, made, strict=True):
                 results[member] = result
         except BaseException as error:
-            raised = _Raised(error)
+            raised = Raised(error)
             for member in members:
                 results[member] = raised
         self.rendezvous.delivered(position)
@@ -126,7 +98,7 @@ class Program:
         """
         failure = self.rendezvous.failure
         if not failure:
-            return [participant.outcome for participant in self.participants]
+            return self.outcomes
         if self.refused is not None:
             raise self.refused
         first = self._first_error()
@@ -134,6 +106,14 @@ class Program:
             _add_note(first, self._explain(failure))
             raise first
         raise CollectiveError(self._explain(failure))
+
+    def close(self) -> None:
+        """Lets go of what bodies brought and returned; the participants cannot meet any more."""
+        self.has_ended = True
+        count = len(self.device_names)
+        self.payloads, self.results, self.outcomes = [None] * count, [PENDING] * count, [PENDING] * count
+        self.participants = []
+        self.wait = _no_executor
 
     def _first_error(self) -> BaseException | None:
         own = [p.error for p in self.participants if p.error is not None and not isinstance(p.error, Stopped)]
@@ -157,7 +137,7 @@ class Program:
 
     def table(self) -> str:
         """Where each participant stood, a line each: device, state, collective, source line."""
-        signatures = {number: signature for signature, number in self._signatures.items()}
+        signatures = {number: signature_text(signature) for signature, number in self._signatures.items()}
         rows = []
         for participant, (state, _, signature, count) in zip(
             self.participants, self.rendezvous.standings(), strict=True
@@ -169,7 +149,7 @@ class Program:
         return "\n".join(["where each device stands:", *shown])
 
 
-def _no_executor(me: Participant) -> None:
+def _no_executor(me: Participant, frame: FrameType) -> None:
     raise AssertionError("a participant waits without an executor")
 
 
@@ -195,37 +175,51 @@ def run(program: Program, bodies: Sequence[Callable[[], Any]], executor: str) ->
         ValueError: There is no such executor.
         BaseException: As Program.outcome.
     """
-    if executor == "cooperative":
-        from artifex_devices.spmd import cooperative as engine
-    elif executor == "threads":
-        from artifex_devices.spmd import threaded as engine  # type: ignore[no-redef]
-    else:
-        raise ValueError(
-            f"{program.operation}: there is no executor {executor!r}; expected 'auto', 'cooperative' or 'threads'; "
-            "choose one of them"
-        )
-    from artifex_devices.spmd.watchdog import watched
+    engine = _engines.get(executor)
+    if engine is None:
+        engine = _engines[executor] = _engine(program, executor)
+    try:
+        with watched(program):
+            engine(program, bodies)
+        return program.outcome()
+    finally:
+        program.close()
 
-    with watched(program):
-        engine.run(program, bodies)
-    return program.outcome()
+
+_engines: dict[str, Callable[[Program, Sequence[Callable[[], Any]]], None]] = {}
+
+
+def _engine(program: Program, executor: str) -> Callable[[Program, Sequence[Callable[[], Any]]], None]:
+    if executor == "cooperative":
+        from artifex_devices.spmd import cooperative
+
+        return cooperative.run
+    if executor == "threads":
+        from artifex_devices.spmd import threaded
+
+        return threaded.run
+    raise ValueError(
+        f"{program.operation}: there is no executor {executor!r}; expected 'auto', 'cooperative' or 'threads'; "
+        "choose one of them"
+    )
 
 
 def enter(participant: Participant, body: Callable[[], Any]) -> None:
     """Runs one body to its end on the calling thread, in a context where `participant` is the current one."""
-    participant.thread = threading.get_ident()
+    participant.thread = get_ident()
     _current.set(participant)
-    rendezvous = participant.program.rendezvous
+    program = participant.program
+    position = participant.position
     try:
-        participant.outcome = body()
+        program.outcomes[position] = body()
     except BaseException as error:
         participant.error = error
         if isinstance(error, Stopped):
-            rendezvous.finished(participant.position)
+            program.rendezvous.finished(position)
         else:
-            rendezvous.raised(participant.position)
+            program.rendezvous.raised(position)
     else:
-        rendezvous.finished(participant.position)
+        program.rendezvous.finished(position)
 
 
 def new_context() -> contextvars.Context:

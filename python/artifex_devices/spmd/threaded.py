@@ -12,6 +12,7 @@ import contextvars
 import os
 import threading
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 from artifex_devices.spmd.participant import Participant
@@ -129,7 +130,7 @@ def run(program: Program, bodies: Sequence[Callable[[], Any]]) -> None:
     rendezvous = program.rendezvous
     timeout_s = program.timeout_s
 
-    def wait(me: Participant) -> None:
+    def wait(me: Participant, frame: FrameType) -> None:
         rendezvous.wait(me.position, timeout_s)
 
     program.wait = wait
