@@ -124,8 +124,8 @@ class Participant:
         program = self.program
         if program.has_ended or get_ident() != self.thread or _current.get() is not self:
             raise RuntimeError(
-                f"{signature_text(signature)}: a collective was called on a thread that a participant started, or after "
-                "its body's end; expected the thread of the body while that runs, got "
+                f"{signature_text(signature)}: a collective was called on a thread that a participant started, or "
+                "after its body's end; expected the thread of the body while that runs, got "
                 f"{threading.current_thread().name}; call it in the body and hand the result over"
             )
         frame = sys._getframe(depth)
