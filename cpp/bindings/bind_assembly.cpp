@@ -7,8 +7,10 @@
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
+#include "narrow.h"
 #include "numpy_bridge.h"
 #include "shard_index.h"
+#include "transfer_guard.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -79,6 +81,7 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
   const ShardDomains domains = sharding->domains(dims, operation);
   std::optional<DType> expected;
   if (!dtype.is_none()) expected = dtype_from_python(dtype, operation);
+  if (expected && must_narrow(*expected)) expected = narrow_dtype(*expected);
   std::optional<ShardWriter> writer;
   BlockFaults faults;
   // As in JAX: one call for a replicated array, else one for each device, replicas too.
@@ -91,10 +94,15 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
     std::optional<Leaf> leaf;
     try {
       leaf = leaf_from_python(block, operation);
+      if (must_narrow(leaf->view.dtype)) narrow_leaf(*leaf, block, operation, "");
     } catch (const Error&) {
       rethrow_with_context("the block of " + device.to_string() + ": ");
     }
     const HostView& view = leaf->view;
+    check_transfer(TransferDirection::kHostToDevice, false, [&] {
+      return TransferText{operation, to_string(view.shape), std::string(name(view.dtype)),
+                          fmt::format("a {} of the host", Py_TYPE(block.ptr())->tp_name), device.to_string()};
+    });
     if (!expected) expected = view.dtype;
     if (!writer) writer.emplace(dims, *expected, sharding, operation);
     const Dims wanted = domains.domain(tile).shape;

@@ -14,6 +14,7 @@
 #include "bindings.h"
 #include "dlpack_abi.h"
 #include "gil.h"
+#include "shard_index.h"
 #include "world.h"
 
 // DLPack both ways. A capsule that nobody takes gives its tensor back; one that is taken is renamed, and its taker
@@ -351,6 +352,7 @@ void bind_dlpack(py::module_& module) {
           sharding = sharding_of(device.cast<Device*>());
         } else if (py::isinstance<Sharding>(device)) {
           sharding = device.cast<std::shared_ptr<Sharding>>();
+          check_has_devices(*sharding, "from_dlpack");
         } else {
           fail<TypeMismatch>(
               "{}: device is of type {}; expected None, a Device or a Sharding, got {}; take a Device from devices()",

@@ -118,6 +118,27 @@ def test_errors_of_callbacks_are_of_the_same_class(dtype, block):
     assert_agree(lambda lib: facts(top(lib).make_array_from_callback((8, 8), line(lib), block, dtype)))
 
 
+@pytest.mark.parametrize("level", ["allow", "disallow", "disallow_explicit"])
+def test_guards_of_assembly(level):
+    def ask(lib):
+        parts = parts_on(lib)
+        answers = []
+        with top(lib).transfer_guard(level):
+            for call in (
+                lambda: top(lib).make_array_from_single_device_arrays((8, 8), line(lib), parts),
+                lambda: top(lib).make_array_from_callback((8, 8), line(lib), lambda index: X[index]),
+                lambda: top(lib).make_array_from_process_local_data(line(lib), X),
+            ):
+                try:
+                    call()
+                    answers.append("done")
+                except RuntimeError:
+                    answers.append("refused")
+        return answers
+
+    assert_agree(ask)
+
+
 @pytest.mark.parametrize("shape", [None, (8, 8), (16, 8), (None, 8), (8,)], ids=repr)
 def test_local_data(shape):
     assert_agree(lambda lib: facts(top(lib).make_array_from_process_local_data(line(lib), X, shape)))
@@ -302,8 +323,7 @@ COUNTED = ["device_count", "local_device_count", "process_count", "process_index
 
 @pytest.mark.parametrize("name", ["devices", "local_devices", "host_id", *COUNTED])
 @pytest.mark.parametrize("backend", [None, "cpu", "gpu", "tpu", "nothing", "CPU"])
-@pytest.mark.filterwarnings("ignore:jax.host")
-@pytest.mark.filterwarnings("ignore:jax.process_indexs")
+@pytest.mark.filterwarnings("ignore:jax.process_.* has been renamed")
 def test_discovery(name, backend):
     assert_agree(lambda lib: getattr(top(lib), name)(backend=backend))
 

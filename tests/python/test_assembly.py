@@ -265,6 +265,17 @@ def test_errors_of_callbacks(named, devices, nothing_left):
         make((8.0, 8), named("x"), lambda index: X[index])
 
 
+@pytest.mark.filterwarnings("ignore:.*64")  # the first narrowing of a process warns
+def test_blocks_are_implicit_transfers_and_narrowed_where_64_bits_are_off(named):
+    with ad.transfer_guard("disallow"), pytest.raises(RuntimeError, match="make_array_from_callback"):
+        ad.make_array_from_callback((8, 8), named("x"), lambda index: X[index])
+    with ad.enable_x64(False):
+        for dtype in (None, np.float64, np.float32):
+            array = ad.make_array_from_callback((8, 8), named("x"), lambda index: X[index].astype(np.float64), dtype)
+            assert array.dtype == np.float32
+            assert_same_bits(array, X)
+
+
 def test_specs_and_formats_as_shardings(grid, named):
     with ad.set_mesh(grid):
         assert ad.make_array_from_callback((8, 8), ad.P("x"), lambda index: X[index]).sharding == named("x")

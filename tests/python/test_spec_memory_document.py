@@ -124,7 +124,6 @@ def test_placement_examples_stop_where_they_ask_for_a_gpu(capsys: pytest.Capture
     assert namespace["cpu_data"].tolist() == [1, 2, 3, 4]
 
 
-@pytest.mark.skipif(not hasattr(ad, "default_device"), reason="default_device is not there yet")
 def test_placement_examples_with_a_cpu_for_the_gpu(capsys: pytest.CaptureFixture[str]) -> None:
     namespace = imported()
     exec(examples_of(*SECTIONS[1]).replace("jax.devices('gpu')", "jax.devices('cpu')"), namespace)

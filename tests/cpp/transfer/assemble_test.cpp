@@ -25,6 +25,14 @@ std::vector<Assembly::Part> parts_of(const ArrayRef& array) {
   return parts;
 }
 
+Assembly assembly_of(const ShardingRef& sharding, std::vector<Assembly::Part> parts) {
+  Assembly assembly;
+  assembly.operation = "test";
+  assembly.sharding = sharding;
+  assembly.parts = std::move(parts);
+  return assembly;
+}
+
 TEST(Assemble, shards_make_the_array_that_they_came_from_on_the_same_memory) {
   Random random(1);
   const HostView source = test::dense(random, {8, 6}, DType::kFloat32);
@@ -32,13 +40,16 @@ TEST(Assemble, shards_make_the_array_that_they_came_from_on_the_same_memory) {
   for (const ShardingRef& sharding :
        {named(world, {4}, {"a"}), named(world, {2, 2}, {"b", "a"}), named(world, {4}, {})}) {
     const ArrayRef array = device_put(source, sharding, true);
-    Assembly assembly{.operation = "test", .shape = source.shape, .sharding = sharding, .parts = parts_of(array)};
-    std::reverse(assembly.parts.begin(), assembly.parts.end());
-    const ArrayRef whole = assemble(assembly);
+    const auto assembled = [&](bool with_shape) {
+      Assembly assembly = assembly_of(sharding, parts_of(array));
+      if (with_shape) assembly.shape = source.shape;
+      std::reverse(assembly.parts.begin(), assembly.parts.end());
+      return assemble(std::move(assembly));
+    };
+    const ArrayRef whole = assembled(true);
     EXPECT_EQ(values(*device_get(whole)), values(source));
     EXPECT_EQ(whole->storage()->buffer(0).data(), array->storage()->buffer(0).data());
-    assembly.shape.reset();
-    EXPECT_EQ(assemble(assembly)->shape(), source.shape);
+    EXPECT_EQ(assembled(false)->shape(), source.shape);
   }
 }
 
@@ -47,11 +58,12 @@ TEST(Assemble, names_each_part_that_does_not_fit) {
   const auto world = make_world(1, 4);
   const ShardingRef sharding = named(world, {4}, {"a"});
   const ArrayRef array = device_put(test::dense(random, {8, 6}, DType::kFloat32), sharding, true);
-  Assembly assembly{.operation = "test", .shape = Dims{8, 6}, .sharding = sharding, .parts = parts_of(array)};
+  Assembly assembly = assembly_of(sharding, parts_of(array));
+  assembly.shape = Dims{8, 6};
   assembly.parts[1].array =
       device_put(test::dense(random, {1, 6}, DType::kInt8), SingleDeviceSharding::make(world->device(1)), true);
   assembly.parts[2].array = assembly.parts[3].array;
-  const std::string text = error_of<InvalidArgument>([&] { assemble(assembly); });
+  const std::string text = error_of<InvalidArgument>([&] { assemble(std::move(assembly)); });
   for (const char* told : {"arrays[1] has dtype int8; expected float32", "arrays[1] has shape (1, 6); expected (2, 6)",
                            "arrays[3] lies on cpu:3 as arrays[2] does", "no part for cpu:2"}) {
     EXPECT_NE(text.find(told), std::string::npos) << told << "\n" << text;
@@ -62,7 +74,8 @@ TEST(Assemble, parts_of_ours_are_not_charged_twice) {
   Random random(3);
   const auto world = make_world(1, 2);
   const ShardingRef sharding = named(world, {2}, {"a"});
-  Assembly assembly{.operation = "test", .shape = Dims{2, 64}, .sharding = sharding};
+  Assembly assembly = assembly_of(sharding, {});
+  assembly.shape = Dims{2, 64};
   for (int64_t i = 0; i < 2; ++i) {
     world->device(i)->set_bytes_limit(64);
     assembly.parts.push_back(
