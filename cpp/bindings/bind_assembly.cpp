@@ -74,14 +74,35 @@ class BlockFaults {
   std::string text_;
 };
 
+/// An ndarray comes from the host, an Array from its devices unless `device` has it already; both by the way of making
+/// an Array, not by name.
+void check_block(const std::string& operation, py::handle block, const HostView& view, const Device* device,
+                 const Sharding& sharding) {
+  if (!scopes_matter()) return;
+  std::string source = fmt::format("a {} of the host", Py_TYPE(block.ptr())->tp_name);
+  auto direction = TransferDirection::kHostToDevice;
+  if (py::isinstance<Array>(block)) {
+    const Sharding& from = *block.cast<const Array&>().sharding();
+    if (device != nullptr && from.num_devices() == 1 && (*from.devices())[0] == device) return;
+    source = from.to_string();
+    direction = TransferDirection::kDeviceToDevice;
+  }
+  check_transfer(direction, false, [&] {
+    return TransferText{operation, py::repr(tuple_from_dims(view.shape)).cast<std::string>(),
+                        std::string(name(view.dtype)), source, sharding.to_string()};
+  });
+}
+
 ArrayRef array_from_callback(const std::string& operation, py::handle shape, const std::shared_ptr<Sharding>& to,
                              const py::function& callback, py::handle dtype) {
   const ShardingRef sharding = place_from_python(to, operation);
   const Dims dims = dims_from_python(shape, operation, "shape");
   const ShardDomains domains = sharding->domains(dims, operation);
   std::optional<DType> expected;
-  if (!dtype.is_none()) expected = dtype_from_python(dtype, operation);
-  if (expected && must_narrow(*expected)) expected = narrow_dtype(*expected);
+  if (!dtype.is_none()) {
+    expected = dtype_from_python(dtype, operation);
+    if (must_narrow(*expected)) expected = narrow_dtype(*expected);
+  }
   std::optional<ShardWriter> writer;
   BlockFaults faults;
   // As in JAX: one call for a replicated array, else one for each device, replicas too.
@@ -94,15 +115,12 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
     std::optional<Leaf> leaf;
     try {
       leaf = leaf_from_python(block, operation);
-      if (must_narrow(leaf->view.dtype)) narrow_leaf(*leaf, block, operation, "");
+      if (!py::isinstance<Array>(block) && must_narrow(leaf->view.dtype)) narrow_leaf(*leaf, block, operation, "");
+      check_block(operation, block, leaf->view, calls == 1 ? nullptr : &device, *sharding);
     } catch (const Error&) {
       rethrow_with_context("the block of " + device.to_string() + ": ");
     }
     const HostView& view = leaf->view;
-    check_transfer(TransferDirection::kHostToDevice, false, [&] {
-      return TransferText{operation, to_string(view.shape), std::string(name(view.dtype)),
-                          fmt::format("a {} of the host", Py_TYPE(block.ptr())->tp_name), device.to_string()};
-    });
     if (!expected) expected = view.dtype;
     if (!writer) writer.emplace(dims, *expected, sharding, operation);
     const Dims wanted = domains.domain(tile).shape;

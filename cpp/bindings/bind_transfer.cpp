@@ -2,6 +2,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "array_value.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/error.h"
@@ -75,7 +77,30 @@ auto maybe_without_gil(int64_t bytes, Work&& work) {
   return work();
 }
 
-py::object put_array(const py::object& x, const Target& target, Donation donation, std::optional<bool> may_alias) {
+/// Whether the user asks for the transfer by name (device_put), or an operation needs it.
+enum class Intent : uint8_t { kExplicit, kImplicit };
+
+bool on_same_devices(const Sharding& a, const Sharding& b) {
+  if (*a.devices() == *b.devices()) return true;
+  return a.num_devices() == b.num_devices() && std::ranges::all_of(a.devices()->devices(), [&](const Device* device) {
+           return b.devices()->contains(device);
+         });
+}
+
+/// What is cut otherwise on the same devices is the work of an operation; by name it is a transfer.
+void check_move(const Array& source, const Sharding& sharding, bool force_copy, Intent intent) {
+  if (!scopes_matter()) return;
+  const bool is_explicit = intent == Intent::kExplicit;
+  if (!force_copy && lies_there(source, sharding)) return;
+  if (!is_explicit && on_same_devices(*source.sharding(), sharding)) return;
+  check_transfer(TransferDirection::kDeviceToDevice, is_explicit, [&] {
+    return TransferText{is_explicit ? "device_put" : "reshard", shape_text(source.shape()),
+                        std::string(name(source.dtype())), source.sharding()->to_string(), sharding.to_string()};
+  });
+}
+
+py::object put_array(const py::object& x, const Target& target, Donation donation, std::optional<bool> may_alias,
+                     Intent intent) {
   const auto source = x.cast<ArrayRef>();
   source->check_alive("device_put");
   check_rank(target, source->shape());
@@ -85,12 +110,7 @@ py::object put_array(const py::object& x, const Target& target, Donation donatio
   const bool committed = target.sharding ? target.committed : source->committed();
   const bool stays = *sharding == *source->sharding() && committed == source->committed();
   if (stays && !force_copy && donation == Donation::kNone) return x;
-  if (scopes_matter() && (force_copy || !lies_there(*source, *sharding))) {
-    check_transfer(TransferDirection::kDeviceToDevice, true, [&] {
-      return TransferText{"device_put", shape_text(source->shape()), std::string(name(source->dtype())),
-                          source->sharding()->to_string(), sharding->to_string()};
-    });
-  }
+  check_move(*source, *sharding, force_copy, intent);
   return py::cast(maybe_without_gil(source->nbytes(), [&] {
     if (sharding->devices()->client() == source->sharding()->devices()->client()) {
       return reshard(source, sharding, {committed, donate, force_copy});
@@ -126,21 +146,23 @@ struct LeafPath {
 };
 
 py::object put_leaf(const py::object& x, const Target& target, Donation donation, std::optional<bool> may_alias,
-                    const LeafPath& path = {}) {
+                    const LeafPath& path = {}, Intent intent = Intent::kExplicit) {
   if (donation != Donation::kNone && may_alias.value_or(false)) {
     fail(
         "device_put: donate and may_alias are both True; expected one of them, as a donated source is deleted; leave "
         "one out");
   }
-  if (py::isinstance<Array>(x)) return put_array(x, target, donation, may_alias);
+  if (py::isinstance<Array>(x)) return put_array(x, target, donation, may_alias, intent);
   Leaf leaf = leaf_from_python(x, "device_put");
   check_rank(target, leaf.view.shape);
   const ShardingRef sharding = target.sharding ? target.sharding : sharding_of(default_device());
   const bool narrows = must_narrow(leaf.view.dtype);
   if (narrows) narrow_leaf(leaf, x, "device_put", path.text());
-  check_transfer(TransferDirection::kHostToDevice, true, [&] {
-    return TransferText{"device_put", shape_text(leaf.view.shape), std::string(name(leaf.view.dtype)),
-                        fmt::format("a {} of the host", Py_TYPE(x.ptr())->tp_name), sharding->to_string()};
+  check_transfer(TransferDirection::kHostToDevice, intent == Intent::kExplicit, [&] {
+    sharding->domains(leaf.view.shape, "device_put");  // what could not be placed anyway is that error
+    return TransferText{intent == Intent::kExplicit ? "device_put" : "reshard", shape_text(leaf.view.shape),
+                        std::string(name(leaf.view.dtype)), fmt::format("a {} of the host", Py_TYPE(x.ptr())->tp_name),
+                        sharding->to_string()};
   });
   py::object aliased;
   // What is narrowed is not what x itself holds.
@@ -159,7 +181,8 @@ std::optional<bool> optional_bool(py::handle value) {
 }
 
 py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donate, py::handle may_alias,
-                    const py::object& path_of) {
+                    const py::object& path_of, bool is_explicit) {
+  const Intent intent = is_explicit ? Intent::kExplicit : Intent::kImplicit;
   py::list placed(leaves.size());
   std::vector<ArrayRef> donated;
   Target target;
@@ -169,7 +192,7 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
     try {
       if (!one_target) target = target_from_python(targets[py::int_(i)]);
       const Donation donation = entry(donate, i).cast<bool>() ? Donation::kLater : Donation::kNone;
-      placed[i] = put_leaf(leaves[i], target, donation, optional_bool(entry(may_alias, i)), {path_of, i});
+      placed[i] = put_leaf(leaves[i], target, donation, optional_bool(entry(may_alias, i)), {path_of, i}, intent);
       if (donation != Donation::kNone && py::isinstance<Array>(leaves[i])) {
         donated.push_back(leaves[i].cast<ArrayRef>());
       }
@@ -200,7 +223,7 @@ void bind_transfer(py::module_& module) {
       },
       py::arg("x"), py::arg("device"), py::arg("donate"), py::arg("may_alias"));
   module.def("_put_leaves", &put_leaves, py::arg("leaves"), py::arg("targets"), py::arg("donate"), py::arg("may_alias"),
-             py::arg("path_of"));
+             py::arg("path_of"), py::arg("explicit") = true);
   module.def("_get_leaf", &value_of, py::arg("array"));
   module.def(
       "_array_from_pickle",

@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from artifex_devices import _core
 from artifex_devices._core import Array, Device, Sharding
 from artifex_devices.array_ops import dispatch
 from artifex_devices.array_ops.creation import ZERO, filled
@@ -258,7 +259,7 @@ class Info:
 
     def default_device(self) -> Device:
         """The device of arrays for which none is named."""
-        device: Device = device_put(0).device
+        device: Device = _core._default_device()
         return device
 
     def devices(self) -> list[Device]:

@@ -109,7 +109,7 @@ def _apply(operation: str, x: Any, asked: Any, resolve: Any) -> Any:
         path = tree_util.keystr(treedef.paths()[index])
         return f"{path} of {operation}" if path else ""
 
-    return tree_util.tree_unflatten(treedef, _put_leaves(leaves, targets, False, None, path_of))
+    return tree_util.tree_unflatten(treedef, _put_leaves(leaves, targets, False, None, path_of, explicit=False))
 
 
 def _rank_of(leaf: Any) -> int | None:

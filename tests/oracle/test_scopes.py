@@ -26,7 +26,7 @@ GUARDS = (
     "transfer_guard_device_to_device",
     "transfer_guard_device_to_host",
 )
-X = np.arange(16, dtype=np.float32).reshape(8, 2)
+X = np.arange(64, dtype=np.float32).reshape(16, 4)
 
 
 def top(lib: SimpleNamespace) -> Any:
@@ -111,7 +111,7 @@ BY_HOST = {
 
 
 @pytest.mark.parametrize("level", ["allow", "disallow", "disallow_explicit"])
-@pytest.mark.parametrize(("source", "target"), itertools.product(PLACES, PLACES))
+@pytest.mark.parametrize(("source", "target"), list(itertools.product(PLACES, PLACES)))
 def test_from_array_to_array(source: str, target: str, level: str) -> None:
     """Refused or not is the same under the guard of all directions."""
     assert is_refused(OURS, source, target, "transfer_guard", level) == is_refused(
@@ -136,7 +136,7 @@ def test_a_copy_in_place_is_a_transfer(source: str) -> None:
         assert ours == theirs == (level == "disallow_explicit")
 
 
-@pytest.mark.parametrize(("outer", "inner", "innermost"), itertools.product(LEVELS, LEVELS, (None, "allow")))
+@pytest.mark.parametrize(("outer", "inner", "innermost"), list(itertools.product(LEVELS, LEVELS, (None, "allow"))))
 def test_nested_guards(outer: str | None, inner: str | None, innermost: str | None) -> None:
     def ask(lib: SimpleNamespace) -> Any:
         module = top(lib)
@@ -214,7 +214,7 @@ def where(lib: SimpleNamespace) -> Any:
     return plain(next(iter(x.devices()))), len(module.devices()), plain(lib.make_mesh((8,), ("x",)).devices)
 
 
-@pytest.mark.parametrize(("of_process", "outer", "inner"), itertools.product(DEFAULTS, repeat=3))
+@pytest.mark.parametrize(("of_process", "outer", "inner"), list(itertools.product(DEFAULTS, repeat=3)))
 def test_default_devices(of_process: Any, outer: Any, inner: Any) -> None:
     def ask(lib: SimpleNamespace) -> Any:
         module = top(lib)

@@ -47,6 +47,9 @@ def test_defaults_can_be_read_in_three_ways():
         "parallel_copy_bytes",
         "async_copy_bytes",
         "trace_allocations",
+        "spmd_executor",
+        "spmd_threads_bytes",
+        "collective_timeout_s",
     ]
 
 

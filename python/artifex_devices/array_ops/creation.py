@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices import _core
 from artifex_devices._core import Array, Device, Sharding, SingleDeviceSharding
 from artifex_devices.array_ops.blocks import Box, allocate
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.reading import Source, assemble
-from artifex_devices.placement import device_put
 
 __all__ = ["ZERO", "filled"]
 
@@ -36,7 +36,7 @@ def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
     """
     sizes = tuple(shape) if np.iterable(shape) else (shape,)
     if device is None:
-        default = device_put(0).sharding
+        default = SingleDeviceSharding(_core._default_device())
         return _filled_at(operation, sizes, value, dtype, default, committed=False)
     if isinstance(device, Device):
         return _filled_at(operation, sizes, value, dtype, SingleDeviceSharding(device), committed=True)
