@@ -1716,7 +1716,12 @@ def _pop_world(frame: typing.Any) -> None: ...
 def _push_world(client: Client) -> typing.Any: ...
 def _put_leaf(x: typing.Any, device: typing.Any, donate: bool, may_alias: typing.Any) -> typing.Any: ...
 def _put_leaves(
-    leaves: list[typing.Any], targets: typing.Any, donate: typing.Any, may_alias: typing.Any, path_of: typing.Any
+    leaves: list[typing.Any],
+    targets: typing.Any,
+    donate: typing.Any,
+    may_alias: typing.Any,
+    path_of: typing.Any,
+    explicit: bool = True,
 ) -> list[typing.Any]: ...
 def _reinterpreted(array: Array, shape: typing.Any, sharding: Sharding, operation: str) -> Array:
     """

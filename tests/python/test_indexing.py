@@ -395,3 +395,12 @@ def test_searchsorted(named):
 def test_results_of_unknown_size_are_refused(named, function):
     with pytest.raises(TypeError, match=rf"not known.*np.{function.__name__}\(np.asarray\(x\)\)"):
         function(put(V[0], named("x")))
+
+
+def test_an_ellipsis_that_stands_for_nothing_parts_index_arrays(named):
+    host = np.arange(32).reshape(8, 4)
+    x = ad.device_put(host, named("x", "y"))
+    rows, columns = np.array([1, 5, 2]), np.array([0, 3, 3])
+    assert_same_bits(x[None, rows, ..., columns], host[None, rows, ..., columns])
+    assert x[None, rows, ..., columns].shape == (3, 1)
+    assert x[None, rows, columns].shape == (1, 3)

@@ -58,8 +58,10 @@ def parse(x: Array, index: Any) -> Selection:
     source = 0
     together, gap = True, False
     for item in items:
-        if item is None or isinstance(item, slice):
+        if item is None or item is Ellipsis or isinstance(item, slice):
             gap = at is not None
+            if item is Ellipsis:
+                continue
             if item is None:
                 layout.append(None)
                 continue
@@ -151,14 +153,15 @@ def _without_ellipsis(items: list[Any], x: Array) -> list[Any]:
         raise IndexError(
             f"index: only one Ellipsis is possible; expected one '...', got {len(dots)}; write ':' instead"
         )
-    rest = [slice(None)] * (x.ndim - used)
+    # One that stands for nothing stays: it still parts the index arrays on its two sides, as in NumPy.
+    rest: list[Any] = [slice(None)] * (x.ndim - used) or [Ellipsis] * len(dots)
     position = dots[0] if dots else len(items)
     items = [*items[:position], *rest, *items[position + 1 :]]
     source = 0
     for i, item in enumerate(items):
         if isinstance(item, Array):
             items[i] = _mask_of(item, source, x)
-        source += 0 if item is None else _dimensions(item)
+        source += 0 if item is None or item is Ellipsis else _dimensions(item)
     return items
 
 
