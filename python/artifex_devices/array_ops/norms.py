@@ -96,6 +96,10 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
         close = lambda total: np.power(total, np.reciprocal(work.type(order)))  # noqa: E731
 
     def local(part: Part) -> State:
+        block = part.block
+        if order == 2 and len(axes) == block.ndim and block.dtype == work and block.flags.c_contiguous:
+            flat = block.reshape(-1)
+            return (np.reshape(np.dot(flat, flat), (1,) * block.ndim),)  # one pass over memory, as NumPy's
         return (join.reduce(power(part.block), axis=axes, keepdims=True, **empty),)
 
     rule = Rule(
