@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops.blocks import Box, Tiling, allocate, blocks_at, moved_to, run_all, tiling
-from artifex_devices.array_ops.layout import Home, _any_explicit, _specs_text, cuts_in, cuts_of, home_of, sharding_with
+from artifex_devices.array_ops.layout import Home, any_explicit, cuts_in, cuts_of, home_of, sharding_with, specs_text
 from artifex_devices.blas_threads import shared_cores
 from artifex_devices.errors import ShardingTypeError
 
@@ -156,7 +156,7 @@ def _choose_cuts(
     for label in every:
         wished = wishes.get(label, [])
         different = {axes for _, axes in wished}
-        if len(different) > 1 and any(_any_explicit(home.sharding, axes) for axes in different):
+        if len(different) > 1 and any(any_explicit(home.sharding, axes) for axes in different):
             wrong.append(
                 f"{_named(label, out_labels)} is cut over {' and over '.join(map(str, sorted(different, key=str)))}"
             )
@@ -167,14 +167,14 @@ def _choose_cuts(
             if not rivals:
                 chosen[label] = axes
                 owner.update(dict.fromkeys(axes, label))
-            elif label in out_labels and _any_explicit(home.sharding, axes):
+            elif label in out_labels and any_explicit(home.sharding, axes):
                 told = " and ".join(_named(rival, out_labels) for rival in (*rivals, label))
                 wrong.append(f"{axes} would cut {told}")
     if wrong:
         arrays = [x for x in operands if isinstance(x, Array)]
         raise ShardingTypeError(
             f"{operation}: the operands disagree about Explicit axes: {'; '.join(wrong)}; expected each dimension cut "
-            f"one way and each axis in one dimension of the result, got {_specs_text(arrays)}; move one first: "
+            f"one way and each axis in one dimension of the result, got {specs_text(arrays)}; move one first: "
             "reshard(y, sharding)"
         )
     return chosen

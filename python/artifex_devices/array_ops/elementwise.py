@@ -24,7 +24,7 @@ from artifex_devices.array_ops.blocks import (
 )
 from artifex_devices.array_ops.layout import Cuts, Home, cuts_in, cuts_of, home_of, merge_cuts, sharding_with
 
-__all__ = ["Compute", "elementwise", "elementwise_into", "map_elements", "same_layout"]
+__all__ = ["Compute", "elementwise", "elementwise_into", "map_elements", "operand_parts", "pieces_of", "same_layout"]
 
 # Writes the results for equally shaped parts: compute(outputs, inputs).
 Compute = Callable[[Sequence[NDArray[Any]], Sequence[Any]], Any]
@@ -182,7 +182,7 @@ def map_elements(
     home = home_of(operation, arrays)
     sharding = same_layout(shape, arrays) or sharding_with(home.sharding, merge_cuts(operation, home, shape, arrays))
     places = tiling(sharding, shape, operation)
-    operands = [_operand(operation, x, home, shape, sharding, places.positions, places.boxes) for x in inputs]
+    operands = [operand_parts(operation, x, home, shape, sharding, places.positions, places.boxes) for x in inputs]
     results: list[Any] = []
     targets: list[list[NDArray[Any]]] = []
     for target in into or ():
@@ -203,7 +203,7 @@ def map_elements(
         outputs = [buffers[number] for buffers in targets]
         if outputs[0].size:
             parts = [operand[number] if type(operand) is list else operand for operand in operands]
-            tasks.extend(_pieces(compute, outputs, parts))
+            tasks.extend(pieces_of(compute, outputs, parts))
     run_all(tasks, sum(array.nbytes for array in (*results, *arrays)))
     return tuple(results)
 
@@ -231,7 +231,7 @@ def _common_shape(operation: str, inputs: Sequence[Any]) -> tuple[int, ...]:
         ) from None
 
 
-def _operand(
+def operand_parts(
     operation: str,
     x: Any,
     home: Home,
@@ -274,7 +274,7 @@ def _part(box: Box, x_shape: tuple[int, ...], shape: tuple[int, ...]) -> Box:
     return tuple(box[offset + d] if size == shape[offset + d] else slice(0, size, 1) for d, size in enumerate(x_shape))
 
 
-def _pieces(compute: Compute, outputs: list[NDArray[Any]], parts: list[Any]) -> list[Callable[[], Any]]:
+def pieces_of(compute: Compute, outputs: list[NDArray[Any]], parts: list[Any]) -> list[Callable[[], Any]]:
     """One call for a small buffer, several along its first long dimension for a big one."""
     whole = outputs[0]
     count = min(-(-whole.nbytes // PIECE_BYTES), max(whole.shape, default=1))

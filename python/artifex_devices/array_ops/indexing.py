@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.array_ops.blocks import Box, local_arrays
-from artifex_devices.array_ops.layout import Cuts, _any_explicit, cuts_of, sharding_with
+from artifex_devices.array_ops.layout import Cuts, any_explicit, cuts_of, sharding_with
 from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.array_ops.selection import Range, Selection, parse
 from artifex_devices.errors import ShardingTypeError
@@ -71,7 +71,7 @@ def kept_cuts(operation: str, x: Array, axis: int, size: int) -> Cuts:
         parts *= sharding.mesh.shape[name]
     if size % parts == 0:
         return cuts
-    if _any_explicit(sharding, cuts[axis]):
+    if any_explicit(sharding, cuts[axis]):
         raise ShardingTypeError(
             f"{operation}: dimension {axis} of the result, of size {size}, cannot be cut {parts} times as Explicit "
             f"axes {cuts[axis]} ask; expected a multiple of {parts}; make it whole first: reshard(x, ...)"
@@ -107,7 +107,7 @@ def _check_explicit(operation: str, x: Array, chosen: Selection) -> None:
         return
     kept = {r.source for r in chosen.ranges if _takes_all(x, chosen, r)}
     for d, axes in enumerate(before):
-        if axes and d not in kept and _any_explicit(x.sharding, axes):
+        if axes and d not in kept and any_explicit(x.sharding, axes):
             raise ShardingTypeError(
                 f"{operation}: dimension {d} of shape {x.shape} is cut over Explicit axes {axes}, and a part of it "
                 "would not be; expected ':' there, or a dimension that is whole, got a part; make it whole first, "

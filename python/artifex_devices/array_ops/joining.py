@@ -13,7 +13,7 @@ from artifex_devices._core import Array, NamedSharding
 from artifex_devices.array_ops.blocks import Box
 from artifex_devices.array_ops.dispatch import implements, operand
 from artifex_devices.array_ops.indexing import get, part_of, rows
-from artifex_devices.array_ops.layout import Cuts, Home, _any_explicit, cuts_of, home_of, merge_cuts, sharding_with
+from artifex_devices.array_ops.layout import Cuts, Home, any_explicit, cuts_of, home_of, merge_cuts, sharding_with
 from artifex_devices.array_ops.placing import bring
 from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.errors import ShardingTypeError
@@ -102,7 +102,7 @@ def _joined_cuts(home: Home, shape: tuple[int, ...], axis: int, arrays: Sequence
         if home.sharding.uneven == "last-short" or shape[axis] % parts == 0:
             cuts[axis] = wanted
     for axes in asked:
-        if axes and axes != cuts[axis] and _any_explicit(home.sharding, axes):
+        if axes and axes != cuts[axis] and any_explicit(home.sharding, axes):
             raise ShardingTypeError(
                 f"concatenate: dimension {axis} of the result, of size {shape[axis]}, would be cut over "
                 f"{cuts[axis] or 'no axis'} where an operand is cut over Explicit axes {axes}; expected operands that "

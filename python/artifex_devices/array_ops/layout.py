@@ -12,11 +12,13 @@ from artifex_devices.errors import ShardingTypeError
 __all__ = [
     "Cuts",
     "Home",
+    "any_explicit",
     "cuts_in",
     "cuts_of",
     "home_of",
     "merge_cuts",
     "sharding_with",
+    "specs_text",
 ]
 
 # The mesh axes that cut each dimension, major to minor; () for a whole dimension.
@@ -119,23 +121,25 @@ def merge_cuts(operation: str, home: Home, shape: tuple[int, ...], arrays: Itera
             if not merged[offset + d] and not any(name in other for other in merged for name in axes):
                 merged[offset + d] = axes
     for d, axes in asked:
-        if merged[d] != axes and _any_explicit(home.sharding, axes):
+        if merged[d] != axes and any_explicit(home.sharding, axes):
             raise ShardingTypeError(
                 f"{operation}: dimension {d} of the result would be cut over {merged[d] or 'no axis'} and over {axes} "
-                f"at once; expected operands that agree on Explicit axes, got {_specs_text(arrays)}; move one first: "
+                f"at once; expected operands that agree on Explicit axes, got {specs_text(arrays)}; move one first: "
                 "reshard(y, x.sharding)"
             )
     return tuple(merged)
 
 
-def _any_explicit(sharding: Sharding, axes: tuple[Hashable, ...]) -> bool:
+def any_explicit(sharding: Sharding, axes: tuple[Hashable, ...]) -> bool:
+    """Whether one of the axes is Explicit: then nothing may be laid out anew without being asked for."""
     if not isinstance(sharding, NamedSharding):
         return False
     types = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
     return any(types[name] == AxisType.Explicit for name in axes)
 
 
-def _specs_text(arrays: Iterable[Array]) -> str:
+def specs_text(arrays: Iterable[Array]) -> str:
+    """Shapes and specs of operands, for messages."""
     return " and ".join(
         f"{x.shape} with {x.sharding.spec}" if isinstance(x.sharding, NamedSharding) else f"{x.shape}" for x in arrays
     )

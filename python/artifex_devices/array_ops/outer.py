@@ -13,8 +13,8 @@ from artifex_devices import _core
 from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops.blocks import Box, allocate, blocks_at, moved_to, run_all, tiling
 from artifex_devices.array_ops.dispatch import implements_method
-from artifex_devices.array_ops.elementwise import _pieces
-from artifex_devices.array_ops.layout import Cuts, Home, _any_explicit, cuts_of, home_of, sharding_with
+from artifex_devices.array_ops.elementwise import pieces_of
+from artifex_devices.array_ops.layout import Cuts, Home, any_explicit, cuts_of, home_of, sharding_with
 from artifex_devices.errors import ShardingTypeError
 
 __all__: list[str] = []
@@ -58,7 +58,7 @@ def _outer_method(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any
     for number in range(len(places.boxes)):
         outputs = [buffers[number] for _, buffers in made]
         if outputs[0].size:
-            tasks.extend(_pieces(compute, outputs, [np.asarray(parts[0][number])[wider], parts[1][number]]))
+            tasks.extend(pieces_of(compute, outputs, [np.asarray(parts[0][number])[wider], parts[1][number]]))
     run_all(tasks, sum(array.nbytes for array, _ in made))
     results = tuple(array for array, _ in made)
     return results if len(results) > 1 else results[0]
@@ -73,7 +73,7 @@ def _merged(operation: str, home: Home, inputs: Sequence[Any], shapes: Sequence[
         for d, names in enumerate(cuts_of(x) if isinstance(x, Array) and home.holds(x) else ()):
             if not used.intersection(names):
                 side[d] = names
-            elif _any_explicit(home.sharding, names):
+            elif any_explicit(home.sharding, names):
                 raise ShardingTypeError(
                     f"{operation}: both operands are cut over {names}, and an axis can cut the result only once; "
                     f"expected different Explicit axes, got shapes {shapes[0]} and {shapes[1]}; move one first: "

@@ -27,7 +27,7 @@ from artifex_devices.array_ops.blocks import (
     run_all,
     tiling,
 )
-from artifex_devices.array_ops.elementwise import _operand
+from artifex_devices.array_ops.elementwise import operand_parts
 from artifex_devices.array_ops.layout import cuts_of, home_of, sharding_with
 
 __all__ = [
@@ -149,7 +149,9 @@ def reduce_parts(
         if quick is not None:
             return [quick]
     places = tiling(x.sharding, x.shape, operation)
-    shaped = [_operand(operation, extra, home, x.shape, x.sharding, places.positions, places.boxes) for extra in extras]
+    shaped = [
+        operand_parts(operation, extra, home, x.shape, x.sharding, places.positions, places.boxes) for extra in extras
+    ]
     blocks = local_arrays(x)
     results: list[Any] = []
     targets: list[list[NDArray[Any]]] = []

@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from artifex_devices._core import Array
 from artifex_devices.array_ops.blocks import Box
 from artifex_devices.array_ops.dispatch import implements
-from artifex_devices.array_ops.layout import _any_explicit, cuts_of
+from artifex_devices.array_ops.layout import any_explicit, cuts_of
 from artifex_devices.array_ops.rearranging import copy_boxes
 from artifex_devices.array_ops.reshaping import ravel, reshape
 from artifex_devices.array_ops.transposing import swapaxes
@@ -73,7 +73,7 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
         shifts[d] += operator.index(by)
     shifts = [by % size if size else 0 for by, size in zip(shifts, a.shape, strict=True)]
     cuts = cuts_of(a)
-    wrong = [d for d, by in enumerate(shifts) if by and _any_explicit(a.sharding, cuts[d])]
+    wrong = [d for d, by in enumerate(shifts) if by and any_explicit(a.sharding, cuts[d])]
     if wrong:
         raise ShardingTypeError(
             f"roll: dimensions {wrong} are cut over Explicit axes {[cuts[d] for d in wrong]}; expected whole ones or "
