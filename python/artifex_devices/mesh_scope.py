@@ -127,6 +127,15 @@ def get_abstract_mesh() -> AbstractMesh:
     return AbstractMesh((), ()) if mesh is None else mesh
 
 
+def context_mesh() -> Mesh | None:
+    """The mesh that set_mesh set, else that of the innermost `with mesh:`, else None."""
+    mesh = _scope.get().mesh
+    if mesh is not None:
+        return mesh
+    entered = _entered_meshes()
+    return entered[-1] if entered else None
+
+
 def mesh_of_spec(operation: str, spec: PartitionSpec, *, entered: bool = False) -> Mesh:
     """The mesh that a bare PartitionSpec refers to.
 

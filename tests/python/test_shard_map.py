@@ -7,16 +7,14 @@ import gc
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import P, _core, lax
+from artifex_devices import P, lax
 from spmd_programs import EXECUTORS
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
 
 @pytest.fixture(autouse=True)
-def eight_devices(monkeypatch):
-    if not hasattr(_core, "_check_transfer"):
-        monkeypatch.setattr(_core, "_check_transfer", lambda *args: None, raising=False)
+def eight_devices():
     with ad.simulate(8):
         yield
 
@@ -195,6 +193,8 @@ def test_the_mesh_of_the_context_is_that_of_the_call(smap):
     for count in (2, 4):
         with auto_mesh((count,), ("x",), count) as mesh:
             check(f(X), X.reshape(count, -1, 4).sum(0), P(), mesh)
+            with ad.set_mesh(auto_mesh((8,), ("x",))) as set_one:
+                check(f(X), X.sum(0, keepdims=True), P(), set_one or auto_mesh((8,), ("x",)))
 
 
 def test_a_mesh_without_devices_takes_those_of_an_argument(smap):
@@ -465,6 +465,22 @@ def test_nothing_is_kept_after_the_call(smap):
     for _ in range(5):
         f(X)
     assert len(ad.live_arrays()) == before
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_without_x64_blocks_and_results_are_narrow(smap):
+    seen = []
+
+    def body(a):
+        seen.append(a.dtype)
+        return a.astype(np.float64)
+
+    wide = np.arange(8.0)
+    f = smap(body, auto_mesh((8,), ("x",)), P("x"), P("x"))
+    assert f(wide).dtype == np.float64
+    with ad.enable_x64(False):
+        check(f(wide), wide.astype(np.float32), P("x"), auto_mesh((8,), ("x",)))
+    assert seen == [np.dtype(np.float64)] * 8 + [np.dtype(np.float32)] * 8
 
 
 def test_names_of_jax_that_are_not_here():

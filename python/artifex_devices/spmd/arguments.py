@@ -207,13 +207,13 @@ def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Bl
 
 
 def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], *, whole: bool) -> Blocks:
-    check = getattr(_core, "_check_transfer", None)
     indices: list[Any] = [(*box, ...) for box in boxes]  # with ..., a view also of a number
 
     def views(x: Any) -> list[NDArray[Any]]:
         array = np.asarray(x)
-        if check is not None:
-            check("host_to_device", False, array.shape, array.dtype, "host", target, operation)
+        if not _core._x64_enabled():
+            array = _core._narrowed(array, operation)
+        _core._check_transfer("host_to_device", False, array.shape, array.dtype, "host", target, operation)
         if whole:
             view = array.view(np.ndarray)
             view.flags.writeable = False

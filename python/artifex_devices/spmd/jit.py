@@ -216,13 +216,9 @@ class _Placed:
         if sharding is None or sharding is UNSPECIFIED:
             return None
         if isinstance(sharding, PartitionSpec):
-            entered = _core._entered_meshes()
-            if not entered:
-                raise RuntimeError(
-                    f"{self.operation}: {argument} has the PartitionSpec {sharding!r} and there is no mesh; expected a "
-                    "call inside `with mesh:` or set_mesh, or a NamedSharding; write NamedSharding(mesh, spec)"
-                )
-            return NamedSharding(entered[-1], sharding)
+            from artifex_devices.mesh_scope import mesh_of_spec
+
+            return NamedSharding(mesh_of_spec(f"{self.operation}: {argument}", sharding, entered=True), sharding)
         placed: Sharding = sharding
         return placed
 
@@ -296,7 +292,7 @@ class _Placed:
                     f"{self.operation}: {path} is committed to another sharding than in_shardings say; expected "
                     f"{sharding!r}, got {leaf.sharding!r}; move it first: device_put({path}, sharding)"
                 )
-        elif hasattr(_core, "_check_transfer"):
+        else:
             _core._check_transfer("host_to_device", False, leaf.shape, leaf.dtype, path, sharding, self.operation)
         return self._named(path, leaf, sharding)
 

@@ -108,6 +108,9 @@ class Outputs:
             )
 
     def _array(self, spec: Any, parts: list[NDArray[Any]], path: str) -> Array:
+        if not _core._x64_enabled():
+            for i, part in enumerate(parts):
+                parts[i] = _core._narrowed(part, self.operation, f"output{path}")
         first = parts[0]
         shape, dtype = first.shape, first.dtype
         for part in parts:

@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
-from artifex_devices import _core
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, PartitionSpec
+from artifex_devices.mesh_scope import context_mesh
 from artifex_devices.spmd.arguments import (
     blocks_of,
     check_fit,
@@ -160,9 +160,8 @@ class _ShardMapped:
 
     def _mesh_of(self, leaves: Any) -> Mesh:
         if self.mesh is None:
-            entered = _core._entered_meshes()
-            if entered:
-                mesh: Mesh = entered[-1]
+            mesh = context_mesh()
+            if mesh is not None:
                 return mesh
             raise ValueError(
                 f"{self.operation}: there is no mesh; expected mesh= or a call inside `with mesh:` or set_mesh; give "
