@@ -131,6 +131,12 @@ def line_of(*entries, step=1):
     return lambda lib: lib.NamedSharding(lib.Mesh(np.array(lib.devices[::step]), ("x",)), lib.P(*entries))
 
 
+def guarded_number(lib):
+    array = lib.device_put(1, lib.devices[0])
+    with under(lib, "transfer_guard", "disallow"):
+        return (array + 1).item()
+
+
 def document_level(lib):
     with under(lib, "transfer_guard", "log_explicit_device_put"):
         return lib.device_put(1, lib.devices[0]).dtype.name
@@ -470,6 +476,9 @@ DEVIATIONS = {
         RuntimeError,
         (VALUE, (8, 8)),
         "JAX goes by way of the host; here it is a transfer between devices",
+    ),
+    "guarded sum with a Python number": Deviation(
+        guarded_number, RuntimeError, (VALUE, 2), "JAX places the number first; here no data moves"
     ),
     "text as x64 setting": Deviation(
         read_x64_option("maybe"), (VALUE, "int64"), ValueError, "bool('False') is True: only True and False are taken"

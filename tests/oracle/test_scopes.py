@@ -356,3 +356,96 @@ def test_unknown_options() -> None:
     assert_agree(lambda lib: top(lib).config.update("jax_transfer_gard", "allow"))
     assert_agree(lambda lib: top(lib).config.read("jax_transfer_gard"))
     assert_agree(lambda lib: top(lib).config.jax_transfer_gard)
+
+
+def blocks_of(lib: SimpleNamespace) -> list[Any]:
+    return [lib.device_put(X[2 * i : 2 * i + 2], device) for i, device in enumerate(lib.devices)]
+
+
+def by_callback(lib: SimpleNamespace, sharding: Any, block: Callable[[Any], Any], **options: Any) -> Any:
+    return top(lib).make_array_from_callback((16, 4), sharding, block, **options)
+
+
+def constrained(lib: SimpleNamespace, x: Any, sharding: Any) -> Any:
+    return top(lib).lax.with_sharding_constraint(x, sharding)
+
+
+# What is made before the guard, and what is done with it under the guard.
+OPERATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
+    "callback gives ndarrays": (
+        lambda lib: line(lib, "x"),
+        lambda lib, sharding: by_callback(lib, sharding, lambda index: X[index]),
+    ),
+    "callback gives the whole": (
+        lambda lib: line(lib),
+        lambda lib, sharding: by_callback(lib, sharding, lambda index: X[index]),
+    ),
+    "callback gives Arrays of their devices": (
+        lambda lib: (line(lib, "x"), blocks_of(lib)),
+        lambda lib, made: by_callback(lib, made[0], lambda index: made[1][index[0].start // 2]),
+    ),
+    "callback gives Arrays of other devices": (
+        lambda lib: (grid(lib, "a"), [lib.device_put(X[:8], lib.devices[0]), lib.device_put(X[8:], lib.devices[0])]),
+        lambda lib, made: by_callback(lib, made[0], lambda index: made[1][index[0].start // 8]),
+    ),
+    "assembly of Arrays": (
+        lambda lib: (line(lib, "x"), blocks_of(lib)),
+        lambda lib, made: top(lib).make_array_from_single_device_arrays((16, 4), *made),
+    ),
+    "data of the process": (
+        lambda lib: line(lib, "x"),
+        lambda lib, sharding: top(lib).make_array_from_process_local_data(sharding, X),
+    ),
+    "constraint on the same devices": (
+        lambda lib: lib.device_put(X, line(lib, "x")),
+        lambda lib, x: constrained(lib, x, line(lib)),
+    ),
+    "constraint cuts what is whole": (
+        lambda lib: lib.device_put(X, line(lib)),
+        lambda lib, x: constrained(lib, x, grid(lib, "a", "b")),
+    ),
+    "constraint of an uncommitted Array": (
+        lambda lib: lib.device_put(X),
+        lambda lib, x: constrained(lib, x, line(lib, "x")),
+    ),
+    "constraint of an ndarray": (lambda lib: X, lambda lib, x: constrained(lib, x, line(lib, "x"))),
+    "sum with an ndarray": (lambda lib: lib.device_put(X, line(lib, "x")), lambda lib, x: x + X),
+    "sum with an uncommitted Array": (
+        lambda lib: (lib.device_put(X, line(lib, "x")), lib.device_put(X)),
+        lambda lib, made: made[0] + made[1],
+    ),
+    "sum with one that lies alike": (
+        lambda lib: (lib.device_put(X, line(lib, "x")), lib.device_put(X, line(lib, "x"))),
+        lambda lib, made: made[0] + made[1],
+    ),
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_operations(operation: str, guard: str, level: str | None) -> None:
+    before, under = OPERATIONS[operation]
+
+    def ask(lib: SimpleNamespace) -> Any:
+        made = before(lib)
+        with getattr(top(lib), guard)(level):
+            return under(lib, made)
+
+    assert_agree(ask)
+
+
+@pytest.mark.parametrize("dtype", [None, np.float64, np.float32])
+@pytest.mark.parametrize("spec", [("x",), ()])
+@pytest.mark.parametrize("x64", [True, False])
+def test_assembled_64_bit_data(x64: bool, spec: tuple[str, ...], dtype: Any) -> None:
+    values = np.linspace(0, 1, 64).reshape(16, 4).astype(dtype or np.float64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+
+        def ask(lib: SimpleNamespace) -> Any:
+            with top(lib).enable_x64(x64):
+                made = by_callback(lib, line(lib, *spec), lambda index: values[index], dtype=dtype)
+                return made, top(lib).make_array_from_process_local_data(line(lib, *spec), values)
+
+        assert_agree(ask)

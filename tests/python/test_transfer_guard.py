@@ -300,3 +300,44 @@ def test_what_is_no_level(guard, value):
 def test_the_core_refuses_an_unknown_direction():
     with pytest.raises(ValueError, match="host-to-device, device-to-device, device-to-host"), ad.transfer_guard("log"):
         _core._check_transfer("sideways", True, (), "float32", "a", "b")
+
+
+def test_assembly_and_constraints_are_implicit(line, devices):
+    sharding = ad.NamedSharding(line, ad.P("x"))
+    source = np.arange(8.0)
+    blocks = [ad.device_put(source[i : i + 1], device) for i, device in enumerate(devices)]
+    placed = ad.device_put(source, sharding)
+    whole = ad.NamedSharding(line, ad.P())
+    with ad.transfer_guard("disallow"):
+        with pytest.raises(
+            ad.errors.TransferGuardError,
+            match=r"^the block of cpu:0: make_array_from_callback: disallowed implicit host-to",
+        ):
+            ad.make_array_from_callback((8,), sharding, lambda index: source[index])
+        made = ad.make_array_from_callback((8,), sharding, lambda index: blocks[index[0].start])
+        assert np.asarray(made).tolist() == source.tolist()
+        with pytest.raises(ad.errors.TransferGuardError, match="device-to-device"):
+            ad.make_array_from_callback((8,), whole, lambda index: ad.device_put(source, devices[0]))
+        assert ad.make_array_from_single_device_arrays((8,), sharding, blocks).shape == (8,)
+        assert ad.make_array_from_process_local_data(sharding, source).shape == (8,)
+        assert np.asarray(ad.reshard(placed, whole)).tolist() == source.tolist()
+        with pytest.raises(ad.errors.TransferGuardError, match="reshard: disallowed implicit host-to-device"):
+            ad.reshard(source, sharding)
+        with pytest.raises(ad.errors.TransferGuardError, match="disallowed implicit device-to-device"):
+            ad.lax.with_sharding_constraint(ad.device_put(source), sharding)
+
+
+def test_what_cannot_be_placed_is_that_error_and_not_logged(line, caplog):
+    for level in ("disallow_explicit", "log_explicit"):
+        with ad.transfer_guard(level), pytest.raises(ad.errors.IndivisibleError):
+            ad.device_put(np.ones(7), ad.NamedSharding(line, ad.P("x")))
+    assert caplog.records == []
+
+
+def test_new_arrays_are_no_transfer(devices):
+    xp = ad.device_put(1.0).__array_namespace__()
+    with ad.transfer_guard("disallow_explicit"), ad.default_device(devices[2]):
+        zeros = xp.zeros(3)
+        assert zeros.devices() == {devices[2]}
+        assert zeros.committed is False
+        assert xp.__array_namespace_info__().default_device() == devices[2]

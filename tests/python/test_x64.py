@@ -189,3 +189,15 @@ def test_where_warnings_are_errors_nothing_is_narrowed():
     lines = output_of(STRICT)
     assert [line.partition(" and ")[0] for line in lines[:2]] == ["device_put: the data is float64"] * 2
     assert lines[2] == "0"
+
+
+def test_a_callbacks_blocks_are_narrowed(line):
+    sharding = ad.NamedSharding(line, ad.P("x"))
+    source = np.arange(8) + 2**32
+    with ad.enable_x64(False):
+        for dtype in (None, np.int64, np.int32):
+            made = ad.make_array_from_callback((8,), sharding, lambda index: source[index], dtype)
+            assert made.dtype == np.int32
+            assert np.asarray(made).tolist() == list(range(8))
+        assert ad.make_array_from_process_local_data(sharding, source).dtype == np.int32
+    assert ad.make_array_from_callback((8,), sharding, lambda index: source[index]).dtype == np.int64
