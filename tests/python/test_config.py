@@ -51,8 +51,6 @@ def test_defaults_can_be_read_in_three_ways():
         "spmd_threads_bytes",
         "collective_timeout_s",
     ]
-    assert list(values) == [*dict.fromkeys(values)]
-    assert DEFAULTS.keys() < values.keys()
 
 
 def test_defaults_of_a_process_without_variables():
