@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-FAMILIES = ("import", "put", "get", "reshard", "eager", "spmd", "mesh", "many")
+FAMILIES = ("import", "put", "get", "reshard", "eager", "spmd", "executors", "mesh", "many")
 MODULES = {"import": "importing"}
 PEERS = ("jax", "numpy")
 DEVICES = {"many": 4096, "spmd": 256}  # others: 8

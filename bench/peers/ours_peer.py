@@ -48,6 +48,6 @@ lax = lib.lax
 wait = lib.block_until_ready
 
 
-def mapped(body: Any, mesh: Any, in_specs: Any, out_specs: Any) -> Any:
+def mapped(body: Any, mesh: Any, in_specs: Any, out_specs: Any, **options: Any) -> Any:
     """shard_map without its checks."""
-    return lib.shard_map(body, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+    return lib.shard_map(body, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False, **options)

@@ -21,7 +21,7 @@ _SCOPED = (
     "jax_default_device",
     "jax_enable_x64",
 )
-_SPMD = {"spmd_executor": "auto", "spmd_threads_bytes": 256 << 10, "collective_timeout_s": 60.0}
+_SPMD = {"spmd_executor": "auto", "spmd_threads_bytes": 1 << 20, "collective_timeout_s": 60.0}
 _NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations", *_SPMD)
 
 
@@ -40,7 +40,8 @@ class Config:
     * `async_copy_bytes` (bytes): Array-to-Array copies from it on run after the call returned.
     * `trace_allocations` (bool): keep the line of the program that makes each Array, for `memory_report`.
     * `spmd_executor` ("auto", "cooperative" or "threads"): how `shard_map` and `pmap` run their participants.
-    * `spmd_threads_bytes` (bytes): "auto" takes threads from this size of the biggest block on.
+    * `spmd_threads_bytes` (bytes): "auto" takes threads from this size of the biggest block on; the default is where
+      threads begin to win on 2 cores (bench, family executors).
     * `collective_timeout_s` (seconds or None): how long a collective may wait for its members; None for ever.
 
     Guards, default device and x64 are read as they are for the calling context, `with` blocks included.

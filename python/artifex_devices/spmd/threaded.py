@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
+from artifex_devices.blas_threads import shared_cores
 from artifex_devices.spmd.participant import Participant
 from artifex_devices.spmd.program import Program, enter
 
@@ -137,7 +138,7 @@ def run(program: Program, bodies: Sequence[Callable[[], Any]]) -> None:
     pool = _pool
     workers = pool.take(len(bodies))
     latch = _Latch(len(bodies))
-    with _one_blas_thread_a_participant(len(bodies)):
+    with shared_cores(len(bodies)):
         for worker, participant, body in zip(workers, program.participants, bodies, strict=True):
             context = contextvars.copy_context()
             worker.give((context, participant, body, latch.count_down))
@@ -149,33 +150,3 @@ def run(program: Program, bodies: Sequence[Callable[[], Any]]) -> None:
                 pool.put(workers)
             raise
     pool.put(workers)
-
-
-_controller: Any = None
-_blas_lock = threading.Lock()
-
-
-class _one_blas_thread_a_participant:  # noqa: N801 - used like a function
-    """Bounds NumPy's BLAS while participants run side by side, so that they do not take each other's cores."""
-
-    def __init__(self, participants: int) -> None:
-        self._threads = max(1, (os.cpu_count() or 1) // participants)
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        """Sets the bound; the setting is the process's, so the outermost program's counts."""
-        global _controller
-        if not _blas_lock.acquire(blocking=False):
-            return
-        if _controller is None:
-            import threadpoolctl
-
-            _controller = threadpoolctl.ThreadpoolController()
-        self._limit = _controller.limit(limits=self._threads, user_api="blas")
-        self._limit.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        """Restores what was."""
-        if self._limit is not None:
-            self._limit.__exit__(*error)
-            _blas_lock.release()
