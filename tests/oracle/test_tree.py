@@ -255,7 +255,14 @@ def test_rest_trees(value, data):
 def test_prefixes(value, data):
     full = data.draw(changed(value))
     is_leaf = data.draw(PREDICATES)
-    assert_agree(lambda lib: lib.tree.broadcast(value, full, is_leaf=is_leaf))
+
+    def broadcast(lib):
+        try:
+            return lib.tree.broadcast(value, full, is_leaf=is_leaf)
+        except AttributeError as error:  # JAX's own message fails over a GetAttrKey
+            raise ValueError("no prefix") from error
+
+    assert_agree(broadcast)
 
 
 @given(TREES, TREES, st.data())
@@ -365,7 +372,7 @@ CASES = {
     "order of structures": lambda lib: lib.tree.structure([1]) < lib.tree.structure([1]),
     "comparison with something else": lambda lib: lib.tree.structure([1]) == [1],
     "all_leaves of a number": lambda lib: lib.util.all_leaves(5),
-    "is_tree_node of a number": lambda lib: lib.util.is_tree_node(3),
+    "is_tree_node of a type of leaves": lambda lib: lib.util.is_tree_node(int),
     "registered twice": lambda lib: lib.util.register_static(Twice),
     "list registered": lambda lib: lib.util.register_pytree_node(list, lambda x: (x, None), lambda _, x: list(x)),
     "numbers as functions": lambda lib: lib.util.register_pytree_node(Listing, 1, 2),
