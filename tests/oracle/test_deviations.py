@@ -67,6 +67,22 @@ def text_when_deleted(lib):
     return "deleted" in repr(array)
 
 
+def mapped(lib, body, out, **options):
+    mesh = mesh_of(lib, GRID)
+    return top(lib).shard_map(body, mesh=mesh, in_specs=lib.P("x", "y"), out_specs=out(lib.P), **options)(X)
+
+
+def shards_that_differ(lib):
+    whole = mapped(lib, lambda a: a, lambda p: p(), check_vma=False)
+    return len({np.asarray(shard.data).tobytes() for shard in whole.addressable_shards})
+
+
+def returns_its_donated_argument(lib):
+    x = lib.device_put(X, lib.devices[0])
+    top(lib).jit(lambda a: a, donate_argnums=0)(x)
+    return x.is_deleted()
+
+
 def self_containing(lib):
     tree = [X]
     tree.append(tree)
@@ -560,6 +576,46 @@ DEVIATIONS = {
     "float size of a ShapeDtypeStruct": Deviation(
         lambda lib: top(lib).ShapeDtypeStruct((2.5,), int).shape, (VALUE, (2.5,)), TypeError, "sizes are integers"
     ),
+    "equal results that cannot be proved equal": Deviation(
+        lambda lib: mapped(lib, lambda a: top(lib).lax.all_gather(a[:0], ("x", "y")), lambda p: p()).shape,
+        ValueError,
+        (VALUE, (8, 0, 2)),
+        "values are compared, not programs",
+    ),
+    "shards of an unchecked replica": Deviation(
+        shards_that_differ, (VALUE, 8), (VALUE, 1), "a replicated array has one value"
+    ),
+    "shard_map by position": Deviation(
+        lambda lib: top(lib).shard_map(lambda a: a, mesh_of(lib, GRID), lib.P("x"), lib.P("x"))(X),
+        TypeError,
+        (VALUE, X),
+        "the document calls it so",
+    ),
+    "check_rep": Deviation(
+        lambda lib: mapped(lib, lambda a: a, lambda p: p("x", "y"), check_rep=True), TypeError, (VALUE, X), "as above"
+    ),
+    "names in a pmap without axis_name": Deviation(
+        lambda lib: top(lib).pmap(lambda a: top(lib).lax.psum(a, "batch"))(X),
+        NameError,
+        (VALUE, np.tile(X.sum(0), (8, 1))),
+        "the document's example",
+    ),
+    "negative axis of pmap": Deviation(
+        lambda lib: top(lib).pmap(lambda a: a, in_axes=-1, out_axes=-1)(X),
+        ValueError,
+        (VALUE, X),
+        "counted from the end",
+    ),
+    "lower": Deviation(
+        lambda lib: top(lib).jit(lambda a: a).lower(X) is not None,
+        (VALUE, True),
+        NotImplementedError,
+        "nothing is compiled",
+    ),
+    "donated argument that is returned": Deviation(
+        returns_its_donated_argument, (VALUE, True), (VALUE, False), "it is the result"
+    ),
+    "grad": Deviation(lambda lib: callable(top(lib).grad), (VALUE, True), AttributeError, "nothing is traced"),
     "number as backend": Deviation(lambda lib: top(lib).devices(3), AttributeError, TypeError, "refused by type"),
     "device as a call": Deviation(
         lambda lib: lib.device_put(X, lib.devices[2]).device() == lib.devices[2],

@@ -22,7 +22,11 @@ DEFAULTS = {
     "jax_num_cpu_devices": None,
     "cache_bytes": -1,
     "trace_allocations": False,
+    "spmd_executor": "auto",
+    "spmd_threads_bytes": 256 << 10,
+    "collective_timeout_s": 60.0,
 }
+PROGRAMS = ("spmd_executor", "spmd_threads_bytes", "collective_timeout_s")
 
 
 def output_of(code, **variables):
@@ -42,7 +46,7 @@ def test_defaults_can_be_read_in_three_ways():
             continue  # the environment of the tests may say cpu
         assert values[name] == ad.config.read(name) == getattr(ad.config, name) == default
     assert list(values) == [
-        *(name for name in DEFAULTS if name not in ("cache_bytes", "trace_allocations")),
+        *(name for name in DEFAULTS if name not in ("cache_bytes", "trace_allocations", *PROGRAMS)),
         "cache_bytes",
         "parallel_copy_bytes",
         "async_copy_bytes",
