@@ -4,6 +4,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/collective/reduce.h"
@@ -55,7 +57,8 @@ py::object host_empty(py::handle shape, py::handle dtype) {
 // gives it away; none where it must be copied.
 BufferRef buffer_of_part(const py::object& part, const HostView& view, bool given) {
   const auto address = reinterpret_cast<uintptr_t>(view.data);
-  if (!is_dense(view.shape, view.byte_strides, itemsize(view.dtype)) || address % 64 != 0) return {};
+  const auto alignment = static_cast<uintptr_t>(std::min<int64_t>(itemsize(view.dtype), 16));  // malloc's
+  if (!is_dense(view.shape, view.byte_strides, itemsize(view.dtype)) || address % alignment != 0) return {};
   if (BlockRef block = block_of(part); block && (given || !view.writable)) {
     const int64_t offset = static_cast<const std::byte*>(view.data) - block->data();
     return {std::move(block), offset};
