@@ -23,7 +23,7 @@ DEFAULTS = {
     "cache_bytes": -1,
     "trace_allocations": False,
     "spmd_executor": "auto",
-    "spmd_threads_bytes": 256 << 10,
+    "spmd_threads_bytes": 1 << 20,
     "collective_timeout_s": 60.0,
 }
 PROGRAMS = ("spmd_executor", "spmd_threads_bytes", "collective_timeout_s")
