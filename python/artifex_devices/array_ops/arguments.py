@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.array_ops.blocks import allocate
 from artifex_devices.array_ops.layout import Home, cuts_of, sharding_with
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["array_operand", "host_target", "normal_axes", "require_whole", "whole_array"]
+__all__ = ["array_operand", "normal_axes", "require_whole", "whole_array"]
 
 
 def array_operand(operation: str, x: Any) -> Array:
@@ -29,22 +28,6 @@ def array_operand(operation: str, x: Any) -> Array:
             f"{type(x).__name__}; place it first by device_put, or pass np.asarray(other)"
         )
     return x
-
-
-def host_target(operation: str, out: Any) -> NDArray[Any] | None:
-    """`out` as NumPy takes it, also as a tuple of one.
-
-    Raises:
-        TypeError: It is no ndarray.
-    """
-    if isinstance(out, tuple) and len(out) == 1:
-        out = out[0]
-    if out is None or isinstance(out, np.ndarray):
-        return out
-    raise TypeError(
-        f"{operation}: out is no ndarray; Arrays do not change: expected an ndarray to bring the result to, got "
-        f"{type(out).__name__}; leave out away and use the result"
-    )
 
 
 def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from artifex_devices.array_ops.blocks import Box, allocate, local_arrays, run_al
 from artifex_devices.array_ops.contraction import Labels, contract
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.layout import cuts_of
-from artifex_devices.array_ops.operands import deliver
+from artifex_devices.array_ops.out import deliver
 from artifex_devices.array_ops.rearranging import copy_boxes
 from artifex_devices.errors import ShardingTypeError
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from artifex_devices.array_ops.contraction import Labels, contract
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.local_products import multiply_pair, plan_pair
-from artifex_devices.array_ops.operands import as_operand, deliver
+from artifex_devices.array_ops.operands import as_operand
+from artifex_devices.array_ops.out import deliver
 
 __all__ = ["einsum"]
 

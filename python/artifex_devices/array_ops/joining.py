@@ -14,7 +14,7 @@ from artifex_devices.array_ops.blocks import Box
 from artifex_devices.array_ops.dispatch import implements, operand
 from artifex_devices.array_ops.indexing import get, part_of, rows
 from artifex_devices.array_ops.layout import Cuts, Home, any_explicit, cuts_of, home_of, merge_cuts, sharding_with
-from artifex_devices.array_ops.placing import bring
+from artifex_devices.array_ops.out import deliver
 from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.errors import ShardingTypeError
 
@@ -85,7 +85,7 @@ def concatenate(
                 source.copy_box(target, wanted, position)
 
     result = assemble("concatenate", shape, kind, sharding, committed=home.committed, fill=fill)
-    return result if out is None else bring("concatenate", result, out)
+    return result if out is None else deliver("concatenate", result, out)
 
 
 def _joined_cuts(home: Home, shape: tuple[int, ...], axis: int, arrays: Sequence[Array]) -> Cuts:
@@ -136,7 +136,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
 
     shape = (*first[:axis], len(parts), *first[axis:])
     result = assemble("stack", shape, kind, sharding, committed=home.committed, fill=fill)
-    return result if out is None else bring("stack", result, out)
+    return result if out is None else deliver("stack", result, out)
 
 
 def _at_least(x: Any, ndim: int) -> Any:

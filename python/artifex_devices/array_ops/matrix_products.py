@@ -15,7 +15,8 @@ from artifex_devices._core import Array
 from artifex_devices.array_ops.contraction import Labels, contract
 from artifex_devices.array_ops.dispatch import implements, implements_ufunc
 from artifex_devices.array_ops.local_products import multiply_pair, plan_pair
-from artifex_devices.array_ops.operands import as_operand, deliver
+from artifex_devices.array_ops.operands import as_operand
+from artifex_devices.array_ops.out import deliver
 from artifex_devices.array_ops.reshaping import expand_dims, ravel
 
 __all__ = ["dot", "tensordot"]

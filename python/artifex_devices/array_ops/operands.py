@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What functions take and give: operands as arrays, results to `out`."""
+"""What functions take: operands as arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from artifex_devices._core import Array
 
-__all__ = ["as_operand", "deliver"]
+__all__ = ["as_operand"]
 
 
 def as_operand(operation: str, x: Any) -> Any:
@@ -27,28 +27,3 @@ def as_operand(operation: str, x: Any) -> Any:
             f"or a number, got {x!r}; convert it first by np.asarray(x, dtype=...)"
         )
     return array
-
-
-def deliver(operation: str, result: Array, out: Any) -> Any:
-    """The result, or `out` once the result is brought there.
-
-    Raises:
-        TypeError: out is no ndarray, or cannot hold the dtype.
-        ValueError: out has another shape.
-    """
-    if isinstance(out, tuple) and len(out) == 1:
-        (out,) = out
-    if out is None:
-        return result
-    if not isinstance(out, np.ndarray):
-        raise TypeError(
-            f"{operation}: out is no ndarray; Arrays do not change: expected an ndarray to bring the result to, got "
-            f"{type(out).__name__}; leave out away and use the result"
-        )
-    if out.shape != result.shape:
-        raise ValueError(
-            f"{operation}: out has another shape than the result; expected {result.shape}, got {out.shape}; make it by "
-            f"np.empty({result.shape}, dtype)"
-        )
-    np.copyto(out, np.asarray(result), casting="same_kind")
-    return out

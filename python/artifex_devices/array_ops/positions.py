@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices.array_ops.arguments import array_operand, host_target
+from artifex_devices.array_ops.arguments import array_operand
 from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.out import host_target
 from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
 
 __all__ = ["argmax", "argmin"]

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops.along import along
-from artifex_devices.array_ops.arguments import array_operand, host_target, require_whole
+from artifex_devices.array_ops.arguments import array_operand, require_whole
 from artifex_devices.array_ops.blocks import PIECE_BYTES, Tiling, allocate, local_arrays, run_all, tiling
 from artifex_devices.array_ops.dispatch import implements, implements_method
 from artifex_devices.array_ops.layout import cuts_of, sharding_with
+from artifex_devices.array_ops.out import host_target
 from artifex_devices.array_ops.reductions import ASSOCIATIVE, wide_dtype
 from artifex_devices.errors import ShardingTypeError
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from artifex_devices._core import Array
 from artifex_devices.array_ops.along import along
-from artifex_devices.array_ops.arguments import array_operand, host_target, normal_axes
+from artifex_devices.array_ops.arguments import array_operand, normal_axes
 from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.out import host_target
 
 __all__ = ["argsort", "sort"]
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import Array
-from artifex_devices.array_ops.arguments import array_operand, host_target, normal_axes
+from artifex_devices.array_ops.arguments import array_operand, normal_axes
 from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.out import host_target
 from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
 from artifex_devices.array_ops.reductions import wide_dtype
 

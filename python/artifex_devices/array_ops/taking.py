@@ -15,7 +15,8 @@ from artifex_devices.array_ops.dispatch import implements, operand, refuses
 from artifex_devices.array_ops.elementwise import map_elements
 from artifex_devices.array_ops.indexing import get, kept_cuts, select
 from artifex_devices.array_ops.layout import cuts_of, home_of, sharding_with
-from artifex_devices.array_ops.placing import as_array, bring
+from artifex_devices.array_ops.out import deliver
+from artifex_devices.array_ops.placing import as_array
 from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.array_ops.selection import parse
 from artifex_devices.errors import ShardingTypeError
@@ -56,7 +57,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     else:
         index = (*(slice(None),) * _axis("take", axis, a.ndim), places)
     result = get(a, index)
-    return result if out is None else bring("take", result, out)
+    return result if out is None else deliver("take", result, out)
 
 
 @implements(np.compress)
