@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import arrays as _arrays  # noqa: F401 - gives Array its operators
-from artifex_devices import debug, dlpack, errors, experimental, layout, render, sharding, tree, tree_util
+from artifex_devices import errors, sharding
 from artifex_devices._core import (
     AbstractMesh,
     Array,
@@ -25,22 +25,9 @@ from artifex_devices._core import (
     Sharding,
     SingleDeviceSharding,
 )
-from artifex_devices.assembly import (
-    make_array_from_callback,
-    make_array_from_process_local_data,
-    make_array_from_single_device_arrays,
-)
 from artifex_devices.caches import clear_caches, live_arrays
 from artifex_devices.config import config
 from artifex_devices.constraints import reshard, with_sharding_constraint
-from artifex_devices.device_placement import (
-    BatchSizeRecommendation,
-    DevicePlacement,
-    HardwareType,
-    distribute_batch,
-    get_batch_size_recommendation,
-    place_on_device,
-)
 from artifex_devices.discovery import (
     default_backend,
     device_count,
@@ -54,10 +41,7 @@ from artifex_devices.discovery import (
     process_index,
     process_indices,
 )
-from artifex_devices.host_copy import HostCopy, copy_to_host_async
 from artifex_devices.lifetime import shutdown
-from artifex_devices.memory import MemoryReport, memory_report
-from artifex_devices.mesh import DeviceMeshManager
 from artifex_devices.mesh_scope import set_mesh
 from artifex_devices.placement import block_until_ready, device_get, device_put
 from artifex_devices.scopes import (
@@ -68,16 +52,32 @@ from artifex_devices.scopes import (
     transfer_guard_device_to_host,
     transfer_guard_host_to_device,
 )
-from artifex_devices.shape_dtype_struct import ShapeDtypeStruct
 from artifex_devices.sharding import P, make_mesh
-from artifex_devices.stacked_placement import device_put_replicated, device_put_sharded
 from artifex_devices.world import simulate
 
 if TYPE_CHECKING:
-    from artifex_devices import lax
+    from artifex_devices import debug, dlpack, experimental, lax, layout, render, tree, tree_util
+    from artifex_devices.assembly import (
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
+    )
+    from artifex_devices.device_placement import (
+        BatchSizeRecommendation,
+        DevicePlacement,
+        HardwareType,
+        distribute_batch,
+        get_batch_size_recommendation,
+        place_on_device,
+    )
+    from artifex_devices.host_copy import HostCopy, copy_to_host_async
+    from artifex_devices.memory import MemoryReport, memory_report
+    from artifex_devices.mesh import DeviceMeshManager
+    from artifex_devices.shape_dtype_struct import ShapeDtypeStruct
     from artifex_devices.spmd.jit import jit
     from artifex_devices.spmd.pmap import pmap
     from artifex_devices.spmd.shard_map import shard_map, smap
+    from artifex_devices.stacked_placement import device_put_replicated, device_put_sharded
 
 __version__ = "0.1.0"
 
@@ -157,12 +157,46 @@ __all__ = [
     "with_sharding_constraint",
 ]
 
-# Imported at their first use: programs that only place data do not pay for them.
+# Imported at their first use: programs do not pay for what they do not need.
+_LATE_MODULES = ("debug", "dlpack", "experimental", "lax", "layout", "render", "tree", "tree_util")
+_LATE_NAMES = {
+    "artifex_devices.assembly": (
+        "make_array_from_callback",
+        "make_array_from_process_local_data",
+        "make_array_from_single_device_arrays",
+    ),
+    "artifex_devices.device_placement": (
+        "BatchSizeRecommendation",
+        "DevicePlacement",
+        "HardwareType",
+        "distribute_batch",
+        "get_batch_size_recommendation",
+        "place_on_device",
+    ),
+    "artifex_devices.host_copy": (
+        "HostCopy",
+        "copy_to_host_async",
+    ),
+    "artifex_devices.memory": (
+        "MemoryReport",
+        "memory_report",
+    ),
+    "artifex_devices.mesh": ("DeviceMeshManager",),
+    "artifex_devices.shape_dtype_struct": ("ShapeDtypeStruct",),
+    "artifex_devices.spmd.jit": ("jit",),
+    "artifex_devices.spmd.pmap": ("pmap",),
+    "artifex_devices.spmd.shard_map": (
+        "shard_map",
+        "smap",
+    ),
+    "artifex_devices.stacked_placement": (
+        "device_put_replicated",
+        "device_put_sharded",
+    ),
+}
 _LATE = {
-    "jit": "artifex_devices.spmd.jit",
-    "pmap": "artifex_devices.spmd.pmap",
-    "shard_map": "artifex_devices.spmd.shard_map",
-    "smap": "artifex_devices.spmd.shard_map",
+    **{name: (f"artifex_devices.{name}", None) for name in _LATE_MODULES},
+    **{name: (module, name) for module, names in _LATE_NAMES.items() for name in names},
 }
 
 # Names of JAX that need its compiler or its tracing, and what does their work here.
@@ -174,11 +208,12 @@ _ABSENT = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "lax" or name in _LATE:
+    if name in _LATE:
         import importlib
 
-        module = importlib.import_module(_LATE.get(name, "artifex_devices.lax"))
-        globals()[name] = value = module if name == "lax" else getattr(module, name)
+        module_name, attribute = _LATE[name]
+        module = importlib.import_module(module_name)
+        globals()[name] = value = module if attribute is None else getattr(module, attribute)
         return value
     if name in _ABSENT:
         raise AttributeError(
@@ -189,4 +224,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE, "lax"})
+    return sorted({*globals(), *_LATE})
