@@ -16,8 +16,10 @@
 namespace artifex_devices::bindings {
 namespace {
 
-void wait_until_written(const Array& array, std::string_view operation) {
-  array.check_alive(operation);
+constexpr const char* kReading = "NumPy operation";  // functions and operators do not say which they are
+
+void wait_until_written(const Array& array) {
+  array.check_alive(kReading);
   if (!array.is_ready()) {
     const ReleaseGil release;
     array.block_until_ready();
@@ -27,9 +29,9 @@ void wait_until_written(const Array& array, std::string_view operation) {
 }
 
 py::list local_arrays(const Array& array, bool writable) {
-  wait_until_written(array, "local_arrays");
+  wait_until_written(array);
   const Sharding& sharding = *array.sharding();
-  const ShardDomains domains = sharding.domains(array.shape(), "local_arrays");
+  const ShardDomains domains = sharding.domains(array.shape(), kReading);
   const int64_t size = itemsize(array.dtype());
   py::list result(static_cast<size_t>(sharding.buffers().size()));
   for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
@@ -45,9 +47,9 @@ py::list local_arrays(const Array& array, bool writable) {
 py::object slab_array(const Array& array, bool writable) {
   int64_t stride = 0;
   if (array.position_in_storage() >= 0 || array.storage()->slab(&stride) == nullptr) return py::none();
-  wait_until_written(array, "slab_array");
+  wait_until_written(array);
   const Sharding& sharding = *array.sharding();
-  const ShardDomains domains = sharding.domains(array.shape(), "slab_array");
+  const ShardDomains domains = sharding.domains(array.shape(), kReading);
   if (!domains.is_even()) return py::none();
   const Dims inner = row_major_strides(domains.shard_shape(), itemsize(array.dtype()));
   Dims shape{sharding.buffers().size()};

@@ -175,9 +175,19 @@ py::object put_leaf(const py::object& x, const Target& target, Donation donation
 // One entry of `values` for leaf i: the list's i-th, or the one value for all.
 py::handle entry(py::handle values, size_t i) { return PyList_Check(values.ptr()) ? values[py::int_(i)] : values; }
 
+// A flag of device_put: True or False, NumPy's too.
+bool flag(py::handle value, const char* name, const char* expected) {
+  py::detail::make_caster<bool> flag;
+  if (!flag.load(value, false)) {
+    fail("device_put: {} is of type {}; expected {} or a tree of these that is a prefix of x, got {}; give one value",
+         name, Py_TYPE(value.ptr())->tp_name, expected, py::repr(value).cast<std::string>());
+  }
+  return py::detail::cast_op<bool>(flag);
+}
+
 std::optional<bool> optional_bool(py::handle value) {
   if (value.is_none()) return std::nullopt;
-  return value.cast<bool>();
+  return flag(value, "may_alias", "None or bool");
 }
 
 py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donate, py::handle may_alias,
@@ -210,6 +220,7 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
 }  // namespace
 
 py::object value_of(const ArrayRef& array) {
+  array->check_alive("device_get");
   return ndarray_from_view(
       maybe_without_gil(array->is_ready() ? array->nbytes() : kReleaseGilBytes, [&] { return device_get(array); }));
 }
@@ -217,9 +228,9 @@ py::object value_of(const ArrayRef& array) {
 void bind_transfer(py::module_& module) {
   module.def(
       "_put_leaf",
-      [](const py::object& x, py::handle device, bool donate, py::handle may_alias) {
-        return put_leaf(x, target_from_python(device), donate ? Donation::kNow : Donation::kNone,
-                        optional_bool(may_alias));
+      [](const py::object& x, py::handle device, py::handle donate, py::handle may_alias) {
+        return put_leaf(x, target_from_python(device),
+                        flag(donate, "donate", "bool") ? Donation::kNow : Donation::kNone, optional_bool(may_alias));
       },
       py::arg("x"), py::arg("device"), py::arg("donate"), py::arg("may_alias"));
   module.def("_put_leaves", &put_leaves, py::arg("leaves"), py::arg("targets"), py::arg("donate"), py::arg("may_alias"),

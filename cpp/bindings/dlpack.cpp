@@ -186,7 +186,11 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
                     "np.asarray(x).view(np.uint8)",
                     kOperation, name(array->dtype()), version.first, version.second));
   }
-  const bool copies = !copy.is_none() && py::cast<bool>(copy);
+  if (!copy.is_none() && !PyBool_Check(copy.ptr())) {
+    fail<TypeMismatch>("{}: copy is of type {}; expected None, True or False, got {}; leave it out", kOperation,
+                       Py_TYPE(copy.ptr())->tp_name, py::repr(copy).cast<std::string>());
+  }
+  const bool copies = copy.ptr() == Py_True;
   auto view = exported_view(array, copies);
   if (version.first == 0) return capsule_of(pack<Managed>(std::move(view)), kName);
   auto packed = pack<ManagedVersioned>(std::move(view));

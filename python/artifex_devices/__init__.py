@@ -56,7 +56,7 @@ from artifex_devices.sharding import P, make_mesh
 from artifex_devices.world import simulate
 
 if TYPE_CHECKING:
-    from artifex_devices import debug, dlpack, experimental, lax, layout, render, tree, tree_util
+    from artifex_devices import array_api, debug, dlpack, experimental, lax, layout, render, tree, tree_util
     from artifex_devices.assembly import (
         make_array_from_callback,
         make_array_from_process_local_data,
@@ -102,6 +102,7 @@ __all__ = [
     "Shard",
     "Sharding",
     "SingleDeviceSharding",
+    "array_api",
     "block_until_ready",
     "clear_caches",
     "config",
@@ -158,7 +159,7 @@ __all__ = [
 ]
 
 # Imported at their first use: programs do not pay for what they do not need.
-_LATE_MODULES = ("debug", "dlpack", "experimental", "lax", "layout", "render", "tree", "tree_util")
+_LATE_MODULES = ("array_api", "debug", "dlpack", "experimental", "lax", "layout", "render", "tree", "tree_util")
 _LATE_NAMES = {
     "artifex_devices.assembly": (
         "make_array_from_callback",

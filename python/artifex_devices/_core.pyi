@@ -790,6 +790,11 @@ class Array:
         np.floor_divide, element by element.
         """
 
+    def __format__(self, spec: str) -> str:
+        """
+        f"{loss:.3f}" of an Array without dimensions, as of its number; others take no format but the empty one.
+        """
+
     def __ge__(self, other: typing.Any) -> typing.Any:
         """
         np.greater_equal, element by element.
@@ -870,7 +875,7 @@ class Array:
 
     def __pow__(self, other: typing.Any) -> typing.Any:
         """
-        np.power, element by element.
+        np.power, element by element; `x ** 2` is np.square and `x ** 0.5` np.sqrt, as for ndarrays.
         """
 
     def __radd__(self, other: typing.Any) -> typing.Any:
@@ -923,6 +928,11 @@ class Array:
     def __ror__(self, other: typing.Any) -> typing.Any:
         """
         np.bitwise_or, element by element.
+        """
+
+    def __round__(self, ndigits: int | None = None) -> Array:
+        """
+        np.round; without ndigits the result has integers, as in JAX.
         """
 
     def __rpow__(self, other: typing.Any) -> typing.Any:
@@ -1714,7 +1724,7 @@ def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typi
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
 def _push_world(client: Client) -> typing.Any: ...
-def _put_leaf(x: typing.Any, device: typing.Any, donate: bool, may_alias: typing.Any) -> typing.Any: ...
+def _put_leaf(x: typing.Any, device: typing.Any, donate: typing.Any, may_alias: typing.Any) -> typing.Any: ...
 def _put_leaves(
     leaves: list[typing.Any],
     targets: typing.Any,

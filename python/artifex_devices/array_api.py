@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._core import Array, Device, Sharding
@@ -51,6 +52,12 @@ uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
 float32, float64 = np.float32, np.float64
 complex64, complex128 = np.complex64, np.complex128
 _DTYPES = (bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128)
+
+# What jax_enable_x64=False makes of 64-bit dtypes.
+_NARROW: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(wide): np.dtype(narrow)
+    for wide, narrow in ((int64, int32), (uint64, uint32), (float64, float32), (complex128, complex64))
+}
 
 can_cast = np.can_cast
 finfo = np.finfo
@@ -161,7 +168,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
 def _host(obj: Any, dtype: Any) -> Any:
     if isinstance(obj, (list, tuple)):
         obj = _with_numbers(obj)
-    return np.asarray(obj, dtype=dtype)
+    value = np.asarray(obj, dtype=dtype)
+    return _of_numbers("asarray", value) if dtype is None and not hasattr(obj, "dtype") else value
 
 
 def _with_numbers(obj: Any) -> Any:
@@ -169,6 +177,43 @@ def _with_numbers(obj: Any) -> Any:
     if isinstance(obj, Array):
         return np.asarray(obj)
     return [_with_numbers(part) for part in obj] if isinstance(obj, (list, tuple)) else obj
+
+
+def _default(wide: type[np.generic]) -> np.dtype[Any]:
+    """The dtype of numbers that name none: 32 bits where `jax_enable_x64` is off."""
+    kind = np.dtype(wide)
+    return kind if _core._scoped_option("jax_enable_x64") else _NARROW[kind]
+
+
+def _asked(dtype: Any) -> np.dtype[Any]:
+    """float64's default for None; else what a placement makes of the dtype (it warns at its first narrowing)."""
+    if dtype is None:
+        return _default(float64)
+    kind = np.dtype(dtype)
+    if kind not in _NARROW or _core._scoped_option("jax_enable_x64"):
+        return kind
+    placed: Array = device_put(np.zeros((), kind))
+    return placed.dtype
+
+
+def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
+    """What was made of Python's numbers, narrowed without a warning where `jax_enable_x64` is off.
+
+    Raises:
+        OverflowError: An int needs more than 32 bits.
+    """
+    if value.dtype not in _NARROW or _core._scoped_option("jax_enable_x64"):
+        return value
+    kind = _NARROW[value.dtype]
+    if kind.kind in "iu" and value.size:
+        limits = np.iinfo(kind)
+        least, most = int(value.min()), int(value.max())
+        if least < limits.min or most > limits.max:
+            raise OverflowError(
+                f"{operation}: an int is too large for {kind}; expected {limits.min} to {limits.max}, got {least} to "
+                f"{most}; name a dtype of floats, or config.update('jax_enable_x64', True) for 64 bits"
+            )
+    return value.astype(kind)
 
 
 def _check_device(operation: str, device: Any) -> None:
@@ -198,42 +243,46 @@ def _made(value: Any, device: Any) -> Array:
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An Array of zeros, float64 unless told."""
-    return filled("zeros", shape, ZERO, float64 if dtype is None else dtype, device)
+    """An Array of zeros, of the default float dtype unless told."""
+    return filled("zeros", shape, ZERO, _asked(dtype), device)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An Array of ones, float64 unless told."""
-    return filled("ones", shape, 1, float64 if dtype is None else dtype, device)
+    """An Array of ones, of the default float dtype unless told."""
+    return filled("ones", shape, 1, _asked(dtype), device)
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An Array whose elements are as the memory comes, float64 unless told."""
-    return filled("empty", shape, None, float64 if dtype is None else dtype, device)
+    """An Array whose elements are as the memory comes, of the default float dtype unless told."""
+    return filled("empty", shape, None, _asked(dtype), device)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """An Array of one value, with its dtype unless told."""
     value = np.asarray(fill_value)
-    return filled("full", shape, value, value.dtype if dtype is None else dtype, device)
+    if not hasattr(fill_value, "dtype"):
+        value = _of_numbers("full", value) if dtype is None else value
+    return filled("full", shape, value, _asked(value.dtype if dtype is None else dtype), device)
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
     """np.arange, placed."""
     first, end = (0, start) if stop is None else (start, stop)
-    return _made(np.arange(first, end, step, dtype=dtype), device)
+    value = np.arange(first, end, step, dtype=dtype)
+    return _made(_of_numbers("arange", value) if dtype is None else value, device)
 
 
 def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: Any = True
 ) -> Array:
     """np.linspace, placed."""
-    return _made(np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype), device)
+    value = np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
+    return _made(_of_numbers("linspace", value) if dtype is None else value, device)
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Array:
     """np.eye, placed."""
-    return _made(np.eye(n_rows, n_cols, k, dtype=float64 if dtype is None else dtype), device)
+    return _made(np.eye(n_rows, n_cols, k, dtype=_asked(dtype)), device)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Array:
@@ -271,9 +320,9 @@ class Info:
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """The dtype of each kind of Python number."""
         return {
-            "real floating": np.dtype(float64),
-            "complex floating": np.dtype(complex128),
-            "integral": np.dtype(np.int_),
+            "real floating": _default(float64),
+            "complex floating": _default(complex128),
+            "integral": _default(np.int64),
             "indexing": np.dtype(np.intp),
         }
 

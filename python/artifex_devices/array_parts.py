@@ -54,6 +54,26 @@ def _contains(self: Array, value: Any, /) -> bool:
     return contains(self, value)
 
 
+def _format(self: Array, spec: str, /) -> str:
+    """f"{loss:.3f}" of an Array without dimensions, as of its number; others take no format but the empty one."""
+    if not spec:
+        return str(self)
+    if self.ndim:
+        raise TypeError(
+            f"format: only an Array without dimensions has formats of numbers; expected shape (), got {self.shape}; "
+            "format its elements, or leave the format out"
+        )
+    return format(self.__array__()[()], spec)
+
+
+def _round(self: Array, ndigits: int | None = None, /) -> Array:
+    """np.round; without ndigits the result has integers, as in JAX."""
+    import numpy as np
+
+    rounded: Array = np.round(self, 0 if ndigits is None else ndigits)  # type: ignore[assignment,call-overload]
+    return rounded.astype(int) if ndigits is None and rounded.dtype.kind not in "biu" else rounded
+
+
 def take(self: Array, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """np.take(x, indices, axis): parts along one dimension."""
     from artifex_devices.array_ops.taking import take
@@ -114,6 +134,8 @@ def attach() -> None:
         "__iter__": _iter,
         "__reversed__": _reversed,
         "__contains__": _contains,
+        "__format__": _format,
+        "__round__": _round,
         "take": take,
         "compress": compress,
         "repeat": repeat,

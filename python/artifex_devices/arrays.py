@@ -61,6 +61,16 @@ def _binary(name: str, ufunc: np.ufunc) -> None:
         setattr(Array, method.__name__, method)
 
 
+def _power(self: Array, other: Any, /) -> Any:
+    """np.power, element by element; `x ** 2` is np.square and `x ** 0.5` np.sqrt, as for ndarrays."""
+    kind = type(other)
+    if kind is int and other == 2:
+        return _call(np.square, self)
+    if kind is float and other == 0.5 and self.dtype.kind in "fc":
+        return _call(np.sqrt, self)
+    return np.power(self, other) if isinstance(other, _OPERAND_TYPES) else NotImplemented
+
+
 def _comparison(name: str, ufunc: np.ufunc) -> None:
     def compare(self: Array, other: Any, /) -> Any:
         return ufunc(self, other) if isinstance(other, _OPERAND_TYPES) else NotImplemented
@@ -99,6 +109,9 @@ def _attach() -> None:
         "matmul": np.matmul,
     }.items():
         _binary(name, ufunc)
+    _power.__name__ = "__pow__"
+    _power.__qualname__ = "Array.__pow__"
+    Array.__pow__ = _power  # type: ignore[assignment,method-assign]
     for name, ufunc in {
         "eq": np.equal,
         "ne": np.not_equal,

@@ -117,6 +117,16 @@ class Config:
         """All options and their values for the calling context; a new dict."""
         return {name: self.read(name) for name in _NAMES}
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refused: an attribute that is set would hide the option."""
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+            return
+        self.read(name)
+        raise AttributeError(
+            f"config: {name} cannot be assigned; expected a call, got {value!r}; write config.update({name!r}, {value!r})"
+        )
+
     def __getattr__(self, name: str) -> Any:
         """Reads an option as an attribute."""
         if name.startswith("_"):

@@ -107,7 +107,7 @@ def _apply(operation: str, x: Any, asked: Any, resolve: Any) -> Any:
 
     def path_of(index: int) -> str:
         path = tree_util.keystr(treedef.paths()[index])
-        return f"{path} of {operation}" if path else ""
+        return f"{path or '(all)'} of {operation}"
 
     return tree_util.tree_unflatten(treedef, _put_leaves(leaves, targets, False, None, path_of, explicit=False))
 

@@ -67,7 +67,25 @@ def visualize_array_sharding(array: Array, **options: Any) -> None:
     Args:
         array: An Array of any rank.
         **options: As of `visualize_sharding`.
+
+    Raises:
+        TypeError: array is no Array.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> with ad.simulate(2):
+        ...     mesh = ad.make_mesh((2,), ("x",))
+        ...     x = ad.device_put(np.ones(4), ad.NamedSharding(mesh, ad.P("x")))
+        ...     ad.debug.visualize_array_sharding(x, use_color=False)
+        ┌───────┬───────┐
+        │ CPU 0 │ CPU 1 │
+        └───────┴───────┘
     """
+    if not hasattr(array, "sharding"):
+        raise TypeError(
+            f"visualize_array_sharding: array is of type {type(array).__name__}; expected an Array; place it by "
+            "device_put, or use visualize_sharding(shape, sharding)"
+        )
     visualize_sharding(array.shape, array.sharding, **options)
 
 

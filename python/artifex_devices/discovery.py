@@ -63,7 +63,13 @@ def local_devices(process_index: int | None = None, backend: str | Client | None
     client = _client_or_current("local_devices", backend)
     if process_index is None:
         return client.devices()
-    number = operator.index(process_index)
+    try:
+        number = operator.index(process_index)
+    except TypeError:
+        raise TypeError(
+            f"local_devices: process_index is of type {type(process_index).__name__}; expected an int or None, got "
+            f"{process_index!r}; name a backend by local_devices(backend='cpu')"
+        ) from None
     if number != 0:
         raise ValueError(
             f"local_devices: process_index names no process; expected 0, the only one, got {process_index}; "

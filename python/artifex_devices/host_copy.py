@@ -64,6 +64,8 @@ class HostCopy:
         return None
 
     def _wait(self, operation: str, timeout: float | None) -> None:
+        if timeout is not None and (not isinstance(timeout, (int, float)) or timeout != timeout):
+            raise TypeError(f"{operation}: timeout is {timeout!r}; expected seconds or None; leave it out to wait")
         end = None if timeout is None else time.monotonic() + timeout
         for leaf in self._leaves:
             if not isinstance(leaf, _HostLeaf):

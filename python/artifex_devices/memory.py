@@ -73,7 +73,11 @@ class MemoryReport:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Fixes the numbers, whether or not the block raised."""
-        assert self._window is not None
+        if self._window is None:
+            raise RuntimeError(
+                "memory_report: left without having been entered; expected a `with` block; write `with memory_report() "
+                "as report:`"
+            )
         self._window.close()
         self._look()
         self._is_open = False

@@ -30,8 +30,10 @@ def array_operand(operation: str, x: Any) -> Array:
     return x
 
 
-def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def normal_axes(axis: Any, ndim: int, *, scalar_has_axis: bool = True) -> tuple[int, ...]:
     """The dimensions that `axis` means, ascending; all for None.
+
+    Without dimensions NumPy's reductions by ufuncs take the axes 0 and -1 too, its other ones do not.
 
     Raises:
         AxisError: One is out of bounds (a ValueError and an IndexError).
@@ -39,8 +41,8 @@ def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(ndim))
-    if ndim == 0 and axis in (0, -1):
-        return ()  # as NumPy
+    if ndim == 0 and scalar_has_axis and axis in (0, -1):
+        return ()
     return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
 
 

@@ -24,7 +24,7 @@ _UNSET: Any = np._NoValue
 @implements(np.average)
 def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
     x = array_operand("average", a)
-    axes = normal_axes(axis, x.ndim)
+    axes = normal_axes(axis, x.ndim, scalar_has_axis=False)
     if weights is None:
         averaged = mean(x, axis, keepdims=keepdims)
         if not returned:

@@ -90,8 +90,23 @@ def moved_to(operation: str, x: Array, home: Home, sharding: Sharding) -> Array:
     if x.sharding is sharding or x.sharding == sharding:
         return x
     if not x.sharding._same_devices(home.sharding):
-        _core._check_transfer("device_to_device", False, x.shape, x.dtype, repr(x.sharding), repr(sharding))
+        require_one_world(operation, x, home.sharding)
+        _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, sharding, operation)
     return _core._moved(x, sharding, x.committed or home.committed)
+
+
+def require_one_world(operation: str, x: Array, sharding: Sharding) -> None:
+    """Checks that x lies in the world of a sharding.
+
+    Raises:
+        ValueError: It does not: worlds share nothing.
+    """
+    here, there = (next(iter(s.device_set)) for s in (x.sharding, sharding))
+    if here.client is not there.client:
+        raise ValueError(
+            f"{operation}: an operand of shape {x.shape} lies in another world than the others; expected Arrays of one "
+            f"`simulate` block, got one on {here} of another; move it first: device_put(x, y.sharding)"
+        )
 
 
 def is_inside(box: Box, whole: Box) -> bool:

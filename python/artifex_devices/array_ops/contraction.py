@@ -201,7 +201,7 @@ def _parts(
     boxes: list[Box] = [tuple(box[i] if i >= 0 else slice(0, 1, 1) for i in index) for box in places.boxes]
     if not isinstance(x, Array):
         if x.ndim:
-            _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", repr(work))
+            _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", work, operation)
         return [x[box] for box in boxes]
     if x.sharding._same_devices(work):
         views = blocks_at(x, places.positions, boxes, operation)

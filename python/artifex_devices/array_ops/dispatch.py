@@ -118,7 +118,7 @@ def call_function(function: Any, args: Any, kwargs: Any) -> Any:
     """
     _load()
     if function not in _FUNCTIONS:
-        raise _unsupported(function.__name__, _REFUSALS.get(function, "this NumPy function does not take Arrays"))
+        raise _unsupported(_name_of(function), _REFUSALS.get(function, "this NumPy function does not take Arrays"))
     return _FUNCTIONS[function](*args, **kwargs)
 
 
@@ -132,6 +132,12 @@ def supports(function: Any) -> bool:
 
 def _unsupported(name: str, because: str = "this NumPy function does not take Arrays") -> TypeError:
     return TypeError(f"{name}: {because}; expected NumPy arrays; gather first: np.{name}(np.asarray(x))")
+
+
+def _name_of(function: Any) -> str:
+    """`linalg.inv`, as in np.linalg.inv."""
+    module = getattr(function, "__module__", None) or ""
+    return f"{module.removeprefix('numpy').lstrip('.')}.{function.__name__}".lstrip(".")
 
 
 def _load() -> None:

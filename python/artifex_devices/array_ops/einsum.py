@@ -69,13 +69,12 @@ def _answer(
 ) -> tuple[Any, bool]:
     """NumPy's dtype for operands like these, and whether it has an einsum for it: for bfloat16 it has none."""
     samples = [np.ones((1,) * ndim, dtype) for dtype, ndim in kinds]
-    try:
-        return np.einsum(explicit, *samples, **dict(options)).dtype, True
-    except TypeError:
-        dtype = np.result_type(*(dtype for dtype, _ in kinds))
-        if options or dtype.name != "bfloat16":
-            raise
-        return dtype, False
+    dtype = np.result_type(*(dtype for dtype, _ in kinds))
+    if not options and dtype.isbuiltin == 2:  # of ml_dtypes; NumPy's einsum gives views of them and nothing else
+        if dtype.name == "bfloat16":
+            return dtype, False
+        raise TypeError(f"einsum: NumPy has none for dtype {dtype}; expected other dtypes; say x.astype(np.float32)")
+    return np.einsum(explicit, *samples, **dict(options)).dtype, True
 
 
 def _stretches(arrays: Sequence[Any], labels: Sequence[Labels]) -> bool:

@@ -192,7 +192,7 @@ def map_elements(
                 f"np.empty({shape}, dtype)"
             )
         results.append(target)
-        targets.append([target[box] for box in places.boxes])
+        targets.append([target[(*box, ...)] for box in places.boxes])  # `...`: a view, also of shape ()
     for dtype in dtypes if into is None else ():
         array, buffers = allocate(operation, shape, dtype, sharding, committed=home.committed)
         results.append(array)
@@ -246,7 +246,7 @@ def operand_parts(
     if not isinstance(x, Array):
         if x.ndim == 0:
             return x
-        _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", repr(sharding))
+        _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", sharding, operation)
         return [x[_part(box, x.shape, shape)] for box in boxes]
     wanted = boxes if x.shape == shape else [_part(box, x.shape, shape) for box in boxes]
     if x.sharding._same_devices(sharding):

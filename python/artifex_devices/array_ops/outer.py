@@ -92,7 +92,7 @@ def _side(
         return [x] * len(boxes)
     if not isinstance(x, Array):
         if x.ndim:
-            _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", repr(sharding))
+            _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", sharding, operation)
         return [x[box] for box in boxes]
     if x.sharding._same_devices(sharding):
         views = blocks_at(x, positions, boxes, operation)

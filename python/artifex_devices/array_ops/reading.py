@@ -62,6 +62,7 @@ class Source:
         if x.sharding._same_devices(target):
             self._sharding = x.sharding
         else:
+            blocks.require_one_world(operation, x, target)
             _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, target, operation)
         self._grid = _grid(x.sharding, x.shape, operation)
         self._arrays = blocks.local_arrays(x)

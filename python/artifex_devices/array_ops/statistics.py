@@ -74,7 +74,7 @@ def _nanmean(
 
 def _mean(operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any, skips: bool) -> Any:
     x = array_operand(operation, a)
-    axes = normal_axes(axis, x.ndim)
+    axes = normal_axes(axis, x.ndim, scalar_has_axis=operation.startswith("nan"))
     into = host_target(operation, out)
     result = _dtype_of(np.mean, x.dtype, None if dtype is None else np.dtype(dtype))
     work = _work_dtype(x.dtype, dtype)
@@ -191,7 +191,7 @@ def _spread(
                 f"and correction={correction}; leave ddof away"
             )
         ddof = correction
-    axes = normal_axes(axis, x.ndim)
+    axes = normal_axes(axis, x.ndim, scalar_has_axis=operation.startswith("nan"))
     into = host_target(operation, out)
     result = _dtype_of(np.var, x.dtype, None if dtype is None else np.dtype(dtype))
     work = _work_dtype(x.dtype, dtype)
