@@ -54,7 +54,7 @@ complex64, complex128 = np.complex64, np.complex128
 _DTYPES = (bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128)
 
 # What jax_enable_x64=False makes of 64-bit dtypes.
-_NARROW: dict[np.dtype[Any], np.dtype[Any]] = {
+_NARROW: dict[Any, np.dtype[Any]] = {
     np.dtype(wide): np.dtype(narrow)
     for wide, narrow in ((int64, int32), (uint64, uint32), (float64, float32), (complex128, complex64))
 }
@@ -181,8 +181,8 @@ def _with_numbers(obj: Any) -> Any:
 
 def _default(wide: type[np.generic]) -> np.dtype[Any]:
     """The dtype of numbers that name none: 32 bits where `jax_enable_x64` is off."""
-    kind = np.dtype(wide)
-    return kind if _core._scoped_option("jax_enable_x64") else _NARROW[kind]
+    kind: Any = np.dtype(wide)
+    return cast("np.dtype[Any]", kind if _core._scoped_option("jax_enable_x64") else _NARROW[kind])
 
 
 def _asked(dtype: Any) -> np.dtype[Any]:

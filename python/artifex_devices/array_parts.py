@@ -70,7 +70,7 @@ def _round(self: Array, ndigits: int | None = None, /) -> Array:
     """np.round; without ndigits the result has integers, as in JAX."""
     import numpy as np
 
-    rounded: Array = np.round(self, 0 if ndigits is None else ndigits)  # type: ignore[assignment,call-overload]
+    rounded: Array = np.round(self, 0 if ndigits is None else ndigits)  # type: ignore[assignment]
     return rounded.astype(int) if ndigits is None and rounded.dtype.kind not in "biu" else rounded
 
 

@@ -111,7 +111,7 @@ def _attach() -> None:
         _binary(name, ufunc)
     _power.__name__ = "__pow__"
     _power.__qualname__ = "Array.__pow__"
-    Array.__pow__ = _power  # type: ignore[assignment,method-assign]
+    Array.__pow__ = _power  # type: ignore[method-assign]
     for name, ufunc in {
         "eq": np.equal,
         "ne": np.not_equal,

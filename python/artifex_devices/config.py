@@ -124,7 +124,8 @@ class Config:
             return
         self.read(name)
         raise AttributeError(
-            f"config: {name} cannot be assigned; expected a call, got {value!r}; write config.update({name!r}, {value!r})"
+            f"config: {name} cannot be assigned; expected a call, got {value!r}; write "
+            f"config.update({name!r}, {value!r})"
         )
 
     def __getattr__(self, name: str) -> Any:

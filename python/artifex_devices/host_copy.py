@@ -63,7 +63,7 @@ class HostCopy:
             return error
         return None
 
-    def _wait(self, operation: str, timeout: float | None) -> None:
+    def _wait(self, operation: str, timeout: Any) -> None:
         if timeout is not None and (not isinstance(timeout, (int, float)) or timeout != timeout):
             raise TypeError(f"{operation}: timeout is {timeout!r}; expected seconds or None; leave it out to wait")
         end = None if timeout is None else time.monotonic() + timeout

@@ -48,6 +48,15 @@ def oddly_aligned_source():
     return source
 
 
+def assigned_option(lib):
+    config = (ad if lib is OURS else jax).config
+    config.jax_transfer_gard = "disallow"
+    try:
+        return "unheard" if config.jax_transfer_guard != "disallow" else "heard"
+    finally:
+        del config.jax_transfer_gard
+
+
 def first_value_after_write(lib):
     source = aligned_source()
     placed = lib.device_put(source, lib.devices[0])
@@ -251,6 +260,18 @@ VALUE = "value"
 DEVIATIONS = {
     "running sums along a cut Explicit dimension": Deviation(
         running_sum_along_a_cut_dimension, Exception, (VALUE, 280.0), "only the shards' totals have to meet"
+    ),
+    "dtype of int32 and float32 together": Deviation(
+        lambda lib: (lib.device_put(X.astype(np.int32)) + lib.device_put(X)).dtype.name,
+        (VALUE, "float32"),
+        (VALUE, "float64"),
+        "operators are NumPy's",
+    ),
+    "ufunc on an array": Deviation(
+        lambda lib: type(np.sqrt(lib.device_put(X))) is np.ndarray, (VALUE, True), (VALUE, False), "no silent gather"
+    ),
+    "option that is assigned": Deviation(
+        assigned_option, (VALUE, "unheard"), AttributeError, "an option is no attribute"
     ),
     "rank too low in shard_shape": Deviation(
         lambda lib: spec("x")(lib).shard_shape(()),

@@ -382,3 +382,11 @@ def test_any_order_of_life_and_death_keeps_values(moves):
             held[name] = ad.device_put(value, ad.NamedSharding(mesh, ad.P("x", "y"))), value
     for array, value in held.values():
         assert_same_bits(array, value)
+
+
+def test_round_without_digits_gives_integers(named):
+    x = ad.device_put(np.array([1.5, 2.5, -0.4, 3.49] * 2), named("x"))
+    assert round(x).tolist() == [2, 2, 0, 3] * 2
+    assert round(x).dtype.kind == "i"
+    assert round(x, 1).tolist() == [1.5, 2.5, -0.4, 3.5] * 2
+    assert round(ad.device_put(15), -1).tolist() == 20

@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+import warnings
 
 import artifex_devices as ad
 import numpy as np
@@ -194,3 +195,44 @@ def test_importing_the_package_does_not_load_it():
         "assert set(loaded) <= {'artifex_devices.array_parts', 'artifex_devices.array_shapes'}, loaded"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_package_has_the_module_without_an_import_of_its_own():
+    code = "import artifex_devices as ad; assert ad.array_api.ones(2).tolist() == [1.0, 1.0]"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "dtype"),
+    [
+        (lambda: xp.ones(2), "float32"),
+        (lambda: xp.eye(2), "float32"),
+        (lambda: xp.asarray([1.0, 2]), "float32"),
+        (lambda: xp.asarray([[1], [2]]), "int32"),
+        (lambda: xp.asarray([True]), "bool"),
+        (lambda: xp.arange(3), "int32"),
+        (lambda: xp.linspace(0, 1, 3), "float32"),
+        (lambda: xp.full(2, 1j), "complex64"),
+        (lambda: xp.full(2, 3, dtype=xp.int8), "int8"),
+    ],
+)
+def test_numbers_are_32_bit_without_x64(make, dtype):
+    wide = make().dtype
+    with ad.enable_x64(False), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert make().dtype == dtype
+    assert wide == {"float32": "float64", "int32": "int64", "complex64": "complex128"}.get(dtype, dtype)
+
+
+def test_a_dtype_of_64_bits_is_narrowed_as_placing_does():
+    with ad.enable_x64(False), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert xp.zeros(2, dtype=xp.int64).dtype == "int32"
+        assert xp.asarray(np.ones(2)).dtype == "float32"
+        assert xp.__array_namespace_info__().default_dtypes()["integral"] == "int32"
+
+
+@pytest.mark.parametrize("make", [lambda: xp.asarray([2**40]), lambda: xp.full(2, -(2**40))])
+def test_an_int_of_64_bits_is_an_overflow_without_x64(make):
+    with ad.enable_x64(False), pytest.raises(OverflowError, match="an int is too large for int32"):
+        make()

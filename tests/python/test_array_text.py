@@ -91,3 +91,13 @@ def test_a_deleted_array_can_be_printed(named):
 def test_a_shard_prints_its_part(named):
     array = ad.device_put(np.arange(4000, dtype=np.int32), named("x"))
     assert str(array.addressable_shards[7].data) == "[2000 2001 2002 ... 3997 3998 3999]"
+
+
+def test_numbers_have_formats():
+    x = ad.device_put(np.float32(1.2345))
+    assert f"{x:.2f}" == "1.23"
+    assert f"{x}" == str(x)
+    assert f"{ad.device_put(np.array(1.5, ml_dtypes.bfloat16)):.1f}" == "1.5"
+    assert f"{ad.device_put(np.arange(3))}" == "[0 1 2]"
+    with pytest.raises(TypeError, match=r"format: .* expected shape \(\), got \(3,\)"):
+        f"{ad.device_put(np.arange(3)):.2f}"

@@ -219,3 +219,12 @@ def test_malformed_variables_are_one_error_that_names_them(variables, use):
 def test_variables_are_read_once():
     code = "import os\nad.devices()\nos.environ['JAX_ENABLE_X64'] = 'maybe'\nprint(ad.device_put(1).dtype)"
     assert output_of(code) == "int64"
+
+
+@pytest.mark.parametrize(("name", "text"), [("jax_enable_x64", "write config.update"), ("jax_enable_x65", "no option")])
+def test_an_option_is_not_assigned(name, text):
+    before = ad.config.values
+    with pytest.raises(AttributeError, match=text):
+        setattr(ad.config, name, False)
+    assert ad.config.values == before
+    assert not hasattr(ad.config, "jax_enable_x65")

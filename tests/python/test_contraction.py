@@ -360,3 +360,17 @@ def test_big_integer_products_are_cut_into_pieces(devices):
     x = ad.device_put(value, devices[2])
     assert_equal(x @ x, value @ value)
     assert_equal(np.einsum("ij,kj->ik", x, x), value @ value.T)
+
+
+@pytest.mark.parametrize("subscripts", ["ij->ji", "ij->ij", "ii->i", "ij"])
+def test_bfloat16_without_a_sum(subscripts, named):
+    values = np.arange(64).reshape(8, 8).astype(ml_dtypes.bfloat16)
+    assert_same_bits(
+        np.asarray(np.einsum(subscripts, ad.device_put(values, named("x")))), np.einsum(subscripts, values)
+    )
+
+
+def test_other_dtypes_of_ml_dtypes_have_no_einsum(named):
+    x = ad.device_put(np.ones((8, 8), ml_dtypes.float8_e4m3fn), named("x"))
+    with pytest.raises(TypeError, match="einsum: NumPy has none for dtype float8_e4m3fn"):
+        np.einsum("ij->ji", x)

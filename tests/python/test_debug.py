@@ -103,3 +103,8 @@ def test_what_is_printed_goes_to_the_standard_output_of_now(named, monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream)
     ad.debug.visualize_sharding((16,), named("y"))
     assert stream.getvalue() == PLAIN
+
+
+def test_only_arrays_have_a_sharding_to_show():
+    with pytest.raises(TypeError, match="visualize_array_sharding: array is of type ndarray"):
+        ad.debug.visualize_array_sharding(np.ones(3))

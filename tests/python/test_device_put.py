@@ -550,3 +550,14 @@ def test_many_threads_put_and_get(named):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@pytest.mark.parametrize("x", [np.ones(2), 1.5, {"a": np.ones(2)}], ids=["ndarray", "number", "tree"])
+@pytest.mark.parametrize(("name", "value"), [("donate", "yes"), ("donate", 1), ("may_alias", 3)])
+def test_flags_are_true_or_false(x, name, value):
+    with pytest.raises(ValueError, match=f"^device_put: {name} is of type {type(value).__name__}; expected .*bool"):
+        ad.device_put(x, **{name: value})
+
+
+def test_flags_of_numpy_are_taken():
+    assert ad.device_put(np.ones(2), donate=np.False_, may_alias=np.False_).tolist() == [1.0, 1.0]

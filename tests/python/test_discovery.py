@@ -98,3 +98,8 @@ def test_the_device_of_an_array_both_ways(devices, named):
     assert array.device == array.device() == devices[2]
     assert array.devices() == {devices[2]}
     assert ad.device_put(np.zeros((8, 8)), named("x")).devices() == set(devices)
+
+
+def test_a_backend_as_process_index_is_a_type_error():
+    with pytest.raises(TypeError, match=r"local_devices: process_index is of type str; .*backend='cpu'"):
+        ad.local_devices("cpu")

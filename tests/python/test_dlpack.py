@@ -528,3 +528,8 @@ def test_other_libraries_when_installed(library):
     assert_same_bits(ours, np.arange(6, dtype=np.float32))
     back = module.from_dlpack(ad.device_put(X))
     assert_same_bits(np.asarray(back), X)
+
+
+def test_copy_is_true_false_or_none(devices):
+    with pytest.raises(TypeError, match="__dlpack__: copy is of type str"):
+        ad.device_put(np.ones(2), devices[0]).__dlpack__(copy="yes")

@@ -133,3 +133,11 @@ def test_many_threads_share_one_gather(columns):
     assert len(results) == 6
     for result in results:
         assert_same_bits(result, BIG)
+
+
+@pytest.mark.parametrize("timeout", ["1", float("nan"), [1]])
+def test_a_timeout_is_seconds(timeout):
+    coming = ad.copy_to_host_async(ad.device_put(np.arange(3)))
+    with pytest.raises(TypeError, match="result: timeout is "):
+        coming.result(timeout=timeout)
+    assert coming.result(timeout=1e300).tolist() == [0, 1, 2]

@@ -277,3 +277,8 @@ def test_a_forked_child_can_report(world, traced):
         _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert held.nbytes == KIB
+
+
+def test_a_report_is_left_after_it_was_entered(world):
+    with pytest.raises(RuntimeError, match="memory_report: left without having been entered"):
+        ad.memory_report().__exit__(None, None, None)

@@ -297,3 +297,60 @@ class TestElementwiseFunctions:
         x = ad.device_put(np.ones((8, 4)), named("x"))
         with pytest.raises(TypeError, match="not known before they are read"):
             np.where(x)
+
+
+def test_out_without_dimensions(named):
+    x = ad.device_put(np.float64(2.5), named())
+    out = np.zeros(())
+    assert np.add(x, 1, out=out) is out
+    assert out == 3.5
+    assert np.add(x, 4, out=out, where=np.array(False)) is out
+    assert out == 3.5
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float16", "float64", "complex64", "bfloat16"])
+@pytest.mark.parametrize("exponent", [2, 0.5, 2.0, 3, True])
+def test_powers_are_those_of_ndarrays(dtype, exponent, named):
+    values = np.array([0, 1, 2, 3, 4, 5, 6, 7]).astype(getattr(ml_dtypes, dtype, dtype))
+    expected = values**exponent
+    assert_same_bits((ad.device_put(values, named("x")) ** exponent).__array__(), expected)
+
+
+def test_sqrt_of_minus_infinity_is_that_of_ndarrays(named):
+    with np.errstate(invalid="ignore"):
+        assert np.isnan((ad.device_put(np.full(8, -np.inf), named("x")) ** 0.5).__array__()).all()
+
+
+def test_operands_of_two_worlds_are_refused(named):
+    x = ad.device_put(np.ones((8, 8)), named("x"))
+    with ad.simulate(2):
+        other = ad.device_put(np.ones(8))
+    for call in (lambda: x + other, lambda: x @ other, lambda: np.concatenate([other, ad.device_put(np.ones(8))])):
+        with pytest.raises(ValueError, match=r"^(add|matmul|concatenate): an operand of shape .* another world"):
+            call()
+
+
+def test_a_deleted_operand_is_told_so(named):
+    x = ad.device_put(np.ones(8), named("x"))
+    x.delete()
+    for call in (lambda: x + 1, x.sum, lambda: x[0], lambda: np.cumsum(x)):
+        with pytest.raises(RuntimeError, match=r"^NumPy operation: the Array of shape .* was deleted"):
+            call()
+    for call in (lambda: np.asarray(x), x.tolist):
+        with pytest.raises(RuntimeError, match=r"^device_get: the Array of shape .* was deleted"):
+            call()
+
+
+def test_a_guards_refusal_names_the_operation(named):
+    x = ad.device_put(np.ones((8, 8)), named("x"))
+    whole = ad.device_put(np.ones(8))
+    calls = {"add": lambda: x + np.ones(8), "matmul": lambda: x @ np.ones(8), "subtract": lambda: x - whole}
+    for name, call in calls.items():
+        refused = pytest.raises(ad.errors.TransferGuardError, match=f"^{name}: disallowed implicit")
+        with ad.transfer_guard("disallow"), refused:
+            call()
+
+
+def test_unsupported_functions_of_submodules_are_named_in_full():
+    with pytest.raises(TypeError, match=r"linalg\.inv: .*np\.linalg\.inv\(np\.asarray\(x\)\)"):
+        np.linalg.inv(ad.device_put(np.eye(2)))

@@ -208,3 +208,17 @@ class TestEquality:
         for answer in (np.array_equal(x, y), np.allclose(x, y), np.array_equiv(z, np.ones(7))):
             assert isinstance(answer, ad.Array)
             assert (answer.shape, answer.dtype, answer.sharding) == ((), np.dtype(bool), named())
+
+
+@pytest.mark.parametrize("function", [np.mean, np.var, np.std, np.average, np.sum, np.nanmean, np.max])
+@pytest.mark.parametrize("axis", [0, -1, 1, None, ()])
+def test_axes_of_a_number_are_those_of_numpy(function, axis):
+    value = np.array(2.5)
+    x = ad.device_put(value)
+    try:
+        expected = function(value, axis=axis)
+    except np.exceptions.AxisError:
+        with pytest.raises(np.exceptions.AxisError):
+            function(x, axis=axis)
+    else:
+        assert float(function(x, axis=axis)) == expected

@@ -192,7 +192,7 @@ def map_elements(
                 f"np.empty({shape}, dtype)"
             )
         results.append(target)
-        targets.append([target[(*box, ...)] for box in places.boxes])  # `...`: a view, also of shape ()
+        targets.append([target[box] if shape else target for box in places.boxes])  # of shape (): no view
     for dtype in dtypes if into is None else ():
         array, buffers = allocate(operation, shape, dtype, sharding, committed=home.committed)
         results.append(array)
