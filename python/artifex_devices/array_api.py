@@ -181,11 +181,11 @@ def _with_numbers(obj: Any) -> Any:
 
 def _default(wide: type[np.generic]) -> np.dtype[Any]:
     """The dtype of numbers that name none: 32 bits where `jax_enable_x64` is off."""
-    kind: Any = np.dtype(wide)
-    return cast("np.dtype[Any]", kind if _core._scoped_option("jax_enable_x64") else _NARROW[kind])
+    kind = np.dtype(wide)
+    return kind if _core._scoped_option("jax_enable_x64") else _NARROW[kind]
 
 
-def _asked(dtype: Any) -> np.dtype[Any]:
+def _asked(dtype: Any) -> Any:
     """float64's default for None; else what a placement makes of the dtype (it warns at its first narrowing)."""
     if dtype is None:
         return _default(float64)
