@@ -1129,9 +1129,20 @@ class Array:
         Whether its data is written; never waits.
         """
 
-    def item(self) -> typing.Any:
+    def item(self, *index: typing.Any) -> typing.Any:
         """
-        The only element as a Python number; ValueError if there are several.
+        The only element as a number of Python; with a flat position or an index, that element.
+
+            Raises:
+                ValueError: No index, and not one element; another number of indices than dimensions.
+                IndexError: There is no such element.
+
+            Example:
+                >>> import numpy as np, artifex_devices as ad
+                >>> x = ad.device_put(np.arange(6).reshape(2, 3))
+                >>> x.item(4), x.item(1, 0), x[0, 2].item()
+                (4, 3, 2)
+
         """
 
     def max(

@@ -74,6 +74,29 @@ def _round(self: Array, ndigits: int | None = None, /) -> Array:
     return rounded.astype(int) if ndigits is None and rounded.dtype.kind not in "biu" else rounded
 
 
+_only_item = Array.item
+
+
+def item(self: Array, *index: Any) -> Any:
+    """The only element as a number of Python; with a flat position or an index, that element.
+
+    Raises:
+        ValueError: No index, and not one element; another number of indices than dimensions.
+        IndexError: There is no such element.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> x = ad.device_put(np.arange(6).reshape(2, 3))
+        >>> x.item(4), x.item(1, 0), x[0, 2].item()
+        (4, 3, 2)
+    """
+    if not index:
+        return _only_item(self)
+    from artifex_devices.array_ops.reading import element
+
+    return element("item", self, index)
+
+
 def take(self: Array, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """np.take(x, indices, axis): parts along one dimension."""
     from artifex_devices.array_ops.taking import take
@@ -136,6 +159,7 @@ def attach() -> None:
         "__contains__": _contains,
         "__format__": _format,
         "__round__": _round,
+        "item": item,
         "take": take,
         "compress": compress,
         "repeat": repeat,

@@ -390,3 +390,23 @@ def test_round_without_digits_gives_integers(named):
     assert round(x).dtype.kind == "i"
     assert round(x, 1).tolist() == [1.5, 2.5, -0.4, 3.5] * 2
     assert round(ad.device_put(15), -1).tolist() == 20
+
+
+@pytest.mark.parametrize("index", [(0,), (-1,), (31,), (np.int8(5),), (1, 2), (-1, -4), ((7, 3),), (np.uint64(2), 1)])
+def test_item_takes_an_index(index, named):
+    values = np.arange(64.0).reshape(8, 8)[:, :4].copy()
+    for spec in (("x", "y"), (None, "y"), ()):
+        assert ad.device_put(values, named(*spec)).item(*index) == values.item(*index)
+
+
+def test_item_of_a_number_and_of_a_vector(named):
+    assert ad.device_put(2.5).item(0) == 2.5
+    assert type(ad.device_put(np.arange(8), named("x")).item(3)) is int
+
+
+@pytest.mark.parametrize(
+    ("index", "error"), [((64,), IndexError), ((0, 8), IndexError), ((0, 0, 0), ValueError), (("a",), TypeError)]
+)
+def test_item_refuses_other_indices(index, error, named):
+    with pytest.raises(error):
+        ad.device_put(np.ones((8, 8)), named("x")).item(*index)

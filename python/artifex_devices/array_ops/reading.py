@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops import blocks
 from artifex_devices.array_ops.blocks import PIECE_BYTES, Box, allocate, is_inside, run_all, tiling
 
-__all__ = ["Source", "assemble", "shift"]
+__all__ = ["Source", "assemble", "element", "shift"]
 
 # Writes one box of a result: fill(out, box, position of a device that shows it).
 Fill = Callable[[NDArray[Any], Box, int], None]
@@ -152,3 +153,38 @@ def _pieces(box: Box, nbytes: int) -> Iterator[Box]:
     step = -(-sizes[axis] // count)
     for start in range(box[axis].start, box[axis].stop, step):
         yield (*box[:axis], slice(start, min(start + step, box[axis].stop), 1), *box[axis + 1 :])
+
+
+def element(operation: str, x: Array, index: tuple[Any, ...]) -> Any:
+    """One element as a number of Python; only its shard is read.
+
+    Args:
+        operation: Name for errors.
+        x: The Array.
+        index: A position in the order of rows, or an int for each dimension; also as a tuple in a tuple.
+
+    Raises:
+        ValueError: Another number of ints than of dimensions.
+        IndexError: There is no such element.
+    """
+    if len(index) == 1 and isinstance(index[0], tuple):
+        index = index[0]
+    flat = len(index) == 1 and x.ndim != 1
+    shape = (x.size,) if flat else x.shape
+    if len(index) != len(shape):
+        raise ValueError(
+            f"{operation}: another number of indices than of dimensions; expected {x.ndim} for shape {x.shape}, or one "
+            f"flat position, got {len(index)}"
+        )
+    places = []
+    for given, size in zip(index, shape, strict=True):
+        place = operator.index(given)
+        if not -size <= place < size:
+            raise IndexError(
+                f"{operation}: {place} is out of range for an Array of shape {x.shape}; expected {-size} to {size - 1}"
+            )
+        places.append(place % size)
+    if flat:
+        places = [int(place) for place in np.unravel_index(places[0], x.shape)]
+    found = blocks.read_box(x, tuple(slice(place, place + 1, 1) for place in places), operation)
+    return found.item()
