@@ -1016,6 +1016,11 @@ class Array:
         np.argmin: the first of equal ones, the first NaN where there is one.
         """
 
+    def argpartition(self, kth: typing.Any, axis: typing.Any = -1) -> typing.Any:
+        """
+        np.argpartition: positions; the dimension must be whole.
+        """
+
     def argsort(
         self, axis: int = -1, kind: typing.Any = None, order: None = None, *, stable: typing.Any = None
     ) -> typing.Any:
@@ -1244,6 +1249,11 @@ class Array:
         np.round.
         """
 
+    def searchsorted(self, v: typing.Any, side: typing.Any = "left", sorter: typing.Any = None) -> typing.Any:
+        """
+        np.searchsorted(x, v): the result lies as v does; x must be whole.
+        """
+
     def sort(
         self, axis: int = -1, kind: typing.Any = None, order: None = None, *, stable: typing.Any = None
     ) -> typing.Any:
@@ -1312,6 +1322,11 @@ class Array:
                 >>> ad.device_put(np.ones(3)).to_device(ad.devices()[0]).committed
                 True
 
+        """
+
+    def tobytes(self) -> bytes:
+        """
+        The bytes of the value in the order of rows, read as by np.asarray(x).
         """
 
     def tolist(self) -> typing.Any:

@@ -156,6 +156,21 @@ def _clip(self: Array, min: Any = None, max: Any = None, out: Any = None) -> Any
     return np.clip(self, min, max, out)
 
 
+def _argpartition(self: Array, kth: Any, axis: Any = -1) -> Any:
+    """np.argpartition: positions; the dimension must be whole."""
+    return np.argpartition(self, kth, axis)
+
+
+def _searchsorted(self: Array, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+    """np.searchsorted(x, v): the result lies as v does; x must be whole."""
+    return np.searchsorted(self, v, side, sorter)
+
+
+def _tobytes(self: Array) -> bytes:
+    """The bytes of the value in the order of rows, read as by np.asarray(x)."""
+    return np.asarray(self).tobytes()
+
+
 def _astype(self: Array, dtype: Any, copy: bool = True, device: Any = None) -> Any:
     """np.astype: each shard is converted where it lies."""
     from artifex_devices.array_ops.elementwise_functions import astype
@@ -186,7 +201,7 @@ def _imag(self: Array) -> Any:
 def _attach() -> None:
     for method in (
         *(_sum, _prod, _max, _min, _any, _all, _mean, _var, _std, _argmax, _argmin, _ptp, _cumsum, _cumprod),
-        *(_sort, _argsort, _round, _clip, _astype, _conjugate, _copy),
+        *(_sort, _argsort, _argpartition, _searchsorted, _tobytes, _round, _clip, _astype, _conjugate, _copy),
     ):
         method.__name__ = method.__name__[1:]
         method.__qualname__ = f"Array.{method.__name__}"

@@ -215,17 +215,17 @@ def _log_transfer(text: str) -> None:
     import logging
 
     with transfer_guard("allow"):  # a handler that places data itself must not come here again
-        logging.getLogger("artifex_devices").warning("%s", text, stacklevel=_frames_of_the_package() + 1)
+        logging.getLogger("artifex_devices").warning("%s", text, stacklevel=frames_of_the_package() + 1)
 
 
 def _warn_narrowing(text: str) -> None:
     """Called by the core at the first narrowing in the process."""
     import warnings
 
-    warnings.warn(text, UserWarning, stacklevel=_frames_of_the_package() + 1)
+    warnings.warn(text, UserWarning, stacklevel=frames_of_the_package() + 1)
 
 
-def _frames_of_the_package() -> int:
+def frames_of_the_package() -> int:
     """How many frames lie between the caller's caller and the user's line, so that messages name that line."""
     import sys
 

@@ -148,3 +148,13 @@ class TestOuter:
             np.add.outer(x, x, out=np.zeros((8, 8)))
         with pytest.raises(ValueError, match="binary"):
             np.sin.outer(x)
+
+
+def test_methods_of_order_are_numpys(named):
+    values = np.array([[3.0, 1.0, 2.0, 0.0]] * 8)
+    x = ad.device_put(values, named("x"))
+    assert_same_bits(np.sort(np.asarray(x.argpartition(1))[:, :2], axis=1), np.array([[1, 3]] * 8))
+    edges = ad.device_put(np.array([0.5, 1.5]))
+    assert edges.searchsorted(x).sharding.spec == x.sharding.spec
+    assert_same_bits(np.asarray(edges.searchsorted(x, side="right")), np.searchsorted([0.5, 1.5], values, "right"))
+    assert x.tobytes() == values.tobytes()

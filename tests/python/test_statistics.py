@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Means, spreads, averages, medians, quantiles and norms over Arrays: NumPy's values within float tolerance."""
 
+import warnings
+
 import artifex_devices as ad
 import numpy as np
 import pytest
@@ -222,3 +224,14 @@ def test_axes_of_a_number_are_those_of_numpy(function, axis):
             function(x, axis=axis)
     else:
         assert float(function(x, axis=axis)) == expected
+
+
+@pytest.mark.parametrize("spec", [(), ("x",)])
+@pytest.mark.parametrize("function", [np.mean, np.var, np.nanmax])
+def test_warnings_show_the_callers_line(function, spec, named):
+    values = np.full((8, 2), np.nan) if function is np.nanmax else np.ones((8, 0))
+    x = ad.device_put(values, named(*spec))
+    with warnings.catch_warnings(record=True) as seen, np.errstate(all="ignore"):
+        warnings.simplefilter("always")
+        function(x, axis=1)
+    assert {warning.filename for warning in seen} == {__file__}

@@ -15,6 +15,7 @@ from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
 from artifex_devices.array_ops.reductions import reduce_ufunc, wide_dtype
 from artifex_devices.array_ops.statistics import mean
+from artifex_devices.scopes import frames_of_the_package
 
 __all__: list[str] = []
 
@@ -104,7 +105,9 @@ def _nanprod(
 def _warn_of_nan(operation: str) -> Any:
     def look(value: Any) -> None:
         if value.dtype.kind not in "biu" and np.isnan(value).any():
-            warnings.warn(f"{operation}: All-NaN slice encountered", RuntimeWarning, stacklevel=2)
+            warnings.warn(
+                f"{operation}: All-NaN slice encountered", RuntimeWarning, stacklevel=frames_of_the_package() + 1
+            )
 
     return look
 

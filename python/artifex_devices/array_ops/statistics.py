@@ -16,6 +16,7 @@ from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.out import host_target
 from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
 from artifex_devices.array_ops.reductions import wide_dtype
+from artifex_devices.scopes import frames_of_the_package
 
 __all__ = ["mean", "std", "var"]
 
@@ -88,7 +89,7 @@ def _mean(operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
     def finish(state: State) -> State:
         total, count = state
         if not (count.all() if isinstance(count, np.ndarray) else count):
-            warnings.warn(f"{operation}: Mean of empty slice", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"{operation}: Mean of empty slice", RuntimeWarning, stacklevel=frames_of_the_package() + 1)
         return (np.true_divide(total, count).astype(result, copy=False),)
 
     def stacked(parts: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
@@ -224,7 +225,11 @@ def _spread(
         count, _, squares = state
         freedom = np.maximum(count - ddof, 0)
         if np.any(freedom == 0):
-            warnings.warn(f"{operation}: Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
+            warnings.warn(
+                f"{operation}: Degrees of freedom <= 0 for slice",
+                RuntimeWarning,
+                stacklevel=frames_of_the_package() + 1,
+            )
         value = np.true_divide(squares, freedom)
         if operation.startswith("nan"):
             value = np.where(np.equal(freedom, 0), np.asarray(np.nan, value.dtype), value)  # as NumPy: never inf
