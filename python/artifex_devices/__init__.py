@@ -56,11 +56,37 @@ from artifex_devices.sharding import P, make_mesh
 from artifex_devices.world import simulate
 
 if TYPE_CHECKING:
-    from artifex_devices import array_api, debug, dlpack, experimental, lax, layout, render, tree, tree_util
+    from artifex_devices import (
+        array_api,
+        debug,
+        device_manager,
+        dlpack,
+        experimental,
+        lax,
+        layout,
+        render,
+        tree,
+        tree_util,
+    )
     from artifex_devices.assembly import (
         make_array_from_callback,
         make_array_from_process_local_data,
         make_array_from_single_device_arrays,
+    )
+    from artifex_devices.device_manager import (
+        CUDADetector,
+        DeviceCapabilities,
+        DeviceConfiguration,
+        DeviceDetector,
+        DeviceManager,
+        DeviceType,
+        JAXDeviceManager,
+        MemoryStrategy,
+        configure_for_generative_models,
+        get_default_device,
+        get_device_manager,
+        has_gpu,
+        print_device_info,
     )
     from artifex_devices.device_placement import (
         BatchSizeRecommendation,
@@ -86,14 +112,22 @@ __all__ = [
     "Array",
     "AxisType",
     "BatchSizeRecommendation",
+    "CUDADetector",
     "Client",
     "Device",
+    "DeviceCapabilities",
+    "DeviceConfiguration",
+    "DeviceDetector",
+    "DeviceManager",
     "DeviceMeshManager",
     "DevicePlacement",
+    "DeviceType",
     "HardwareType",
     "HostCopy",
+    "JAXDeviceManager",
     "Machine",
     "MemoryReport",
+    "MemoryStrategy",
     "Mesh",
     "NamedSharding",
     "P",
@@ -106,12 +140,14 @@ __all__ = [
     "block_until_ready",
     "clear_caches",
     "config",
+    "configure_for_generative_models",
     "copy_to_host_async",
     "debug",
     "default_backend",
     "default_device",
     "device_count",
     "device_get",
+    "device_manager",
     "device_put",
     "device_put_replicated",
     "device_put_sharded",
@@ -122,6 +158,9 @@ __all__ = [
     "errors",
     "experimental",
     "get_batch_size_recommendation",
+    "get_default_device",
+    "get_device_manager",
+    "has_gpu",
     "host_count",
     "host_id",
     "host_ids",
@@ -138,6 +177,7 @@ __all__ = [
     "memory_report",
     "place_on_device",
     "pmap",
+    "print_device_info",
     "process_count",
     "process_index",
     "process_indices",
@@ -159,12 +199,38 @@ __all__ = [
 ]
 
 # Imported at their first use: programs do not pay for what they do not need.
-_LATE_MODULES = ("array_api", "debug", "dlpack", "experimental", "lax", "layout", "render", "tree", "tree_util")
+_LATE_MODULES = (
+    "array_api",
+    "debug",
+    "device_manager",
+    "dlpack",
+    "experimental",
+    "lax",
+    "layout",
+    "render",
+    "tree",
+    "tree_util",
+)
 _LATE_NAMES = {
     "artifex_devices.assembly": (
         "make_array_from_callback",
         "make_array_from_process_local_data",
         "make_array_from_single_device_arrays",
+    ),
+    "artifex_devices.device_manager": (
+        "CUDADetector",
+        "DeviceCapabilities",
+        "DeviceConfiguration",
+        "DeviceDetector",
+        "DeviceManager",
+        "DeviceType",
+        "JAXDeviceManager",
+        "MemoryStrategy",
+        "configure_for_generative_models",
+        "get_default_device",
+        "get_device_manager",
+        "has_gpu",
+        "print_device_info",
     ),
     "artifex_devices.device_placement": (
         "BatchSizeRecommendation",
