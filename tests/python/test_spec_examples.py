@@ -4,8 +4,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import dataclasses
 import inspect
+import io
+import os
 import re
+import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +21,7 @@ import numpy as np
 import pytest
 
 SPEC = Path(__file__).resolve().parents[3] / "shared" / "spec"
-DOCUMENTS = {number: next(iter(sorted(SPEC.glob(f"{number}_*"))), None) for number in ("000", "002")}
+DOCUMENTS = {number: next(iter(sorted(SPEC.glob(f"{number}_*"))), None) for number in ("000", "001", "002")}
 
 pytestmark = pytest.mark.skipif(
     None in DOCUMENTS.values(), reason="the documents are not beside the checkout (../shared/spec)"
@@ -24,6 +30,7 @@ pytestmark = pytest.mark.skipif(
 # The documents' imports and ours; nothing else of an example is changed.
 IMPORTS = {
     "from artifex.generative_models.training.distributed import": "from artifex_devices import",
+    "from artifex.generative_models.core.device_manager import": "from artifex_devices.device_manager import",
     "from jax.sharding import": "from artifex_devices.sharding import",
     "import jax.numpy as jnp": "import numpy as jnp",
     "import jax\n": "import artifex_devices as jax\n",
@@ -252,3 +259,141 @@ def test_002_dict_or_list_specification() -> None:
     assert after["mesh_dict"] == after["mesh_list"]
     assert device_ids(after["mesh_dict"]) == [[0], [1]]
     assert after["mesh_dict"].axis_names == ("data", "model")
+
+
+# What the examples of 001 print, or raise, in a world of 8 CPU devices: by heading and number of the block there.
+# Blocks that are not named print nothing.
+PRINTED_001 = {
+    ("Basic Usage", 0): "Has GPU: False\nDevice count: 8\nGPU count: 0\nBackend: cpu\nDefault device: cpu:0\n",
+    ("Getting Default Device", 0): "Using device: cpu:0\n",
+    ("DeviceCapabilities", 0): (
+        "Device type: DeviceType.CPU\nDevice count: 8\nTotal memory: None MB\nCUDA version: None\n"
+        "Compute capability: None\nMixed precision support: False\nDistributed support: True\n"
+    ),
+    ("Getting Devices", 0): (
+        f"All devices: {[f'CpuDevice(id={i})' for i in range(8)]}\nGPU devices: []\n"
+        f"CPU devices: {[f'CpuDevice(id={i})' for i in range(8)]}\nDefault: cpu:0\n"
+    ).replace("'", ""),
+    ("Data Distribution", 0): (
+        "Original shape: (128, 224, 224, 3)\nShards: 8\n"
+        + "".join(f"  Shard {i}: (16, 224, 224, 3) on cpu:{i}\n" for i in range(8))
+    ),
+    ("Check GPU Availability", 0): "Running on CPU\n",
+    ("Print Device Information", 0): (
+        "🔍 Artifex Device Manager\n========================================\nBackend: cpu\nDevice Type: cpu\n"
+        "Device Count: 8\nGPU Count: 0\nMemory Strategy: aggressive\nMemory Fraction: 0.9\nDefault Device: cpu:0\n"
+    ),
+    ("For Model Size", 0): "Recommended strategy: MemoryStrategy.AGGRESSIVE\n",
+    ("Pattern 1: Training Setup", 0): "Training on: cpu:0\nGPU count: 0\nMemory strategy: balanced\n",
+}
+RAISED_001 = {
+    # GPU-only lines: no GPU is no target, and no share of a batch.
+    ("Custom Device Selection", 0): (ValueError, "target_devices is empty: there is no GPU here"),
+    ('Issue: "Out of Memory (OOM) Errors"', 2): (ZeroDivisionError, "by zero"),
+}
+NO_GPU_001 = ('Issue: "No GPU Detected"', 0)
+
+
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the examples of 001 use without being ours: jnp before its import, flax, a model, a training loop."""
+    flax = types.ModuleType("flax")
+    flax.nnx = types.SimpleNamespace(jit=lambda function: function)  # type: ignore[attr-defined]
+    base = types.ModuleType("artifex.generative_models.core.base")
+    base.MLP = lambda **settings: settings  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "flax", flax)
+    for name in ("artifex", "artifex.generative_models", "artifex.generative_models.core"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, base.__name__, base)
+    return {
+        "jnp": np,
+        "training_successful": True,
+        "rngs": None,
+        "model": lambda x: x + 1,
+        "training_data": [1, 2],
+        "train_step": lambda model, batch: batch,
+    }
+
+
+def variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
+@pytest.fixture
+def after_001(stand_ins: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[Any, str], dict[Any, Exception]]]:
+    """All examples of 001 run one after the other: the names afterwards, what each printed, what each raised."""
+    environment = variables()
+    namespace, printed, raised = stand_ins, {}, {}
+    seen: dict[str, int] = {}
+    for heading, code in blocks_of("001"):
+        block = (heading, seen.get(heading, 0))
+        seen[heading] = block[1] + 1
+        for theirs, ours in IMPORTS.items():
+            code = code.replace(theirs, ours)
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            try:
+                exec(compile(code, str(block), "exec"), namespace)
+            except Exception as error:
+                raised[block] = error
+        printed[block] = output.getvalue()
+    yield namespace, printed, raised
+    for value in [*namespace.values(), ad.get_device_manager()]:
+        if isinstance(value, ad.DeviceManager):
+            value.close()
+    assert variables() == environment
+
+
+@pytest.mark.filterwarnings("ignore:CUDA requested but no GPU:UserWarning")
+def test_001_every_example_runs(after_001: Any) -> None:
+    namespace, printed, raised = after_001
+    assert len(printed) == 30
+    assert {block: type(error) for block, error in raised.items()} == {
+        block: kind for block, (kind, _) in RAISED_001.items()
+    }
+    for block, (_, text) in RAISED_001.items():
+        assert text in str(raised[block])
+    assert printed.pop(NO_GPU_001).startswith("GPU not detected. Possible issues:\n1. CUDA not installed\n")
+    assert {block: text for block, text in printed.items() if text} == PRINTED_001
+    assert namespace["x"].device == ad.devices()[0]
+    assert namespace["config"].environment_variables == {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    # The custom detector's word is kept, the devices are real.
+    custom = namespace["dm"]
+    assert (custom.capabilities.device_count, custom.gpu_count, custom.has_gpu) == (4, 0, False)
+
+
+@pytest.mark.filterwarnings("ignore:CUDA requested but no GPU:UserWarning")
+def test_001_functions_of_the_patterns(after_001: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    namespace, _, _ = after_001
+    model = np.ones(3)
+    assert namespace["setup_data_parallel"](model, 32) == ([model], 32)
+    assert not namespace["setup_mixed_precision"]().capabilities.supports_mixed_precision
+    made, device = namespace["create_model_with_fallback"](lambda scale: ad.device_put(np.ones(3)) * scale, 2)
+    assert made.tolist() == [2.0, 2.0, 2.0]
+    assert device == made.device == ad.devices()[0]
+    assert capsys.readouterr().out == (
+        "Single GPU training\nMixed precision not supported\nNo GPU found, falling back to CPU\n"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:CUDA requested but no GPU:UserWarning")
+def test_001_memory_tip_changes_the_limit(stand_ins: dict[str, Any]) -> None:
+    (code,) = (code for heading, code in blocks_of("001") if heading == "Memory Optimization")
+    exec("from artifex_devices.device_manager import *\n" + code, stand_ins)
+    device = ad.devices()[0]
+    assert stand_ins["config"].memory_fraction == 0.75  # in the original it stays 0.6
+    assert device.memory_stats()["bytes_limit"] == int(0.75 * device.memory_bytes)
+    stand_ins["dm"].close()
+
+
+def test_001_documented_strategies_and_fields_are_ours() -> None:
+    path = DOCUMENTS["001"]
+    assert path is not None
+    text = path.read_text(encoding="utf-8")
+    percentages = re.findall(r"^\| `(\w+)` \| (\d+)% \|", text, re.M)
+    assert len(percentages) == 3
+    for name, percent in percentages:
+        assert ad.DeviceConfiguration(ad.MemoryStrategy[name]).memory_fraction == int(percent) / 100
+    fields = re.findall(r"^\| `([a-z_]+)` \| `([\w \\|]+)` \|", text, re.M)
+    assert [(name, kind.replace("\\", "")) for name, kind in fields] == [
+        (field.name, field.type) for field in dataclasses.fields(ad.DeviceCapabilities)
+    ]
