@@ -14,7 +14,7 @@ from artifex_devices.device_detection import CUDADetector, DeviceCapabilities, D
 from artifex_devices.discovery import default_backend
 from artifex_devices.jax_device_manager import JAXDeviceManager, check_configuration
 from artifex_devices.process_settings import LIMITS, VARIABLES, X64, merged_flags
-from artifex_devices.scopes import _frames_of_the_package
+from artifex_devices.scopes import frames_of_the_package
 from artifex_devices.settings_report import SettingsReport
 
 __all__ = ["DeviceManager", "warn_user"]
@@ -261,4 +261,4 @@ def warn_user(text: str) -> None:
     """A UserWarning at the line of the program that called the package."""
     import warnings
 
-    warnings.warn(text, UserWarning, stacklevel=_frames_of_the_package() + 1)
+    warnings.warn(text, UserWarning, stacklevel=frames_of_the_package() + 1)
