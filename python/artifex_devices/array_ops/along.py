@@ -14,6 +14,7 @@ from artifex_devices._core import Array
 from artifex_devices.array_ops.arguments import require_whole
 from artifex_devices.array_ops.blocks import PIECE_BYTES, allocate, local_arrays, run_all, tiling
 from artifex_devices.array_ops.layout import cuts_of, sharding_with
+from artifex_devices.array_ops.whole import from_whole, is_small, whole_of
 
 __all__ = ["along"]
 
@@ -51,6 +52,11 @@ def along(
     kept = [(d, sizes.get(d, size)) for d, size in enumerate(x.shape)]
     shape = leading + tuple(size for _, size in kept if size is not None)
     sharding = sharding_with(x.sharding, ((),) * len(leading) + tuple(cuts[d] for d, size in kept if size is not None))
+    if into is None and is_small(x.nbytes):
+        whole = whole_of(x)
+        if whole is not None:
+            value = np.asarray(compute(whole))
+            return from_whole(operation, value.reshape(shape), dtype, sharding, committed=x.committed)
     blocks = local_arrays(x)
     if into is None:
         result, outputs = allocate(operation, shape, dtype, sharding, committed=x.committed)

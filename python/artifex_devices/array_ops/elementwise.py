@@ -4,32 +4,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._core import Array, Sharding
-from artifex_devices.array_ops.blocks import (
-    PARALLEL_BYTES,
-    PIECE_BYTES,
-    Box,
-    allocate,
-    blocks_at,
-    moved_to,
-    run_all,
-    tiling,
-)
-from artifex_devices.array_ops.layout import Cuts, Home, cuts_in, cuts_of, home_of, merge_cuts, sharding_with
+from artifex_devices.array_ops.blocks import PARALLEL_BYTES, allocate, moved_to, run_all, tiling
+from artifex_devices.array_ops.layout import Home, cuts_of, home_of, merge_cuts, sharding_with
+from artifex_devices.array_ops.operand_parts import SCALARS, Compute, cuts_for, operand_parts, pieces_of
+from artifex_devices.array_ops.whole import from_whole, is_small, wholes_of
 
-__all__ = ["Compute", "elementwise", "elementwise_into", "map_elements", "operand_parts", "pieces_of", "same_layout"]
-
-# Writes the results for equally shaped parts: compute(outputs, inputs).
-Compute = Callable[[Sequence[NDArray[Any]], Sequence[Any]], Any]
-
-_SCALARS = (bool, int, float, complex)
+__all__ = ["elementwise", "elementwise_into", "map_elements", "same_layout"]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -58,7 +47,7 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any])
         ShardingTypeError: Arrays are cut differently over Explicit axes (a ValueError).
         TypeError: NumPy has no loop for these dtypes.
     """
-    kinds = tuple(type(x) if type(x) in _SCALARS else x.dtype for x in inputs)
+    kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
     dtypes = _result_dtypes(ufunc, kinds, tuple(sorted(options.items())) if options else ())
     if ufunc.nout == 1:
         quick = _by_slabs(ufunc, inputs, dtypes[0], options)
@@ -91,7 +80,7 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
             f"{ufunc.__name__}: out is no ndarray; Arrays do not change: expected {ufunc.nout} ndarrays to bring the "
             f"result to, got {told}; leave out away and use the result"
         )
-    kinds = tuple(type(x) if type(x) in _SCALARS else x.dtype for x in inputs)
+    kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
     dtypes = _result_dtypes(ufunc, kinds, tuple(sorted(options.items())))
     masked = mask is not True
 
@@ -119,7 +108,7 @@ def _by_slabs(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any, options: dict[
     committed = leader.committed
     parts: list[Any] = []
     for x in inputs:
-        if type(x) in _SCALARS:
+        if type(x) in SCALARS:
             parts.append(x)
             continue
         if type(x) is not Array:
@@ -157,6 +146,43 @@ def _fits_every_shard(x: Array, leader: Array) -> bool:
     )
 
 
+class _Layout(NamedTuple):
+    """How an element-wise result lies."""
+
+    shape: tuple[int, ...]
+    home: Home
+    sharding: Sharding
+
+
+_layouts: dict[Any, _Layout] = {}  # by what _layout looks at of its operands
+
+
+def _layout(operation: str, inputs: Sequence[Any]) -> _Layout:
+    """How the result for these operands lies.
+
+    Raises:
+        ValueError: Shapes do not broadcast, or Arrays lie on different devices.
+        ShardingTypeError: Arrays are cut differently over Explicit axes (a ValueError).
+    """
+    key = tuple(
+        (x.sharding, x.shape, x.committed) if type(x) is Array else None if type(x) in SCALARS else x.shape
+        for x in inputs
+    )
+    known = _layouts.get(key)
+    if known is None:
+        arrays = [x for x in inputs if isinstance(x, Array)]
+        shape = _common_shape(operation, inputs)
+        home = home_of(operation, arrays)
+        sharding = same_layout(shape, arrays)
+        known = _Layout(
+            shape, home, sharding or sharding_with(home.sharding, merge_cuts(operation, home, shape, arrays))
+        )
+        if len(_layouts) >= 4096:
+            _layouts.clear()
+        _layouts[key] = known
+    return known
+
+
 def map_elements(
     operation: str,
     compute: Compute,
@@ -177,10 +203,17 @@ def map_elements(
     Returns:
         One Array a dtype, of the common shape; or `into`.
     """
-    arrays = [x for x in inputs if isinstance(x, Array)]
-    shape = _common_shape(operation, inputs)
-    home = home_of(operation, arrays)
-    sharding = same_layout(shape, arrays) or sharding_with(home.sharding, merge_cuts(operation, home, shape, arrays))
+    shape, home, sharding = _layout(operation, inputs)
+    inputs = [
+        moved_to(operation, x, home, sharding_with(sharding, cuts_for(x.shape, shape, sharding)))
+        if isinstance(x, Array) and x.sharding is not sharding and not x.sharding._same_devices(sharding)
+        else x
+        for x in inputs
+    ]
+    if into is None:
+        quick = _by_wholes(operation, compute, inputs, dtypes, shape, home, sharding)
+        if quick is not None:
+            return quick
     places = tiling(sharding, shape, operation)
     operands = [operand_parts(operation, x, home, shape, sharding, places.positions, places.boxes) for x in inputs]
     results: list[Any] = []
@@ -204,8 +237,32 @@ def map_elements(
         if outputs[0].size:
             parts = [operand[number] if type(operand) is list else operand for operand in operands]
             tasks.extend(pieces_of(compute, outputs, parts))
-    run_all(tasks, sum(array.nbytes for array in (*results, *arrays)))
+    run_all(tasks, sum(x.nbytes for x in (*results, *inputs) if type(x) not in SCALARS))
     return tuple(results)
+
+
+def _by_wholes(
+    operation: str,
+    compute: Compute,
+    inputs: Sequence[Any],
+    dtypes: Sequence[Any],
+    shape: tuple[int, ...],
+    home: Home,
+    sharding: Sharding,
+) -> tuple[Array, ...] | None:
+    """One call for everything, where operands and results are small and lie on the same devices."""
+    itemsize = sum(dtype.itemsize for dtype in dtypes)
+    if not is_small(math.prod(shape) * itemsize, *(x.nbytes for x in inputs if type(x) not in SCALARS)):
+        return None
+    parts = wholes_of(inputs)
+    if parts is None:
+        return None
+    for x in inputs:
+        if not isinstance(x, Array) and type(x) not in SCALARS and x.ndim:
+            _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", sharding, operation)
+    values = [np.empty(shape, dtype) for dtype in dtypes]
+    compute(values, parts)
+    return tuple(from_whole(operation, value, value.dtype, sharding, committed=home.committed) for value in values)
 
 
 def same_layout(shape: tuple[int, ...], arrays: Sequence[Array]) -> Sharding | None:
@@ -217,7 +274,7 @@ def same_layout(shape: tuple[int, ...], arrays: Sequence[Array]) -> Sharding | N
 
 
 def _common_shape(operation: str, inputs: Sequence[Any]) -> tuple[int, ...]:
-    shapes = [() if type(x) in _SCALARS else x.shape for x in inputs]
+    shapes = [() if type(x) in SCALARS else x.shape for x in inputs]
     first = next(shape for shape in shapes if shape or len(shapes) == 1) if any(shapes) else ()
     if all(shape in (first, ()) for shape in shapes):
         return first
@@ -229,77 +286,3 @@ def _common_shape(operation: str, inputs: Sequence[Any]) -> tuple[int, ...]:
             f"{operation}: the operands' shapes do not broadcast; expected equal sizes or 1 in each dimension from the "
             f"last one on, got {told}; reshape one of them"
         ) from None
-
-
-def operand_parts(
-    operation: str,
-    x: Any,
-    home: Home,
-    shape: tuple[int, ...],
-    sharding: Sharding,
-    positions: tuple[int, ...],
-    boxes: tuple[Box, ...],
-) -> Any:
-    """The parts of one operand, a list with one a buffer of the result; a number as it is."""
-    if type(x) in _SCALARS:
-        return x
-    if not isinstance(x, Array):
-        if x.ndim == 0:
-            return x
-        _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", sharding, operation)
-        return [x[_part(box, x.shape, shape)] for box in boxes]
-    wanted = boxes if x.shape == shape else [_part(box, x.shape, shape) for box in boxes]
-    if x.sharding._same_devices(sharding):
-        views = blocks_at(x, positions, wanted, operation)
-        if views is not None:
-            return views
-    # It does not lie where it is needed: it is moved there, cut as the result is.
-    cuts = _cuts_for(x.shape, shape, sharding)
-    moved = moved_to(operation, x, home, sharding_with(sharding, cuts))
-    views = blocks_at(moved, positions, wanted, operation)
-    assert views is not None
-    return views
-
-
-def _cuts_for(x_shape: tuple[int, ...], shape: tuple[int, ...], sharding: Sharding) -> Cuts:
-    """The cuts of a result of `shape` in the dimensions that an operand of `x_shape` has."""
-    offset = len(shape) - len(x_shape)
-    cuts = cuts_in(sharding, len(shape))
-    return tuple(cuts[offset + d] if size == shape[offset + d] else () for d, size in enumerate(x_shape))
-
-
-def _part(box: Box, x_shape: tuple[int, ...], shape: tuple[int, ...]) -> Box:
-    """The part of an operand that a box of the result needs."""
-    offset = len(shape) - len(x_shape)
-    return tuple(box[offset + d] if size == shape[offset + d] else slice(0, size, 1) for d, size in enumerate(x_shape))
-
-
-def pieces_of(compute: Compute, outputs: list[NDArray[Any]], parts: list[Any]) -> list[Callable[[], Any]]:
-    """One call for a small buffer, several along its first long dimension for a big one."""
-    whole = outputs[0]
-    count = min(-(-whole.nbytes // PIECE_BYTES), max(whole.shape, default=1))
-    if count <= 1:
-        return [functools.partial(compute, outputs, parts)]
-    axis = next(d for d, size in enumerate(whole.shape) if size >= count or size == max(whole.shape))
-    size = whole.shape[axis]
-    step = -(-size // count)
-    tasks: list[Callable[[], Any]] = []
-    for start in range(0, size, step):
-        index = slice(start, min(start + step, size))
-        tasks.append(
-            functools.partial(
-                compute,
-                [_along(out, axis, index, whole) for out in outputs],
-                [_along(part, axis, index, whole) for part in parts],
-            )
-        )
-    return tasks
-
-
-def _along(part: Any, axis: int, index: slice, whole: NDArray[Any]) -> Any:
-    if not isinstance(part, np.ndarray):
-        return part
-    d = axis - (whole.ndim - part.ndim)
-    if d < 0 or part.shape[d] != whole.shape[axis]:
-        return part
-    return part[(*(slice(None),) * d, index)]

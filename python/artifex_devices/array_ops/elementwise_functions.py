@@ -22,10 +22,10 @@ def _samples(inputs: Sequence[Any]) -> list[Any]:
     return [x if type(x) in _SCALARS else np.ones(1, x.dtype)[:0] for x in inputs]
 
 
-def _map(operation: str, function: Any, *inputs: Any) -> Array:
-    """Element-wise by a NumPy function that has no `out`."""
+def _map(operation: str, function: Any, *inputs: Any, dtype: Any = None) -> Array:
+    """Element-wise by a NumPy function that has no `out`; without `dtype` it is asked what comes out."""
     inputs = tuple(operand(operation, x) for x in inputs)
-    dtype = function(*_samples(inputs)).dtype
+    dtype = function(*_samples(inputs)).dtype if dtype is None else np.dtype(dtype)
 
     def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
         np.copyto(outputs[0], function(*parts))
@@ -91,7 +91,7 @@ def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None,
 
 @implements(np.isclose)
 def _isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
-    return _map("isclose", lambda x, y: np.isclose(x, y, rtol, atol, equal_nan), a, b)
+    return _map("isclose", lambda x, y: np.isclose(x, y, rtol, atol, equal_nan), a, b, dtype=bool)
 
 
 @implements(np.isposinf)
@@ -125,4 +125,4 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     if not copy and np.dtype(dtype) == x.dtype:
         return x
     target = np.dtype(dtype)
-    return _map("astype", lambda part: part.astype(target), x)
+    return _map("astype", lambda part: part.astype(target), x, dtype=target)

@@ -14,6 +14,7 @@ from artifex_devices.array_ops.blocks import Box, local_arrays
 from artifex_devices.array_ops.layout import Cuts, any_explicit, cuts_of, sharding_with
 from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.array_ops.selection import Range, Selection, parse
+from artifex_devices.array_ops.whole import from_whole, is_small, whole_of
 from artifex_devices.errors import ShardingTypeError
 
 __all__ = ["contains", "get", "kept_cuts", "part_of", "refuse_change", "rows", "select"]
@@ -30,15 +31,63 @@ def get(x: Array, index: Any) -> Array:
         ShardingTypeError: The dimension is cut over Explicit axes (a ValueError).
         TypeError: A mask is cut and so is what it selects from.
     """
-    chosen = parse(x, index)
-    _check_explicit("index", x, chosen)
-    return select("index", x, chosen, _cuts_after(x, chosen, _picked_cuts(x, chosen, index)))
+    key = _key_of("index", x, index)
+    known = _basic.get(key)
+    if known is None:
+        chosen = parse(x, index)
+        _check_explicit("index", x, chosen)
+        known = chosen, _cuts_after(x, chosen, _picked_cuts(x, chosen, index))
+        _keep(key, known)
+    return _read("index", x, index, known, basic=key is not None)
 
 
 def row_of(x: Array, i: int) -> Array:
     """x[i], also where that dimension is cut over Explicit axes: whoever iterates takes all rows, as in JAX."""
-    chosen = parse(x, i)
-    return select("row", x, chosen, _cuts_after(x, chosen, ()))
+    key = _key_of("row", x, i)
+    known = _basic.get(key)
+    if known is None:
+        chosen = parse(x, i)
+        known = chosen, _cuts_after(x, chosen, ())
+        _keep(key, known)
+    return _read("row", x, i, known, basic=key is not None)
+
+
+# What an index without arrays chooses, and how the result is cut: by operation, sharding, shape and index.
+_basic: dict[Any, tuple[Selection, Cuts]] = {}
+
+
+def _key_of(operation: str, x: Array, index: Any) -> Any:
+    """What an index without arrays is known by; None for another one."""
+    parts: list[Any] = [operation, x.sharding, x.shape]
+    for part in index if type(index) is tuple else (index,):
+        if type(part) is slice:
+            bounds = (part.start, part.stop, part.step)
+            if not all(bound is None or type(bound) is int for bound in bounds):
+                return None
+            parts.append(bounds)
+        elif part is None or part is Ellipsis or type(part) is int:
+            parts.append(part)
+        else:
+            return None
+    return tuple(parts)
+
+
+def _keep(key: Any, known: tuple[Selection, Cuts]) -> None:
+    if key is None:
+        return
+    if len(_basic) >= 4096:
+        _basic.clear()
+    _basic[key] = known
+
+
+def _read(operation: str, x: Array, index: Any, known: tuple[Selection, Cuts], *, basic: bool) -> Array:
+    """x[index], of which it is known what that is; by NumPy's own indexing where x is small."""
+    chosen, cuts = known
+    whole = whole_of(x) if basic and is_small(x.nbytes) else None
+    if whole is None:
+        return select(operation, x, chosen, cuts)
+    value = np.asarray(whole[index])
+    return from_whole(operation, value, x.dtype, sharding_with(x.sharding, cuts), committed=x.committed)
 
 
 def select(operation: str, x: Array, chosen: Selection, cuts: Cuts) -> Array:

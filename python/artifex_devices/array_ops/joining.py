@@ -16,6 +16,7 @@ from artifex_devices.array_ops.indexing import get, part_of, rows
 from artifex_devices.array_ops.layout import Cuts, Home, any_explicit, cuts_of, home_of, merge_cuts, sharding_with
 from artifex_devices.array_ops.out import deliver
 from artifex_devices.array_ops.reading import Source, assemble
+from artifex_devices.array_ops.whole import from_whole, is_small, wholes_of
 from artifex_devices.errors import ShardingTypeError
 
 __all__ = ["concatenate", "split", "stack"]
@@ -73,6 +74,10 @@ def concatenate(
     home = home_of("concatenate", held)
     sharding = sharding_with(home.sharding, _joined_cuts(home, shape, axis, held))
     sources = [Source("concatenate", x, sharding) for x in parts]
+    wholes = _wholes(parts)
+    if wholes is not None and out is None:
+        value = np.concatenate(wholes, axis, dtype=kind, casting="unsafe")
+        return from_whole("concatenate", value, kind, sharding, committed=home.committed)
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
         mine = box[axis]
@@ -86,6 +91,11 @@ def concatenate(
 
     result = assemble("concatenate", shape, kind, sharding, committed=home.committed, fill=fill)
     return result if out is None else deliver("concatenate", result, out)
+
+
+def _wholes(parts: Sequence[Any]) -> list[NDArray[Any]] | None:
+    """All operands as ndarrays, where they are small."""
+    return wholes_of(parts) if is_small(*(x.nbytes for x in parts)) else None
 
 
 def _joined_cuts(home: Home, shape: tuple[int, ...], axis: int, arrays: Sequence[Array]) -> Cuts:
@@ -128,6 +138,10 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     cuts = merge_cuts("stack", home, first, held)
     sharding = sharding_with(home.sharding, (*cuts[:axis], (), *cuts[axis:]))
     sources = [Source("stack", x, sharding) for x in parts]
+    wholes = _wholes(parts)
+    if wholes is not None and out is None:
+        value = np.stack(wholes, axis, dtype=kind, casting="unsafe")
+        return from_whole("stack", value, kind, sharding, committed=home.committed)
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
         inner = (*box[:axis], *box[axis + 1 :])

@@ -13,8 +13,8 @@ from artifex_devices import _core
 from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops.blocks import Box, allocate, blocks_at, moved_to, run_all, tiling
 from artifex_devices.array_ops.dispatch import implements_method
-from artifex_devices.array_ops.elementwise import pieces_of
 from artifex_devices.array_ops.layout import Cuts, Home, any_explicit, cuts_of, home_of, sharding_with
+from artifex_devices.array_ops.operand_parts import pieces_of
 from artifex_devices.errors import ShardingTypeError
 
 __all__: list[str] = []

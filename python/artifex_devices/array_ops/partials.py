@@ -15,20 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops.arguments import require_whole
-from artifex_devices.array_ops.blocks import (
-    PARALLEL_BYTES,
-    PIECE_BYTES,
-    allocate,
-    local_arrays,
-    moved_to,
-    run_all,
-    tiling,
-)
-from artifex_devices.array_ops.elementwise import operand_parts
+from artifex_devices.array_ops.blocks import PIECE_BYTES, allocate, local_arrays, moved_to, run_all, tiling
 from artifex_devices.array_ops.layout import cuts_of, home_of, sharding_with
+from artifex_devices.array_ops.operand_parts import operand_parts
+from artifex_devices.array_ops.whole import from_whole, is_small, whole_of
 
 __all__ = [
     "Part",
@@ -56,18 +48,12 @@ class Rule(NamedTuple):
         combine: The state of two neighbours.
         finish: The results of a state.
         splits: Whether neighbours along reduced dimensions can be combined.
-        stacked: For small Arrays, all parts at once: stacked(parts, axes, keepdims) is the first element of each part's
-            state, dimension 0 numbers the parts.
-        join: Reduces that dimension. What else is in a state then is `rest`.
     """
 
     local: Callable[[Part], State]
     combine: Callable[[State, State], State]
     finish: Callable[[State], Sequence[Any]]
     splits: bool = True
-    stacked: Callable[[NDArray[Any], tuple[int, ...], bool], Any] | None = None
-    join: np.ufunc = np.add
-    rest: tuple[Any, ...] = ()
 
 
 class _Group(NamedTuple):
@@ -79,7 +65,6 @@ class _Plan(NamedTuple):
     shape: tuple[int, ...]
     sharding: Sharding
     groups: tuple[_Group, ...]
-    tiles: int  # of the operand
 
 
 @functools.lru_cache(maxsize=2048)
@@ -103,7 +88,7 @@ def _plan(sharding: Sharding, shape: tuple[int, ...], cuts: Any, axes: tuple[int
         _Group(tuple(sources[tile][t] for t in sorted(sources[tile])), tuple(buffers))
         for tile, buffers in sorted(targets.items())
     )
-    return _Plan(result_shape, result, groups, len(set(mine.tiles)))
+    return _Plan(result_shape, result, groups)
 
 
 def reduce_parts(
@@ -144,10 +129,10 @@ def reduce_parts(
     if not rule.splits:
         require_whole(operation, x, axes)
     plan = _plan(x.sharding, x.shape, cuts_of(x), axes, bool(keepdims))
-    if rule.stacked is not None and not extras and into is None and 0 < x.nbytes < PARALLEL_BYTES:
-        quick = _reduce_stacked(operation, x, axes, dtypes[0], rule, bool(keepdims), plan, home.committed)
+    if not extras and into is None and is_small(x.nbytes):
+        quick = _reduce_whole(operation, x, dtypes, rule, plan, home.committed)
         if quick is not None:
-            return [quick]
+            return quick
     places = tiling(x.sharding, x.shape, operation)
     shaped = [
         operand_parts(operation, extra, home, x.shape, x.sharding, places.positions, places.boxes) for extra in extras
@@ -200,33 +185,18 @@ def _check_broadcasts(operation: str, extra: Any, x: Array) -> None:
     )
 
 
-def _reduce_stacked(
-    operation: str,
-    x: Array,
-    axes: tuple[int, ...],
-    dtype: Any,
-    rule: Rule,
-    keepdims: bool,
-    plan: _Plan,
-    committed: bool,
-) -> Array | None:
-    """All tiles by one call of NumPy, where they lie in one slab."""
-    slab = _core._slab_array(x)
-    if slab is None or slab.shape[0] != plan.tiles or rule.stacked is None:
+def _reduce_whole(
+    operation: str, x: Array, dtypes: Sequence[Any], rule: Rule, plan: _Plan, committed: bool
+) -> list[Array] | None:
+    """All tiles of a small Array at once."""
+    block = whole_of(x)
+    if block is None:
         return None
-    states = rule.stacked(slab, tuple(d + 1 for d in axes), keepdims)
-    result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=committed)
-    if all(sources == targets for sources, targets in plan.groups):  # nothing meets
-        whole = _core._slab_array(result, True)
-        if whole is not None:
-            whole[...] = rule.finish((states, *rule.rest))[0]
-            return result
-    for sources, targets in plan.groups:
-        mine = states if len(sources) == plan.tiles else states[list(sources)]
-        value = rule.finish((rule.join.reduce(mine, axis=0), *rule.rest))[0]
-        for target in targets:
-            buffers[target][...] = value
-    return result
+    values = rule.finish(rule.local(Part(block, (0,) * block.ndim, ())))
+    return [
+        from_whole(operation, np.asarray(value).reshape(plan.shape), dtype, plan.sharding, committed=committed)
+        for value, dtype in zip(values, dtypes, strict=True)
+    ]
 
 
 def _add_tasks(

@@ -131,12 +131,7 @@ def reduce_ufunc(
         return (value.astype(result, copy=False),)
 
     extras = ((where if isinstance(where, Array) else np.asarray(where, bool)),) if masked else ()
-
-    def stacked(parts: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
-        return ufunc.reduce(parts, axis=axes, dtype=work, keepdims=keepdims)
-
-    quick = stacked if ufunc in ASSOCIATIVE and prepare is None and not masked and "initial" not in options else None
-    rule = Rule(local, combine, finish, ufunc in ASSOCIATIVE, quick, ufunc)
+    rule = Rule(local, combine, finish, ufunc in ASSOCIATIVE)
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=extras, into=into)[0]
 
 

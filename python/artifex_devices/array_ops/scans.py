@@ -18,6 +18,7 @@ from artifex_devices.array_ops.dispatch import implements, implements_method
 from artifex_devices.array_ops.layout import cuts_of, sharding_with
 from artifex_devices.array_ops.out import host_target
 from artifex_devices.array_ops.reductions import ASSOCIATIVE, wide_dtype
+from artifex_devices.array_ops.whole import from_whole, is_small, whole_of
 from artifex_devices.errors import ShardingTypeError
 
 __all__ = ["cumprod", "cumsum"]
@@ -106,10 +107,8 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
     with np.errstate(all="ignore"):
         result = ufunc.accumulate(np.ones((1,) * ndim, x.dtype), axis=0, dtype=dtype).dtype
     work = wide_dtype(result) if adds else result
-    blocks = local_arrays(x)
     if axis is None:
         shape, sharding = (x.size,), _flat_sharding(operation, x)
-        blocks = [block.reshape(-1) for block in blocks]
         d = 0
     else:
         d = int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
@@ -121,6 +120,13 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
         prepare: Any = lambda block: np.where(np.isnan(block), fill, block)  # noqa: E731
     else:
         prepare = None
+    if into is None and is_small(x.nbytes):
+        whole = whole_of(x)
+        if whole is not None:
+            whole = whole.reshape(shape) if prepare is None else prepare(whole.reshape(shape))
+            running = ufunc.accumulate(whole, axis=d, dtype=work if adds else dtype)
+            return from_whole(operation, running, result, sharding, committed=x.committed)
+    blocks = [block.reshape(-1) if axis is None else block for block in local_arrays(x)]
     places = tiling(sharding, shape, operation)
     value: Any = into
     if into is None:

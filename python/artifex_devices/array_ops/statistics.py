@@ -92,17 +92,7 @@ def _mean(operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
             warnings.warn(f"{operation}: Mean of empty slice", RuntimeWarning, stacklevel=frames_of_the_package() + 1)
         return (np.true_divide(total, count).astype(result, copy=False),)
 
-    def stacked(parts: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
-        return np.add.reduce(parts, axis=axes, dtype=work, keepdims=keepdims)
-
-    count = math.prod(x.shape[d] for d in axes)
-    rule = Rule(
-        local,
-        lambda one, two: (one[0] + two[0], one[1] + two[1]),
-        finish,
-        stacked=None if skips else stacked,
-        rest=(count,),
-    )
+    rule = Rule(local, lambda one, two: (one[0] + two[0], one[1] + two[1]), finish)
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=extras, into=into)[0]
 
 
