@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-FAMILIES = ("import", "put", "get", "reshard", "eager", "spmd", "executors", "mesh", "many")
-MODULES = {"import": "importing"}
+FAMILIES = ("import", "put", "get", "reshard", "eager", "functions", "spmd", "executors", "mesh", "many")
+MODULES = {"import": "importing", "functions": "numpy_functions"}
 PEERS = ("jax", "numpy")
 DEVICES = {"many": 4096, "spmd": 256}  # others: 8
 

@@ -44,6 +44,7 @@ def get(array: Any) -> np.ndarray:
     return np.asarray(array)
 
 
+numpy = jax.numpy
 lax = jax.lax
 wait = jax.block_until_ready
 

@@ -12,6 +12,7 @@ import numpy as np
 NAME = "numpy"
 IMPORT = ""
 HAS_MESHES = False
+numpy = np
 
 
 @dataclass(frozen=True)

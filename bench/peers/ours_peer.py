@@ -44,6 +44,7 @@ def get(array: Any) -> np.ndarray:
     return np.asarray(array)
 
 
+numpy = np
 lax = lib.lax
 wait = lib.block_until_ready
 

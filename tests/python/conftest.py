@@ -79,3 +79,12 @@ def shared_topologies():
     if not (folder / "expected.json").is_file():
         pytest.skip("no recorded machines beside the checkout (../shared/topologies)")
     return folder
+
+
+@pytest.fixture(params=["one call", "a call a shard"])
+def each_way(request, monkeypatch):
+    """Small Arrays are worked on by one call of NumPy; then once more shard by shard, as big ones are."""
+    from artifex_devices.array_ops import whole
+
+    if request.param == "a call a shard":
+        monkeypatch.setattr(whole, "PARALLEL_BYTES", 0)

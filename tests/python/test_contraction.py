@@ -12,6 +12,8 @@ from artifex_devices.testing.shardings import cuts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 NAMES = ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "bfloat16"]
 SIDES = st.sampled_from([1, 2, 3, 4, 8])
 

@@ -11,6 +11,8 @@ from artifex_devices.testing import assert_same_bits, dtypes, placements
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 V = np.arange(64.0).reshape(8, 8)
 
 

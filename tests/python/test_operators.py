@@ -12,6 +12,8 @@ from artifex_devices.testing import arrays, assert_same_bits, meshes, shardings
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 BINARY = {
     "add": operator.add,
     "sub": operator.sub,

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy_oracle import assert_agrees, axes_of, check, dtype_of, magnitude, numbers, outcome, pairs
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 P = ad.P
 
 

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy_oracle import assert_agrees, check, dtype_of, magnitude, outcome, pairs
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 P = ad.P
 
 

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy_oracle import FLOATS, assert_agrees, axes_of, check, numbers, outcome, pairs
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 P = ad.P
 REAL = ("bool", "int8", "uint8", "int32", "int64", *FLOATS)
 

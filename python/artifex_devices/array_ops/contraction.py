@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._core import Array, Sharding
-from artifex_devices.array_ops.blocks import Box, Tiling, allocate, blocks_at, moved_to, run_all, tiling
+from artifex_devices.array_ops.blocks import PIECE_BYTES, Box, Tiling, allocate, blocks_at, moved_to, run_all, tiling
 from artifex_devices.array_ops.contraction_plans import Labels, Plan, plan_contraction
 from artifex_devices.array_ops.whole import from_whole, is_small, wholes_of
 from artifex_devices.blas_threads import shared_cores
@@ -90,7 +90,7 @@ def contract(
     else:
         tasks, copies = [], []
         for number, buffer in enumerate(buffers):
-            tasks.extend(job.pieces(buffer, [part[number] for part in parts], wide=False))
+            tasks.extend(job.pieces(buffer, [[part[number] for part in parts]]))
     touched_bytes = max(share * len(tasks), sum(x.nbytes for x in (*operands, result)))
     if blas and len(tasks) > 1 and share > _BLAS_THREADS_FROM:
         with shared_cores(len(tasks)):  # each block by one thread: its own threads would split rows too few for them
@@ -155,33 +155,39 @@ class _Job(NamedTuple):
     out_labels: Labels
     products: int  # how many multiplications a part takes; 0: leave it whole
 
-    def pieces(self, output: NDArray[Any], parts: Sequence[NDArray[Any]], *, wide: bool) -> list[Callable[[], Any]]:
-        """Calls that together fill `output`: one, or several along its first dimension."""
+    def pieces(self, output: NDArray[Any], tiles: Sequence[Sequence[NDArray[Any]]]) -> list[Callable[[], Any]]:
+        """Calls that together fill `output`, the sum over tiles: one, or several along its first dimension."""
         if not output.size:
             return []
-        count = min(self.products // _PIECE_PRODUCTS, output.shape[0]) if output.ndim else 1
+        wanted = len(tiles) * self.products // _PIECE_PRODUCTS
+        if len(tiles) > 1:  # terms stay in the caches until they are added
+            wanted = max(wanted, output.nbytes // PIECE_BYTES)
+        count = min(wanted, output.shape[0]) if output.ndim else 1
         if count <= 1:
-            return [functools.partial(self.multiply, output, parts, wide)]
+            return [functools.partial(_add_up, self.multiply, output, tiles)]
         size = output.shape[0]
         step = -(-size // count)
         tasks: list[Callable[[], Any]] = []
         for start in range(0, size, step):
             rows = slice(start, min(start + step, size))
             some = [
-                part[
-                    tuple(
-                        rows if label == self.out_labels[0] and part.shape[d] == size else slice(None)
-                        for d, label in enumerate(own)
-                    )
-                ]
-                for part, own in zip(parts, self.labels, strict=True)
+                [self._rows(part, own, rows, size) for part, own in zip(parts, self.labels, strict=True)]
+                for parts in tiles
             ]
-            tasks.append(functools.partial(self.multiply, output[rows], some, wide))
+            tasks.append(functools.partial(_add_up, self.multiply, output[rows], some))
         return tasks
+
+    def _rows(self, part: NDArray[Any], own: Labels, rows: slice, size: int) -> NDArray[Any]:
+        """What of a part these rows of the output need."""
+        cut = [label == self.out_labels[0] and part.shape[d] == size for d, label in enumerate(own)]
+        return part[tuple(rows if here else slice(None) for here in cut)]
 
 
 def _add_up(multiply: Multiply, output: NDArray[Any], tiles: Sequence[Sequence[NDArray[Any]]]) -> None:
-    """The sum of the products of several tiles, in their order."""
+    """The sum of the products of one or several tiles, in their order."""
+    if len(tiles) == 1:
+        multiply(output, tiles[0], False)
+        return
     wide = output.dtype.name in _NARROW
     total = np.empty(output.shape, np.float32) if wide else output
     multiply(total, tiles[0], wide)
@@ -201,7 +207,7 @@ def _sums(
     out_places: Tiling,
     out_ndim: int,
 ) -> tuple[list[Callable[[], Any]], list[Callable[[], Any]]]:
-    """One task a tile of the result, and then its copies to the other memories that hold it."""
+    """The tasks for each tile of the result, and then its copies to the other memories that hold it."""
     terms = math.prod(places.parts[out_ndim:])
     number_of = {tile: number for number, tile in reversed(list(enumerate(places.tiles)))}
     first: dict[int, NDArray[Any]] = {}
@@ -215,5 +221,5 @@ def _sums(
             continue
         first[tile] = buffer
         numbers = [number_of[tile * terms + term] for term in range(terms)]
-        tasks.append(functools.partial(_add_up, job.multiply, buffer, [[part[n] for part in parts] for n in numbers]))
+        tasks.extend(job.pieces(buffer, [[part[n] for part in parts] for n in numbers]))
     return tasks, copies

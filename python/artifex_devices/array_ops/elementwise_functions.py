@@ -42,7 +42,16 @@ def where(condition: Any, *choices: Any) -> Array:
             "where: how many elements are True is not known before they are read; expected three operands, got "
             f"{1 + len(choices)}; gather first: np.where(np.asarray(x))"
         )
-    return _map("where", np.where, condition, *choices)
+    inputs = [operand("where", x) for x in (condition, *choices)]
+    dtype = np.where(*_samples(inputs)).dtype
+
+    def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
+        chosen, one, other = parts
+        np.copyto(outputs[0], other)
+        np.copyto(outputs[0], one, where=np.asarray(chosen, bool))
+
+    result: Array = map_elements("where", compute, inputs, (dtype,))[0]
+    return result
 
 
 @implements(np.clip)

@@ -46,6 +46,7 @@ class Rule(NamedTuple):
     Attributes:
         local: The state of a part.
         combine: The state of two neighbours.
+        join: The state of many at once, where that is quicker than by `combine`.
         finish: The results of a state.
         splits: Whether neighbours along reduced dimensions can be combined.
     """
@@ -54,6 +55,7 @@ class Rule(NamedTuple):
     combine: Callable[[State, State], State]
     finish: Callable[[State], Sequence[Any]]
     splits: bool = True
+    join: Callable[[Sequence[State]], State] | None = None
 
 
 class _Group(NamedTuple):
@@ -137,7 +139,7 @@ def reduce_parts(
     shaped = [
         operand_parts(operation, extra, home, x.shape, x.sharding, places.positions, places.boxes) for extra in extras
     ]
-    blocks = local_arrays(x)
+    blocks = local_arrays(x, True)  # not to be written: NumPy's argmax copies what says that it is read-only
     results: list[Any] = []
     targets: list[list[NDArray[Any]]] = []
     if into is not None:
@@ -242,7 +244,8 @@ def _reduce_into(rule: Rule, part: Part, states: list[Any], slot: int) -> None:
 
 
 def _join(rule: Rule, states: list[Any], outputs: list[list[NDArray[Any]]]) -> None:
-    _write(rule.finish(functools.reduce(rule.combine, states)), outputs)
+    state = functools.reduce(rule.combine, states) if rule.join is None else rule.join(states)
+    _write(rule.finish(state), outputs)
 
 
 def _write(values: Sequence[Any], outputs: list[list[NDArray[Any]]]) -> None:

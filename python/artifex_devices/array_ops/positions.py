@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,6 @@ def _position(operation: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any
     skips = operation.startswith("nan")
     largest = operation.endswith("argmax")
     find = np.argmax if largest else np.argmin
-    before = np.greater if largest else np.less
     shape = x.shape
 
     def local(part: Part) -> State:
@@ -62,23 +62,22 @@ def _position(operation: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any
             if missing.any():
                 block = np.where(missing, np.asarray(-np.inf if largest else np.inf, block.dtype), block)
             nothing = np.logical_and.reduce(missing, axis=axes, keepdims=True)
-        ones = (1,) * block.ndim
         if axis is None or not axes:
-            flat = int(find(block))
-            inside = np.unravel_index(flat, block.shape)
+            inside = tuple(int(i) for i in np.unravel_index(find(block), block.shape))
             number = 0
-            for d, size in enumerate(shape):
-                number = number * size + part.start[d] + int(inside[d])
-            return block[inside].reshape(ones), np.full(ones, number, np.intp), nothing
+            for size, start, i in zip(shape, part.start, inside, strict=True):
+                number = number * size + start + i
+            ones = (1,) * block.ndim
+            return block[inside].reshape(ones), np.array(number, np.intp).reshape(ones), nothing
         where = np.asarray(find(block, axis=axes[0], keepdims=True))
         return np.take_along_axis(block, where, axes[0]), where + part.start[axes[0]], nothing
 
-    def combine(one: State, two: State) -> State:
-        (a, i, a_nothing), (b, j, b_nothing) = one, two
-        a_nan, b_nan = a != a, b != b
-        with np.errstate(invalid="ignore"):
-            better = (before(b, a) & ~a_nan) | (b_nan & ~a_nan) | (((a == b) | (a_nan & b_nan)) & (j < i))
-        return np.where(better, b, a), np.where(better, j, i), np.logical_and(a_nothing, b_nothing)
+    def join(states: Sequence[State]) -> State:
+        values, numbers, nothing = (np.stack(column) for column in zip(*states, strict=True))
+        best = np.take_along_axis(values, np.asarray(find(values, axis=0, keepdims=True)), 0)
+        alike = (values == best) | ((values != values) & (best != best))
+        first = np.min(np.where(alike, numbers, np.iinfo(np.intp).max), axis=0)
+        return best[0], first, np.all(nothing, axis=0)
 
     def finish(state: State) -> State:
         if skips and np.any(state[2]):
@@ -88,5 +87,5 @@ def _position(operation: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any
             )
         return (state[1],)
 
-    rule = Rule(local, combine, finish)
+    rule = Rule(local, lambda one, two: join((one, two)), finish, join=join)
     return reduce_parts(operation, x, axes, (np.intp,), rule, keepdims=keepdims, into=into)[0]

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy's functions on 8 shards, each waited for; the peers are NumPy on the whole array and JAX without jit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from measure import Row
+
+from families.sources import SMALL, source
+
+LONG = (4096, 8192)  # float32: 128 MiB
+SIDE = 2048
+
+
+def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
+    """Small calls, where Python is what costs, and big ones, where memory and cores are."""
+    host = source(SMALL, offset=16)
+    square = np.random.default_rng(0).standard_normal((SIDE, SIDE)).astype(np.float32)
+    long = np.random.default_rng(1).random(LONG, np.float32)
+    weights = np.ones((SMALL[1], 4), np.float32)
+    if peer.HAS_MESHES:
+        mesh = peer.mesh(np.array(peer.devices()[:8]), ("x",))
+        cut, columns, whole = peer.named(mesh, "x"), peer.named(mesh, None, "x"), peer.named(mesh)
+        x, w, y = peer.put(host, cut), peer.put(weights, whole), peer.put(long, cut)
+        left, top, right = peer.put(square, columns), peer.put(square, cut), peer.put(square, whole)
+    else:
+        x, w, y, left, top, right = host, weights, long, square, square, square
+    for name, run in _small(peer.numpy, x, w, host).items():
+        yield Row(f"{name} (8,16) f32, 8 shards", _waited(peer, run), calls=100, repeats=20)
+    for name, run in _big(peer.numpy, y).items():
+        yield Row(f"{name} 128 MiB, 8 shards", _waited(peer, run), bytes=long.nbytes, repeats=5)
+    yield Row(f"{SIDE}^3 f32 matmul, summed dimension over 8", _waited(peer, lambda: left @ top), repeats=5)
+    yield Row(f"{SIDE}^3 f32 matmul, columns over 8", _waited(peer, lambda: right @ left), repeats=5)
+
+
+def _small(numpy_like: Any, x: Any, w: Any, host: np.ndarray) -> dict[str, Callable[[], Any]]:
+    return {
+        "x + ndarray": lambda: x + host,
+        "x[0]": lambda: x[0],
+        "x[2:4]": lambda: x[2:4],
+        "sum": lambda: x.sum(),
+        "std": lambda: x.std(),
+        "argmax": lambda: x.argmax(),
+        "cumsum": lambda: numpy_like.cumsum(x, axis=0),
+        "sort": lambda: numpy_like.sort(x, axis=1),
+        "allclose": lambda: numpy_like.allclose(x, x),
+        "concatenate": lambda: numpy_like.concatenate([x, x], axis=1),
+        "x @ w": lambda: x @ w,
+    }
+
+
+def _big(numpy_like: Any, y: Any) -> dict[str, Callable[[], Any]]:
+    return {
+        "argmax": lambda: y.argmax(),
+        "max over dimension 0": lambda: y.max(axis=0),
+        "std": lambda: y.std(),
+        "where(y > 0.5, y, 0)": lambda: numpy_like.where(y > 0.5, y, 0),
+    }
+
+
+def _waited(peer: Any, run: Callable[[], Any]) -> Callable[[Any], Any]:
+    return (lambda _: peer.wait(run())) if peer.HAS_MESHES else (lambda _: run())
