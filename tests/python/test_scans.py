@@ -5,7 +5,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices.testing import assert_same_bits
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy_oracle import assert_agrees, check, dtype_of, magnitude, outcome, pairs
 
@@ -23,6 +23,7 @@ def test_running_sums_are_numpys(data):
     pair = data.draw(pairs(nan=True).filter(lambda pair: pair.host.ndim > 0))
     axis = data.draw(st.integers(-pair.host.ndim, pair.host.ndim - 1))
     function = data.draw(st.sampled_from([np.cumsum, np.nancumsum, np.add.accumulate]))
+    assume(function is not np.nancumsum or pair.host.dtype.name != "bfloat16")  # NumPy knows no NaN of bfloat16
     options = {"dtype": "float64"} if data.draw(st.booleans()) and pair.host.dtype.kind != "c" else {}
     got = check(function, pair, scale=magnitude(pair.host), axis=axis, **options)
     if isinstance(got, ad.Array) and isinstance(got.sharding, ad.NamedSharding):
