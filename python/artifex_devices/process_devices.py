@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import numbers
 from types import TracebackType
@@ -83,10 +84,9 @@ class DeviceManager:
         if self._is_given:
             fraction = self._applied.memory_fraction
             assert fraction is not None  # reading it gives a number
-            for device in self.jax_manager.devices:
-                if not device.is_compile_only:
-                    self._limits[device] = int(fraction * device.memory_bytes)
-                    LIMITS.ask(self, device, self._limits[device])
+            devices = [device for device in self.jax_manager.devices if not device.is_compile_only]
+            self._limits = {device: int(fraction * device.memory_bytes) for device in devices}
+            LIMITS.ask_all(self, self._limits)
         if "cuda" in self._applied.platform_priority and not self.has_gpu:
             if self.capabilities.device_type is DeviceType.GPU:
                 count = self.capabilities.device_count
@@ -147,7 +147,7 @@ class DeviceManager:
         return {
             "backend": default_backend(),
             "capabilities": self.capabilities,
-            "configuration": self.config.copy(),
+            "configuration": copy.deepcopy(self.config),  # unchecked: what was spoilt in place is shown as it is
             "jax_devices": [str(device) for device in manager.devices],
             "gpu_devices": [str(device) for device in manager.gpu_devices],
             "cpu_devices": [str(device) for device in manager.cpu_devices],

@@ -12,7 +12,7 @@ import re
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from artifex_devices._core import Device
@@ -62,6 +62,12 @@ class Settings(ABC):
             self._asked[key] = [*open_ones, (weakref.ref(owner), value)]
             self._write_newest(key)
             return self._user[key]
+
+    def ask_all(self, owner: Hashable, values: Mapping[Any, Any]) -> None:
+        """Sets values for an owner; of several threads that do it at once one's hold, all of them."""
+        with self._lock:
+            for key, value in values.items():
+                self.ask(owner, key, value)
 
     def release(self, owner: Hashable) -> None:
         """Takes back what an owner asked for; what somebody else has written since stays."""

@@ -60,6 +60,9 @@ def test_a_list_spoilt_in_place_is_found_by_the_manager() -> None:
     config.platform_priority.append("nvidia")
     with pytest.raises(ValueError, match="unknown platforms"):
         DeviceManager(config)
+    with DeviceManager(on_cpu()) as manager:
+        manager.config.platform_priority.append("nvidia")
+        assert manager.get_device_info()["configuration"].platform_priority == ["cpu", "nvidia"]
 
 
 def test_wrong_detectors() -> None:
@@ -257,6 +260,38 @@ def test_a_dropped_managers_limit_holds_until_the_next_one_closes() -> None:
     assert limits() == [600] * 8
     DeviceManager(on_cpu(MemoryStrategy.AGGRESSIVE)).close()
     assert limits() == [1000] * 8
+
+
+@pytest.fixture
+def many_switches() -> Iterator[None]:
+    """Threads take turns within each construction."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("many_switches")
+def test_managers_of_several_threads_do_not_mix_their_limits() -> None:
+    barrier = threading.Barrier(4)
+    made: list[DeviceManager] = []
+
+    def make(fraction: float) -> None:
+        barrier.wait()
+        made.append(DeviceManager(on_cpu(memory_fraction=fraction)))
+
+    with ad.simulate(256, all_threads=True) as client:
+        threads = [threading.Thread(target=make, args=(0.2 + number / 10,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        held = {round(10 * d.memory_stats()["bytes_limit"] / d.memory_bytes) for d in client.devices()}
+        assert len(held) == 1
+        assert held < {2, 3, 4, 5}
+        for manager in made:
+            manager.close()
+        assert all(d.memory_stats()["bytes_limit"] == d.memory_bytes for d in client.devices())
 
 
 def test_limits_of_the_user_stay() -> None:
