@@ -53,6 +53,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] |
     Raises:
         NameError: The name is not bound.
         TypeError: A leaf is no array of numbers.
+        ValueError: axis_index_groups do not hold each index once, or differ in size.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -72,7 +73,10 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] |
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
-    """The mean over all members of an axis; arguments as psum. Bools and small integers give float32, int64 float64."""
+    """The mean over all members of an axis; arguments as psum. Bools and small integers give float32, int64 float64.
+
+    Integers are added as floats, so that sums of small ones do not wrap around (JAX adds them as they are).
+    """
     me = require("pmean", axis_name)
     group = group_of("pmean", me, axis_name, axis_index_groups)
     leaves, treedef = collectives.leaves_of("pmean", x)
@@ -126,6 +130,8 @@ def all_gather(
         ValueError: The blocks do not have this dimension.
     """
     me = require("all_gather", axis_name)
+    if type(axis_name) is tuple and not axis_name:
+        return x  # over no axis there is nothing to stack either
     group = group_of("all_gather", me, axis_name, axis_index_groups)
     leaves, treedef = collectives.leaves_of("all_gather", x)
     axis = operator.index(axis)
@@ -160,7 +166,8 @@ def psum_scatter(
     me = require("psum_scatter", axis_name)
     group = group_of("psum_scatter", me, axis_name, axis_index_groups)
     leaves, treedef = collectives.leaves_of("psum_scatter", x)
-    leaves = [leaf.astype(np.int32) if leaf.dtype == np.bool_ else leaf for leaf in leaves]
+    if any(leaf.dtype.char == "?" for leaf in leaves):
+        raise TypeError("psum_scatter: bools have no sum; expected numbers, got bool; convert it: x.astype(np.int32)")
     axis = operator.index(scatter_dimension)
     return collectives.rebuild(treedef, collectives.scatter("psum_scatter", me, group, axis_name, leaves, axis, tiled))
 
@@ -223,6 +230,7 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 
     Raises:
         NameError: The name is not bound.
+        IndexError: perm names a member that is not there.
         ValueError: perm is no permutation; names in another order than the mesh's, for which JAX has no one answer.
     """
     me = require("ppermute", axis_name)

@@ -101,6 +101,12 @@ def test_all_gather(axis, dtype, executor):
     assert got[4] is got[7]
 
 
+def test_over_no_axis_everybody_is_alone(executor):
+    got = launch(lambda i: (lax.psum(np.array([i]), ()), lax.all_gather(np.array([i]), ())), executor)
+    assert [[int(value[0]) for value in pair] for pair in got] == [[i, i] for i in range(8)]
+    assert got[3][1].shape == (1,)
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_all_gather_tiled(axis, executor):
     blocks = [random_bits((2, 3), np.dtype(np.float32), i) for i in range(8)]
@@ -194,11 +200,14 @@ class TestBadInput:
             launch(lambda i: lax.all_to_all(np.ones(3), "i", 0, 0), executor)
         with pytest.raises(ValueError, match=r"psum_scatter: .*a multiple of 8 .*got 3"):
             launch(lambda i: lax.psum_scatter(np.ones(3), "i", tiled=True), executor)
-        with pytest.raises(ValueError, match="axis 2 is out of range"):
-            launch(lambda i: lax.all_gather(np.ones(3), "i", axis=2), executor)
+        for kind in (ValueError, IndexError):
+            with pytest.raises(kind, match="all_gather: axis 2 is out of range"):
+                launch(lambda i: lax.all_gather(np.ones(3), "i", axis=2), executor)
 
     def test_permutations_that_are_none(self, executor):
-        for perm in ([(0, 1), (2, 1)], [(0, 1), (0, 2)], [(0, 8)]):
+        with pytest.raises(IndexError, match=r"ppermute: perm names members .* 0 to 7, got \[\(0, 8\)\]"):
+            launch(lambda i: lax.ppermute(np.ones(1), "i", [(0, 8)]), executor)
+        for perm in ([(0, 1), (2, 1)], [(0, 1), (0, 2)]):
             with pytest.raises(ValueError, match="perm is no permutation"):
                 launch(lambda i, perm=perm: lax.ppermute(np.ones(1), "i", perm), executor)
         with pytest.raises(ValueError, match="another order than the mesh's"):
@@ -207,6 +216,15 @@ class TestBadInput:
     def test_leaves_that_are_no_numbers(self, executor):
         with pytest.raises(TypeError, match="no array of numbers"):
             launch(lambda i: lax.psum(["text"], "i"), executor)
+        for block in (np.array([None]), np.zeros(2, "f4,i4"), np.zeros(2, ">f4"), np.zeros(2, "M8[s]")):
+            with pytest.raises(TypeError, match=r"^psum: dtype"):
+                launch(lambda i, block=block: lax.psum(block, "i"), executor)
+            with pytest.raises(TypeError, match=r"^all_gather: dtype"):
+                launch(lambda i, block=block: lax.all_gather(block, "i"), executor)
+        with pytest.raises(TypeError, match=r"^psum_scatter: bools have no sum"):
+            launch(lambda i: lax.psum_scatter(np.ones(8, bool), "i"), executor)
+        with pytest.raises(TypeError, match=r"^pmin: complex numbers have no order"):
+            launch(lambda i: lax.pmin(np.ones(8, complex), "i"), executor)
 
 
 @given(st.data())

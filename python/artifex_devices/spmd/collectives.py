@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import AxisError
 from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices.spmd.axes import Group
 from artifex_devices.spmd.participant import Participant
+from artifex_devices.spmd.specs import check_unmasked
 
 __all__ = [
     "all_to_all",
@@ -46,6 +48,7 @@ def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
     leaves, treedef = tree_util.tree_flatten(x)
     arrays = [np.asarray(leaf) for leaf in leaves]
     for leaf, array in zip(leaves, arrays, strict=True):
+        check_unmasked(operation, leaf, "a leaf")
         if array.dtype.kind in "OSUMm":
             raise TypeError(
                 f"{operation}: a leaf of type {type(leaf).__name__} is no array of numbers; expected an ndarray or a "
@@ -85,15 +88,27 @@ def meet(
     return result
 
 
+def _empty(operation: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        made: NDArray[Any] = _core._host_empty(shape, dtype)
+    except TypeError as error:
+        raise TypeError(f"{operation}: {str(error).removeprefix('host_empty: ')}") from None
+    return made
+
+
 def _sealed(array: NDArray[Any]) -> NDArray[Any]:
     array.flags.writeable = False
     return array
 
 
-def _reduced(kind: str, parts: Sequence[NDArray[Any]], *, mean: bool = False) -> NDArray[Any]:
+def _reduced(operation: str, kind: str, parts: Sequence[NDArray[Any]], *, mean: bool = False) -> NDArray[Any]:
     first = parts[0]
-    out = _core._host_empty(first.shape, first.dtype)
-    _core._all_reduce(kind, [part if part.flags.c_contiguous else np.ascontiguousarray(part) for part in parts], out)
+    out = _empty(operation, first.shape, first.dtype)
+    dense = [part if part.flags.c_contiguous else np.ascontiguousarray(part) for part in parts]
+    try:
+        _core._all_reduce(kind, dense, out)
+    except TypeError as error:
+        raise TypeError(f"{operation}: {str(error).removeprefix('all_reduce: ')}") from None
     if mean:
         np.divide(out, out.dtype.type(len(parts)), out=out)
     return _sealed(out)
@@ -105,7 +120,7 @@ def reduce(
     """Combines leaf by leaf, and divides by the number of members for a mean; all members get the same arrays."""
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        result = [_reduced(kind, parts, mean=mean) for parts in zip(*payloads, strict=True)]
+        result = [_reduced(operation, kind, parts, mean=mean) for parts in zip(*payloads, strict=True)]
         return [result] * len(payloads)
 
     return meet(operation, me, group, axis_name, (), leaves, complete)
@@ -117,24 +132,24 @@ def gather(
     """Puts members' blocks after each other along a new dimension, or along one that they have."""
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        result = [_joined(parts, axis, tiled) for parts in zip(*payloads, strict=True)]
+        result = [_joined(operation, parts, axis, tiled) for parts in zip(*payloads, strict=True)]
         return [result] * len(payloads)
 
     return meet(operation, me, group, axis_name, (("axis", axis), ("tiled", tiled)), leaves, complete)
 
 
-def _joined(parts: Sequence[NDArray[Any]], axis: int, tiled: bool) -> NDArray[Any]:
+def _joined(operation: str, parts: Sequence[NDArray[Any]], axis: int, tiled: bool) -> NDArray[Any]:
     first = parts[0]
     count = len(parts)
     shape = list(first.shape)
     if tiled:
-        d = _dimension(axis, first.ndim)
+        d = _dimension(operation, axis, first.ndim)
         size = shape[d]
         shape[d] = size * count
     else:
-        d = _dimension(axis, first.ndim + 1)
+        d = _dimension(operation, axis, first.ndim + 1)
         shape.insert(d, count)
-    out = _core._host_empty(tuple(shape), first.dtype)
+    out = _empty(operation, tuple(shape), first.dtype)
     before = (slice(None),) * d
     places = [slice(i * size, (i + 1) * size) if tiled else i for i in range(count)]
     if out.nbytes < 4096:
@@ -145,16 +160,17 @@ def _joined(parts: Sequence[NDArray[Any]], axis: int, tiled: bool) -> NDArray[An
     return _sealed(out)
 
 
-def _dimension(axis: int, ndim: int) -> int:
+def _dimension(operation: str, axis: int, ndim: int) -> int:
     if not -ndim <= axis < ndim:
-        raise ValueError(
-            f"axis {axis} is out of range; expected {-ndim} to {ndim - 1} for {ndim} dimensions; choose one of them"
+        raise AxisError(  # a ValueError and an IndexError: JAX raises now the one, now the other
+            f"{operation}: axis {axis} is out of range; expected {-ndim} to {ndim - 1} for {ndim} dimensions; "
+            "choose one of them"
         )
     return axis % ndim
 
 
 def _check_split(operation: str, leaf: NDArray[Any], axis: int, count: int, tiled: bool) -> None:
-    d = _dimension(axis, leaf.ndim)
+    d = _dimension(operation, axis, leaf.ndim)
     size = leaf.shape[d]
     if size % count if tiled else size != count:
         wanted = f"a multiple of {count}" if tiled else f"exactly {count}"
@@ -182,7 +198,7 @@ def scatter(
         _check_split(operation, leaf, axis, count, tiled)
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        sums = [_reduced("sum", parts) for parts in zip(*payloads, strict=True)]
+        sums = [_reduced(operation, "sum", parts) for parts in zip(*payloads, strict=True)]
         return [[_piece(total, axis, i, count, tiled) for total in sums] for i in range(count)]
 
     return meet(operation, me, group, axis_name, (("scatter_dimension", axis), ("tiled", tiled)), leaves, complete)
@@ -202,7 +218,7 @@ def all_to_all(
     count = len(group.members)
     for leaf in leaves:
         _check_split(operation, leaf, split_axis, count, tiled)
-        _dimension(concat_axis, leaf.ndim)
+        _dimension(operation, concat_axis, leaf.ndim)
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
         results: list[Leaves] = [[] for _ in range(count)]
@@ -210,7 +226,7 @@ def all_to_all(
             concat = concat_axis % parts[0].ndim
             for i in range(count):
                 pieces = [_piece(part, split_axis, i, count, tiled) for part in parts]
-                results[i].append(_joined(pieces, concat, tiled))
+                results[i].append(_joined(operation, pieces, concat, tiled))
         return results
 
     options = (("split_axis", split_axis), ("concat_axis", concat_axis), ("tiled", tiled))
@@ -225,14 +241,19 @@ def permute(
     sources = [source for source, _ in pairs]
     targets = [target for _, target in pairs]
     wrong = [pair for pair in pairs if not all(0 <= i < count for i in pair)]
-    if wrong or len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
+    if wrong:
+        raise IndexError(
+            f"{operation}: perm names members that are not there; expected indices of 0 to {count - 1}, got {wrong}; "
+            "drop these pairs, or look at the size of the axis"
+        )
+    if len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
         raise ValueError(
             f"{operation}: perm is no permutation; expected pairs of 0 to {count - 1} with each source and each target "
             f"at most once, got {list(pairs)}; drop the ones that come twice"
         )
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        results = [[_core._host_empty(leaf.shape, leaf.dtype) for leaf in leaves] for _ in range(count)]
+        results = [[_empty(operation, leaf.shape, leaf.dtype) for leaf in leaves] for _ in range(count)]
         arrives = {target: source for source, target in pairs}
         targets: Leaves = []
         origins: Leaves = []
