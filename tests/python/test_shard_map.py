@@ -113,6 +113,32 @@ def test_host_arguments_numbers_and_scalars(smap):
     check(f(X, 2, np.float32(0.5)), (X + 1).astype(np.float64), P("x"), mesh)
 
 
+def test_subclasses_of_ndarray_have_shapes_of_their_own(smap, tmp_path):
+    mesh = auto_mesh((8,), ("x",))
+    f = smap(identity, mesh, in_specs=P("x"), out_specs=P("x"))
+    for i, shape in enumerate([(8, 4), (16, 2), (8,)]):
+        source = np.memmap(tmp_path / str(i), np.float32, "w+", shape=shape)
+        source[:] = np.arange(source.size).reshape(shape)
+        check(f(source), source, P("x"), mesh)
+    with pytest.raises(ad.errors.IndivisibleError):
+        f(np.memmap(tmp_path / "last", np.float32, "w+", shape=(9, 2)))
+
+
+def test_masks_are_not_lost_without_a_word(smap):
+    mesh = auto_mesh((8,), ("x",))
+    masked = np.ma.masked_array(X, X > 3)
+    f = smap(identity, mesh, in_specs=P("x"), out_specs=P("x"))
+    f(X)
+    with pytest.raises(ValueError, match=r"args\[0\] is a masked array"):
+        f(masked)
+    with pytest.raises(ValueError, match=r"args\[0\] is a masked array"):
+        ad.jit(identity)(masked)
+    with pytest.raises(ValueError, match="output on cpu:0 is a masked array"):
+        smap(lambda a: np.ma.masked_array(a, a > 3), mesh, in_specs=P("x"), out_specs=P("x"))(X)
+    with pytest.raises(ValueError, match="psum: a leaf is a masked array"):
+        smap(lambda a: lax.psum(np.ma.masked_array(a, a > 3), "x"), mesh, in_specs=P("x"), out_specs=P())(X)
+
+
 def test_strided_host_arrays(smap):
     mesh = auto_mesh()
     check(smap(identity, mesh, in_specs=P("y", "x"), out_specs=P("y", "x"))(X[:, ::-1]), X[:, ::-1], P("y", "x"), mesh)
@@ -378,6 +404,27 @@ BAD_ARGUMENTS = [
 def test_arguments_that_do_not_fit(in_specs, args, kind, text):
     with pytest.raises(kind, match=text):
         ad.shard_map(identity, auto_mesh(), in_specs=in_specs, out_specs=P("x"))(*args)
+
+
+def test_deleted_arguments_are_named():
+    mesh = auto_mesh((8,), ("x",))
+    placed, gone = (ad.device_put(X, ad.NamedSharding(mesh, P("x"))) for _ in range(2))
+    f = ad.shard_map(lambda a, d: a, mesh, in_specs=P("x"), out_specs=P("x"))
+    f(placed, {"k": gone})
+    gone.delete()
+    with pytest.raises(RuntimeError, match=r"^shard_map\(<lambda>\): args\[1\]\['k'\] of float32\(8, 4\) was deleted"):
+        f(placed, {"k": gone})
+    with pytest.raises(RuntimeError, match=r"^pmap\(<lambda>\): args\[2\] of float32\(8, 4\) was deleted"):
+        ad.pmap(lambda a, n, b: a, static_broadcasted_argnums=1)(X, 3, gone)
+    with pytest.raises(RuntimeError, match=r"^jit\(<lambda>\): args\[0\]\['k'\] of float32\(8, 4\) was deleted"):
+        ad.jit(lambda a: a)({"k": gone})
+
+
+def test_an_int_that_fits_no_dtype():
+    f = ad.shard_map(identity, auto_mesh(), in_specs=P(), out_specs=P())
+    assert int(f(3)) == 3
+    with pytest.raises(TypeError, match=r"args\[0\]: dtype object"):
+        f(2**70)
 
 
 def test_keyword_arguments_are_refused():

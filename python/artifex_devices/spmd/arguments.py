@@ -14,9 +14,27 @@ from artifex_devices._core import Array, NamedSharding, PartitionSpec
 from artifex_devices.array_ops.blocks import Box, is_inside, local_arrays, moved_to, tiling
 from artifex_devices.array_ops.layout import Home
 from artifex_devices.errors import IndivisibleError
-from artifex_devices.spmd.specs import Layout, explicit_names, held_names, names_by_dimension, shape_text, spec_of
+from artifex_devices.spmd.specs import (
+    Layout,
+    check_unmasked,
+    explicit_names,
+    held_names,
+    names_by_dimension,
+    shape_text,
+    spec_of,
+)
 
-__all__ = ["LEAF_TYPES", "Blocks", "blocks_of", "check_fit", "check_placed", "infer_specs", "key_of", "leaf_of"]
+__all__ = [
+    "LEAF_TYPES",
+    "Blocks",
+    "blocks_of",
+    "check_alive",
+    "check_fit",
+    "check_placed",
+    "infer_specs",
+    "key_of",
+    "leaf_of",
+]
 
 # One block a participant, read-only.
 Blocks = Callable[[Any], list[NDArray[Any]]]
@@ -34,6 +52,7 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
     if isinstance(x, Array):
         return x
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
+        check_unmasked(operation, x, path)
         array = np.asarray(x)
         try:
             _core._host_empty((0,), array.dtype)
@@ -46,12 +65,23 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
     )
 
 
+def check_alive(operation: str, x: Any, path: str) -> None:
+    """Refuses an Array that was deleted (RuntimeError); the text names its path."""
+    if isinstance(x, Array) and x.is_deleted():
+        raise RuntimeError(
+            f"{operation}: {path} of {shape_text(x.shape, x.dtype)} was deleted; expected an Array that is still "
+            "there; make it again, or delete or donate it only after its last use"
+        )
+
+
 def key_of(x: Any) -> Any:
     """What blocks_of depends on, and what a check of an argument looks at."""
     if type(x) is Array:
         return (x.sharding, x.shape)
     if type(x) is np.ndarray:
         return (x.dtype, x.shape)
+    if isinstance(x, np.ndarray):  # np.memmap and the like
+        return (type(x), x.dtype, x.shape)
     return type(x)
 
 
@@ -155,7 +185,7 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
     numbers = _core._buffers_at(target, layout.positions)
     boxes = [places.boxes[number] for number in numbers]
     if not isinstance(x, Array):
-        return _host_blocks(operation, target, boxes, whole=len(places.boxes) == 1)
+        return _host_blocks(operation, target, boxes, path, whole=len(places.boxes) == 1)
     if x.sharding._same_devices(target):
         views = _views(operation, layout, x, boxes)
         if views is not None:
@@ -206,11 +236,13 @@ def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Bl
     return parts_of
 
 
-def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], *, whole: bool) -> Blocks:
+def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], path: str, *, whole: bool) -> Blocks:
     indices: list[Any] = [(*box, ...) for box in boxes]  # with ..., a view also of a number
 
     def views(x: Any) -> list[NDArray[Any]]:
         array = np.asarray(x)
+        if array.dtype.char == "O":
+            leaf_of(operation, x, path)  # an int that fits no dtype
         if not _core._x64_enabled():
             array = _core._narrowed(array, operation)
         _core._check_transfer("host_to_device", False, array.shape, array.dtype, "host", target, operation)

@@ -281,9 +281,10 @@ class _Placed:
         )
 
     def _place_argument(self, x: Any, sharding: Sharding | None, path: str) -> Any:
-        from artifex_devices.spmd.arguments import leaf_of
+        from artifex_devices.spmd.arguments import check_alive, leaf_of
 
         leaf = leaf_of(self.operation, x, path)
+        check_alive(self.operation, leaf, path)
         if sharding is None:
             return x if self.device is None else _put(leaf, self.device)
         if isinstance(leaf, Array):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from artifex_devices.config import config
-from artifex_devices.spmd.arguments import LEAF_TYPES, Blocks, key_of
+from artifex_devices.spmd.arguments import LEAF_TYPES, Blocks, check_alive, key_of
 from artifex_devices.spmd.outputs import Outputs
 from artifex_devices.spmd.program import Program, run
 from artifex_devices.spmd.specs import Layout
@@ -21,13 +21,16 @@ EXECUTORS = ("auto", "cooperative", "threads")
 class Plan:
     """All that a call needs and that depends on shapes, dtypes and shardings only."""
 
-    __slots__ = ("fetches", "layout", "outputs")
+    __slots__ = ("fetches", "layout", "outputs", "path_of")
 
-    def __init__(self, layout: Layout, fetches: Sequence[Blocks], outputs: Outputs) -> None:
-        """One of `fetches` an argument leaf; `outputs` makes Arrays of what bodies return."""
+    def __init__(
+        self, layout: Layout, fetches: Sequence[Blocks], outputs: Outputs, path_of: Callable[[int], str]
+    ) -> None:
+        """One of `fetches` an argument leaf, `path_of` its name; `outputs` makes Arrays of what bodies return."""
         self.layout = layout
         self.fetches = fetches
         self.outputs = outputs
+        self.path_of = path_of
 
 
 def name_of(function: Any) -> str:
@@ -71,7 +74,12 @@ def run_plan(
 ) -> Any:
     """Calls the function once a participant and makes Arrays of what it returns."""
     layout = plan.layout
-    columns = [fetch(x) for fetch, x in zip(plan.fetches, leaves, strict=True)]
+    try:
+        columns = [fetch(x) for fetch, x in zip(plan.fetches, leaves, strict=True)]
+    except RuntimeError:
+        for i, x in enumerate(leaves):
+            check_alive(operation, x, plan.path_of(i))
+        raise
     count = len(layout.positions)
     options = config._spmd
     executor = executor or options["spmd_executor"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
 from artifex_devices.array_ops.blocks import run_all, tiling
-from artifex_devices.spmd.specs import Layout, names_by_dimension, shape_text, spread
+from artifex_devices.spmd.specs import Layout, check_unmasked, names_by_dimension, shape_text, spread
 
 __all__ = ["Outputs"]
 
@@ -96,6 +96,7 @@ class Outputs:
             leaf = column[participant]
             if type(leaf) is np.ndarray:
                 continue
+            check_unmasked(self.operation, leaf, f"output{path} on {self.layout.device_names[participant]}")
             if isinstance(leaf, (np.ndarray, np.generic, bool, int, float, complex)) or (
                 isinstance(leaf, Array) and leaf.is_fully_replicated
             ):

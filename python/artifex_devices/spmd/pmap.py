@@ -254,7 +254,7 @@ class _Pmapped:
             self._check_committed(mesh, spec, array, path_of(i))
             blocks = blocks_of(operation, layout, spec, array, path_of(i))
             fetches.append(blocks if axis is None else _rows_of(blocks, axis))
-        return Plan(layout, fetches, _Outputs(operation, layout, self.out_axes))
+        return Plan(layout, fetches, _Outputs(operation, layout, self.out_axes), path_of)
 
     def _checked_axes(self, arrays: Sequence[Any], axes: Sequence[Any], path_of: Callable[[int], str]) -> list[Any]:
         """The axes counted from 0; ValueError for a number without dimensions, IndexError for a missing dimension."""

@@ -209,7 +209,7 @@ class _ShardMapped:
         if outputs is None:
             outputs = Outputs(operation, layout, self.out_specs, checks_replicas=self.check_vma)
             self._outputs[layout] = outputs
-        return Plan(layout, fetches, outputs)
+        return Plan(layout, fetches, outputs, path_of)
 
     def _check_automatic(self, layout: Layout, arrays: list[Any], path_of: Callable[[int], str]) -> None:
         """Explicit axes that are not manual keep what is cut over them; here bodies would see it whole."""
