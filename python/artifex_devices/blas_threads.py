@@ -28,13 +28,12 @@ class shared_cores:  # noqa: N801 - used like a function
         ...     pass
     """
 
-    __slots__ = ("_limit", "_threads")
+    _limit: Any = None
 
     def __init__(self, calls: int) -> None:
         """See the class."""
         cores = len(os.sched_getaffinity(0))
         self._threads = max(1, cores // max(1, calls))
-        self._limit: Any = None
 
     def __enter__(self) -> None:
         """Sets the bound."""
@@ -59,6 +58,9 @@ class shared_cores:  # noqa: N801 - used like a function
             self._limit.restore_original_limits()
             self._limit = None
             _lock.release()
+
+    def __del__(self) -> None:
+        self.__exit__(None, None, None)  # for Ctrl-C between __enter__ and the block
 
 
 def _start_anew() -> None:

@@ -3,6 +3,7 @@
 
 import contextlib
 import contextvars
+import dataclasses
 import gc
 import os
 import re
@@ -17,6 +18,7 @@ import optree
 import pytest
 from artifex_devices import lax
 from artifex_devices.errors import CollectiveError
+from artifex_devices.spmd import threaded
 from artifex_devices.spmd.participant import current
 from spmd_programs import EXECUTORS, launch
 
@@ -59,6 +61,18 @@ def test_a_participants_exception_is_the_callers(executor):
     assert caught.value is raised
     (note,) = caught.value.__notes__
     assert re.search(r"cpu:5: raised after psum float64\(3,\) over i at \S*test_programs.py:\d+ \(collective 1\)", note)
+
+
+def test_exceptions_that_refuse_notes(executor):
+    @dataclasses.dataclass(frozen=True)
+    class FrozenError(Exception):
+        number: int
+
+    def body(i):
+        raise FrozenError(i)
+
+    with pytest.raises(FrozenError):
+        launch(body, executor)
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit])
@@ -256,6 +270,32 @@ def test_a_deadline_ends_a_wait():
         launch(body, "threads", timeout_s=0.2)
 
 
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_body_that_blocks_for_ever_is_let_go_of(raises):
+    gate = threading.Event()
+
+    def body(i):
+        if i == 2:
+            gate.wait()
+        if i == 3 and raises:
+            raise OwnError
+        lax.psum(np.ones(1), "i")
+
+    before = set(threading.enumerate())
+    try:
+        with pytest.raises(OwnError if raises else CollectiveError) as caught:
+            launch(body, "threads", timeout_s=0.2)
+        told = caught.value.__notes__[0] if raises else str(caught.value)
+        assert "cpu:2: running (collective 0)" in told
+        assert launch(lambda i: int(lax.psum(np.array(i), "i")), "threads") == [28] * 8
+    finally:
+        gate.set()
+    for thread in before ^ set(threading.enumerate()):
+        if thread.name == "artifex-participant" and not any(thread is kept.thread for kept in threaded._pool._idle):
+            thread.join(10)
+            assert not thread.is_alive()
+
+
 def test_failing_calls_leave_no_thread_and_no_memory(executor):
     def body(i):
         if i == 3:
@@ -270,7 +310,7 @@ def test_failing_calls_leave_no_thread_and_no_memory(executor):
         fail()
     gc.collect()
     threads, objects = threading.active_count(), len(gc.get_objects())
-    for _ in range(200 if executor == "threads" else 1000):
+    for _ in range(1000):
         fail()
     gc.collect()
     assert threading.active_count() <= threads
@@ -314,6 +354,34 @@ def test_ctrl_c_ends_a_cooperative_program():
         """
     )
     assert done.stdout.split() == ["interrupted", "28"], done.stderr
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_ctrl_c_at_any_time_leaves_nothing_behind(executor):
+    done = child(
+        f"""
+        import random, signal, threading, numpy as np
+        from artifex_devices import lax
+        from spmd_programs import launch
+        def program():
+            return launch(lambda i: int(lax.psum(np.array(i), "i")), {executor!r})
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        program()
+        threads = threading.active_count()
+        interrupted = 0
+        for _ in range(60):
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0005, 0.01))
+            try:
+                while True:
+                    program()
+            except KeyboardInterrupt:
+                interrupted += 1
+            assert program() == [28] * 8
+        print(interrupted, threading.active_count() <= threads)
+        """
+    )
+    assert done.stdout.split() == ["60", "True"], done.stderr
+    assert done.stderr == ""
 
 
 def test_the_watchdog_shows_a_body_that_blocks():

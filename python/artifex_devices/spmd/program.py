@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import functools
 import itertools
@@ -54,6 +55,7 @@ class Program:
         self.outcomes: list[Any] = [PENDING] * len(device_names)  # what bodies returned
         self.failed = False
         self.has_ended = False
+        self.is_told = False  # that it takes too long, by the watchdog
         self.refused: CollectiveError | None = None  # an executor's own reason to cancel
         self.wait: Callable[[Participant, FrameType], None] = _no_executor
         self.started_s = time.monotonic()
@@ -136,12 +138,12 @@ class Program:
         return f"{self.operation}: {told}\n{self.table()}"
 
     def table(self) -> str:
-        """Where each participant stood, a line each: device, state, collective, source line."""
-        signatures = {number: signature_text(signature) for signature, number in self._signatures.items()}
+        """Where each participant stood, a line each: device, state, collective, source line; none after the end."""
+        standings = self.rendezvous.standings()
+        with self._signature_lock:
+            signatures = {number: signature_text(signature) for signature, number in self._signatures.items()}
         rows = []
-        for participant, (state, _, signature, count) in zip(
-            self.participants, self.rendezvous.standings(), strict=True
-        ):
+        for participant, (state, _, signature, count) in zip(self.participants, standings, strict=False):
             doing = "" if signature < 0 else f" {'in' if state == 'waiting' else 'after'} {signatures[signature]}"
             site = f" at {participant.site}" if doing and participant.site else ""
             rows.append(f"  {self.device_names[participant.position]}: {state}{doing}{site} (collective {count})")
@@ -154,10 +156,11 @@ def _no_executor(me: Participant, frame: FrameType) -> None:
 
 
 def _add_note(error: BaseException, note: str) -> None:
-    if hasattr(error, "add_note"):
-        error.add_note(note)
-    else:  # Python 3.10
-        error.__notes__ = [*getattr(error, "__notes__", []), note]
+    with contextlib.suppress(Exception):  # exceptions may refuse attributes: a frozen dataclass does
+        if hasattr(error, "add_note"):
+            error.add_note(note)
+        else:  # Python 3.10
+            error.__notes__ = [*getattr(error, "__notes__", []), note]
 
 
 def run(program: Program, bodies: Sequence[Callable[[], Any]], executor: str) -> list[Any]:

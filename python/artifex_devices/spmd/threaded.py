@@ -10,7 +10,9 @@ from __future__ import annotations
 import atexit
 import contextvars
 import os
+import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
@@ -25,31 +27,34 @@ _GRACE_S = 2.0  # how long a cancelled program waits for its bodies before it le
 Job = tuple[contextvars.Context, Participant, Callable[[], Any], Callable[[], None]]
 
 
+def _serve(jobs: queue.SimpleQueue[Job | None]) -> None:
+    while True:
+        job = jobs.get()
+        if job is None:
+            return
+        context, participant, body, done = job
+        context.run(enter, participant, body)
+        del job, context, participant, body
+        done()
+        del done
+
+
 class _Worker:
-    """A thread that runs one participant after the other."""
+    """A thread that runs one participant after the other; it ends when nobody has its worker any more."""
+
+    __slots__ = ("_jobs", "thread")
 
     def __init__(self) -> None:
-        self._job: Job | None = None
-        self._wake = threading.Semaphore(0)
-        self.thread = threading.Thread(target=self._serve, name="artifex-participant", daemon=True)
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self.thread = threading.Thread(target=_serve, args=(self._jobs,), name="artifex-participant", daemon=True)
         self.thread.start()
 
     def give(self, job: Job | None) -> None:
         """Runs a participant; None ends the thread."""
-        self._job = job
-        self._wake.release()
+        self._jobs.put(job)
 
-    def _serve(self) -> None:
-        while True:
-            self._wake.acquire()
-            job, self._job = self._job, None
-            if job is None:
-                return
-            context, participant, body, done = job
-            context.run(enter, participant, body)
-            del job, context, participant, body
-            done()
-            del done
+    def __del__(self) -> None:
+        self._jobs.put(None)
 
 
 class _Pool:
@@ -121,7 +126,7 @@ class _Latch:
             if self._left == 0:
                 self._over.set()
 
-    def wait(self, seconds: float | None = None) -> bool:
+    def wait(self, seconds: float | None) -> bool:
         """Whether all have ended in time."""
         return self._over.wait(seconds)
 
@@ -138,15 +143,29 @@ def run(program: Program, bodies: Sequence[Callable[[], Any]]) -> None:
     pool = _pool
     workers = pool.take(len(bodies))
     latch = _Latch(len(bodies))
-    with shared_cores(len(bodies)):
-        for worker, participant, body in zip(workers, program.participants, bodies, strict=True):
-            context = contextvars.copy_context()
-            worker.give((context, participant, body, latch.count_down))
-        try:
-            latch.wait()
-        except BaseException:  # Ctrl-C: waits end at once, bodies at their next collective or their end
-            rendezvous.cancel()
-            if latch.wait(_GRACE_S):
-                pool.put(workers)
-            raise
-    pool.put(workers)
+    try:
+        with shared_cores(len(bodies)):
+            for worker, participant, body in zip(workers, program.participants, bodies, strict=True):
+                context = contextvars.copy_context()
+                worker.give((context, participant, body, latch.count_down))
+            has_failed = False
+            while not latch.wait(timeout_s):
+                if has_failed:  # a body that blocks elsewhere: the program goes on without it
+                    break
+                has_failed = bool(rendezvous.failure)
+    except BaseException:  # Ctrl-C: waits end at once, bodies at their next collective or their end, threads with them
+        rendezvous.cancel()
+        _retire(workers)
+        over_s = time.monotonic() + _GRACE_S
+        for worker in workers:
+            worker.thread.join(max(0.0, over_s - time.monotonic()))
+        raise
+    if latch.wait(0):
+        pool.put(workers)
+    else:
+        _retire(workers)
+
+
+def _retire(workers: Sequence[_Worker]) -> None:
+    for worker in workers:
+        worker.give(None)

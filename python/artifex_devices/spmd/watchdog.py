@@ -21,9 +21,9 @@ class _Watchdog:
     """One thread for all programs; it exists from the first program with a deadline until shutdown()."""
 
     def __init__(self) -> None:
-        self.programs: dict[Program, bool] = {}  # whether it was told
+        self.programs: set[Program] = set()
         self._thread: threading.Thread | None = None
-        self._end = threading.Event()
+        self._end = threading.Event()  # of this thread; the next one has its own
         self._lock = threading.Lock()
 
     def start(self) -> None:
@@ -32,20 +32,27 @@ class _Watchdog:
             return
         with self._lock:
             if self._thread is None:
-                self._end.clear()
-                self._thread = threading.Thread(target=self._watch, name="artifex-watchdog", daemon=True)
+                self._end = threading.Event()
+                self._thread = threading.Thread(
+                    target=self._watch, args=(self._end,), name="artifex-watchdog", daemon=True
+                )
                 self._thread.start()
 
-    def _watch(self) -> None:
-        while not self._end.wait(0.5):
-            for program, told in list(self.programs.items()):
+    def _watch(self, end: threading.Event) -> None:
+        while not end.wait(0.5):
+            for program in list(self.programs):
+                if program.has_ended:  # Ctrl-C can come between its end and its removal
+                    self.programs.discard(program)
+                    continue
                 late_s = time.monotonic() - program.started_s - (program.timeout_s or float("inf"))
-                if late_s > 1.0 and not told:
-                    self.programs[program] = True
-                    self._tell(program)
+                if late_s > 1.0 and not program.is_told:
+                    program.is_told = True
+                    table = program.table()
+                    if not program.has_ended:
+                        self._tell(program, table)
 
     @staticmethod
-    def _tell(program: Program) -> None:
+    def _tell(program: Program, table: str) -> None:
         stacks = [
             f"thread {identity}:\n{''.join(traceback.format_stack(frame))}"
             for identity, frame in sys._current_frames().items()
@@ -54,15 +61,16 @@ class _Watchdog:
         sys.stderr.write(
             f"artifex_devices: {program.operation} runs longer than collective_timeout_s = {program.timeout_s}; a body "
             "that blocks on a lock, queue or sleep needs executor='threads'\n"
-            f"{program.table()}\n{''.join(stacks)}"
+            f"{table}\n{''.join(stacks)}"
         )
 
     def shutdown(self) -> None:
         """Ends the thread."""
         with self._lock:
             thread, self._thread = self._thread, None
+            end = self._end
         if thread is not None:
-            self._end.set()
+            end.set()
             thread.join()
 
 
@@ -94,10 +102,10 @@ class watched:  # noqa: N801 - used like a function
         """Begins to watch."""
         if self._program.timeout_s is not None:
             _watchdog.start()
-            _watchdog.programs[self._program] = False
+            _watchdog.programs.add(self._program)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Ends it."""
-        _watchdog.programs.pop(self._program, None)
+        _watchdog.programs.discard(self._program)
