@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -12,6 +13,11 @@ __all__ = ["shared_cores"]
 
 _lock = threading.Lock()
 _controller: Any = None  # knows the BLAS libraries of the process; made at the first use, as that takes milliseconds
+
+
+def _set_threads(numbers: Sequence[tuple[Any, int]]) -> None:
+    for library, number in numbers:
+        library.set_num_threads(number)
 
 
 class shared_cores:  # noqa: N801 - used like a function
@@ -28,12 +34,13 @@ class shared_cores:  # noqa: N801 - used like a function
         ...     pass
     """
 
-    _limit: Any = None
+    __slots__ = ("_before", "_threads")
 
     def __init__(self, calls: int) -> None:
         """See the class."""
         cores = len(os.sched_getaffinity(0))
         self._threads = max(1, cores // max(1, calls))
+        self._before: list[tuple[Any, int]] | None = None  # BLAS libraries and their numbers of threads
 
     def __enter__(self) -> None:
         """Sets the bound."""
@@ -45,22 +52,33 @@ class shared_cores:  # noqa: N801 - used like a function
                 import threadpoolctl
 
                 _controller = threadpoolctl.ThreadpoolController()
-            self._limit = _controller.limit(limits=self._threads, user_api="blas")
+            libraries = [library for library in _controller.lib_controllers if library.user_api == "blas"]
+            before = [(library, library.get_num_threads()) for library in libraries]
         except BaseException:
             _lock.release()
+            raise
+        self._before = before
+        try:
+            for library in libraries:
+                library.set_num_threads(self._threads)
+        except BaseException:  # Ctrl-C
+            self.__exit__(None, None, None)
             raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Restores what was."""
-        if self._limit is not None:
-            self._limit.restore_original_limits()
-            self._limit = None
+        before, self._before = self._before, None
+        if before is None:
+            return
+        try:
+            _set_threads(before)
+        except BaseException:  # Ctrl-C
+            _set_threads(before)
+            raise
+        finally:
             _lock.release()
-
-    def __del__(self) -> None:
-        self.__exit__(None, None, None)  # for Ctrl-C between __enter__ and the block
 
 
 def _start_anew() -> None:
