@@ -12,6 +12,7 @@ the check: the exit code is 1 if parameters differ by more than 1e-5 or the test
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -135,8 +136,13 @@ def parse_mesh(text: str) -> ad.Mesh:
         raise SystemExit(f"--mesh: expected data=4,model=2, got {text!r}") from None
     if set(axes) - {"data", "model"} or "data" not in axes:
         raise SystemExit(f"--mesh: expected the axes data and model, got {text!r}")
-    devices = np.array(ad.devices()[: int(np.prod(list(axes.values())))])
-    return ad.Mesh(devices.reshape(tuple(axes.values())), tuple(axes))
+    count = math.prod(axes.values())
+    if min(axes.values()) < 1 or count > ad.device_count():
+        raise SystemExit(
+            f"--mesh: expected sizes for at most {ad.device_count()} devices, got {text!r}; "
+            "JAX_NUM_CPU_DEVICES=8 in the environment makes 8"
+        )
+    return ad.Mesh(np.array(ad.devices()[:count]).reshape(tuple(axes.values())), tuple(axes))
 
 
 def main() -> int:

@@ -81,6 +81,11 @@ def mapped(lib, body, out, **options):
     return top(lib).shard_map(body, mesh=mesh, in_specs=lib.P("x", "y"), out_specs=out(lib.P), **options)(X)
 
 
+def collective(lib, body, x=X, **options):
+    made = top(lib).pmap(lambda a: body(top(lib).lax, a), axis_name="i", **options)(x)
+    return np.asarray(made).ravel()[:2].tolist()
+
+
 def shards_that_differ(lib):
     whole = mapped(lib, lambda a: a, lambda p: p(), check_vma=False)
     return len({np.asarray(shard.data).tobytes() for shard in whole.addressable_shards})
@@ -605,6 +610,44 @@ DEVIATIONS = {
     ),
     "shards of an unchecked replica": Deviation(
         shards_that_differ, (VALUE, 8), (VALUE, 1), "a replicated array has one value"
+    ),
+    "mean of small integers": Deviation(
+        lambda lib: collective(lib, lambda lax, a: lax.pmean(a, "i"), np.full(8, 100, np.int8)),
+        (VALUE, [4.0, 4.0]),
+        (VALUE, [100.0, 100.0]),
+        "a mean does not wrap around",
+    ),
+    "groups of two sizes": Deviation(
+        lambda lib: collective(
+            lib, lambda lax, a: lax.psum(a, "i", axis_index_groups=[[0], [1, 2, 3, 4, 5, 6, 7]]), np.ones(8, int)
+        ),
+        (VALUE, [1, 7]),
+        ValueError,
+        "all members of a collective do the same",
+    ),
+    "pbroadcast": Deviation(
+        lambda lib: collective(lib, lambda lax, a: lax.pbroadcast(a, "i", 3), np.arange(8)),
+        NotImplementedError,
+        (VALUE, [3, 3]),
+        "JAX has it for GPUs only",
+    ),
+    "maximum of complex numbers": Deviation(
+        lambda lib: collective(lib, lambda lax, a: lax.pmax(a, "i"), np.ones(8, complex)),
+        RuntimeError,
+        TypeError,
+        "they have no order, and the error says so",
+    ),
+    "ppermute with names out of order": Deviation(
+        lambda lib: (
+            mapped(
+                lib,
+                lambda a: top(lib).lax.ppermute(a, ("y", "x"), [(0, 1)]),
+                lambda p: p("x", "y"),
+            ).shape
+        ),
+        (VALUE, (8, 8)),
+        ValueError,
+        "JAX numbers them one way for gathers and another for this",
     ),
     "shard_map by position": Deviation(
         lambda lib: top(lib).shard_map(lambda a: a, mesh_of(lib, GRID), lib.P("x"), lib.P("x"))(X),
