@@ -33,9 +33,10 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 
 def clear_caches() -> None:
-    """Gives freed memory that is kept for reuse back to the system; Arrays stay as they are.
+    """Gives freed memory that is kept for reuse back to the system, and forgets layouts that were worked out.
 
-    `memory_stats()["pool_bytes_cached"]` of the devices says how much there is.
+    Arrays stay as they are. `memory_stats()["pool_bytes_cached"]` of the devices says how much memory there is. Layouts
+    keep meshes, and with them worlds that have ended, until then; their number is bounded.
 
     Example:
         >>> import artifex_devices as ad
@@ -43,4 +44,7 @@ def clear_caches() -> None:
         >>> ad.devices()[0].memory_stats()["pool_bytes_cached"]
         0
     """
+    from artifex_devices.remembering import forget_all
+
+    forget_all()
     _core._trim()

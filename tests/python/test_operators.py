@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators and element-wise functions on Arrays: NumPy's values and dtypes, every shard where it lies."""
 
+import gc
 import operator
 import warnings
+import weakref
 
 import artifex_devices as ad
 import ml_dtypes
@@ -356,3 +358,18 @@ def test_a_guards_refusal_names_the_operation(named):
 def test_unsupported_functions_of_submodules_are_named_in_full():
     with pytest.raises(TypeError, match=r"linalg\.inv: .*np\.linalg\.inv\(np\.asarray\(x\)\)"):
         np.linalg.inv(ad.device_put(np.eye(2)))
+
+
+def test_clear_caches_lets_go_of_worlds_that_have_ended():
+    def work():
+        with ad.simulate(4):
+            mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+            x = ad.device_put(np.ones((8, 4)), ad.NamedSharding(mesh, ad.P("x")))
+            _ = x + np.ones(4), x[0], x.sum(axis=0), x @ np.ones((4, 2)), np.sort(x), x.T
+            ad.shard_map(lambda block: block, mesh=mesh, in_specs=ad.P("x"), out_specs=ad.P("x"))(x)
+            return weakref.ref(mesh)
+
+    mesh = work()
+    ad.clear_caches()
+    gc.collect()
+    assert mesh() is None

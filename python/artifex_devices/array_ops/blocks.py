@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops.layout import Home
+from artifex_devices.remembering import remembered
 
 __all__ = [
     "PARALLEL_BYTES",
@@ -52,7 +53,7 @@ class Tiling(NamedTuple):
     boxes: tuple[Box, ...]  # by buffer
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def tiling(sharding: Sharding, shape: tuple[int, ...], operation: str) -> Tiling:
     """The Tiling of an array.
 
@@ -62,7 +63,7 @@ def tiling(sharding: Sharding, shape: tuple[int, ...], operation: str) -> Tiling
     return Tiling(*_core._tiling(sharding, shape, operation))
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def _buffers_at(sharding: Sharding, positions: tuple[int, ...]) -> tuple[int, ...]:
     return _core._buffers_at(sharding, positions)
 

@@ -11,6 +11,7 @@ from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops.blocks import Box, Tiling, tiling
 from artifex_devices.array_ops.layout import Home, any_explicit, cuts_of, home_of, sharding_with, specs_text
 from artifex_devices.errors import ShardingTypeError
+from artifex_devices.remembering import forgettable
 
 __all__ = ["Labels", "Plan", "plan_contraction"]
 
@@ -32,7 +33,7 @@ class Plan(NamedTuple):
     products: int  # how many multiplications it takes
 
 
-_plans: dict[Any, Plan] = {}  # by what plan_contraction looks at
+_plans: dict[Any, Plan] = forgettable({})  # by what plan_contraction looks at
 
 
 def plan_contraction(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 import string
 from collections import Counter
@@ -18,6 +17,7 @@ from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.local_products import multiply_pair, plan_pair
 from artifex_devices.array_ops.operands import as_operand
 from artifex_devices.array_ops.out import deliver
+from artifex_devices.remembering import remembered
 
 __all__ = ["einsum"]
 
@@ -63,7 +63,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
     return deliver("einsum", result, out)
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def _answer(
     explicit: str, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]
 ) -> tuple[Any, bool]:
@@ -110,7 +110,7 @@ def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
     return text, [as_operand("einsum", x) for x in given]
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def _parse(text: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Labels, str]:
     """Labels of the operands and of the result, and the subscripts with an explicit result.
 

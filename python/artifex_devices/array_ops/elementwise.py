@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,11 +16,12 @@ from artifex_devices.array_ops.blocks import PARALLEL_BYTES, allocate, moved_to,
 from artifex_devices.array_ops.layout import Home, cuts_of, home_of, merge_cuts, sharding_with
 from artifex_devices.array_ops.operand_parts import SCALARS, Compute, cuts_for, operand_parts, pieces_of
 from artifex_devices.array_ops.whole import from_whole, is_small, wholes_of
+from artifex_devices.remembering import forgettable, remembered
 
 __all__ = ["elementwise", "elementwise_into", "map_elements", "same_layout"]
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(maxsize=4096)
 def _result_dtypes(ufunc: np.ufunc, kinds: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> tuple[Any, ...]:
     """What NumPy itself answers for operands of these dtypes, or of these types of Python numbers."""
     with np.errstate(all="ignore"):
@@ -154,7 +154,7 @@ class _Layout(NamedTuple):
     sharding: Sharding
 
 
-_layouts: dict[Any, _Layout] = {}  # by what _layout looks at of its operands
+_layouts: dict[Any, _Layout] = forgettable({})  # by what _layout looks at of its operands
 
 
 def _layout(operation: str, inputs: Sequence[Any]) -> _Layout:

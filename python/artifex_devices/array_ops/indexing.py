@@ -16,6 +16,7 @@ from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.array_ops.selection import Range, Selection, parse
 from artifex_devices.array_ops.whole import from_whole, is_small, whole_of
 from artifex_devices.errors import ShardingTypeError
+from artifex_devices.remembering import forgettable
 
 __all__ = ["contains", "get", "kept_cuts", "part_of", "refuse_change", "rows", "select"]
 
@@ -53,7 +54,7 @@ def row_of(x: Array, i: int) -> Array:
 
 
 # What an index without arrays chooses, and how the result is cut: by operation, sharding, shape and index.
-_basic: dict[Any, tuple[Selection, Cuts]] = {}
+_basic: dict[Any, tuple[Selection, Cuts]] = forgettable({})
 
 
 def _key_of(operation: str, x: Array, index: Any) -> Any:

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Hashable, Iterable, Sequence
 
 from artifex_devices._core import Array, AxisType, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 from artifex_devices.errors import ShardingTypeError
+from artifex_devices.remembering import remembered
 
 __all__ = [
     "Cuts",
@@ -25,7 +25,7 @@ __all__ = [
 Cuts = tuple[tuple[Hashable, ...], ...]
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(maxsize=4096)
 def cuts_in(sharding: Sharding, ndim: int) -> Cuts:
     """The mesh axes that cut each of `ndim` dimensions; axes of size 1 are left out."""
     if not isinstance(sharding, NamedSharding):
@@ -43,7 +43,7 @@ def cuts_of(x: Array) -> Cuts:
     return cuts_in(x.sharding, x.ndim)
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(maxsize=4096)
 def sharding_with(home: Sharding, cuts: Cuts) -> Sharding:
     """The sharding on the devices of `home` that cuts dimensions as `cuts` says; trailing whole dimensions unnamed."""
     if not isinstance(home, NamedSharding):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices.array_ops.contraction import Labels
+from artifex_devices.remembering import remembered
 
 __all__ = ["PairPlan", "multiply_pair", "plan_pair"]
 
@@ -28,7 +28,7 @@ class PairPlan(NamedTuple):
     order: tuple[int, ...] | None  # of the result's dimensions, where they do not come as stacked, rows, columns
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def plan_pair(a: Labels, b: Labels, out: Labels) -> PairPlan | None:
     """The plan, or None where the product is no matrix product: einsum does it then."""
     if len(set(a)) < len(a) or len(set(b)) < len(b):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -18,13 +17,14 @@ from artifex_devices.array_ops.local_products import multiply_pair, plan_pair
 from artifex_devices.array_ops.operands import as_operand
 from artifex_devices.array_ops.out import deliver
 from artifex_devices.array_ops.reshaping import expand_dims, ravel
+from artifex_devices.remembering import remembered
 
 __all__ = ["dot", "tensordot"]
 
 _ARRAY_UFUNCS = [np.matmul, np.vecdot, *(getattr(np, name) for name in ("matvec", "vecmat") if hasattr(np, name))]
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def _answer(function: Any, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]) -> Any:
     """The dtype that NumPy itself gives for operands of these dtypes and ranks."""
     return function(*(np.ones((1,) * ndim, dtype) for dtype, ndim in kinds), **dict(options)).dtype

@@ -21,6 +21,7 @@ from artifex_devices.array_ops.blocks import PIECE_BYTES, allocate, local_arrays
 from artifex_devices.array_ops.layout import cuts_of, home_of, sharding_with
 from artifex_devices.array_ops.operand_parts import operand_parts
 from artifex_devices.array_ops.whole import from_whole, is_small, whole_of
+from artifex_devices.remembering import remembered
 
 __all__ = [
     "Part",
@@ -69,7 +70,7 @@ class _Plan(NamedTuple):
     groups: tuple[_Group, ...]
 
 
-@functools.lru_cache(maxsize=2048)
+@remembered(maxsize=2048)
 def _plan(sharding: Sharding, shape: tuple[int, ...], cuts: Any, axes: tuple[int, ...], keepdims: bool) -> _Plan:
     kept = [d for d in range(len(shape)) if keepdims or d not in axes]
     result_shape = tuple(1 if d in axes else shape[d] for d in kept)

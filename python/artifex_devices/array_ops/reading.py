@@ -16,6 +16,7 @@ from artifex_devices import _core
 from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops import blocks
 from artifex_devices.array_ops.blocks import PIECE_BYTES, Box, allocate, is_inside, run_all, tiling
+from artifex_devices.remembering import remembered
 
 __all__ = ["Source", "assemble", "element", "shift"]
 
@@ -33,7 +34,7 @@ class _Grid(NamedTuple):
     strides: tuple[int, ...]  # by dimension: how much a step adds to a tile's number
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def _grid(sharding: Sharding, shape: tuple[int, ...], operation: str) -> _Grid:
     places = tiling(sharding, shape, operation)
     first: dict[int, int] = {}

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from artifex_devices.array_ops.arguments import array_operand, normal_axes
 from artifex_devices.array_ops.dispatch import implements, implements_method
 from artifex_devices.array_ops.out import host_target
 from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
+from artifex_devices.remembering import remembered
 
 __all__ = ["ASSOCIATIVE", "all_", "any_", "max_", "min_", "prod", "ptp", "reduce_ufunc", "sum_", "wide_dtype"]
 
@@ -43,14 +43,14 @@ ASSOCIATIVE = frozenset(
 )
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(maxsize=256)
 def wide_dtype(dtype: Any) -> Any:
     """The dtype to add up in: float32 for floats of 16 bits and less, else the same."""
     kind = np.dtype(dtype)
     return np.dtype(np.float32) if kind.name.startswith(("float", "bfloat")) and kind.itemsize < 4 else kind
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def _reduced_dtype(ufunc: np.ufunc, kind: Any, dtype: Any, ndim: int, axes: tuple[int, ...]) -> Any:
     """What NumPy answers; it raises what NumPy raises for dtypes or axes that it does not reduce."""
     with np.errstate(all="ignore"):

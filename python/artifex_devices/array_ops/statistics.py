@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from typing import Any
@@ -16,6 +15,7 @@ from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.out import host_target
 from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
 from artifex_devices.array_ops.reductions import wide_dtype
+from artifex_devices.remembering import remembered
 from artifex_devices.scopes import frames_of_the_package
 
 __all__ = ["mean", "std", "var"]
@@ -23,7 +23,7 @@ __all__ = ["mean", "std", "var"]
 _UNSET: Any = np._NoValue
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(maxsize=256)
 def _dtype_of(function: Any, kind: Any, dtype: Any) -> Any:
     """What NumPy answers."""
     return function(np.ones(2, kind), dtype=dtype).dtype

@@ -7,7 +7,6 @@ memory of the shards, and it is read where it lies.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops.blocks import PARALLEL_BYTES, local_arrays, tiling
+from artifex_devices.remembering import remembered
 
 __all__ = ["from_whole", "is_small", "whole_of", "wholes_of"]
 
@@ -33,7 +33,7 @@ class _Grid(NamedTuple):
     first: list[int] | None  # by tile: the first buffer that holds it; None likewise
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(maxsize=4096)
 def _grid(sharding: Sharding, shape: tuple[int, ...], operation: str) -> _Grid:
     places = tiling(sharding, shape, operation)
     sides = tuple(size // parts for size, parts in zip(shape, places.parts, strict=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import functools
 import itertools
 import threading
 import time
@@ -16,13 +15,14 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices.errors import CollectiveError
+from artifex_devices.remembering import remembered
 from artifex_devices.spmd.participant import PENDING, Participant, Raised, Stopped, _current, signature_text
 from artifex_devices.spmd.watchdog import watched
 
 __all__ = ["Program", "run"]
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(maxsize=256)
 def _coordinates(sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     return tuple(itertools.product(*(range(size) for size in sizes)))
 

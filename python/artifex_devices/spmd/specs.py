@@ -11,6 +11,7 @@ import numpy as np
 
 from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec
 from artifex_devices.errors import DuplicateSpecError
+from artifex_devices.remembering import forgettable
 
 __all__ = [
     "Infer",
@@ -78,7 +79,7 @@ class Layout:
         return list(groups.values())
 
 
-_layouts: dict[tuple[Mesh, Names], Layout] = {}
+_layouts: dict[tuple[Mesh, Names], Layout] = forgettable({})
 
 
 def layout_of(mesh: Mesh, manual: Names) -> Layout:
