@@ -70,7 +70,6 @@ def test_we_read_jax_memory(dtype, shape):
         lambda x: type(x.__dlpack__()).__name__,
         lambda x: type(x.__dlpack__(max_version=(0, 8))).__name__,
         lambda x: x.__dlpack__(max_version=(0, 1)),
-        lambda x: x.__dlpack__(stream=1),
         lambda x: x.__dlpack__(dl_device=(8, 0)),
         np.from_dlpack,
         lambda x: np.from_dlpack(x).flags.writeable,
