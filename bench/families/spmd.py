@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from measure import Row
 
-TINY = (2, 8, 64, 256)  # devices
-BLOCK_BYTES = 4 << 20
+DEVICE_COUNTS = (2, 8, 64, 256)
+TOTAL_BYTES = 32 << 20  # of all blocks: 4 MiB each on 8 devices
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
-    """The smallest program on 2 to 256 devices, then collectives of 4 MiB blocks on 8."""
+    """The smallest program, then collectives of 32 MiB over all, each on 2 to 256 devices."""
     if not peer.HAS_MESHES:
         return
-    for count in TINY:
+    for count in DEVICE_COUNTS:
         mesh = peer.mesh(np.array(peer.devices()[:count]), ("i",))
         x = peer.put(np.ones((count, 16), np.float32), peer.named(mesh, "i"))
         mapped = peer.mapped(lambda block: peer.lax.psum(block, "i"), mesh, peer.P("i"), peer.P())
@@ -27,13 +27,18 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
             calls=max(1, 400 // count),
             repeats=20,
         )
-    mesh = peer.mesh(np.array(peer.devices()[:8]), ("i",))
-    floats = BLOCK_BYTES // 4
-    x = peer.put(np.ones((8 * floats,), np.float32), peer.named(mesh, "i"))
+    for count in DEVICE_COUNTS:
+        yield from _collectives(peer, count, TOTAL_BYTES // count)
+
+
+def _collectives(peer: Any, count: int, block_bytes: int) -> Iterator[Row]:
+    mesh = peer.mesh(np.array(peer.devices()[:count]), ("i",))
+    x = peer.put(np.ones((count * block_bytes // 4,), np.float32), peer.named(mesh, "i"))
+    size = f"{block_bytes >> 20} MiB" if block_bytes >> 20 else f"{block_bytes >> 10} KiB"
     for name, body, out in (
         ("psum", lambda block: peer.lax.psum(block, "i"), peer.P()),
         ("all_gather", lambda block: peer.lax.all_gather(block, "i", tiled=True), peer.P()),
         ("psum_scatter", lambda block: peer.lax.psum_scatter(block, "i", tiled=True), peer.P("i")),
     ):
         mapped = peer.mapped(body, mesh, peer.P("i"), out)
-        yield Row(f"{name} of 4 MiB x 8 under shard_map", lambda _, f=mapped: peer.wait(f(x)), bytes=8 * BLOCK_BYTES)
+        yield Row(f"{name} of {size} x {count} under shard_map", lambda _, f=mapped: peer.wait(f(x)), bytes=TOTAL_BYTES)

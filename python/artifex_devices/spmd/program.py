@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import itertools
 import threading
 import time
@@ -223,8 +222,3 @@ def enter(participant: Participant, body: Callable[[], Any]) -> None:
             program.rendezvous.raised(position)
     else:
         program.rendezvous.finished(position)
-
-
-def new_context() -> contextvars.Context:
-    """A copy of the caller's context for one participant."""
-    return contextvars.copy_context()
