@@ -14,7 +14,7 @@ TOTAL_BYTES = 32 << 20  # of all blocks: 4 MiB each on 8 devices
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
-    """The smallest program, then collectives of 32 MiB over all, each on 2 to 256 devices."""
+    """The smallest program, then collectives of 32 MiB over all and a product, each on 2 to 256 devices."""
     if not peer.HAS_MESHES:
         return
     for count in DEVICE_COUNTS:
@@ -27,8 +27,16 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
             calls=max(1, 400 // count),
             repeats=20,
         )
+    square = np.random.default_rng(0).standard_normal((2048, 2048)).astype(np.float32)
     for count in DEVICE_COUNTS:
         yield from _collectives(peer, count, TOTAL_BYTES // count)
+        mesh = peer.mesh(np.array(peer.devices()[:count]), ("i",))
+        left, right = peer.put(square, peer.named(mesh, "i")), peer.put(square, peer.named(mesh))
+        multiply = peer.mapped(lambda a, b: a @ b, mesh, (peer.P("i"), peer.P()), peer.P("i"))
+        yield Row(
+            f"2048^3 f32 matmul under shard_map, rows over {count} devices",
+            lambda _, f=multiply, a=left, b=right: peer.wait(f(a, b)),
+        )
 
 
 def _collectives(peer: Any, count: int, block_bytes: int) -> Iterator[Row]:
