@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         render,
         tree,
         tree_util,
+        xla_client,
     )
     from artifex_devices.assembly import (
         make_array_from_callback,
@@ -196,6 +197,7 @@ __all__ = [
     "tree",
     "tree_util",
     "with_sharding_constraint",
+    "xla_client",
 ]
 
 # Imported at their first use: programs do not pay for what they do not need.
@@ -210,6 +212,7 @@ _LATE_MODULES = (
     "render",
     "tree",
     "tree_util",
+    "xla_client",
 )
 _LATE_NAMES = {
     "artifex_devices.assembly": (

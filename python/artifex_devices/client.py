@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""make_cpu_client: devices of one's own, beside those of the world."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from artifex_devices import _core
+from artifex_devices._core import Client
+
+__all__ = ["make_cpu_client"]
+
+_ONE_PROCESS = {
+    "distributed_client": "processes are not joined by a client",
+    "collectives": "collectives run in this process, through artifex_devices.lax",
+    "transfer_server_factory": "there is no transfer server",
+}
+
+
+def make_cpu_client(
+    asynchronous: bool = True,
+    distributed_client: None = None,
+    node_id: int = 0,
+    num_nodes: int = 1,
+    collectives: None = None,
+    num_devices: int | None = None,
+    get_local_topology_timeout_minutes: int | None = None,
+    get_global_topology_timeout_minutes: int | None = None,
+    transfer_server_factory: None = None,
+) -> Client:
+    """Makes CPU devices that are independent of the world's: ids from 0, and memory that is counted by itself.
+
+    The parameters are those of jaxlib. Devices of different clients do not mix in one Array, Mesh or operation. Making
+    a client counts as the first use of a device where num_devices is not given.
+
+    Args:
+        asynchronous: True: big copies between devices go on after the call that asks for them. False is not there.
+        distributed_client: None; there is one process.
+        node_id: 0; as above.
+        num_nodes: 1; as above.
+        collectives: None; as above.
+        num_devices: How many, from 1 to 2**24; None for as many as the world has.
+        get_local_topology_timeout_minutes: None or at least 1; of no effect, as there are no other processes to wait
+            for.
+        get_global_topology_timeout_minutes: The same.
+        transfer_server_factory: None.
+
+    Returns:
+        A Client on this machine's cores and memory.
+
+    Raises:
+        TypeError: An argument is of another type; all that are wrong are named.
+        ValueError: A number is out of range.
+        NotImplementedError: Something is asked for that needs several processes (a RuntimeError).
+
+    Example:
+        >>> from artifex_devices import xla_client
+        >>> client = xla_client.make_cpu_client(num_devices=2)
+        >>> client.devices()
+        [CpuDevice(id=0), CpuDevice(id=1)]
+    """
+    numbers: dict[str, tuple[Any, int]] = {"node_id": (node_id, 0), "num_nodes": (num_nodes, 1)}
+    optional: dict[str, Any] = {
+        "num_devices": num_devices,
+        "get_local_topology_timeout_minutes": get_local_topology_timeout_minutes,
+        "get_global_topology_timeout_minutes": get_global_topology_timeout_minutes,
+    }
+    numbers |= {name: (value, 1) for name, value in optional.items() if value is not None}
+    wrong = {name: value for name, (value, _) in numbers.items() if not _is_int(value)}
+    flag: Any = asynchronous
+    if not isinstance(flag, bool):
+        wrong["asynchronous"] = flag
+    types = [f"{name} is of type {type(value).__name__}, {value!r}" for name, value in wrong.items()]
+    if types:
+        raise TypeError(
+            f"make_cpu_client: {'; '.join(types)}; expected ints (None where the default is None), and a bool for "
+            "asynchronous; leave out what is not needed"
+        )
+    low = [f"{name} is {value}" for name, (value, least) in numbers.items() if operator.index(value) < least]
+    if low:
+        raise ValueError(
+            f"make_cpu_client: {'; '.join(low)}; expected node_id from 0 and the other numbers from 1; leave out what "
+            "is not needed"
+        )
+    _check_one_process(
+        operator.index(node_id),
+        operator.index(num_nodes),
+        {
+            "distributed_client": distributed_client,
+            "collectives": collectives,
+            "transfer_server_factory": transfer_server_factory,
+        },
+    )
+    if not asynchronous:
+        raise NotImplementedError(
+            "make_cpu_client: asynchronous is False; expected True, as big copies between devices go on in the "
+            "background; wait where that is needed by block_until_ready()"
+        )
+    count = _core._current_client().device_count() if num_devices is None else operator.index(num_devices)
+    return _core._make_client(None, count, None, False)
+
+
+def _is_int(value: Any) -> bool:
+    return not isinstance(value, bool) and hasattr(value, "__index__")
+
+
+def _check_one_process(node_id: int, num_nodes: int, objects: dict[str, Any]) -> None:
+    wrong = [f"{name} is {value!r} ({_ONE_PROCESS[name]})" for name, value in objects.items() if value is not None]
+    if num_nodes != 1:
+        wrong.insert(0, f"num_nodes is {num_nodes}")
+    if wrong:
+        raise NotImplementedError(
+            f"make_cpu_client: {'; '.join(wrong)}; expected the client of one process: num_nodes=1 and None for the "
+            "objects; leave these out"
+        )
+    if node_id >= num_nodes:
+        raise ValueError(f"make_cpu_client: node_id is {node_id}; expected 0, the number of this process; leave it out")
