@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: `artifex_devices <command>`, also `python -m artifex_devices <command>`.
+
+A command is a module of this package with `SUMMARY`, `DESCRIPTION`, `EXAMPLES`, `add_arguments(parser)` and
+`run(arguments)`, which returns the exit code. Its name stands in `COMMANDS`, and nothing else is needed. Such a module
+imports only what is light; what its command needs is imported by `run`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol, cast
+
+from artifex_devices.command_line.exit_codes import BROKEN_PIPE, FAILED, INTERRUPTED, OK, USAGE, UsageError
+
+__all__ = ["COMMANDS", "main", "make_parser"]
+
+COMMANDS = ("info",)
+"""The commands in the order of --help; each is a module of this package."""
+
+_EXIT_CODES = """\
+exit codes:
+  0    done; nothing that needs attention
+  1    done, and something needs attention (the command's --help says what)
+  2    the command was not understood, or a file that it names cannot be read
+  3    it failed for another reason, which is on standard error
+  130  Ctrl-C
+  141  who read standard output has gone (`| head`)
+"""
+
+_EXAMPLES = """\
+examples:
+  artifex_devices info          the devices that programs get here
+  artifex_devices info --help   options and examples of one command
+"""
+
+
+class Command(Protocol):
+    """What a module of a command holds."""
+
+    SUMMARY: str
+    DESCRIPTION: str
+    EXAMPLES: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the command's options to its parser."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Does it; the exit code."""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all commands; `arguments.run` is the function of the one that was asked for."""
+    import artifex_devices
+
+    parser = argparse.ArgumentParser(
+        prog="artifex_devices",
+        description="Devices, meshes and sharded arrays for NumPy: what this machine gives, and what to make of it.",
+        epilog=f"{_EXAMPLES}\n{_EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=artifex_devices.__version__)
+    parser.add_argument(
+        "--cmake-dir",
+        action="store_true",
+        help="print the folder for CMake's artifex_devices_DIR, to use the C++ library, and end",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="<command>", dest="command")
+    for name in COMMANDS:
+        command = cast(Command, importlib.import_module(f"{__name__}.{name}"))
+        own = commands.add_parser(
+            name,
+            help=command.SUMMARY,
+            description=command.DESCRIPTION,
+            epilog=command.EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(own)
+        own.set_defaults(run=command.run)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+        arguments: Words after the program's name; None takes those of the process.
+
+    Returns:
+        The exit code: 0 done, 1 something needs attention, 2 not understood, 3 failed, 130 Ctrl-C, 141 the reader of
+        standard output has gone.
+
+    Raises:
+        SystemExit: --help and --version (0), and options that are not understood (2).
+
+    Example:
+        >>> from artifex_devices.command_line import main
+        >>> main(["info"])  # doctest: +ELLIPSIS
+        🔍 Artifex Device Manager
+        ========================================
+        Backend: cpu
+        ...
+        0
+    """
+    parser = make_parser()
+    name = parser.prog
+    try:
+        chosen = parser.parse_args(arguments)
+        name = f"{parser.prog} {chosen.command}" if chosen.command else parser.prog
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = lambda message, *_, **__: _complain(f"{name}: warning: {message}")
+            code = _run(parser, chosen)
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _close_stdout()
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except UsageError as error:
+        _complain(f"{name}: {error}")
+        return USAGE
+    except (OSError, RuntimeError, ValueError, MemoryError) as error:
+        _complain(f"{name}: {str(error) or type(error).__name__}")
+        _close_stdout()
+        return FAILED
+
+
+def _run(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
+    if chosen.cmake_dir:
+        from importlib import resources
+
+        print(resources.files("artifex_devices") / "cmake")
+        return OK
+    if chosen.command is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    return cast(int, chosen.run(chosen))
+
+
+def _complain(text: str) -> None:
+    with suppress(OSError, ValueError):
+        print(text, file=sys.stderr)  # an encoding that has not all signs escapes them here
+
+
+def _close_stdout() -> None:
+    """What could not be written is not tried again when the interpreter ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
