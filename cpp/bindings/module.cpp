@@ -29,6 +29,7 @@ PYBIND11_MODULE(_core, module) {
   bind_collective(module);
   bind_spmd(module);
   bind_advice(module);
+  bind_accelerator_catalogue(module);
   bind_render(module);
   bind_looks(module);
   bind_config(module);

@@ -30,8 +30,11 @@ __all__: list[str] = [
     "ShardingTypeError",
     "SingleDeviceSharding",
     "TransferGuardError",
+    "accelerator_catalogue",
     "batch_size_advice",
+    "catalogue_sources",
     "detect_hardware_type",
+    "find_accelerator",
     "live_arrays",
     "max_memory_batch_size",
     "mesh_svg",
@@ -1794,14 +1797,29 @@ def _trim() -> int: ...
 def _write_platform_option(name: str, names: str | None) -> None: ...
 def _write_scoped_option(name: str, value: typing.Any) -> None: ...
 def _x64_enabled() -> bool: ...
+def accelerator_catalogue() -> list[typing.Any]:
+    """
+    The accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. What is not published is missing or None.
+    """
+
 def batch_size_advice(hardware_type: str) -> tuple[int, int, int, int | None, str]:
     """
     (min, optimal, critical, max_memory or None, notes) of the table; sizes in examples.
     """
 
+def catalogue_sources() -> list[typing.Any]:
+    """
+    (id, title, address) of the catalogue's sources.
+    """
+
 def detect_hardware_type(platform: str, device_kind: str) -> str:
     """
     The HardwareType value that a device's platform and kind say; "unknown" for chips that the table does not have.
+    """
+
+def find_accelerator(by: str, text: str) -> str | None:
+    """
+    Name of the accelerator that `text` means, or None; `by` is "name", "kind" (what the device calls itself), "pci" ("10de:2330") or "type" (a HardwareType's value).
     """
 
 def live_arrays() -> list[typing.Any]:

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The catalogue of accelerators: every cell of the recorded table, and how chips are found."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import pytest
+from artifex_devices import HardwareType, _core
+from artifex_devices.accelerators import Accelerator, accelerator, accelerators
+
+FORMATS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "tf32": "tensorfloat32", "fp8": "float8"}
+FORMATS |= {"fp4": "float4", "int8": "int8", "int4": "int4"}
+NOT_IN_THE_TABLE = {"TPU8i", "TPU8t"}  # from the text beside it
+
+
+@pytest.fixture(scope="module")
+def recorded(shared_topologies):
+    return json.loads((shared_topologies / "accelerators.json").read_text())["accelerators"]
+
+
+def in_the_tables_words(row: dict) -> dict:
+    """A row of the core's catalogue, as accelerators.json writes it."""
+    names = {long: short for short, long in FORMATS.items()}
+    links = row["links"]
+    told = {
+        "name": row["name"],
+        "hardware_type": row["hardware_type"] or None,
+        "platform": row["platform"],
+        "device_kinds": list(row["device_kinds"]),
+        "pci": list(row["pci_ids"]),
+        "flops": {names[name]: value for name, value in row["peak_flops"].items()},
+        "hbm_bytes": row["memory_bytes"],
+        "hbm_bw": row["memory_bandwidth"],
+        "chips_per_host": row["chips_per_host"],
+        "pcie_one_way": row["pcie_one_way"],
+        "src": list(row["sources"]),
+    }
+    link = {"kind": links["kind"], "links": links["links"], "one_way": links["one_way"]}
+    if row["platform"] == "tpu":
+        told |= {
+            "cores_per_chip": row["cores_per_chip"],
+            "devices_per_chip": row["devices_per_chip"],
+            "pod": list(links["pod"]) if links["pod"] else links["pod_note"],
+            "host_shape": list(row["host_shape"]) if row["host_shape"] else None,
+            "wrap": links["wrap"] + (f" ({links['wrap_note']})" if links["wrap_note"] else ""),
+            "dcn_per_chip": row["network_per_chip"],
+        }
+        link |= {"dims": links["torus_dims"], "nominal_one_way": links["nominal_one_way"]}
+    else:
+        told |= {
+            "domain": links["domain_note"] or links["domain_chips"],
+            "nic_per_gpu": row["network_per_chip"],
+        }
+        if links["switches"] is not None:
+            told["switches"] = links["switches"]
+        link["egress_one_way"] = links["links"] * links["one_way"]
+    return {**told, "link": link}
+
+
+def test_every_cell_is_that_of_the_recorded_table(recorded):
+    ours = {row["name"]: in_the_tables_words(row) for row in _core.accelerator_catalogue() if row["links"]}
+    assert {row["name"] for row in _core.accelerator_catalogue()} - set(ours) == NOT_IN_THE_TABLE
+    assert list(ours) == [row["name"] for row in recorded]
+    for row in recorded:
+        cells = {key: value for key, value in row.items() if key not in ("critical_batch_bf16", "nic_note")}
+        mine = ours[row["name"]]
+        if cells["platform"] == "gpu" and "switches" not in cells:
+            mine.pop("switches", None)
+        assert mine == cells
+
+
+def test_critical_batches_of_the_recorded_table_follow_from_its_numbers(recorded):
+    for row in recorded:
+        chip = accelerator(row["name"])
+        peak = chip.peak_flops.get("bfloat16", chip.peak_flops.get("float16"))
+        assert peak is not None
+        assert round(peak / chip.memory_bandwidth, 1) == row["critical_batch_bf16"]
+
+
+def test_what_is_not_checked_is_told(recorded):
+    for row in recorded:
+        if "unverified" in row.get("nic_note", ""):
+            assert "network" in accelerator(row["name"]).note
+            assert "not checked" in accelerator(row["name"]).note
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        (HardwareType.H100, "NVIDIA H100 SXM"),
+        (HardwareType.A100, "NVIDIA A100 SXM 80GB"),
+        (HardwareType.V100, "NVIDIA V100 SXM2 16GB"),
+        ("tpu_v5p", "TPU v5p"),
+        ("H100", "NVIDIA H100 SXM"),
+        ("tpu v5 lite", "TPU v5e"),
+        ("amd mi300x", "AMD MI300X"),
+        ("mi300x", "AMD MI300X"),
+        ("NVIDIA A100-SXM4-40GB", "NVIDIA A100 SXM 40GB"),
+        ("10de:2330", "NVIDIA H100 SXM"),
+        ("1AE0:0063", "TPU v5e"),
+    ],
+)
+def test_found_by_type_name_kind_or_pci_id(asked, name):
+    assert accelerator(asked).name == name
+
+
+@pytest.mark.parametrize(
+    "asked", ["NVIDIA H100 PCIe", "Tesla T4", "RTX A1000", "10de:1eb8", "1ae0:0042", "", "TPU v4 lite"]
+)
+def test_a_chip_that_is_not_here_is_an_error_that_lists_those_that_are(asked):
+    with pytest.raises(ValueError, match=r"^accelerator: .* is not in the catalogue; expected one of TPU v4, "):
+        accelerator(asked)
+
+
+def test_hardware_without_a_row_says_what_to_do():
+    with pytest.raises(ValueError, match=r"measure it, with roofline\(device\)"):
+        accelerator(HardwareType.CPU)
+    with pytest.raises(ValueError, match="give the name of a chip"):
+        accelerator(HardwareType.UNKNOWN)
+    with pytest.raises(TypeError, match=r"^accelerator: hardware is 100 \(int\); expected a HardwareType or a str"):
+        accelerator(100)  # type: ignore[arg-type]
+
+
+def test_rows_are_values():
+    h100 = accelerator("h100")
+    assert isinstance(h100, Accelerator)
+    assert h100.hardware_type is HardwareType.H100
+    assert h100.links is not None
+    assert h100.links.egress_one_way == 4.5e11
+    assert h100.sources[0].title == '"How to Scale Your Model", chapter 12'
+    assert "int4" not in h100.peak_flops
+    with pytest.raises(TypeError):
+        h100.peak_flops["int4"] = 0.0  # type: ignore[index]
+    assert accelerators()[0].name == "TPU v4"
+    assert pickle.loads(pickle.dumps(h100)) is copy.deepcopy(h100) is h100
+    assert accelerator("TPU8i").links is None
+    ironwood = accelerator("TPU7x").links
+    assert ironwood is not None
+    assert (ironwood.egress_one_way, ironwood.nominal_one_way) == (None, 1e11)
+    assert ironwood.note == "9216 chips, 3-D torus; assumed, as v4/v5p"
+
+
+def test_every_types_own_row_is_of_that_type():
+    for kind in HardwareType:
+        if kind not in (HardwareType.CPU, HardwareType.UNKNOWN):
+            assert accelerator(kind).hardware_type is kind
