@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         make_array_from_process_local_data,
         make_array_from_single_device_arrays,
     )
+    from artifex_devices.batch_measurement import BatchSizeMeasurement, measure_batch_size
     from artifex_devices.device_manager import (
         CUDADetector,
         DeviceCapabilities,
@@ -113,6 +114,7 @@ __all__ = [
     "AbstractMesh",
     "Array",
     "AxisType",
+    "BatchSizeMeasurement",
     "BatchSizeRecommendation",
     "CUDADetector",
     "Client",
@@ -176,6 +178,7 @@ __all__ = [
     "make_array_from_process_local_data",
     "make_array_from_single_device_arrays",
     "make_mesh",
+    "measure_batch_size",
     "memory_report",
     "place_on_device",
     "pmap",
@@ -222,6 +225,10 @@ _LATE_NAMES = {
         "make_array_from_callback",
         "make_array_from_process_local_data",
         "make_array_from_single_device_arrays",
+    ),
+    "artifex_devices.batch_measurement": (
+        "BatchSizeMeasurement",
+        "measure_batch_size",
     ),
     "artifex_devices.device_manager": (
         "CUDADetector",

@@ -77,7 +77,8 @@ def get_batch_size_recommendation(
             the estimate on hardware that one does not own.
 
     Returns:
-        A BatchSizeRecommendation. Source of the sizes: the device-placement document's table.
+        A BatchSizeRecommendation. Source of the sizes: the device-placement document's table. `measure_batch_size`
+        measures a function of one's own instead; its result's `to_recommendation()` is one of these, too.
 
     Raises:
         ValueError: If the hardware is none of the members, a number of bytes is negative or

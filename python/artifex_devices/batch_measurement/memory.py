@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a probe takes of each memory, what the memories can still give, and the affine law between size and bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Protocol
+
+import numpy as np
+
+from artifex_devices import _core
+from artifex_devices.batch_measurement.host_memory import HostMemory
+
+__all__ = ["HOST", "MemoryFit", "MemoryMeter", "MemoryUse", "ProcessMemory", "fit_memory", "predicted_peak"]
+
+HOST = "host"
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Bytes that a probe took of one memory.
+
+    Attributes:
+        before: In use when the probe began.
+        peak: The most that was in use at once, what was there before included; None where it was not seen.
+        after: In use when batch and results were gone.
+        source: What was counted, and by what.
+    """
+
+    before: int
+    peak: int | None
+    after: int
+    source: str
+
+
+class MemoryMeter(Protocol):
+    """What a measurement asks about memory; memories are named "host", "cpu:0" and so on."""
+
+    def start(self) -> None:
+        """A probe begins."""
+
+    def stop(self) -> dict[str, MemoryUse]:
+        """The probe is over; what it took, by memory."""
+
+    def bounds(self) -> dict[str, int]:
+        """By memory: the peak in bytes, as in MemoryUse, that the next probe must not pass."""
+
+
+@dataclass(frozen=True)
+class MemoryFit:
+    """peak bytes = base_bytes + bytes_per_example * batch, fitted to the measured peaks of one memory.
+
+    Attributes:
+        memory: "cpu:0", or "host" for the memory of the process.
+        base_bytes: What is in use whatever the batch.
+        bytes_per_example: What one example adds.
+        residual_bytes: The largest difference between a measured peak and the fit.
+        bound_bytes: The peak that was not to be passed; None where it is not known.
+        max_batch_size: The largest batch whose peak stays within the bound by this fit; None without bound or growth.
+        source: What was counted, and by what.
+    """
+
+    memory: str
+    base_bytes: float
+    bytes_per_example: float
+    residual_bytes: float
+    bound_bytes: int | None
+    max_batch_size: int | None
+    source: str
+
+
+class ProcessMemory:
+    """Counts Arrays by their devices' own accounting, and the resident memory of the process by the kernel's."""
+
+    def __init__(self, fraction: float) -> None:
+        """`fraction`: the share of the free bytes that probes may take."""
+        self._fraction = fraction
+        self._host = HostMemory()
+        self._window: _core._MemoryWindow | None = None
+
+    def start(self) -> None:
+        """Begins to count; freed memory that is kept for reuse is given back first, so that it does not count."""
+        _core._trim()
+        self._window = _core._MemoryWindow()
+        self._host.start()
+
+    def stop(self) -> dict[str, MemoryUse]:
+        """The devices that the probe used, and the host."""
+        window = self._window
+        assert window is not None
+        window.close()
+        self._window = None
+        found = {
+            str(device): MemoryUse(start, peak, in_use, "bytes of Arrays, by the device's own accounting")
+            for device, (start, in_use, peak, _, _) in zip(window.devices, window.use(), strict=True)
+            if peak > start
+        }
+        host = self._host.stop()
+        if host is not None:
+            found[HOST] = MemoryUse(*host)
+        return found
+
+    def bounds(self) -> dict[str, int]:
+        """In use now and the fraction of what is free, of each device and of the host."""
+        found = {}
+        window = _core._MemoryWindow()
+        for device in window.devices:
+            stats = device.memory_stats()
+            in_use = stats["bytes_in_use"]
+            found[str(device)] = in_use + int(self._fraction * max(0, stats["bytes_limit"] - in_use))
+        window.close()
+        host = self._host.in_use_and_free()
+        if host is not None:
+            found[HOST] = host[0] + int(self._fraction * host[1])
+        return found
+
+
+def fit_memory(
+    memory: str, peaks: Sequence[tuple[int, int]], bound: int | None, multiple_of: int, source: str
+) -> MemoryFit | None:
+    """Fits the affine law by least absolute error; None for fewer than 2 sizes.
+
+    Args:
+        memory: Its name.
+        peaks: (batch size, peak bytes), each size once.
+        bound: The peak that is not to be passed.
+        multiple_of: Batch sizes are multiples of it.
+        source: What was counted.
+    """
+    if len(peaks) < 2:
+        return None
+    points = np.array(sorted(peaks), dtype=np.float64)
+    sizes, used = points[:, 0], points[:, 1]
+    lines = [(float(value), 0.0) for value in used]
+    for i, j in combinations(range(len(sizes)), 2):
+        slope = float((used[j] - used[i]) / (sizes[j] - sizes[i]))
+        if slope > 0:
+            lines.append((float(used[i] - slope * sizes[i]), slope))
+    table = np.array(lines)
+    errors = np.abs(table[:, :1] + table[:, 1:] * sizes - used)
+    base, slope = lines[int(np.argmin(errors.mean(axis=1)))]
+    residual = float(np.abs(base + slope * sizes - used).max())
+    largest = None
+    if bound is not None and slope > 0:
+        # As integers: the quotient of floats may be one too many.
+        largest = max(0, math.floor((bound - base) / slope))
+        while largest > 0 and base + slope * largest > bound:
+            largest -= 1
+        largest -= largest % multiple_of
+    return MemoryFit(memory, base, slope, residual, bound, largest, source)
+
+
+def predicted_peak(uses: Sequence[tuple[int, MemoryUse]], size: int) -> int:
+    """What a batch larger than all so far may take at its peak, in bytes; rather too much than too little.
+
+    Args:
+        uses: (batch size, use) of the probes so far, those with a peak, sizes ascending; at least one.
+        size: The batch size to come.
+    """
+    points = [(count, float(use.peak)) for count, use in uses if use.peak is not None]
+    last_size, last = points[-1]
+    if size <= last_size:
+        return int(max(peak for count, peak in points if count <= last_size))
+    if len(points) == 1:
+        # All that the first probe took is taken to grow with the batch.
+        base = float(min(uses[0][1].before, last))
+        return math.ceil(base + (last - base) * size / last_size)
+    predictions = [last]
+    fit = fit_memory("", [(count, int(peak)) for count, peak in points], None, 1, "")
+    assert fit is not None
+    predictions.append(fit.base_bytes + fit.bytes_per_example * size + fit.residual_bytes)
+    (before_size, before) = points[-2]
+    secant = (last - before) / (last_size - before_size)
+    predictions.append(last + secant * (size - last_size))
+    if len(points) >= 3:
+        # Where the growth itself grows (bytes like batch squared), it is continued.
+        first_size, first = points[-3]
+        bend = (secant - (before - first) / (before_size - first_size)) / (last_size - first_size)
+        predictions.append(predictions[-1] + max(0.0, bend) * (size - last_size) * (size - before_size))
+    return math.ceil(max(predictions))

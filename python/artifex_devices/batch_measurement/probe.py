@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One probe: a batch of one size is made, the step is called on it, time and memory are measured."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from artifex_devices.batch_measurement.memory import MemoryMeter, MemoryUse
+from artifex_devices.placement import block_until_ready
+
+__all__ = ["BatchProbe", "Prober"]
+
+# Mistakes in the program and not a size that does not suit it: they end the measurement as they are.
+_MISTAKES = (NameError, AttributeError, TypeError, ImportError, SyntaxError, NotImplementedError)
+_MOST_CALLS = 200
+
+
+@dataclass(frozen=True)
+class BatchProbe:
+    """The evidence of one batch size; all measured.
+
+    Attributes:
+        batch_size: Examples in the batch.
+        outcome: "measured"; "out of memory" or "raised" (see `error`); "out of time" where no call could be timed.
+        calls: How many calls were timed, those to warm up not counted.
+        first_call_s: Seconds of the first call on this size, which warms up; None if it did not end.
+        best_s: Seconds of the fastest timed call.
+        median_s: Seconds of the middle one; throughput and model go by it.
+        spread: The half of the calls in the middle lies in this share of the median (0.02: 2 %).
+        memory: By memory ("cpu:0", "host"), what batch and calls took at their peak.
+        error: Type and text of what was raised.
+    """
+
+    batch_size: int
+    outcome: Literal["measured", "out of memory", "raised", "out of time"]
+    calls: int = 0
+    first_call_s: float | None = None
+    best_s: float | None = None
+    median_s: float | None = None
+    spread: float | None = None
+    memory: Mapping[str, MemoryUse] = field(default_factory=dict)
+    error: str | None = None
+
+    @property
+    def examples_per_s(self) -> float | None:
+        """Examples per second by the median call."""
+        return None if self.median_s is None else self.batch_size / self.median_s
+
+
+@dataclass(frozen=True)
+class Prober:
+    """How probes are run; the same for all of a measurement.
+
+    Attributes:
+        step_fn: Takes a batch; what it returns is waited for.
+        make_batch: Takes a number of examples.
+        clock: Seconds.
+        meter: Counts memory.
+        warmup_calls: Calls before the timed ones.
+        min_calls: Timed calls at least, unless time runs out.
+        min_seconds: Timed seconds at least, up to 200 calls.
+        reuse_batch: One batch for all calls, or a new one for each.
+        deadline: When time runs out, by the clock.
+    """
+
+    step_fn: Callable[[Any], Any]
+    make_batch: Callable[[int], Any]
+    clock: Callable[[], float]
+    meter: MemoryMeter
+    warmup_calls: int
+    min_calls: int
+    min_seconds: float
+    reuse_batch: bool
+    deadline: float
+
+    def run(self, size: int) -> BatchProbe:
+        """Probes a size; what the step raises is evidence, unless it is a mistake of the program."""
+        times: list[float] = []
+        outcome: Literal["measured", "out of memory", "raised"] = "measured"
+        error: str | None = None
+        self.meter.start()
+        try:
+            # Its frames, and the Arrays in them, are gone when it returns or its exception was dealt with.
+            self._call_often(size, times)
+        except MemoryError as raised:  # ResourceExhaustedError is one
+            outcome, error = "out of memory", _text_of(raised)
+        except BaseException as raised:
+            if isinstance(raised, _MISTAKES) or not isinstance(raised, Exception):
+                self.meter.stop()
+                raise
+            outcome, error = "raised", _text_of(raised)
+        if error is not None:
+            gc.collect()  # what the exception held may lie in cycles
+        memory = self.meter.stop()
+        first = times[0] if times else None
+        timed = times[self.warmup_calls :]
+        if error is not None:
+            return BatchProbe(size, outcome, 0, first, memory=memory, error=error)
+        if not timed:
+            return BatchProbe(size, "out of time", 0, first, memory=memory)
+        median = statistics.median(timed)
+        return BatchProbe(
+            size, outcome, len(timed), times[0], min(timed), median, _middle_half(timed) / median, memory=memory
+        )
+
+    def _call_often(self, size: int, times: list[float]) -> None:
+        """Appends the seconds of each call, of those to warm up too."""
+        batch = block_until_ready(self.make_batch(size))
+        total = 0.0
+        while True:
+            began = self.clock()
+            # The result is let go of before the next call.
+            block_until_ready(self.step_fn(batch))
+            now = self.clock()
+            # A clock too coarse for the step gives no zero to divide by.
+            times.append(max(now - began, 1e-9))
+            timed = len(times) - self.warmup_calls
+            if timed > 0:
+                total += times[-1]
+                if timed >= self.min_calls and (total >= self.min_seconds or timed >= _MOST_CALLS):
+                    return
+            # At least one call is timed if the first two can be expected to end in time.
+            if now + times[-1] > self.deadline:
+                return
+            if not self.reuse_batch:
+                del batch
+                batch = block_until_ready(self.make_batch(size))
+
+
+def _middle_half(values: list[float]) -> float:
+    """Between the quartiles; for fewer than 4 values between the extremes."""
+    if len(values) < 4:
+        return max(values) - min(values)
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return high - low
+
+
+def _text_of(error: BaseException) -> str:
+    """Type and first line; the object, which holds the frames of the step, is not kept."""
+    lines = str(error).splitlines()
+    text = lines[0][:200] if lines else ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

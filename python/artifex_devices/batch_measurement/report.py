@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A measurement of batch sizes as text."""
+
+from __future__ import annotations
+
+import textwrap
+
+from artifex_devices._bytes_text import bytes_text
+from artifex_devices.batch_measurement.memory import HOST
+from artifex_devices.batch_measurement.probe import BatchProbe
+from artifex_devices.batch_measurement.result import BatchSizeMeasurement
+
+__all__ = ["COLUMNS", "row_of", "seconds_text", "text_of"]
+
+COLUMNS = ("batch", "examples/s", "median", "best", "spread", "calls", "device peak", "host peak", "")
+_WIDTH = 100
+
+
+def text_of(found: BatchSizeMeasurement) -> str:
+    """Answer, evidence and notes."""
+    share = f"{found.target:.0%} of the throughput"
+    by = {
+        "model, probed": "by the fitted model, and a probe of it agrees",
+        "model": "by the fitted model, not probed itself",
+        "measured": "from the sizes that ran; see the notes",
+    }[found.recommended_by]
+    lines = [f"Recommended batch size {found.recommended_batch_size:,} ({share}; {by})"]
+    if found.recommended_range is not None:
+        low, high = found.recommended_range
+        lines.append(f"  {low:,} to {high:,} when any one probe is left out")
+    lines.append(
+        f"Fastest         {found.fastest_batch_size:,}: {found.fastest_examples_per_s:,.0f} examples/s (measured)"
+    )
+    model = found.model
+    if model is not None and found.critical_batch_size is not None:
+        least = seconds_text(max(model.fixed_s, model.floor_s))
+        lines.append(
+            f"Knee            {found.critical_batch_size:,}: smaller batches cost {least} a call all the same, larger "
+            f"ones near {model.examples_per_s:,.0f} examples/s (model)"
+        )
+    lines += [_memory_text(found), f"Confidence      {found.confidence}: {found.confidence_because}"]
+    on = ", ".join(f"{name} {value}" for name, value in found.measured_on.items())
+    lines.append(f"Measured        {found.measured_at} in {found.seconds:.1f} s; {on}")
+    lines.append("")
+    marks = {found.fastest_batch_size: ["fastest"]}
+    marks.setdefault(found.recommended_batch_size, []).insert(0, "recommended")
+    rows: list[tuple[str, ...]] = [COLUMNS]
+    for probe in sorted(found.evidence, key=lambda each: each.batch_size):
+        row = row_of(probe)
+        rows.append((*row[:-1], row[-1] or ", ".join(marks.get(probe.batch_size, []))))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)]
+        lines.append("  ".join(["", *cells, row[-1]]).rstrip())
+    sources = {name: use.source for probe in found.evidence for name, use in probe.memory.items()}
+    notes = list(found.notes)
+    if HOST in sources:
+        notes.append(f"Host peak: {sources[HOST]}.")
+    if devices := [name for name in sources if name != HOST]:
+        notes.append(f"Device peak: {sources[devices[0]]}; of {len(devices)}, the highest.")
+    lines.append("")
+    for note in notes:
+        lines += textwrap.wrap(note, _WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False)
+    return "\n".join(lines)
+
+
+def row_of(probe: BatchProbe) -> tuple[str, ...]:
+    """The cells of COLUMNS; the last one says what went wrong."""
+    devices = [use.peak for name, use in probe.memory.items() if name != HOST and use.peak is not None]
+    host = probe.memory[HOST].peak if HOST in probe.memory else None
+    rate = probe.examples_per_s
+    return (
+        f"{probe.batch_size:,}",
+        "-" if rate is None else f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}",
+        "-" if probe.median_s is None else seconds_text(probe.median_s),
+        "-" if probe.best_s is None else seconds_text(probe.best_s),
+        "-" if probe.spread is None else f"{probe.spread:.1%}",
+        str(probe.calls),
+        bytes_text(max(devices)) if devices else "-",
+        "-" if host is None else bytes_text(host),
+        probe.error or ("" if probe.outcome == "measured" else probe.outcome),
+    )
+
+
+def seconds_text(seconds: float) -> str:
+    """`12.3 us`, `1.23 ms`, `4.56 s`."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}" if seconds < 1000 * scale else f"{seconds / scale:,.0f} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def _memory_text(found: BatchSizeMeasurement) -> str:
+    if found.max_memory_batch_size is None:
+        return "Memory          no bound on the batch was found"
+    text = f"Memory          {found.max_memory_batch_size:,} is the largest batch that is predicted to fit (not tried)"
+    limiting = [fit for fit in found.memory if fit.max_batch_size is not None]
+    if limiting:
+        fit = min(limiting, key=lambda each: each.max_batch_size or 0)
+        bound = "" if fit.bound_bytes is None else f", bound {bytes_text(fit.bound_bytes)}"
+        text += (
+            f": {fit.memory} takes {bytes_text(max(0, round(fit.base_bytes)))} + "
+            f"{bytes_text(round(fit.bytes_per_example))} an example{bound} (fit of the measured peaks)"
+        )
+    return text

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which batch sizes are probed: ever larger ones up to the knee or a bound, then the ones that matter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from artifex_devices.batch_measurement.memory import MemoryMeter, MemoryUse, predicted_peak
+from artifex_devices.batch_measurement.probe import BatchProbe, Prober
+from artifex_devices.batch_measurement.throughput import ThroughputModel, fit_throughput
+
+__all__ = ["Search"]
+
+_FEWEST_SIZES = 6
+# Sizes in a row that raise before the search gives up: at first, and once some have worked.
+_FAILURES_AT_FIRST = 8
+_FAILURES_LATER = 2
+_REFINEMENTS = 3
+# A size is worth a probe of its own from this ratio to its neighbour on.
+_WORTH = 1.2
+# So many times the size that reaches the target is measured, for the throughput of large batches.
+_BEYOND = 4
+_FALLS = 0.9
+_RISES = 1.2
+
+
+class Search:
+    """The state of a search; `run` probes until an answer stands or a bound is met.
+
+    Attributes:
+        evidence: All probes in the order in which they ran.
+        notes: What stopped it, and what was seen on the way.
+        too_large: The smallest size that ran out of memory.
+        bounds: By memory, the peak that the last probe was not to pass.
+        stopped_by_memory: Whether larger sizes were not tried for fear of their memory.
+    """
+
+    def __init__(
+        self,
+        prober: Prober,
+        meter: MemoryMeter,
+        *,
+        multiple_of: int,
+        smallest: int,
+        largest: int,
+        target: float,
+        watch: Callable[[int], None],
+        report: Callable[[BatchProbe], None],
+    ) -> None:
+        """`target`: the share of the throughput to reach; `watch` and `report` are told before and after each probe."""
+        self._prober = prober
+        self._meter = meter
+        self._multiple_of = multiple_of
+        self._smallest = smallest
+        self._largest = largest
+        self._target = target
+        self._watch = watch
+        self._report = report
+        self.evidence: list[BatchProbe] = []
+        self.notes: list[str] = []
+        self.too_large: int | None = None
+        self.bounds: dict[str, int] = {}
+        self.stopped_by_memory = False
+        self._is_out_of_time = False
+        self._fit: tuple[int, ThroughputModel | None] | None = None  # of so many probes
+
+    @property
+    def measured(self) -> list[BatchProbe]:
+        """The probes that have times, sizes ascending."""
+        return sorted((p for p in self.evidence if p.outcome == "measured"), key=lambda p: p.batch_size)
+
+    @property
+    def step_of_sizes(self) -> int:
+        """What sizes must be multiples of: as told, or as the sizes show that raised and those that did not."""
+        worked = [probe.batch_size for probe in self.measured]
+        raised = [probe.batch_size for probe in self.evidence if probe.outcome == "raised"]
+        common = math.gcd(*worked) if worked else self._multiple_of
+        if raised and worked and all(size % common for size in raised):
+            return common
+        return self._multiple_of
+
+    def run(self) -> None:
+        """Grows, then refines."""
+        self._grow()
+        for _ in range(_REFINEMENTS):
+            size = self.wanted_size()
+            if size is None or self._is_out_of_time or any(p.batch_size == size for p in self.evidence):
+                return
+            if self.too_large is not None and size >= self.too_large:
+                return
+            if not self._probe(size):
+                return
+
+    def model(self) -> ThroughputModel | None:
+        """The fit over the sizes up to where throughput begins to fall, if it does."""
+        if self._fit is None or self._fit[0] != len(self.evidence):
+            times = [(p.batch_size, p.median_s) for p in self.rising() if p.median_s is not None]
+            self._fit = (len(self.evidence), fit_throughput(times))
+        return self._fit[1]
+
+    def rising(self) -> list[BatchProbe]:
+        """The measured probes up to the fastest one where throughput falls behind it, else all."""
+        probes = self.measured
+        if not probes or not self.falls():
+            return probes
+        best = self.fastest()
+        return [probe for probe in probes if probe.batch_size <= best.batch_size]
+
+    def falls(self) -> bool:
+        """Whether the largest size is clearly slower than the fastest."""
+        probes = self.measured
+        return bool(probes) and _rate(probes[-1]) < _FALLS * _rate(self.fastest())
+
+    def fastest(self) -> BatchProbe:
+        """The measured best."""
+        return max(self.measured, key=_rate)
+
+    def reference(self) -> float | None:
+        """The throughput of which the target is a share: the model's, or the best seen where throughput then falls."""
+        model = self.model()
+        if model is None:
+            return None
+        return min(model.examples_per_s, _rate(self.fastest())) if self.falls() else model.examples_per_s
+
+    def model_size(self) -> float:
+        """The smallest batch that reaches the target by the model; math.inf without one."""
+        model, reference = self.model(), self.reference()
+        return math.inf if model is None or reference is None else model.size_reaching(self._target * reference)
+
+    def wanted_size(self) -> int | None:
+        """`model_size` as a size that can be probed; None if it is beyond what ran."""
+        size, probes = self.model_size(), self.measured
+        if not probes or size > probes[-1].batch_size:
+            return None
+        return max(self._rounded_up(size), self._smallest)
+
+    def _grow(self) -> None:
+        size = self._smallest
+        failures = 0
+        while True:
+            if self.evidence:
+                possible = self._within_memory(size)
+                if possible is None:
+                    return
+                size = possible
+            if not self._probe(size):
+                return
+            last = self.evidence[-1]
+            if last.outcome == "out of memory":
+                below = self._below_failure()
+                if below is None:
+                    return
+                size = below
+                continue
+            failures = failures + 1 if last.outcome == "raised" else 0
+            if failures >= (_FAILURES_LATER if self.measured else _FAILURES_AT_FIRST):
+                self.notes.append(f"Not tried beyond {size}: the step raised for {failures} sizes in a row.")
+                return
+            if self._is_enough():
+                return
+            following = self._following(size)
+            if following is None:
+                return
+            size = following
+
+    def _following(self, size: int) -> int | None:
+        """The next larger size; None at the end of what may be tried."""
+        if self.too_large is not None:
+            return self._below_failure()
+        following = min(2 * size, self._largest // self.step_of_sizes * self.step_of_sizes)
+        if following <= size:
+            self.notes.append(f"Not tried beyond {size}: larger batches were not allowed (max_batch_size).")
+            return None
+        return following
+
+    def _below_failure(self) -> int | None:
+        """Halfway between the largest size that ran and the smallest that ran out of memory, while that is worth it."""
+        assert self.too_large is not None
+        probes = self.measured
+        low = probes[-1].batch_size if probes else 0
+        step = self.step_of_sizes
+        size = (low + self.too_large) // 2 // step * step
+        if size <= low * _WORTH or size < step or size >= self.too_large:
+            self.stopped_by_memory = True
+            return None
+        return size
+
+    def _is_enough(self) -> bool:
+        """Whether the sizes so far show where throughput ends."""
+        probes = self.measured
+        if len(probes) < _FEWEST_SIZES:
+            return False
+        if self.falls():
+            # Behind a cliff throughput may rise again, and beyond what it was.
+            is_behind = all(_rate(probe) < _FALLS * _rate(self.fastest()) for probe in probes[-2:])
+            return is_behind and _rate(probes[-1]) < _RISES * _rate(probes[-2])
+        return probes[-1].batch_size >= _BEYOND * self.model_size()
+
+    def _within_memory(self, size: int) -> int | None:
+        """The size, or the largest below it, whose predicted peak stays within all bounds; None to stop."""
+        self.bounds = self._meter.bounds()
+        probes = self.measured
+        low = probes[-1].batch_size if probes else 0
+        step = self.step_of_sizes
+        if self._is_safe(size):
+            return size
+        # The largest safe multiple, by halving: predictions grow with the size.
+        least, beyond = low // step, -(-size // step)
+        while beyond - least > 1:
+            middle = (least + beyond) // 2
+            if self._is_safe(middle * step):
+                least = middle
+            else:
+                beyond = middle
+        possible = least * step
+        names = ", ".join(self._overfull(size))
+        if possible < max(low * _WORTH, self._smallest):
+            self.stopped_by_memory = True
+            self.notes.append(
+                f"Stopped at {low}: a batch of {size} was predicted to pass the bound on the memory of {names}; it was "
+                "not tried."
+            )
+            return None
+        return possible
+
+    def _is_safe(self, size: int) -> bool:
+        return not self._overfull(size)
+
+    def _overfull(self, size: int) -> list[str]:
+        """The memories whose bound the size is predicted to pass."""
+        return [
+            memory
+            for memory, bound in self.bounds.items()
+            if (uses := self.uses_of(memory)) and predicted_peak(uses, size) > bound
+        ]
+
+    def uses_of(self, memory: str) -> list[tuple[int, MemoryUse]]:
+        """(size, use) of the probes that saw this memory's peak, each larger than all before: caches fill only once."""
+        found: list[tuple[int, MemoryUse]] = []
+        for probe in self.evidence:
+            use = probe.memory.get(memory)
+            if probe.outcome not in ("measured", "out of time") or use is None or use.peak is None:
+                continue
+            if not found or probe.batch_size > found[-1][0]:
+                found.append((probe.batch_size, use))
+        return found
+
+    def _probe(self, size: int) -> bool:
+        """Probes; False if time is out, before or after."""
+        if self._expected_end(size) > self._prober.deadline:
+            self.notes.append(f"Not tried: {size}, as the time for the measurement would not do.")
+            self._is_out_of_time = True
+            return False
+        self.bounds = self._meter.bounds()
+        self._watch(size)
+        probe = self._prober.run(size)
+        self.evidence.append(probe)
+        self._report(probe)
+        if probe.outcome == "out of memory":
+            self.too_large = min(size, self.too_large or size)
+            self.notes.append(f"A batch of {size} ran out of memory; larger ones were not tried.")
+        if probe.outcome == "out of time" or self._prober.clock() >= self._prober.deadline:
+            self.notes.append(f"Time ran out at batch size {size}.")
+            self._is_out_of_time = True
+            return False
+        return True
+
+    def _expected_end(self, size: int) -> float:
+        """When two calls on that size will have ended, by what is known; a first probe is always run."""
+        now = self._prober.clock()
+        probes = self.measured
+        if not probes:
+            return -math.inf if not self.evidence else now
+        last = probes[-1]
+        assert last.median_s is not None
+        model = self.model()
+        call = last.median_s * max(1.0, size / last.batch_size) if model is None else model.seconds(size)
+        return now + 2 * call
+
+    def _rounded_up(self, size: float) -> int:
+        step = self.step_of_sizes
+        # A hair above a multiple is that multiple: the fit's arithmetic is that of floats.
+        return max(1, math.ceil(size / step * (1 - 1e-9))) * step
+
+
+def _rate(probe: BatchProbe) -> float:
+    assert probe.examples_per_s is not None
+    return probe.examples_per_s

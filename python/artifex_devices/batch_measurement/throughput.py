@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model of a step's time over batch sizes, and its robust fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+__all__ = ["ThroughputModel", "fit_throughput"]
+
+# Errors smaller than this share of a time count as none.
+_NO_ERROR = 1e-3
+
+
+@dataclass(frozen=True)
+class ThroughputModel:
+    """seconds(batch) = max(floor_s, fixed_s + batch / examples_per_s), fitted to measured times.
+
+    Attributes:
+        fixed_s: Seconds of each call beside the work on its examples, at least 0.
+        floor_s: Seconds that no call falls below, however small its batch; 0 where no such floor was seen.
+        examples_per_s: The throughput that large batches come near to.
+        residual: Median of |model - measured| / measured over the sizes.
+        worst_residual: The largest of them.
+    """
+
+    fixed_s: float
+    floor_s: float
+    examples_per_s: float
+    residual: float
+    worst_residual: float
+
+    def seconds(self, batch_size: int) -> float:
+        """Seconds of one call."""
+        return max(self.floor_s, self.fixed_s + batch_size / self.examples_per_s)
+
+    def throughput(self, batch_size: int) -> float:
+        """Examples per second."""
+        return batch_size / self.seconds(batch_size)
+
+    @property
+    def critical(self) -> float:
+        """The batch whose own work takes as long as what a call costs anyway: latency before, throughput behind."""
+        return max(self.fixed_s, self.floor_s) * self.examples_per_s
+
+    def size_reaching(self, throughput: float) -> float:
+        """The smallest batch with that many examples per second, not rounded; math.inf where none has."""
+        share = throughput / self.examples_per_s
+        if share >= 1 and not (share == 1 and self.fixed_s == 0):
+            return math.inf
+        by_work = 0.0 if self.fixed_s == 0 else share / (1 - share) * self.fixed_s * self.examples_per_s
+        return max(throughput * self.floor_s, by_work)
+
+
+def fit_throughput(times: Sequence[tuple[int, float]]) -> ThroughputModel | None:
+    """Fits the model by least absolute relative error, so that single wrong times change little.
+
+    Times that lie on a model exactly are met exactly: the best line goes through two of the points, and all are tried.
+
+    Args:
+        times: (batch size, seconds of a call), at least 3 sizes, each once.
+
+    Returns:
+        The model; None with fewer sizes, or where time does not grow with the batch, so that no throughput bounds it.
+    """
+    if len(times) < 3:
+        return None
+    points = np.array(sorted(times), dtype=np.float64)
+    sizes, seconds = points[:, 0], points[:, 1]
+    fixed, slope = _candidates(sizes, seconds)
+    errors, best = _best(np.zeros(len(fixed)), fixed, slope, sizes, seconds)
+    floor = 0.0
+    line = (fixed[best], slope[best])
+    # A floor is one number more to fit: it must explain much more than the line alone.
+    for count in range(2, len(sizes) - 1):
+        level = float(np.median(seconds[:count]))
+        beyond_fixed, beyond_slope = _candidates(sizes[count:], seconds[count:])
+        floors = np.full(len(beyond_fixed), level)
+        with_floor, at = _best(floors, beyond_fixed, beyond_slope, sizes, seconds)
+        if len(sizes) * math.log(max(errors, _NO_ERROR) / max(with_floor, _NO_ERROR)) > (3 if floor == 0 else 0):
+            errors, floor, line = with_floor, level, (beyond_fixed[at], beyond_slope[at])
+    if line[1] <= 0:
+        return None
+    if floor <= line[0]:
+        floor = 0.0
+    relative = np.abs(np.maximum(floor, line[0] + line[1] * sizes) / seconds - 1)
+    return ThroughputModel(
+        float(line[0]), floor, float(1 / line[1]), float(np.median(relative)), float(np.max(relative))
+    )
+
+
+def _candidates(sizes: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fixed seconds and seconds an example of the lines among which a best one is, neither negative."""
+    lines = [(0.0, float(time / size)) for size, time in zip(sizes, seconds, strict=True)]
+    lines += [(float(time), 0.0) for time in seconds]
+    for i, j in combinations(range(len(sizes)), 2):
+        slope = float((seconds[j] - seconds[i]) / (sizes[j] - sizes[i]))
+        fixed = float(seconds[i] - slope * sizes[i])
+        if slope > 0 and fixed > 0:
+            lines.append((fixed, slope))
+    table = np.array(lines)
+    return table[:, 0], table[:, 1]
+
+
+def _best(
+    floors: np.ndarray, fixed: np.ndarray, slope: np.ndarray, sizes: np.ndarray, seconds: np.ndarray
+) -> tuple[float, int]:
+    """The smallest mean relative error of the candidates, and which has it."""
+    predicted = np.maximum(floors[:, None], fixed[:, None] + slope[:, None] * sizes)
+    errors = np.abs(predicted / seconds - 1).mean(axis=1)
+    at = int(np.argmin(errors))
+    return float(errors[at]), at

@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""measure_batch_size on steps with known knees and known memory: exact on a clock of its own, without sleeping."""
+
+import json
+import math
+import random
+
+import artifex_devices as ad
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic_steps import Bench, sizes_of
+
+
+def affine(fixed, rate):
+    return lambda size, call: fixed + size / rate
+
+
+def by_size(found):
+    return {probe.batch_size: probe for probe in found.evidence}
+
+
+def test_the_knee_of_an_affine_step_is_found_exactly():
+    found = Bench(affine(1.0, 16)).measure()
+    assert found.model.fixed_s == pytest.approx(1.0)
+    assert found.model.examples_per_s == pytest.approx(16)
+    assert found.critical_batch_size == 16  # 1 s of fixed cost is the work of 16 examples
+    assert found.recommended_batch_size == 144  # 9 / 10 of the throughput: 9 times the knee
+    assert found.recommended_by == "model, probed"
+    assert found.recommended_range == (144, 144)
+    assert found.confidence == "high"
+    assert sizes_of(found) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 144]
+    assert by_size(found)[144].examples_per_s == pytest.approx(14.4)
+    assert (found.fastest_batch_size, found.max_memory_batch_size) == (1024, None)
+
+
+@pytest.mark.parametrize(("target", "size"), [(0.5, 16), (0.75, 48), (0.8, 64), (0.95, 304)])
+def test_the_target_chooses_the_share_of_the_throughput(target, size):
+    assert Bench(affine(1.0, 16)).measure(target=target).recommended_batch_size == size
+
+
+@pytest.mark.parametrize(("multiple_of", "size"), [(1, 144), (8, 144), (10, 150), (100, 200)])
+def test_sizes_are_multiples(multiple_of, size):
+    found = Bench(affine(1.0, 16)).measure(multiple_of=multiple_of)
+    assert found.recommended_batch_size == size
+    assert all(each % multiple_of == 0 for each in sizes_of(found))
+
+
+def test_a_floor_and_then_work_is_a_knee_at_their_crossing():
+    found = Bench(lambda size, call: max(4.0, size / 25)).measure()
+    assert found.model.floor_s == pytest.approx(4.0)
+    assert found.model.fixed_s == pytest.approx(0.0, abs=1e-9)
+    assert found.critical_batch_size == 100
+    assert found.recommended_batch_size == 90
+    assert found.confidence == "high"
+
+
+def test_a_step_that_is_linear_from_the_start_takes_the_smallest_batch():
+    found = Bench(lambda size, call: size / 8).measure(multiple_of=4)
+    assert found.recommended_batch_size == 4
+    assert found.model.fixed_s == 0
+    assert found.critical_batch_size == 1  # rounded up from 0: no batch is below a knee
+    assert len(found.evidence) == 6
+
+
+def test_constant_time_has_no_knee():
+    found = Bench(lambda size, call: 0.5).measure(max_batch_size=1000)
+    assert found.recommended_batch_size == found.fastest_batch_size == 1000
+    assert found.recommended_by == "measured"
+    assert (found.model, found.critical_batch_size, found.asymptotic_examples_per_s) == (None, None, None)
+    assert found.confidence == "low"
+    assert any(note.startswith("Time did not grow with the batch") for note in found.notes)
+    assert "Not tried beyond 1000: larger batches were not allowed (max_batch_size)." in found.notes
+
+
+def test_steps_of_64_examples_are_used_whole():
+    found = Bench(lambda size, call: 1.0 + math.ceil(size / 64)).measure()
+    best = 64.0
+    assert by_size(found)[found.recommended_batch_size].examples_per_s >= 0.85 * best
+    assert found.critical_batch_size == pytest.approx(128, rel=0.1)
+
+
+def test_warming_up_is_not_counted():
+    seen = set()
+
+    def seconds(size, call):
+        is_first = size not in seen
+        seen.add(size)
+        return 100.0 if is_first else 1.0 + size / 16
+
+    found = Bench(seconds).measure()
+    assert found.recommended_batch_size == 144
+    assert {probe.first_call_s for probe in found.evidence} == {100.0}
+    assert by_size(found)[16].median_s == by_size(found)[16].best_s == pytest.approx(2.0)
+
+
+def test_single_wrong_times_change_nothing():
+    found = Bench(lambda size, call: (1.0 + size / 16) * (30 if call % 6 == 0 else 1)).measure()
+    assert found.recommended_batch_size == 144
+
+
+def test_one_size_that_is_always_slow_changes_little():
+    found = Bench(lambda size, call: (1.0 + size / 16) * (3 if size == 8 else 1)).measure()
+    assert found.recommended_batch_size == 144
+    assert found.model.worst_residual == pytest.approx(2 / 3)
+
+
+@given(
+    fixed=st.floats(1e-5, 1.0),
+    knee=st.integers(2, 2000),
+    noise=st.floats(0, 0.1),
+    seed=st.integers(0, 2**32),
+)
+def test_known_knees_are_found_under_noise(fixed, knee, noise, seed):
+    # Stated tolerance: a fifth of the size and a third of the knee, at calls that vary by up to 10 %.
+    generator = random.Random(seed)
+    bench = Bench(lambda size, call: (fixed + size * fixed / knee) * (1 + generator.uniform(0, noise)))
+    found = bench.measure(min_calls=9, probe_seconds=0.0)
+    rate = knee / fixed
+    assert found.critical_batch_size == pytest.approx(knee, rel=0.34, abs=1)
+    true_share = found.recommended_batch_size / (fixed * rate + found.recommended_batch_size)
+    assert 0.85 <= true_share <= 0.93
+    assert found.recommended_batch_size <= max(probe.batch_size for probe in found.evidence)
+
+
+@given(floor=st.floats(1e-4, 1.0), knee=st.integers(30, 5000), noise=st.floats(0, 0.03), seed=st.integers(0, 2**32))
+def test_known_floors_are_found_under_noise(floor, knee, noise, seed):
+    generator = random.Random(seed)
+    bench = Bench(lambda size, call: max(floor, size * floor / knee) * (1 + generator.uniform(0, noise)))
+    found = bench.measure(min_calls=9, probe_seconds=0.0)
+    assert found.critical_batch_size == pytest.approx(knee, rel=0.15)
+    assert 0.8 * knee <= found.recommended_batch_size <= 1.15 * knee
+
+
+def test_throughput_that_falls_ends_the_search_at_its_best():
+    found = Bench(lambda size, call: (1.0 + size / 16) * (1 if size <= 64 else 2)).measure()
+    assert found.fastest_batch_size == 64
+    best = 64 / 5
+    assert by_size(found)[found.recommended_batch_size].examples_per_s >= 0.87 * best
+    assert found.recommended_batch_size <= 64
+    assert any(note.startswith("Throughput falls beyond a batch of 64") for note in found.notes)
+
+
+# Memory.
+
+
+def test_the_memory_bound_is_the_affine_one_and_never_passed():
+    bench = Bench(lambda size, call: 1.0, peak=lambda size: 1000 + 10 * size, bound=10_000)
+    found = bench.measure()
+    assert found.max_memory_batch_size == 900
+    (fit,) = found.memory
+    assert (fit.memory, fit.base_bytes, fit.bytes_per_example, fit.bound_bytes) == ("cpu:0", 1000, 10, 10_000)
+    assert fit.residual_bytes == pytest.approx(0, abs=1e-6)
+    assert bench.highest <= 10_000
+    assert max(bench.made) == 900
+    assert found.notes[0].startswith(
+        "Stopped at 900: a batch of 1800 was predicted to pass the bound on the memory of cpu:0"
+    )
+
+
+def test_the_bound_is_a_multiple_as_well():
+    bench = Bench(lambda size, call: 1.0, peak=lambda size: 1000 + 10 * size, bound=10_000)
+    assert bench.measure(multiple_of=64).max_memory_batch_size == 896
+
+
+@given(
+    base=st.integers(0, 10**9),
+    each=st.integers(1, 10**7),
+    room=st.integers(1, 5000),
+    power=st.sampled_from([0.5, 1.0, 1.0, 1.5, 2.0]),
+    multiple_of=st.sampled_from([1, 3, 8]),
+)
+def test_no_batch_beyond_the_bound_is_ever_made(base, each, room, power, multiple_of):
+    def peak(size):
+        return base + int(each * size**power)
+
+    bound = peak(multiple_of) + room * each  # the first batch fits
+    bench = Bench(lambda size, call: 1.0, peak=peak, bound=bound)
+    found = bench.measure(multiple_of=multiple_of, max_batch_size=20_000)
+    assert bench.highest <= bound
+    if power == 1.0 and found.max_memory_batch_size < 20_000:
+        assert peak(found.max_memory_batch_size) <= bound
+        if len(found.evidence) > 1:
+            assert peak(found.max_memory_batch_size + multiple_of) > bound
+
+
+def test_a_first_probe_of_which_most_is_state_does_not_end_the_search():
+    # 6,000 of the 10,000 bytes are taken whatever the batch: found out by small steps.
+    bench = Bench(lambda size, call: 1.0, peak=lambda size: 6000 + 10 * size, bound=10_000)
+    found = bench.measure(min_batch_size=10)
+    assert found.max_memory_batch_size == 400
+    assert bench.highest <= 10_000
+
+
+def test_running_out_of_memory_is_evidence_and_the_search_goes_down():
+    bench = Bench(
+        lambda size, call: 1.0,
+        raises=lambda size: (
+            ad.errors.ResourceExhaustedError(f"no room for {size}\nsecond line") if size > 100 else None
+        ),
+    )
+    found = bench.measure()
+    tried = by_size(found)
+    assert tried[128].outcome == "out of memory"
+    assert tried[128].error == "ResourceExhaustedError: no room for 128"
+    assert tried[128].median_s is None
+    assert sizes_of(found) == [1, 2, 4, 8, 16, 32, 64, 128, 96]
+    assert found.max_memory_batch_size == found.recommended_batch_size == 96
+    assert "A batch of 128 ran out of memory; larger ones were not tried." in found.notes
+
+
+def test_a_first_batch_too_large_goes_down():
+    bench = Bench(lambda size, call: 1.0, raises=lambda size: MemoryError() if size > 100 else None)
+    found = bench.measure(min_batch_size=1000)
+    assert max(probe.batch_size for probe in found.evidence if probe.outcome == "measured") <= 100
+    assert found.evidence[0].error == "MemoryError"
+
+
+def test_nothing_fits():
+    bench = Bench(lambda size, call: 1.0, raises=lambda size: MemoryError("full"))
+    with pytest.raises(MemoryError, match=r"not even the smallest batch fits; .* got 8: MemoryError: full; 4: .*1: "):
+        bench.measure(min_batch_size=8)
+
+
+# Sizes that raise.
+
+
+def test_sizes_that_raise_are_evidence_and_show_the_multiple():
+    bench = Bench(affine(1.0, 16), raises=lambda size: ValueError(f"{size} rows on 8 devices") if size % 8 else None)
+    found = bench.measure()
+    assert [probe.outcome for probe in found.evidence[:4]] == ["raised", "raised", "raised", "measured"]
+    assert found.evidence[0].error == "ValueError: 1 rows on 8 devices"
+    assert found.recommended_batch_size == 144
+    assert "The step raised for sizes that are no multiples of 8; multiple_of=8 saves these probes." in found.notes
+
+
+def test_a_largest_size_that_works():
+    bench = Bench(lambda size, call: 1.0, raises=lambda size: ValueError("too many") if size > 100 else None)
+    found = bench.measure()
+    assert sizes_of(found) == [1, 2, 4, 8, 16, 32, 64, 128, 256]
+    assert found.recommended_batch_size == 64
+    assert "Not tried beyond 256: the step raised for 2 sizes in a row." in found.notes
+
+
+def test_all_sizes_raise():
+    bench = Bench(lambda size, call: 1.0, raises=lambda size: ValueError("never"))
+    with pytest.raises(
+        RuntimeError, match=r"raised for every batch size; expected .* got 1: ValueError: never; 2: .*128"
+    ):
+        bench.measure()
+
+
+@pytest.mark.parametrize("error", [TypeError("no batch"), NameError("x"), AttributeError("y"), ImportError("z")])
+def test_mistakes_of_the_program_pass_through(error):
+    bench = Bench(lambda size, call: 1.0, raises=lambda size: error)
+    with pytest.raises(type(error)) as raised:
+        bench.measure()
+    assert raised.value is error
+    assert bench.made == [1]
+
+
+# Time.
+
+
+def test_seconds_are_kept_to_about_a_call():
+    for seconds in (10, 50, 300):
+        bench = Bench(affine(1.0, 16))
+        found = bench.measure(max_seconds=seconds)
+        assert bench.now <= seconds + found.model.seconds(max(bench.made)) if found.model else True
+        assert bench.now <= 1.5 * seconds
+        assert any("ime" in note for note in found.notes)
+        assert found.seconds == bench.now
+
+
+def test_the_first_probe_needs_two_calls():
+    bench = Bench(lambda size, call: 10.0)
+    with pytest.raises(RuntimeError, match="no call could be timed on a batch of 1 before time ran out"):
+        bench.measure(max_seconds=5)
+    assert bench.calls == 1
+    found = bench.measure(max_seconds=25)
+    assert (found.recommended_batch_size, found.confidence) == (1, "low")
+    assert found.evidence[0].calls == 1
+
+
+def test_calls_of_a_probe():
+    found = Bench(lambda size, call: 0.001).measure(max_batch_size=1, probe_seconds=0.05, min_calls=3, warmup_calls=2)
+    assert found.evidence[0].calls == 50
+    found = Bench(lambda size, call: 0.5).measure(max_batch_size=1, probe_seconds=0.05, min_calls=3)
+    assert found.evidence[0].calls == 3
+    found = Bench(lambda size, call: 1e-9).measure(max_batch_size=1)
+    assert found.evidence[0].calls == 200
+
+
+def test_a_new_batch_for_each_call():
+    bench = Bench(lambda size, call: 0.5)
+    bench.measure(max_batch_size=1, min_calls=3, reuse_batch=False)
+    assert bench.made == [1, 1, 1, 1]
+
+
+# What comes out.
+
+
+def test_the_result_as_json_and_as_the_documents_record():
+    found = Bench(affine(1.0, 16), peak=lambda size: 1000 + 10 * size, bound=100_000).measure()
+    data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert data["recommended_batch_size"] == 144
+    assert data["evidence"][4]["examples_per_s"] == pytest.approx(8)
+    assert data["evidence"][4]["memory"]["cpu:0"] == {"before": 0, "peak": 1160, "after": 0, "source": "synthetic"}
+    assert data["memory"][0]["max_batch_size"] == 9900
+    assert data["recommended_range"] == [144, 144]
+    advice = found.to_recommendation()
+    assert isinstance(advice, ad.BatchSizeRecommendation)
+    assert advice.min_batch_size == 16  # half the throughput
+    assert advice.critical_batch_size == 16
+    assert advice.optimal_batch_size == 144
+    assert advice.max_memory_batch_size == 9900
+    assert advice.notes.startswith(
+        f"Measured {found.measured_at} (function synthetic_steps.Bench.step, devices 8 x cpu"
+    )
+
+
+def test_the_table():
+    bench = Bench(
+        affine(1e-3, 16_000),
+        peak=lambda size: 1024 * size,
+        bound=1 << 20,
+        raises=lambda n: ValueError("odd") if n == 1 else None,
+    )
+    lines = str(bench.measure()).splitlines()
+    assert (
+        lines[0] == "Recommended batch size 144 (90% of the throughput; by the fitted model, and a probe of it agrees)"
+    )
+    assert lines[2] == "Fastest         1,024: 15,754 examples/s (measured)"
+    assert lines[3].startswith(
+        "Knee            16: smaller batches cost 1 ms a call all the same, larger ones near 16,000"
+    )
+    assert lines[4].startswith(
+        "Memory          1,024 is the largest batch that is predicted to fit (not tried): cpu:0 takes 0"
+    )
+    text = "\n".join(lines)
+    assert "144      14,400    10 ms    10 ms    0.0%     10    144.0 KiB          -  recommended" in text
+    assert "ValueError: odd" in text
+    assert "- Device peak: synthetic; of 1, the highest." in text
+
+
+def test_probes_are_told_as_they_end():
+    told = []
+    found = Bench(affine(1.0, 16)).measure(on_probe=told.append)
+    assert tuple(told) == found.evidence
+
+    def stop(probe):
+        if probe.batch_size == 4:
+            raise KeyboardInterrupt
+
+    bench = Bench(affine(1.0, 16))
+    with pytest.raises(KeyboardInterrupt):
+        bench.measure(on_probe=stop)
+    assert bench.made == [1, 2, 4]
+
+
+def test_progress_in_lines(capsys):
+    Bench(affine(1.0, 16)).measure(max_batch_size=2, progress=True)
+    assert capsys.readouterr().err.splitlines() == [
+        "measure_batch_size: batch 1: 0.941 examples/s, 1.06 s a call (spread 0.0%), peak of a device -, of the host -",
+        "measure_batch_size: batch 2: 1.78 examples/s, 1.12 s a call (spread 0.0%), peak of a device -, of the host -",
+    ]
+    Bench(affine(1.0, 16)).measure(max_batch_size=2, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"target": 1.0}, ValueError, "target is 1.0; expected more than 0 and less than 1"),
+        (
+            {"target": math.nan, "max_seconds": -1},
+            ValueError,
+            "target is nan; .*; max_seconds is -1; expected a finite",
+        ),
+        ({"multiple_of": 0, "min_calls": 0}, ValueError, "multiple_of is 0; expected 1 or more; .*; min_calls is 0"),
+        ({"min_batch_size": 10, "max_batch_size": 5}, ValueError, "no batch size is allowed; .* got 1, 10 and 5"),
+        ({"multiple_of": 8, "max_batch_size": 7}, ValueError, "no batch size is allowed"),
+        ({"min_batch_size": 1.5}, TypeError, "min_batch_size is 1.5"),
+        ({"max_seconds": "1"}, TypeError, "max_seconds is '1'"),
+        ({"max_seconds": math.inf}, ValueError, "finite"),
+    ],
+)
+def test_bad_arguments(options, error, text):
+    with pytest.raises(error, match=text):
+        Bench(affine(1.0, 16)).measure(**options)
+
+
+def test_no_functions():
+    with pytest.raises(TypeError, match=r"step_fn is 3 \(int\); expected a function"):
+        ad.measure_batch_size(3, lambda size: size)
+    with pytest.raises(TypeError, match="make_batch is None"):
+        ad.measure_batch_size(lambda batch: batch, None)
