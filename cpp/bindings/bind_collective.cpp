@@ -31,7 +31,15 @@ void reduce_into(const std::string& kind, const py::list& inputs, const py::obje
   const Reduction reduction = reduction_from_name(kind);
   std::vector<HostView> views;
   views.reserve(inputs.size());
-  for (const py::handle input : inputs) views.push_back(leaf_from_python(input, "all_reduce").view);
+  std::vector<py::object> copies;
+  for (const py::handle input : inputs) {
+    HostView view = leaf_from_python(input, "all_reduce").view;
+    if (!is_dense(view.shape, view.byte_strides, itemsize(view.dtype))) {
+      copies.push_back(py::module_::import("numpy").attr("ascontiguousarray")(input));
+      view = leaf_from_python(copies.back(), "all_reduce").view;
+    }
+    views.push_back(std::move(view));
+  }
   const HostView target = leaf_from_python(out, "all_reduce").view;
   if (!target.writable) fail("all_reduce: out is read-only; expected memory to write; make it by _host_empty");
   int64_t bytes = itemsize(target.dtype) * static_cast<int64_t>(views.size());
@@ -125,7 +133,7 @@ ArrayRef adopt(py::handle shape, py::handle dtype, const std::shared_ptr<Shardin
 
 void bind_collective(py::module_& module) {
   module.def("_all_reduce", &reduce_into, py::arg("kind"), py::arg("inputs"), py::arg("out"),
-             "out = the inputs combined in their order, element by element; sum, prod, max or min.");
+             "out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.");
   module.def("_host_empty", &host_empty, py::arg("shape"), py::arg("dtype"),
              "An ndarray to write, on memory of the library's cache.");
   module.def("_adopt", &adopt, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("parts"),

@@ -61,10 +61,12 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] |
         ...     print(np.asarray(ad.pmap(lambda x: ad.lax.psum(x, "i"), axis_name="i")(np.arange(4))))
         [6 6 6 6]
     """
+    if axis_index_groups is None:
+        made = collectives.once_more("psum", axis_name, (), x)
+        if made is not None:
+            return made
     me = require("psum", axis_name)
     group = group_of("psum", me, axis_name, axis_index_groups)
-    if type(x) is np.ndarray and x.dtype.char != "?":  # the everyday call
-        return collectives.reduce("psum", "sum", me, group, axis_name, [x])[0]
     if type(x) in (int, float, complex):
         return x * len(group.members)
     leaves, treedef = collectives.leaves_of("psum", x)

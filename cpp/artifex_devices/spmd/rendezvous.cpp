@@ -37,7 +37,9 @@ int64_t Rendezvous::group(const std::vector<int64_t>& members) {
     }
   }
   const auto number = static_cast<int64_t>(groups_.size());
-  groups_.push_back({members, nullptr});
+  std::vector<bool> has(seats_.size());
+  for (const int64_t member : members) has[static_cast<size_t>(member)] = true;
+  groups_.push_back({members, std::move(has), nullptr});
   group_numbers_.emplace(members, number);
   return number;
 }
@@ -51,8 +53,7 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
   }
   Seat& seat = *seats_[static_cast<size_t>(participant)];
   Group& meeting = groups_[static_cast<size_t>(group)];
-  if (seat.standing.state != State::kRunning ||
-      std::ranges::find(meeting.members, participant) == meeting.members.end()) {
+  if (seat.standing.state != State::kRunning || !meeting.has[static_cast<size_t>(participant)]) {
     artifex_devices::fail(
         "Rendezvous: participant {} cannot arrive at group {}: it waits, works, has ended or is no member; expected a "
         "running member; arrive once at a time",
@@ -82,7 +83,7 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
   }
   seat.standing.state = State::kWaiting;
   --able_;
-  const bool hopeless = std::ranges::any_of(meeting.members, [&](int64_t member) {
+  const bool hopeless = finished_ > 0 && std::ranges::any_of(meeting.members, [&](int64_t member) {
     return seats_[static_cast<size_t>(member)]->standing.state == State::kFinished;
   });
   if (hopeless) fail_locked(Failure::kEarlyExit);
@@ -148,9 +149,10 @@ void Rendezvous::finished(int64_t participant) {
   Seat& seat = *seats_[static_cast<size_t>(participant)];
   if (seat.standing.state == State::kRunning || seat.standing.state == State::kWorking) --able_;
   seat.standing.state = State::kFinished;
+  ++finished_;
   if (failure_ != Failure::kNone) return;
   for (const Group& meeting : groups_) {
-    if (meeting.open && std::ranges::find(meeting.members, participant) != meeting.members.end()) {
+    if (meeting.open && meeting.has[static_cast<size_t>(participant)]) {
       fail_locked(Failure::kEarlyExit);
       return;
     }

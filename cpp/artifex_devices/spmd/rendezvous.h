@@ -86,6 +86,7 @@ class Rendezvous {
   };
   struct Group {
     std::vector<int64_t> members;
+    std::vector<bool> has;       // by participant
     std::shared_ptr<Slot> open;  // whose members have not all arrived
   };
 
@@ -98,6 +99,7 @@ class Rendezvous {
   std::vector<std::unique_ptr<Seat>> seats_;
   std::vector<Group> groups_;
   std::map<std::vector<int64_t>, int64_t> group_numbers_;
+  int64_t finished_ = 0;
   int64_t able_ = 0;  // participants that run or work: somebody who can still bring others on
   Failure failure_ = Failure::kNone;
   std::vector<Standing> at_failure_;

@@ -10,17 +10,33 @@ from typing import Any
 
 from artifex_devices.spmd.participant import Participant, _current
 
-__all__ = ["Group", "group_of", "names_of", "require"]
+__all__ = ["Group", "Groups", "group_of", "names_of", "require"]
+
+
+class Groups:
+    """How a collective divides the participants: parts that do not meet, and each participant's place."""
+
+    __slots__ = ("of", "parts")
+
+    def __init__(self, parts: list[tuple[int, ...]], participants: int) -> None:
+        """Each part has positions in the order of the collective; together all participants, each once."""
+        self.parts = parts
+        self.of: list[Group] = [Group(self, (), 0, 0)] * participants
+        for number, members in enumerate(parts):
+            for index, member in enumerate(members):
+                self.of[member] = Group(self, members, number, index)
 
 
 class Group:
     """The members of one collective for one participant."""
 
-    __slots__ = ("index", "members")
+    __slots__ = ("groups", "index", "members", "part")
 
-    def __init__(self, members: tuple[int, ...], index: int) -> None:
-        """Positions in the order of the collective, and which of them this participant is."""
+    def __init__(self, groups: Groups, members: tuple[int, ...], part: int, index: int) -> None:
+        """Positions in the order of the collective, the number of this part, and which member this participant is."""
+        self.groups = groups
         self.members = members
+        self.part = part
         self.index = index
 
 
@@ -58,11 +74,11 @@ def group_of(operation: str, me: Participant, axis_name: Any, index_groups: Any 
     # Names are never _Split, so that keys with and without groups are told apart.
     split = None if index_groups is None else tuple(tuple(group) for group in index_groups)
     key = axis_name if split is None else _Split((axis_name, split))
-    groups: dict[Any, list[Group]] = me.program.groups
+    groups: dict[Any, Groups] = me.program.groups
     made = groups.get(key)
     if made is None:
         made = groups[key] = _all_groups(operation, me, names_of(axis_name), split)
-    return made[me.position]
+    return made.of[me.position]
 
 
 class _Split(tuple[Any, ...]):
@@ -79,7 +95,7 @@ class _Split(tuple[Any, ...]):
 
 def _all_groups(
     operation: str, me: Participant, names: tuple[Hashable, ...], index_groups: tuple[tuple[int, ...], ...] | None
-) -> list[Group]:
+) -> Groups:
     program = me.program
     if program.any_name and len(names) == 1 and names[0] not in program.axis_names:
         names = program.axis_names
@@ -95,7 +111,7 @@ def _all_groups(
     where = [program.axis_names.index(name) for name in names]
     sizes = [program.axis_sizes[d] for d in where]
     strides = [math.prod(program.axis_sizes[d + 1 :]) for d in range(len(program.axis_sizes))]
-    groups: list[Group] = [Group((), 0)] * len(program.participants)
+    parts: list[tuple[int, ...]] = []
     for position, coordinates in enumerate(program.coordinates):
         if any(coordinates[d] for d in where):
             continue  # not the first member of its group
@@ -103,10 +119,8 @@ def _all_groups(
         members = tuple(
             position + sum(c * strides[d] for c, d in zip(offset, where, strict=True)) for offset in offsets
         )
-        for part in _split(operation, members, index_groups):
-            for index, member in enumerate(part):
-                groups[member] = Group(part, index)
-    return groups
+        parts += _split(operation, members, index_groups)
+    return Groups(parts, len(program.participants))
 
 
 def _split(

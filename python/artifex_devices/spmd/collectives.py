@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices.spmd.axes import Group
-from artifex_devices.spmd.participant import Participant
+from artifex_devices.spmd.participant import Participant, _current
 from artifex_devices.spmd.specs import check_unmasked
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "gather",
     "leaves_of",
     "meet",
+    "once_more",
     "permute",
     "rebuild",
     "reduce",
@@ -84,8 +85,20 @@ def meet(
     else:
         described = [detail for leaf in leaves for detail in (leaf.dtype, leaf.shape)]
         signature = (operation, axes, options, *described)
-    result: Leaves = me.meet(group.members, signature, leaves, complete, _DEPTH)
+    result: Leaves = me.join(me.program.meeting(signature, group.groups, complete), leaves, _DEPTH)
     return result
+
+
+def once_more(operation: str, axis_name: Any, options: tuple[tuple[str, Any], ...], x: Any) -> NDArray[Any] | None:
+    """The everyday collective: one ndarray, of a kind that the program has seen. None for all others."""
+    me = _current.get()
+    if me is None or type(x) is not np.ndarray or type(axis_name) is list:
+        return None
+    meeting = me.program.meetings.get((operation, axis_name, options, x.dtype, x.shape))
+    if meeting is None or meeting.groups is not me.program.groups.get(axis_name):
+        return None
+    result: Leaves = me.join(meeting, [x], 3)  # join <- here <- lax <- the user's line
+    return result[0]
 
 
 def _empty(operation: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -104,9 +117,8 @@ def _sealed(array: NDArray[Any]) -> NDArray[Any]:
 def _reduced(operation: str, kind: str, parts: Sequence[NDArray[Any]], *, mean: bool = False) -> NDArray[Any]:
     first = parts[0]
     out = _empty(operation, first.shape, first.dtype)
-    dense = [part if part.flags.c_contiguous else np.ascontiguousarray(part) for part in parts]
     try:
-        _core._all_reduce(kind, dense, out)
+        _core._all_reduce(kind, list(parts), out)
     except TypeError as error:
         raise TypeError(f"{operation}: {str(error).removeprefix('all_reduce: ')}") from None
     if mean:

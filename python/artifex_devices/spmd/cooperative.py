@@ -115,7 +115,7 @@ class _Round:
                 batch = [p for p in reversed(self.suspended) if results[p.position] is not PENDING]
                 assert batch, "nobody can go on and the rendezvous does not know"
             for participant in batch:
-                if not self._keeps_order(participant):
+                if self.foreign_frames and not self._keeps_order(participant):
                     break
                 del self.suspended[participant]
                 participant.state.greenlet.switch()

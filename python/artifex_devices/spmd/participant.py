@@ -12,9 +12,10 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from artifex_devices.spmd.axes import Groups
     from artifex_devices.spmd.program import Program
 
-__all__ = ["PENDING", "Participant", "Raised", "Stopped", "current", "signature_text"]
+__all__ = ["PENDING", "Meeting", "Participant", "Raised", "Stopped", "current", "signature_text"]
 
 _COMPLETE, _WAIT = 0, 1  # what an arrival is answered
 
@@ -40,6 +41,21 @@ class Raised:
         self.trace = error.__traceback__  # every member raises it: the frames of others do not belong to its story
 
 
+class Meeting:
+    """One kind of collective in one program; participants that call it again find it made."""
+
+    __slots__ = ("complete", "groups", "number", "numbers")
+
+    def __init__(
+        self, number: int, groups: Groups, numbers: list[int], complete: Callable[[list[Any]], Sequence[Any]]
+    ) -> None:
+        """The number of its signature, who meets whom, the rendezvous' number of each part, what makes the results."""
+        self.number = number
+        self.groups = groups
+        self.numbers = numbers
+        self.complete = complete
+
+
 def signature_text(signature: Hashable) -> str:
     """A text as it is; "psum float32(8, 4) over x" for (operation, axes, options, dtype, shape, dtype, shape, ...)."""
     if not isinstance(signature, tuple):
@@ -60,17 +76,17 @@ def current() -> Participant | None:
 class Participant:
     """One run of the body: where it lies in the mesh, and how it meets the others."""
 
-    # Where all begin; as attributes of the class they cost nothing to set.
-    thread = 0  # the only thread that may call collectives, once it runs
-    error: BaseException | None = None
-    state: Any = None  # the executor's own
-    _code: CodeType | None = None  # where the body called its last collective
-    _instruction = 0
+    __slots__ = ("_code", "_instruction", "error", "position", "program", "state", "thread")
 
     def __init__(self, program: Program, position: int) -> None:
         """`position` is that of its device in the program's axes, row-major."""
         self.program = program
         self.position = position
+        self.thread = 0  # the only thread that may call collectives, once it runs
+        self.error: BaseException | None = None
+        self.state: Any = None  # the executor's own
+        self._code: CodeType | None = None  # where the body called its last collective
+        self._instruction = 0
 
     @property
     def axis_names(self) -> tuple[Hashable, ...]:
@@ -96,22 +112,12 @@ class Participant:
         line = next((line for start, end, line in lines if start <= self._instruction < end), None)
         return f"{self._code.co_filename}:{line or self._code.co_firstlineno}"
 
-    def meet(
-        self,
-        members: tuple[int, ...],
-        signature: Hashable,
-        payload: Any,
-        complete: Callable[[list[Any]], Sequence[Any]],
-        depth: int = 2,
-    ) -> Any:
+    def join(self, meeting: Meeting, payload: Any, depth: int = 2) -> Any:
         """Meets other participants: each leaves a payload, the last one computes the results of all.
 
         Args:
-            members: Positions that take part, this one among them, in the same order for everybody.
-            signature: What all must agree on: a text, or a tuple that `signature_text` writes out.
+            meeting: The kind of collective.
             payload: What this participant brings.
-            complete: Makes one result a member from the payloads in the order of `members`; called once, by whoever
-                comes last. What it raises is raised in all members.
             depth: How many frames above this one the user's call is, for the table of errors.
 
         Returns:
@@ -124,7 +130,7 @@ class Participant:
         program = self.program
         if program.has_ended or get_ident() != self.thread or _current.get() is not self:
             raise RuntimeError(
-                f"{signature_text(signature)}: a collective was called on a thread that a participant started, or "
+                f"{program.text_of(meeting)}: a collective was called on a thread that a participant started, or "
                 "after its body's end; expected the thread of the body while that runs, got "
                 f"{threading.current_thread().name}; call it in the body and hand the result over"
             )
@@ -132,18 +138,12 @@ class Participant:
         self._code = frame.f_code
         self._instruction = frame.f_lasti
         position = self.position
-        group = program.group_numbers.get(members)
-        if group is None:
-            group = program.number_group(members)
-        known, number = program.last_signature
-        if known != signature:
-            number = program.number_signature(signature)
         payloads, results = program.payloads, program.results
         payloads[position] = payload
         results[position] = PENDING
-        arrival = program.arrive(position, group, number)
+        arrival = program.arrive(position, meeting.numbers[meeting.groups.of[position].part], meeting.number)
         if arrival == _COMPLETE:
-            program.complete(position, members, complete)
+            program.complete(position, meeting)
         elif arrival == _WAIT:
             program.wait(self, frame)
         result = results[position]

@@ -10,13 +10,16 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from threading import get_ident
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
 from artifex_devices.errors import CollectiveError
 from artifex_devices.remembering import remembered
-from artifex_devices.spmd.participant import PENDING, Participant, Raised, Stopped, _current, signature_text
+from artifex_devices.spmd.participant import PENDING, Meeting, Participant, Raised, Stopped, _current, signature_text
 from artifex_devices.spmd.watchdog import watched
+
+if TYPE_CHECKING:
+    from artifex_devices.spmd.axes import Groups
 
 __all__ = ["Program", "run"]
 
@@ -58,30 +61,41 @@ class Program:
         self.refused: CollectiveError | None = None  # an executor's own reason to cancel
         self.wait: Callable[[Participant, FrameType], None] = _no_executor
         self.started_s = time.monotonic()
-        self.groups: dict[Any, list[Any]] = {}  # of axis names, kept by axes.py
+        self.groups: dict[Any, Groups] = {}  # of axis names, kept by axes.py
         self.arrive = self.rendezvous.arrive
-        self.group_numbers: dict[tuple[int, ...], int] = {}
-        self.last_signature: tuple[Hashable, int] = (None, -1)
+        self.meetings: dict[Hashable, Meeting] = {}
         self._signatures: dict[Hashable, int] = {}
         self._signature_lock = threading.Lock()
 
-    def number_group(self, members: tuple[int, ...]) -> int:
-        """The rendezvous' number of a group; the same for all its members."""
-        number = self.group_numbers[members] = self.rendezvous.group(members)
-        return number
+    def meeting(self, signature: Hashable, groups: Groups, complete: Callable[[list[Any]], Sequence[Any]]) -> Meeting:
+        """A kind of collective: the same number for all who bring an equal signature, kept for the next of its kind.
 
-    def number_signature(self, signature: Hashable) -> int:
-        """The number of a signature; the same for all who bring an equal one."""
+        Args:
+            signature: What all must agree on: a text, or a tuple that `signature_text` writes out.
+            groups: Who meets whom.
+            complete: Makes one result a member from the payloads in the order of the members; called once, by whoever
+                comes last. What it raises is raised in all members.
+        """
+        known = self.meetings.get(signature)
+        if known is not None and known.groups is groups:
+            return known
         with self._signature_lock:
             number = self._signatures.setdefault(signature, len(self._signatures))
-        self.last_signature = (signature, number)
-        return number
+        numbers = [self.rendezvous.group(part) for part in groups.parts]
+        made = self.meetings[signature] = Meeting(number, groups, numbers, complete)
+        return made
 
-    def complete(self, position: int, members: tuple[int, ...], complete: Callable[[list[Any]], Sequence[Any]]) -> None:
+    def text_of(self, meeting: Meeting) -> str:
+        """What errors call a collective."""
+        with self._signature_lock:
+            return next(signature_text(text) for text, number in self._signatures.items() if number == meeting.number)
+
+    def complete(self, position: int, meeting: Meeting) -> None:
         """Called by the last member to arrive: makes everybody's results."""
         results = self.results
+        members = meeting.groups.of[position].members
         try:
-            made = complete([self.payloads[member] for member in members])
+            made = meeting.complete([self.payloads[member] for member in members])
             for member, result in zip(members, made, strict=True):
                 results[member] = result
         except BaseException as error:

@@ -63,7 +63,7 @@ class Layout:
         self.positions = tuple(first[participant] for participant in range(len(first)))
         devices = mesh.devices.reshape(-1)
         self.device_names = [str(devices[position]) for position in self.positions]
-        self.groups: dict[Any, list[Any]] = {}  # of collectives over these axes, filled by axes.py
+        self.groups: dict[Any, Any] = {}  # of collectives over these axes, filled by axes.py
 
     def replicas(self, named: Sequence[Hashable]) -> list[list[int]]:
         """Participants that hold the same part of a value cut over `named`, grouped; each group in order."""

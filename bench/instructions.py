@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts instructions of the hot calls with callgrind and compares them with bench/instructions.json.
+
+Counts do not depend on what else the machine does, so they show a few per cent where timings cannot. Each call is
+warmed up and then counted alone, between callgrind's client requests, with the loop that calls it subtracted. The
+comparison is strict, within 2 %, where interpreter, NumPy, libraries, compiler and C library are those of the record;
+elsewhere the numbers are only shown.
+
+Example:
+    python bench/instructions.py            # compare; status 1 where a call got dearer or cheaper by more than 2 %
+    python bench/instructions.py --update   # write the record
+    python bench/instructions.py --call "x + x, 8 shards"
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+RECORD = HERE / "instructions.json"
+TOLERANCE = 0.02
+PACKAGES = ("numpy", "greenlet", "ml_dtypes", "optree", "pybind11")
+# What would choose other code by the CPU that one happens to have.
+BASELINE = {
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2_Usable,-AVX512F_Usable,-ERMS,-FSRM,-AVX2,-AVX512F,-AVX",
+    "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "0",
+    "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+}
+
+
+def conditions() -> dict[str, str]:
+    """What the counts depend on, beside our code."""
+    compiler = subprocess.run(["c++", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    valgrind = subprocess.run(["valgrind", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    return {
+        "machine": platform.machine(),
+        "python": f"{platform.python_implementation()} {platform.python_version()} {platform.python_compiler()}",
+        "libc": " ".join(platform.libc_ver()),
+        "compiler": compiler,
+        "valgrind": valgrind,
+        **{name: importlib.metadata.version(name) for name in PACKAGES if _is_installed(name)},
+    }
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def count(chosen: list[str]) -> dict[str, int]:
+    """Instructions of one call, by its name."""
+    with tempfile.TemporaryDirectory() as folder:
+        marks = Path(folder) / "marks.so"
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", marks, HERE / "instruction_marks.c"], check=True)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
+        environment.update(BASELINE)
+        valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/counts"]
+        done = subprocess.run(
+            [
+                *("setarch", platform.machine(), "-R"),  # addresses decide what hashes collide
+                *valgrind,
+                *(sys.executable, HERE / "instruction_worker.py", marks, *chosen),
+            ],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
+        if done.returncode:
+            sys.exit(f"instructions: the counted program ended with status {done.returncode}:\n{done.stderr[-3000:]}")
+        counts = dict(_of_dump(dump) for dump in sorted(Path(folder).glob("counts.*"), key=_number))
+    from instruction_worker import CALLS
+
+    loop = counts.pop("nothing")
+    return {name: round((total - loop) / CALLS) for name, total in counts.items()}
+
+
+def _number(dump: Path) -> int:
+    return int(dump.suffix[1:])
+
+
+def _of_dump(dump: Path) -> tuple[str, int]:
+    text = dump.read_text()
+    name = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.MULTILINE)
+    total = re.search(r"^totals: (\d+)", text, re.MULTILINE)
+    if not name or not total:
+        sys.exit(f"instructions: {dump.name} has no total; expected a dump of callgrind")
+    return name.group(1), int(total.group(1))
+
+
+def compare(now: dict[str, int], recorded: dict[str, int], *, strict: bool) -> list[str]:
+    """Prints the table; returns the names that moved by more than the tolerance, in either direction."""
+    moved = []
+    print(f"{'call':44} {'instructions':>12} {'recorded':>12} {'change':>8}")
+    for name, number in now.items():
+        before = recorded.get(name)
+        change = f"{number / before - 1:+8.1%}" if before else "     new"
+        print(f"{name:44} {number:12,} {before or 0:12,} {change}")
+        if before is None or abs(number / before - 1) > TOLERANCE:
+            moved.append(name)
+    moved += [name for name in recorded if name not in now]
+    return moved if strict else []
+
+
+def main() -> int:
+    """Counts and compares; 1 where a count is not the recorded one."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--update", action="store_true", help="write what is counted into bench/instructions.json")
+    parser.add_argument("--call", action="append", default=[], help="only this call; may be given again")
+    options = parser.parse_args()
+    missing = [tool for tool in ("valgrind", "cc", "setarch") if not shutil.which(tool)]
+    if missing:
+        sys.exit(f"instructions: {', '.join(missing)} not found; apt-get install valgrind gcc util-linux")
+    sys.path.insert(0, str(HERE))
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {"conditions": {}, "instructions": {}}
+    here = conditions()
+    others = {name: (record["conditions"].get(name), value) for name, value in here.items()}
+    others = {name: pair for name, pair in others.items() if pair[0] != pair[1]}
+    now = count(options.call)
+    recorded = {name: record["instructions"].get(name) for name in now} if options.call else record["instructions"]
+    moved = compare(now, {name: old for name, old in recorded.items() if old}, strict=not others)
+    if options.update:
+        RECORD.write_text(json.dumps({"conditions": here, "instructions": now}, indent=1) + "\n")
+        return 0
+    for name, (before, value) in others.items():
+        print(f"not compared strictly: {name} is {value}, recorded with {before}")
+    if moved:
+        print(f"more than {TOLERANCE:.0%} from the record: {'; '.join(moved)}. Cheaper or meant: --update and say why.")
+    return 1 if moved else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
