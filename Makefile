@@ -11,7 +11,7 @@ stage := @tools/stage.sh
 list_cpp_files = find cpp tests/cpp -name '*.h' -o -name '*.cpp'
 
 .PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python lint layers stubs stubs-check format \
-  tidy bench wheel oracle clean
+  tidy bench instructions wheel oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -73,6 +73,9 @@ tidy: setup ## clang-tidy over the core, warnings are errors
 
 bench: setup ## ours against the peers; ARGS="--against jax,numpy --family put,get"
 	@python bench/run.py $(ARGS)
+
+instructions: setup ## instructions of the hot calls, by callgrind, against bench/instructions.json; ARGS=--update to record
+	$(stage) "instructions of hot calls" python bench/instructions.py $(ARGS)
 
 wheel: setup ## an sdist and a self-contained wheel for each Python found, each proved in an empty environment
 	@python -m pip install -qq --group wheel

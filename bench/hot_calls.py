@@ -47,6 +47,5 @@ def hot_calls() -> dict[str, Callable[[], Any]]:
         "NamedSharding": lambda: NamedSharding(plane, P("x", "y")),
         "devices_indices_map": lambda: rows.devices_indices_map((8, 16)),
         "shard_shape": lambda: rows.shard_shape((8, 16)),
-        "addressable_shards": lambda: sharded.addressable_shards,
         "shard_map and psum, 8 devices": lambda: mapped(sharded),
     }

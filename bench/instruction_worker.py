@@ -17,13 +17,14 @@ CALLS = 20
 def main() -> None:
     """Warms each call up and counts a loop of it; the loop itself is counted first, as "nothing"."""
     marks = ctypes.CDLL(sys.argv[1])
+    shift = [object() for _ in range(int(sys.argv[2]))]  # moves what is made later to other addresses
     if not marks.under_valgrind():
         sys.exit("instruction_worker: this is not valgrind; run bench/instructions.py")
     sys.path.insert(0, str(Path(__file__).parent))
     from hot_calls import hot_calls
 
     calls: dict[str, Callable[[], Any]] = {"nothing": lambda: None, **hot_calls()}
-    chosen = sys.argv[2:]
+    chosen = sys.argv[3:]
     gc.collect()
     gc.disable()
     for name, call in calls.items():
@@ -36,6 +37,7 @@ def main() -> None:
             call()
         marks.stop_counting()
         marks.write_counts(name.encode())
+    del shift
 
 
 if __name__ == "__main__":
