@@ -3,7 +3,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "artifex_devices/topology/cgroup.h"
 #include "artifex_devices/topology/machine.h"
+#include "artifex_devices/topology/machine_objects.h"
+#include "artifex_devices/topology/system_files.h"
 #include "artifex_devices/topology/world_text.h"
 #include "bindings.h"
 #include "errors.h"
@@ -11,6 +14,12 @@
 
 namespace artifex_devices::bindings {
 namespace {
+
+// Paths and files may hold any bytes.
+py::object replaced(const std::string& bytes) {
+  return py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+}
 
 py::dict counts_to_python(const MachineCounts& counts) {
   py::dict result;
@@ -49,6 +58,67 @@ py::list domains_to_python(const Machine& machine) {
     row["default_node"] = domain.default_node;
     result.append(row);
   }
+  return result;
+}
+
+py::object text_or_none(const std::string& text) { return text.empty() ? py::object(py::none()) : replaced(text); }
+
+py::list objects_to_python(const Machine& machine) {
+  std::vector<MachineObject> objects;
+  {
+    const ReleaseGil release;
+    objects = machine_objects(machine);
+  }
+  py::list result;
+  for (const MachineObject& object : objects) {
+    py::dict row;
+    row["depth"] = object.depth;
+    row["type"] = object.type;
+    row["logical"] = object.logical_index;
+    row["os_index"] = object.os_index < 0 ? py::object(py::none()) : py::object(py::int_(object.os_index));
+    row["name"] = text_or_none(object.name);
+    row["subtype"] = text_or_none(object.subtype);
+    row["model"] = text_or_none(object.model);
+    row["pci"] = text_or_none(object.pci);
+    row["cpus"] = object.cpus.to_string();
+    row["bytes"] = object.bytes == 0 ? py::object(py::none()) : py::object(py::int_(object.bytes));
+    result.append(row);
+  }
+  return result;
+}
+
+py::list missing_to_python(const Machine& machine) {
+  py::list result;
+  if (!machine.is_live()) return result;
+  std::vector<MissingFact> missing;
+  {
+    const ReleaseGil release;
+    missing = missing_facts(machine);
+  }
+  for (const MissingFact& fact : missing) {
+    py::dict row;
+    row["fact"] = fact.fact;
+    row["reason"] = replaced(fact.reason);
+    row["assumed"] = fact.assumed;
+    result.append(row);
+  }
+  return result;
+}
+
+py::dict cgroup_to_python(const CgroupReport& report) {
+  py::dict result;
+  result["cpus"] = report.limits.cpus;
+  result["cpus_from"] = text_or_none(report.cpus_from);
+  result["memory_bytes"] = report.limits.memory_bytes;
+  result["memory_from"] = text_or_none(report.memory_from);
+  result["cpuset"] = text_or_none(report.cpuset);
+  result["cpuset_from"] = text_or_none(report.cpuset_from);
+  py::list files;
+  for (const CgroupFile& file : report.files) files.append(py::make_tuple(replaced(file.path), replaced(file.text)));
+  result["files"] = files;
+  py::list problems;
+  for (const std::string& problem : report.problems) problems.append(replaced(problem));
+  result["problems"] = problems;
   return result;
 }
 
@@ -102,11 +172,50 @@ Raises:
                              "CPUs that the process may keep busy: affinity and cgroup quota counted.")
       .def_property_readonly("usable_memory_bytes", &Machine::usable_memory_bytes,
                              "Bytes that the process may use: cgroup and address-space limits counted.")
+      .def_property_readonly("objects", &objects_to_python,
+                             R"(Every object that hwloc knows (list of dicts), parents before their children.
+
+Keys: depth (0: the machine), type ("Package", "NUMANode", "L3Cache", "Core", "PU", "PCIDev", "OSDev", ...), logical,
+os_index, name, subtype, model, pci, cpus, bytes (memory of a node, size of a cache); None where there is none.
+)")
+      .def_property_readonly("missing_facts", &missing_to_python,
+                             R"(What the system does not show to this process (list of dicts); empty where it shows all.
+
+Keys: fact, reason (which file, and why), assumed (what is taken instead). Of the live machine, read anew at each call.
+)")
       .def("to_xml", &Machine::to_xml, "The machine as hwloc XML text, format 2.")
       .def("__repr__", [](const Machine& self) {
         return fmt::format("Machine({}: {} CPU domains, {} NUMA nodes, {} PUs)", self.source(),
                            self.cpu_domains().size(), self.counts().numa_nodes, self.counts().pus);
       });
+  module.def(
+      "_cgroup_report",
+      [](const std::string& root) {
+        CgroupReport report;
+        {
+          const ReleaseGil release;
+          report = read_cgroup_report(root);
+        }
+        return cgroup_to_python(report);
+      },
+      py::arg("root") = "",
+      "Limits of the process's cgroups (dict), the files they are from, and what cannot be read.");
+  module.def(
+      "_memory_policy",
+      [] {
+        const MemoryPolicy policy = memory_policy();
+        return py::make_tuple(text_or_none(policy.name), policy.nodes, text_or_none(policy.problem));
+      },
+      "Policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.");
+  module.def(
+      "_build_facts",
+      [] {
+        py::dict facts;
+        facts["compiler"] = __VERSION__;
+        facts["hwloc"] = hwloc_version();
+        return facts;
+      },
+      "What the core was built with (dict of texts).");
   module.def(
       "_parse_world",
       [](const std::string& text) {

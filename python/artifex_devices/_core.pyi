@@ -36,6 +36,7 @@ __all__: list[str] = [
     "detect_hardware_type",
     "find_accelerator",
     "live_arrays",
+    "machine_svg",
     "max_memory_batch_size",
     "mesh_svg",
     "mesh_text",
@@ -107,9 +108,26 @@ class Machine:
         """
 
     @property
+    def missing_facts(self) -> list[typing.Any]:
+        """
+        What the system does not show to this process (list of dicts); empty where it shows all.
+
+        Keys: fact, reason (which file, and why), assumed (what is taken instead). Of the live machine, read anew at each call.
+        """
+
+    @property
     def numa_nodes(self) -> list[typing.Any]:
         """
         NUMA nodes (list of dicts); memory in bytes.
+        """
+
+    @property
+    def objects(self) -> list[typing.Any]:
+        """
+        Every object that hwloc knows (list of dicts), parents before their children.
+
+        Keys: depth (0: the machine), type ("Package", "NUMANode", "L3Cache", "Core", "PU", "PCIDev", "OSDev", ...), logical,
+        os_index, name, subtype, model, pci, cpus, bytes (memory of a node, size of a cache); None where there is none.
         """
 
     @property
@@ -1638,7 +1656,7 @@ def _adopt(
 
 def _all_reduce(kind: str, inputs: list[typing.Any], out: typing.Any) -> None:
     """
-    out = the inputs combined in their order, element by element; sum, prod, max or min.
+    out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.
     """
 
 def _array_from_callback(
@@ -1664,6 +1682,16 @@ def _base_client_exists() -> bool: ...
 def _buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.Any]) -> tuple[typing.Any, ...]:
     """
     The number of the buffer at each position.
+    """
+
+def _build_facts() -> dict[typing.Any, typing.Any]:
+    """
+    What the core was built with (dict of texts).
+    """
+
+def _cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
+    """
+    Limits of the process's cgroups (dict), the files they are from, and what cannot be read.
     """
 
 def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
@@ -1730,6 +1758,11 @@ def _make_client(
 def _make_mesh(
     axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any
 ) -> Mesh: ...
+def _memory_policy() -> tuple[typing.Any, list[int], typing.Any]:
+    """
+    Policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.
+    """
+
 def _mesh_from_pickle(
     platform: str, device_ids: typing.Any, axis_names: typing.Any, axis_types: typing.Any
 ) -> Mesh: ...
@@ -1831,6 +1864,11 @@ def live_arrays() -> list[typing.Any]:
         >>> x = ad.device_put(np.ones(3))
         >>> any(x is y for y in ad.live_arrays())
         True
+    """
+
+def machine_svg(machine: Machine, max_cells: int = 1024) -> str:
+    """
+    A machine as a stand-alone SVG picture, coloured by CPU device; what does not fit is said.
     """
 
 def max_memory_batch_size(free_bytes: int, bytes_per_example: int, model_state_bytes: int) -> int:

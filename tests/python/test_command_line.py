@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import artifex_devices as ad
 import pytest
@@ -155,3 +157,133 @@ def test_ctrl_c_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.setattr("artifex_devices.device_manager.print_device_info", interrupted)
     assert main(["info"]) == 130
     assert capsys.readouterr() == ("", "")
+
+
+# --- topology ---
+
+TREE = """\
+Machine: 4 CPU domains, 16 PUs, 4.0 GiB (pack:2 numa:2 core:2 pu:2)
+├─ Package 0
+│  ├─ Group 0
+│  │  ├─ memory node 0: 1.0 GiB, CPUs 0-3
+│  │  └─ 2 x (Core with 2 PUs): CPUs 0-3
+│  └─ Group 1
+│     ├─ memory node 1: 1.0 GiB, CPUs 4-7
+│     └─ 2 x (Core with 2 PUs): CPUs 4-7
+└─ Package 1
+   ├─ Group 2
+   │  ├─ memory node 2: 1.0 GiB, CPUs 8-11
+   │  └─ 2 x (Core with 2 PUs): CPUs 8-11
+   └─ Group 3
+      ├─ memory node 3: 1.0 GiB, CPUs 12-15
+      └─ 2 x (Core with 2 PUs): CPUs 12-15
+
+4 devices:
+cpu:0: CPUs 0-3, memory node 0, 1.0 GiB
+cpu:1: CPUs 4-7, memory node 1, 1.0 GiB
+cpu:2: CPUs 8-11, memory node 2, 1.0 GiB
+cpu:3: CPUs 12-15, memory node 3, 1.0 GiB
+"""
+
+
+def test_topology_of_a_machine_that_one_describes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topology", "--machine", "pack:2 numa:2 core:2 pu:2"]) == 0
+    assert capsys.readouterr().out == TREE
+
+
+def test_topology_shows_each_part_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topology", "--machine", "numa:1 l2:2(size=1048576) core:1 pu:1", "--every"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:8] == [
+        "├─ memory node 0: 1.0 GiB, CPUs 0-1",
+        "├─ L2 1.0 MiB",
+        "│  └─ Core 0",
+        "│     └─ PU 0",
+        "└─ L2 1.0 MiB",
+        "   └─ Core 1",
+        "      └─ PU 1",
+    ]
+
+
+def test_topology_of_this_machine_lists_its_devices() -> None:
+    done = run("topology")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Machine: ")
+    assert "\n8 devices:\ncpu:0" in done.stdout
+    assert f"keep {ad.Machine.live().usable_cpus} CPU" in done.stdout
+
+
+def test_topology_without_utf8_is_ascii() -> None:
+    done = run("topology", "--machine", "numa:1 pack:2 pu:2", environment={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[1:3] == [
+        "|- memory node 0: 1.0 GiB, CPUs 0-3",
+        "`- 2 x (Package with 2 PUs): CPUs 0-3",
+    ]
+    assert done.stdout.isascii()
+
+
+def test_topology_as_json_is_what_the_machine_knows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topology", "--machine", "numa:2 pu:2", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    machine = ad.Machine.from_synthetic("numa:2 pu:2")
+    assert document["format"] == "artifex_devices/topology/1"
+    assert document["source"] == "numa:2 pu:2"
+    assert document["counts"] == machine.counts
+    assert document["objects"] == machine.objects
+    assert [device["cpus"] for device in document["devices"]] == ["0-1", "2-3"]
+    assert document["missing_facts"] == []
+
+
+def test_topology_writes_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "machine.svg"
+    assert main(["topology", "--machine", "numa:2 pu:2", "--svg", str(path)]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["topology", "--machine", "numa:2 pu:2", "--svg"]) == 0
+    drawn = ad.render.machine_svg(ad.Machine.from_synthetic("numa:2 pu:2"))
+    assert capsys.readouterr().out == path.read_text() == drawn
+    root = ElementTree.fromstring(path.read_text())
+    assert [tile.text for tile in root.iter("{http://www.w3.org/2000/svg}text")][2:5] == [
+        "Group 0",
+        "memory 0: 1 GiB",
+        "0",
+    ]
+
+
+def test_recorded_machines_have_a_tree_and_a_picture(
+    shared_topologies: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in sorted(shared_topologies.glob("*.xml")):
+        machine = ad.Machine.from_xml(str(path))
+        assert main(["topology", "--machine", str(path)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert sum(line.lstrip("│├└─ ").startswith("memory node ") for line in lines) == machine.counts["numanodes"]
+        assert main(["topology", "--machine", str(path), "--every"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert sum(re.match(r"[│├└─ ]*PU \d+", line) is not None for line in lines) == machine.counts["pus"]
+        assert main(["topology", "--machine", str(path), "--svg"]) == 0
+        ElementTree.fromstring(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--machine", "spam:2"], "from_synthetic: "),
+        (["--machine", "not_there.xml"], 'there is no file "not_there.xml"'),
+        (["--machine", "pu:2", "--svg", "/nowhere/x.svg"], "'/nowhere/x.svg' cannot be written (No such file"),
+    ],
+)
+def test_what_cannot_be_read_or_written_is_a_usage_error(
+    words: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["topology", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("artifex_devices topology: ")
+    assert text in captured.err
+
+
+def test_svg_and_json_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["topology", "--svg", "--json"])
+    assert end.value.code == 2
+    assert "not allowed with" in capsys.readouterr().err

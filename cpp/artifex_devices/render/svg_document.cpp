@@ -72,6 +72,13 @@ void SvgDocument::tile(double x, double y, double width, double height, int64_t 
   elements_ += "</g>\n";
 }
 
+void SvgDocument::box(double x, double y, double width, double height, std::string_view tooltip) {
+  elements_ += fmt::format(
+      "<g><title>{}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"3\" fill=\"none\" "
+      "stroke=\"currentColor\" stroke-opacity=\"0.45\" pointer-events=\"all\"/></g>\n",
+      svg_escape(tooltip), x, y, width, height);
+}
+
 void SvgDocument::text(double x, double y, Anchor anchor, std::string_view text, bool faint) {
   constexpr std::string_view kAnchors[] = {"start", "middle", "end"};
   elements_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" dy=\"0.35em\"{}>{}</text>\n", x, y,

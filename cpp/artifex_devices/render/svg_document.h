@@ -26,6 +26,8 @@ class SvgDocument {
   /// pointer.
   void tile(double x, double y, double width, double height, int64_t number, std::string_view label,
             std::string_view tooltip);
+  /// An outline for others to lie in.
+  void box(double x, double y, double width, double height, std::string_view tooltip);
   /// One line; `y` is its middle.
   void text(double x, double y, Anchor anchor, std::string_view text, bool faint = false);
   /// The same, turned to read upwards.

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/topology/cgroup.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <string>
 #include <vector>
-
-#include "artifex_devices/topology/machine.h"
 
 // Limits of control groups. A process is in one group of version 2 and in one of each controller of version 1; every
 // group on the way up to what is mounted limits it.
@@ -44,9 +48,24 @@ std::string unescaped(const std::string& text) {
   return plain;
 }
 
-std::vector<Mount> read_mounts(const std::string& root) {
+std::string problem_with(const std::string& path) {
+  return fmt::format("{} cannot be read ({})", path, std::strerror(errno != 0 ? errno : ENOENT));
+}
+
+// A container may put something else where the mount was.
+std::string folder_problem(const std::string& path) {
+  std::error_code error;
+  const bool is_empty = std::filesystem::is_empty(path, error);
+  if (error) return fmt::format("{} cannot be read ({})", path, error.message());
+  return is_empty ? path + " is empty" : "";
+}
+
+std::vector<Mount> read_mounts(const std::string& root, std::vector<std::string>& problems) {
   std::vector<Mount> mounts;
-  std::ifstream file(root + "/proc/self/mountinfo");
+  const std::string path = root + "/proc/self/mountinfo";
+  errno = 0;
+  std::ifstream file(path);
+  if (!file) problems.push_back(problem_with(path));
   for (std::string line; std::getline(file, line);) {
     // id parent device root point options [tags...] - type source super-options
     const std::vector<std::string> fields = split(line, ' ');
@@ -58,13 +77,6 @@ std::vector<Mount> read_mounts(const std::string& root) {
   return mounts;
 }
 
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 std::optional<int64_t> to_number(const std::string& text) {
   std::istringstream stream(text);
   int64_t value = 0;
@@ -73,36 +85,75 @@ std::optional<int64_t> to_number(const std::string& text) {
 }
 
 template <class T>
-void tighten(std::optional<T>& limit, T value) {
-  limit = limit ? std::min(*limit, value) : value;
+void tighten(std::optional<T>& limit, T value, std::string& from, const std::string& path) {
+  if (limit && *limit <= value) return;
+  limit = value;
+  from = path;
 }
 
-void tighten_cpus(CgroupLimits& limits, std::optional<int64_t> quota, std::optional<int64_t> period) {
-  if (quota && period && *quota > 0 && *period > 0) {
-    tighten(limits.cpus, static_cast<double>(*quota) / static_cast<double>(*period));
-  }
-}
+// Reads the files of one group after the other.
+class GroupReader {
+ public:
+  explicit GroupReader(CgroupReport& report) : report_(report) {}
 
-void tighten_memory(CgroupLimits& limits, std::optional<int64_t> bytes) {
-  // Version 1 writes the largest number of whole pages for "no limit".
-  if (bytes && *bytes > 0 && *bytes < (int64_t{1} << 60)) tighten(limits.memory_bytes, *bytes);
-}
+  void read(const std::string& group, const std::string& controllers) {
+    if (controllers.empty()) {
+      const std::string path = group + "/cpu.max";
+      const std::vector<std::string> cpu = split(first_line(path), ' ');  // "max 100000"
+      if (cpu.size() >= 2) limit_cpus(to_number(cpu[0]), to_number(cpu[1]), path);
+      limit_memory(group + "/memory.max");
+      read_cpuset({group + "/cpuset.cpus.effective"});
+      return;
+    }
+    if (contains(controllers, "cpu")) {
+      const std::string path = group + "/cpu.cfs_quota_us";
+      limit_cpus(to_number(first_line(path)), to_number(first_line(group + "/cpu.cfs_period_us")), path);
+    }
+    if (contains(controllers, "memory")) limit_memory(group + "/memory.limit_in_bytes");
+    if (contains(controllers, "cpuset")) {
+      read_cpuset({group + "/cpuset.effective_cpus", group + "/cpuset.cpus"});  // the first one is newer
+    }
+  }
 
-void read_group(CgroupLimits& limits, const std::string& group, const std::string& controllers) {
-  if (controllers.empty()) {
-    const std::vector<std::string> cpu = split(first_line(group + "/cpu.max"), ' ');  // "max 100000"
-    if (cpu.size() >= 2) tighten_cpus(limits, to_number(cpu[0]), to_number(cpu[1]));
-    tighten_memory(limits, to_number(first_line(group + "/memory.max")));
-    return;
+ private:
+  std::string first_line(const std::string& path) {
+    errno = 0;
+    std::ifstream file(path);
+    std::string line;
+    if (std::getline(file, line)) {
+      report_.files.push_back({path, line});
+    } else if (errno != ENOENT && errno != ENOTDIR) {  // groups have files of the controllers that are on
+      report_.problems.push_back(errno == 0 ? path + " is empty" : problem_with(path));
+    }
+    return line;
   }
-  if (contains(controllers, "cpu")) {
-    tighten_cpus(limits, to_number(first_line(group + "/cpu.cfs_quota_us")),
-                 to_number(first_line(group + "/cpu.cfs_period_us")));
+
+  // Of the innermost group, which is read first: the others can only be wider.
+  void read_cpuset(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+      if (!report_.cpuset.empty()) return;
+      report_.cpuset = first_line(path);
+      if (!report_.cpuset.empty()) report_.cpuset_from = path;
+    }
   }
-  if (contains(controllers, "memory")) {
-    tighten_memory(limits, to_number(first_line(group + "/memory.limit_in_bytes")));
+
+  void limit_cpus(std::optional<int64_t> quota, std::optional<int64_t> period, const std::string& path) {
+    if (quota && period && *quota > 0 && *period > 0) {
+      const double cpus = static_cast<double>(*quota) / static_cast<double>(*period);
+      tighten(report_.limits.cpus, cpus, report_.cpus_from, path);
+    }
   }
-}
+
+  void limit_memory(const std::string& path) {
+    const std::optional<int64_t> bytes = to_number(first_line(path));
+    // Version 1 writes the largest number of whole pages for "no limit".
+    if (bytes && *bytes > 0 && *bytes < (int64_t{1} << 60)) {
+      tighten(report_.limits.memory_bytes, *bytes, report_.memory_from, path);
+    }
+  }
+
+  CgroupReport& report_;
+};
 
 // The part of `path` below the group that is mounted. Inside a container the two may not fit together; then the mounted
 // group is the container's own.
@@ -120,10 +171,14 @@ std::string below_mount(const std::string& path, const std::string& mounted) {
 
 }  // namespace
 
-CgroupLimits read_cgroup_limits(const std::string& root) {
-  CgroupLimits limits;
-  const std::vector<Mount> mounts = read_mounts(root);
-  std::ifstream file(root + "/proc/self/cgroup");
+CgroupReport read_cgroup_report(const std::string& root) {
+  CgroupReport report;
+  GroupReader reader(report);
+  const std::vector<Mount> mounts = read_mounts(root, report.problems);
+  const std::string list = root + "/proc/self/cgroup";
+  errno = 0;
+  std::ifstream file(list);
+  if (!file) report.problems.push_back(problem_with(list));
   for (std::string line; std::getline(file, line);) {
     const size_t first = line.find(':');  // "4:memory:/path", "0::/path"
     const size_t second = line.find(':', first == std::string::npos ? first : first + 1);
@@ -135,15 +190,24 @@ CgroupLimits read_cgroup_limits(const std::string& root) {
                                             : !mount.controllers.empty() &&
                                                   contains(mount.controllers, split(controllers, ',').front());
       if (!same) continue;
+      if (const std::string problem = folder_problem(root + mount.point); !problem.empty()) {
+        report.problems.push_back(problem);
+        continue;
+      }
       std::string below = below_mount(path, mount.root);
       for (;;) {
-        read_group(limits, root + mount.point + below, controllers);
+        reader.read(root + mount.point + below, controllers);
         if (below.empty()) break;
         below.resize(below.rfind('/'));
       }
     }
   }
-  return limits;
+  if (report.problems.empty() && mounts.empty()) {
+    report.problems.push_back("no cgroup is mounted, so their files cannot be seen");
+  }
+  return report;
 }
+
+CgroupLimits read_cgroup_limits(const std::string& root) { return read_cgroup_report(root).limits; }
 
 }  // namespace artifex_devices

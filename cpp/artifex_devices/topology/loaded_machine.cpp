@@ -155,7 +155,8 @@ void LoadedMachine::sum_up() noexcept {
 
 void LoadedMachine::apply_limits(std::optional<double> cpus, std::optional<int64_t> memory_bytes) noexcept {
   if (cpus && *cpus < usable_cpus_) usable_cpus_ = std::max(static_cast<int>(std::ceil(*cpus)), 1);
-  // Machines with memory plugged in later show it here or there.
+  // Machines with memory plugged in later show it here or there; containers may hide the node's own figure.
+  if (numa_nodes_.size() == 1 && numa_nodes_[0].memory_bytes == 0) numa_nodes_[0].memory_bytes = system_memory_bytes();
   usable_memory_bytes_ = std::max(usable_memory_bytes_, system_memory_bytes());
   if (memory_bytes) usable_memory_bytes_ = std::min(usable_memory_bytes_, *memory_bytes);
 }

@@ -61,7 +61,8 @@ std::string system_xml(const CpuSet& affinity, const std::string& root);
 /// The CPUs of this thread's affinity mask.
 CpuSet affinity_cpus();
 
-/// Bytes of memory of the whole system, with or without its swap space; 0 where unreadable.
+/// Bytes of memory of the whole system, with or without its swap space; 0 where unreadable. Without a root and
+/// without /proc/meminfo it is what sysinfo(2) says.
 int64_t system_memory_bytes(const std::string& root = "", bool with_swap = false);
 
 /// Throws InvalidArgument unless `text` is XML that hwloc may be shown: an element `topology` of a version that it

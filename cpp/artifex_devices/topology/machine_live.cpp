@@ -2,16 +2,17 @@
 #include <hwloc.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <mutex>
 
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/topology/loaded_machine.h"
+#include "artifex_devices/topology/system_files.h"
 
 // The machine that we run on.
 namespace artifex_devices {
@@ -25,15 +26,6 @@ constinit std::atomic<const std::shared_ptr<const Machine>*> g_live{nullptr};
       {.prepare = [] { g_loading.lock(); }, .parent = [] { g_loading.unlock(); }, .child = [] { g_loading.unlock(); }});
   return true;
 }();
-
-// hwloc lets these replace the machine by another one, whatever its caller asks for.
-bool environment_replaces_machine() {
-  for (const char* name :
-       {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT", "HWLOC_CPUID_PATH", "HWLOC_COMPONENTS"}) {
-    if (std::getenv(name)) return true;
-  }
-  return false;
-}
 
 hwloc_topology* load_topology(const std::string* xml) {
   hwloc_topology_t topology = nullptr;
@@ -56,6 +48,12 @@ std::shared_ptr<LoadedMachine> as_machine(hwloc_topology* topology) {
   } catch (const std::exception&) {
     return nullptr;
   }
+}
+
+bool has_cpus(const Machine& machine, const CpuSet& cpus) {
+  size_t count = 0;
+  for (const CpuDomain& domain : machine.cpu_domains()) count += domain.cpus.cpus.size();
+  return count == cpus.cpus.size();
 }
 
 CgroupLimits read_limits() {
@@ -97,17 +95,26 @@ int64_t system_memory_bytes(const std::string& root, bool with_swap) {
     if (counts && file >> kib && kib > 0 && kib < (int64_t{1} << 50)) bytes += kib * 1024;
     file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
   }
+  struct sysinfo system = {};
+  if (bytes == 0 && root.empty() && ::sysinfo(&system) == 0) {  // a container without /proc
+    const auto units = static_cast<int64_t>(system.totalram) + (with_swap ? static_cast<int64_t>(system.totalswap) : 0);
+    if (__builtin_mul_overflow(units, static_cast<int64_t>(system.mem_unit), &bytes)) bytes = 0;
+  }
   return bytes;
 }
 
 std::shared_ptr<const Machine> load_live_machine() {
   std::shared_ptr<LoadedMachine> machine;
-  if (!environment_replaces_machine()) machine = as_machine(load_topology(nullptr));
+  const CpuSet affinity = affinity_cpus();
+  if (variable_that_replaces_machine().empty() && sysfs_problem(affinity).empty()) {
+    machine = as_machine(load_topology(nullptr));
+    if (machine && !has_cpus(*machine, affinity)) machine = nullptr;  // files that do not fit together
+  }
   if (!machine) {
-    const std::string xml = system_xml(affinity_cpus(), "");
+    const std::string xml = system_xml(affinity, "");
     machine = as_machine(load_topology(&xml));
   }
-  if (!machine) machine = std::make_shared<LoadedMachine>(affinity_cpus(), system_memory_bytes());
+  if (!machine) machine = std::make_shared<LoadedMachine>(affinity, system_memory_bytes());
   const CgroupLimits limits = read_limits();
   machine->apply_limits(limits.cpus, limits.memory_bytes);
   return machine;

@@ -21,7 +21,7 @@ from artifex_devices.command_line.exit_codes import BROKEN_PIPE, FAILED, INTERRU
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
-COMMANDS = ("info",)
+COMMANDS = ("info", "topology")
 """The commands in the order of --help; each is a module of this package."""
 
 _EXIT_CODES = """\
@@ -36,8 +36,9 @@ exit codes:
 
 _EXAMPLES = """\
 examples:
-  artifex_devices info          the devices that programs get here
-  artifex_devices info --help   options and examples of one command
+  artifex_devices info                              the devices that programs get here
+  artifex_devices topology --machine "numa:2 pu:4"  devices of a machine that you do not own
+  artifex_devices topology --help                   options and examples of one command
 """
 
 

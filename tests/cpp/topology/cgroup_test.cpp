@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/topology/cgroup.h"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-
-#include "artifex_devices/topology/machine.h"
 
 namespace artifex_devices {
 namespace {
@@ -107,6 +107,62 @@ TEST_F(CgroupTest, JunkIsNoLimit) {
   write("sys/fs/cgroup/a/memory.max", "-5\n");
   EXPECT_FALSE(limits().cpus);
   EXPECT_FALSE(limits().memory_bytes);
+}
+
+TEST_F(CgroupTest, TheReportNamesTheFilesOfTheTightestLimits) {
+  write("proc/self/mountinfo", kVersion2);
+  write("proc/self/cgroup", "0::/a/b\n");
+  write("sys/fs/cgroup/a/b/cpu.max", "200000 100000\n");
+  write("sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+  write("sys/fs/cgroup/a/b/memory.max", "4096000\n");
+  write("sys/fs/cgroup/a/memory.max", "max\n");
+  const CgroupReport report = read_cgroup_report(root_.string());
+  const std::string group = root_.string() + "/sys/fs/cgroup/a";
+  EXPECT_DOUBLE_EQ(report.limits.cpus.value(), 0.5);
+  EXPECT_EQ(report.cpus_from, group + "/cpu.max");
+  EXPECT_EQ(report.memory_from, group + "/b/memory.max");
+  ASSERT_EQ(report.files.size(), 4u);
+  EXPECT_EQ(report.files[2].path, group + "/cpu.max");
+  EXPECT_EQ(report.files[2].text, "50000 100000");
+  EXPECT_EQ(report.problems, std::vector<std::string>{});
+}
+
+TEST_F(CgroupTest, TheReportSaysWhatCannotBeRead) {
+  const std::string proc = root_.string() + "/proc/self/";
+  EXPECT_EQ(read_cgroup_report(root_.string()).problems,
+            (std::vector<std::string>{proc + "mountinfo cannot be read (No such file or directory)",
+                                      proc + "cgroup cannot be read (No such file or directory)"}));
+  write("proc/self/mountinfo", "24 1 0:22 / /proc rw - proc proc rw\n");
+  write("proc/self/cgroup", "0::/\n");
+  EXPECT_EQ(read_cgroup_report(root_.string()).problems,
+            std::vector<std::string>{"no cgroup is mounted, so their files cannot be seen"});
+  write("proc/self/mountinfo", kVersion2);
+  EXPECT_EQ(read_cgroup_report(root_.string()).problems,
+            std::vector<std::string>{root_.string() + "/sys/fs/cgroup cannot be read (No such file or directory)"});
+  std::filesystem::create_directories(root_ / "sys/fs/cgroup");
+  EXPECT_EQ(read_cgroup_report(root_.string()).problems,
+            std::vector<std::string>{root_.string() + "/sys/fs/cgroup is empty"});
+  write("sys/fs/cgroup/cpu.max", "");
+  EXPECT_EQ(read_cgroup_report(root_.string()).problems,
+            std::vector<std::string>{root_.string() + "/sys/fs/cgroup/cpu.max is empty"});
+}
+
+TEST_F(CgroupTest, TheCpusetIsThatOfTheInnermostGroup) {
+  write("proc/self/mountinfo", kVersion2);
+  write("proc/self/cgroup", "0::/a\n");
+  write("sys/fs/cgroup/a/cpuset.cpus.effective", "0,2-3\n");
+  write("sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
+  EXPECT_EQ(read_cgroup_report(root_.string()).cpuset, "0,2-3");
+  EXPECT_EQ(read_cgroup_report(root_.string()).cpuset_from, root_.string() + "/sys/fs/cgroup/a/cpuset.cpus.effective");
+}
+
+TEST_F(CgroupTest, Version1HasItsCpusetUnderEitherName) {
+  write("proc/self/mountinfo", "34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n");
+  write("proc/self/cgroup", "3:cpuset:/\n");
+  write("sys/fs/cgroup/cpuset/cpuset.cpus", "0-3\n");
+  EXPECT_EQ(read_cgroup_report(root_.string()).cpuset, "0-3");
+  write("sys/fs/cgroup/cpuset/cpuset.effective_cpus", "1\n");
+  EXPECT_EQ(read_cgroup_report(root_.string()).cpuset, "1");
 }
 
 }  // namespace

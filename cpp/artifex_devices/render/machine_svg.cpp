@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/render/machine_svg.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "artifex_devices/render/labels.h"
+#include "artifex_devices/render/svg_document.h"
+#include "artifex_devices/topology/machine_objects.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr double kMargin = 12;
+constexpr double kLine = 20;
+constexpr double kGap = 6;
+constexpr double kTile = 24;
+constexpr double kShape = 1.7;  // width by height that boxes of many children come near to
+
+std::string size_text(int64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  const bool is_whole = std::abs(value - std::round(value)) < 0.05;
+  return fmt::format("{:.{}f} {}", value, is_whole ? 0 : 1, kUnits[unit]);
+}
+
+/// One box or tile with what lies in it.
+struct Part {
+  std::vector<std::string> titles;  // outermost first
+  std::string label;                // of a tile: no titles
+  std::string tooltip;
+  int64_t colour = -1;
+  std::vector<Part> memory;
+  std::vector<Part> hardware;
+  std::vector<Part> parts;
+  double x = 0, y = 0, width = 0, height = 0;  // from the corner of what it lies in
+
+  bool is_tile() const { return titles.empty(); }
+  bool is_empty() const { return memory.empty() && hardware.empty() && parts.empty(); }
+};
+
+class MachinePicture {
+ public:
+  MachinePicture(const Machine& machine, int max_cells)
+      : machine_(machine), objects_(machine_objects(machine)), cells_left_(std::max(max_cells, 1)) {
+    for (size_t device = 0; device < machine.cpu_domains().size(); ++device) {
+      const CpuDomain& domain = machine.cpu_domains()[device];
+      for (const int cpu : domain.cpus.cpus) device_of_cpu_.emplace(cpu, static_cast<int64_t>(device));
+      device_of_node_.emplace(domain.default_node, static_cast<int64_t>(device));
+    }
+  }
+
+  std::string draw() {
+    size_t at = 0;
+    Part root = read(at);
+    arrange(root);
+    const std::string title = heading();
+    SvgDocument document(title);
+    document.text(kMargin, kMargin + kLine / 2, SvgDocument::Anchor::kStart, title);
+    add(document, root, kMargin, kMargin + kLine + kGap);
+    double end = kMargin + kLine + 2 * kGap + root.height;
+    std::vector<std::string> notes = {"colours: CPU devices with their memory; hollow: no device of its own"};
+    if (left_out_ > 0) notes.push_back(fmt::format("{} PUs are left out", left_out_));
+    double width = std::max(root.width, SvgDocument::label_width(text_width(title)));
+    for (const std::string& note : notes) {
+      document.text(kMargin, end + kLine / 2, SvgDocument::Anchor::kStart, note, true);
+      width = std::max(width, SvgDocument::label_width(text_width(note)));
+      end += kLine;
+    }
+    return document.finish(width + 2 * kMargin, end + kMargin);
+  }
+
+ private:
+  std::string heading() const {
+    int64_t bytes = 0;
+    for (const NumaNode& node : machine_.numa_nodes()) bytes += node.memory_bytes;
+    const size_t devices = machine_.cpu_domains().size();
+    return fmt::format("{}: {} CPU device{}, {} PUs, {}", machine_.source(), devices, devices == 1 ? "" : "s",
+                       machine_.counts().pus, size_text(bytes));
+  }
+
+  int64_t device_of(const CpuSet& cpus) const {
+    const auto found = cpus.cpus.empty() ? device_of_cpu_.end() : device_of_cpu_.find(cpus.cpus.front());
+    return found == device_of_cpu_.end() ? -1 : found->second;
+  }
+
+  // The object at `at` with all below it; `at` moves past them.
+  Part read(size_t& at) {
+    const MachineObject& object = objects_[at++];
+    Part part;
+    part.tooltip = tooltip_of(object);
+    part.titles = {title_of(object)};
+    if (object.type == "PU") {
+      part.label = fmt::format("{}", object.os_index >= 0 ? object.os_index : object.logical_index);
+      part.titles.clear();
+      part.colour = device_of(object.cpus);
+      skip_below(at, object.depth);
+      return part;
+    }
+    if (object.type == "NUMANode") {
+      part.label = title_of(object);
+      part.titles.clear();
+      const auto found = device_of_node_.find(object.logical_index);
+      if (found != device_of_node_.end()) part.colour = found->second;
+      skip_below(at, object.depth);
+      return part;
+    }
+    while (at < objects_.size() && objects_[at].depth > object.depth) {
+      const MachineObject& child = objects_[at];
+      if (child.type == "NUMANode") {
+        part.memory.push_back(read(at));
+      } else if (child.type == "Bridge" || child.type == "PCIDev" || child.type == "OSDev" || child.type == "Misc") {
+        read_hardware(at, part.hardware);
+      } else if (child.type == "PU" && cells_left_ == 0) {
+        ++left_out_;
+        skip_below(++at, child.depth);
+      } else {
+        if (child.type == "PU") --cells_left_;
+        Part below = read(at);
+        if (below.is_tile() || !below.is_empty()) part.parts.push_back(std::move(below));
+      }
+    }
+    merge_chain(part);
+    return part;
+  }
+
+  void skip_below(size_t& at, int depth) const {
+    while (at < objects_.size() && objects_[at].depth > depth) ++at;
+  }
+
+  // A bridge or PCI device with all behind it: one tile for each that the system has a name for.
+  void read_hardware(size_t& at, std::vector<Part>& into) const {
+    const int depth = objects_[at].depth;
+    std::vector<std::string> names;
+    std::string model;
+    std::string address;
+    const auto finish = [&] {
+      if (!names.empty()) {
+        Part tile;
+        tile.label = fmt::format("{}", fmt::join(names, " "));
+        if (!model.empty()) tile.label = fmt::format("{}: {}", tile.label, model);
+        tile.tooltip = address.empty() ? tile.label : fmt::format("{} at {}", tile.label, address);
+        into.push_back(std::move(tile));
+      }
+      names.clear();
+      model.clear();
+      address.clear();
+    };
+    do {
+      const MachineObject& object = objects_[at++];
+      if (object.type == "PCIDev") finish();
+      if (object.type == "PCIDev") address = object.pci;
+      if (object.type == "OSDev") names.push_back(object.name);
+      if (model.empty() && object.type != "Bridge") model = object.model;
+    } while (at < objects_.size() && objects_[at].depth > depth);
+    finish();
+  }
+
+  // A part around one other part, and around no memory of its own, says its name in the other's box.
+  static void merge_chain(Part& part) {
+    if (!part.memory.empty() || !part.hardware.empty()) return;
+    if (part.parts.size() != 1 || part.parts[0].is_tile()) return;
+    Part inner = std::move(part.parts[0]);
+    inner.titles.insert(inner.titles.begin(), part.titles.begin(), part.titles.end());
+    inner.tooltip = part.tooltip + "; " + inner.tooltip;
+    part = std::move(inner);
+  }
+
+  static std::string title_of(const MachineObject& object) {
+    const std::string bytes = object.bytes > 0 ? " " + size_text(object.bytes) : "";
+    if (object.type == "Machine") return "machine";
+    if (object.type == "NUMANode") {
+      const std::string kind = object.subtype.empty() ? "" : " " + object.subtype;
+      return fmt::format("memory {}{}:{}", object.logical_index, kind, bytes.empty() ? " 0 B" : bytes);
+    }
+    if (object.type.find("Cache") != std::string::npos) {
+      return object.type.substr(0, object.type.find("Cache")) + bytes;
+    }
+    const std::string name = object.subtype.empty() ? object.type : object.subtype;
+    return fmt::format("{} {}", name, object.logical_index);
+  }
+
+  std::string tooltip_of(const MachineObject& object) const {
+    std::string text = title_of(object);
+    if (!object.model.empty()) text += ", " + object.model;
+    if (object.os_index >= 0) text += fmt::format(", number {} of the system", object.os_index);
+    if (object.cpus.cpus.size() > 1) text += ", CPUs " + object.cpus.to_string();
+    if (object.type == "PU" && device_of(object.cpus) >= 0) text += fmt::format(", cpu:{}", device_of(object.cpus));
+    return text;
+  }
+
+  // Gives sizes to a part and places to what lies in it.
+  static void arrange(Part& part) {
+    if (part.is_tile()) {
+      part.width = std::max(kTile, SvgDocument::label_width(text_width(part.label)));
+      part.height = kTile;
+      return;
+    }
+    double y = kGap;
+    for (const std::string& title : part.titles) {
+      part.width = std::max(part.width, SvgDocument::label_width(text_width(title)) + 2 * kGap);
+      y += kLine;
+    }
+    for (std::vector<Part>* each : {&part.memory, &part.hardware, &part.parts}) place_grid(*each, y, part.width, y);
+    for (std::vector<Part>* each : {&part.memory, &part.hardware}) {
+      const bool is_column = std::ranges::all_of(*each, [](const Part& tile) { return tile.x == kGap; });
+      for (Part& tile : *each) tile.width = is_column ? part.width - 2 * kGap : tile.width;
+    }
+    part.height = y;
+  }
+
+  // Puts parts into rows of one length below `top`; widens `width` to hold them, `end` is where the next may begin.
+  static void place_grid(std::vector<Part>& parts, double top, double& width, double& end) {
+    if (parts.empty()) return;
+    double widest = 0;
+    double highest = 0;
+    for (Part& part : parts) {
+      arrange(part);
+      widest = std::max(widest, part.width);
+      highest = std::max(highest, part.height);
+    }
+    const double count = static_cast<double>(parts.size());
+    const double best = std::sqrt(count * kShape * (highest + kGap) / (widest + kGap));
+    const double rows = std::ceil(count / std::clamp(std::round(best), 1.0, count));
+    const auto columns = static_cast<size_t>(std::ceil(count / rows));
+    double y = top;
+    for (size_t first = 0; first < parts.size(); first += columns) {
+      double row = 0;
+      for (size_t i = first; i < std::min(first + columns, parts.size()); ++i) {
+        parts[i].x = kGap + static_cast<double>(i - first) * (widest + kGap);
+        parts[i].y = y;
+        parts[i].width = widest;
+        row = std::max(row, parts[i].height);
+      }
+      for (size_t i = first; i < std::min(first + columns, parts.size()); ++i) parts[i].height = row;
+      y += row + kGap;
+    }
+    width = std::max(width, kGap + static_cast<double>(columns) * (widest + kGap));
+    end = y;
+  }
+
+  static void add(SvgDocument& document, const Part& part, double left, double top) {
+    const double x = left + part.x;
+    const double y = top + part.y;
+    if (part.is_tile()) {
+      document.tile(x, y, part.width, part.height, part.colour, part.label, part.tooltip);
+      return;
+    }
+    document.box(x, y, part.width, part.height, part.tooltip);
+    double line = y + kGap;
+    for (const std::string& title : part.titles) {
+      document.text(x + kGap, line + kLine / 2 - kGap / 2, SvgDocument::Anchor::kStart, title, true);
+      line += kLine;
+    }
+    for (const std::vector<Part>* each : {&part.memory, &part.hardware, &part.parts}) {
+      for (const Part& inner : *each) add(document, inner, x, y);
+    }
+  }
+
+  const Machine& machine_;
+  std::vector<MachineObject> objects_;
+  std::map<int, int64_t> device_of_cpu_;
+  std::map<int, int64_t> device_of_node_;
+  int64_t cells_left_;
+  int64_t left_out_ = 0;
+};
+
+}  // namespace
+
+std::string machine_svg(const Machine& machine, int max_cells) { return MachinePicture(machine, max_cells).draw(); }
+
+}  // namespace artifex_devices

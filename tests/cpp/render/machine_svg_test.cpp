@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/render/machine_svg.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <regex>
+
+namespace artifex_devices {
+namespace {
+
+std::vector<std::string> all(const std::string& svg, const std::string& pattern) {
+  const std::regex expression(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator at(svg.begin(), svg.end(), expression), end; at != end; ++at) found.push_back((*at)[1]);
+  return found;
+}
+
+std::vector<std::string> labels(const std::string& svg) { return all(svg, "<text[^>]*>([^<]*)</text>"); }
+std::vector<std::string> colours(const std::string& svg) { return all(svg, "<rect[^>]* fill=\"(#[0-9a-f]*)\""); }
+
+struct Box {
+  double left, top, right, bottom;
+  bool holds(const Box& other) const {
+    return left < other.left && top < other.top && right > other.right && bottom > other.bottom;
+  }
+  bool is_apart_from(const Box& other) const {
+    return right < other.left || other.right < left || bottom < other.top || other.bottom < top;
+  }
+};
+
+std::vector<Box> boxes(const std::string& svg) {
+  const auto x = all(svg, "<rect x=\"([0-9.]*)\"");
+  const auto y = all(svg, "<rect x=\"[0-9.]*\" y=\"([0-9.]*)\"");
+  const auto width = all(svg, "<rect [^>]*width=\"([0-9.]*)\"");
+  const auto height = all(svg, "<rect [^>]*height=\"([0-9.]*)\"");
+  std::vector<Box> found;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double left = std::stod(x[i]);
+    const double top = std::stod(y[i]);
+    found.push_back({left, top, left + std::stod(width[i]), top + std::stod(height[i])});
+  }
+  return found;
+}
+
+TEST(MachineSvgTest, PartsThatHoldOnePartShareABoxAndDevicesHaveColours) {
+  const std::string svg = machine_svg(*Machine::from_synthetic("pack:2 numa:1 l2:1(size=1048576) core:1 pu:2"));
+  EXPECT_EQ(labels(svg),
+            (std::vector<std::string>{"pack:2 numa:1 l2:1(size=1048576) core:1 pu:2: 2 CPU devices, 4 PUs, 2 GiB",
+                                      "machine", "Package 0", "memory 0: 1 GiB", "L2 1 MiB", "Core 0", "0", "1",
+                                      "Package 1", "memory 1: 1 GiB", "L2 1 MiB", "Core 1", "2", "3",
+                                      "colours: CPU devices with their memory; hollow: no device of its own"}));
+  const std::vector<std::string> found = colours(svg);
+  ASSERT_EQ(found.size(), 6u);
+  EXPECT_EQ(found[0], found[1]);
+  EXPECT_EQ(found[0], found[2]);
+  EXPECT_NE(found[0], found[3]);
+  EXPECT_EQ(found[3], found[5]);
+}
+
+TEST(MachineSvgTest, BoxesLieInEachOtherOrApart) {
+  for (const char* machine : {"pu:1", "numa:3 pu:5", "pack:2 numa:2 l3:2 core:3 pu:2", "node:16 pu:16"}) {
+    const std::vector<Box> found = boxes(machine_svg(*Machine::from_synthetic(machine)));
+    ASSERT_GT(found.size(), 1u);
+    for (size_t i = 0; i < found.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        EXPECT_TRUE(found[j].holds(found[i]) || found[i].is_apart_from(found[j])) << machine << ' ' << j << ' ' << i;
+      }
+    }
+  }
+}
+
+TEST(MachineSvgTest, WhatIsTooMuchIsLeftOutAndSaid) {
+  const std::string svg = machine_svg(*Machine::from_synthetic("node:4 pu:8"), 10);
+  EXPECT_EQ(labels(svg).back(), "22 PUs are left out");
+  EXPECT_EQ(colours(svg).size(), 10u + 4u);
+}
+
+TEST(MachineSvgTest, TextFromOutsideIsEscaped) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / ("artifex_svg_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const auto path = folder / "a<b>&.xml";
+  std::filesystem::copy_file(ARTIFEX_TEST_DATA "/machines/two_packages_two_memories.xml", path);
+  const std::string svg = machine_svg(*Machine::from_xml(path.string()));
+  std::filesystem::remove_all(folder);
+  EXPECT_NE(labels(svg)[0].find("/a&lt;b&gt;&amp;.xml: 2 CPU devices"), std::string::npos) << labels(svg)[0];
+}
+
+}  // namespace
+}  // namespace artifex_devices

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/topology/system_files.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "artifex_devices/topology/loaded_machine.h"
+
+namespace artifex_devices {
+namespace {
+
+// A root folder with made-up files of /proc and /sys.
+class SystemFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const int cpu : affinity_cpus().cpus) {
+      write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/core_cpus", "1\n");
+    }
+    write("sys/devices/system/node/online", "0\n");
+    write("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: 1024 kB\n");
+    write("proc/meminfo", "MemTotal: 1024 kB\n");
+    write("proc/self/cgroup", "0::/\n");
+    write("sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+    write("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+  void remove(const std::string& path) { ASSERT_GT(std::filesystem::remove_all(root_ / path), 0u) << path; }
+  std::string at(const std::string& path) const { return (root_ / path).string(); }
+  std::string first_cpu() const { return "sys/devices/system/cpu/cpu" + std::to_string(affinity_cpus().cpus[0]); }
+  std::string problem() const { return sysfs_problem(affinity_cpus(), root_.string()); }
+  std::vector<std::string> facts() const {
+    std::vector<std::string> names;
+    for (const MissingFact& missing : missing_facts(root_.string())) names.push_back(missing.fact);
+    return names;
+  }
+  std::filesystem::path root_ =
+      std::filesystem::path(testing::TempDir()) / ("artifex_files_" + std::to_string(getpid()));
+};
+
+TEST_F(SystemFilesTest, AMachineThatShowsAllLacksNothing) {
+  EXPECT_EQ(problem(), "");
+  EXPECT_EQ(facts(), std::vector<std::string>{});
+}
+
+TEST_F(SystemFilesTest, WithoutCoresHwlocMayNotLook) {
+  remove(first_cpu() + "/topology");
+  EXPECT_EQ(problem(), at(first_cpu() + "/topology/thread_siblings") + " cannot be read (No such file or directory)");
+  EXPECT_EQ(facts(), std::vector<std::string>{"cores, caches and packages"});
+  write(first_cpu() + "/topology/thread_siblings", "1\n");
+  EXPECT_EQ(problem(), "");
+  write(first_cpu() + "/topology/thread_siblings", "");
+  EXPECT_EQ(problem(), at(first_cpu() + "/topology/thread_siblings") + " is empty");
+}
+
+TEST_F(SystemFilesTest, WithAFolderOfNodesWithoutANodeHwlocMayNotLook) {
+  remove("sys/devices/system/node/node0");
+  EXPECT_EQ(problem(), at("sys/devices/system/node") + " has no node");
+  EXPECT_EQ(facts(), (std::vector<std::string>{"cores, caches and packages", "memory nodes"}));
+}
+
+TEST_F(SystemFilesTest, WithoutAFolderOfNodesHwlocMayLook) {
+  remove("sys/devices/system/node");
+  EXPECT_EQ(problem(), "");
+  EXPECT_EQ(facts(), std::vector<std::string>{"memory nodes"});
+}
+
+TEST_F(SystemFilesTest, AnEmptyListOfNodesIsAProblem) {
+  write("sys/devices/system/node/online", "");
+  EXPECT_EQ(problem(), at("sys/devices/system/node/online") + " is empty");
+}
+
+TEST_F(SystemFilesTest, AnEmptyListOfCpusIsAProblem) {
+  write("sys/devices/system/cpu/online", "");
+  EXPECT_EQ(problem(), at("sys/devices/system/cpu/online") + " is empty");
+}
+
+TEST_F(SystemFilesTest, ANodeThatHidesItsCpusIsAProblem) {
+  write("sys/devices/system/node/node0/cpumap", "");
+  EXPECT_EQ(problem(), at("sys/devices/system/node/node0/cpumap") + " is empty");
+}
+
+TEST_F(SystemFilesTest, EachMissingFileIsNamedWithWhatIsAssumed) {
+  remove("proc/meminfo");
+  remove("proc/self/cgroup");
+  remove("sys/devices/system/node/node0/meminfo");
+  const std::vector<MissingFact> missing = missing_facts(root_.string());
+  ASSERT_EQ(missing.size(), 3u);
+  EXPECT_EQ(missing[0].fact, "memory of node0");
+  EXPECT_EQ(missing[1].reason, at("proc/meminfo") + " cannot be read (No such file or directory)");
+  EXPECT_EQ(missing[1].assumed, "what the call sysinfo says");
+  EXPECT_EQ(missing[2].fact, "limits of the cgroup");
+  EXPECT_EQ(missing[2].reason, at("proc/self/cgroup") + " cannot be read (No such file or directory)");
+}
+
+TEST(SystemMemoryTest, WithoutAFileTheSystemIsAskedForItsMemory) {
+  EXPECT_GT(system_memory_bytes(), 0);
+  EXPECT_EQ(system_memory_bytes("/nonexistent"), 0);  // another root is never filled up from this system
+}
+
+TEST(MemoryPolicyTest, IsTheDefaultOrSaysWhyNot) {
+  const MemoryPolicy policy = memory_policy();
+  EXPECT_NE(policy.name.empty(), policy.problem.empty());
+}
+
+TEST(HwlocVersionTest, IsThreeNumbers) { EXPECT_GE(hwloc_version().size(), 5u); }
+
+}  // namespace
+}  // namespace artifex_devices

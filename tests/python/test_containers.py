@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers: parts of /sys and /proc hidden, few CPUs, small limits, no rights. Each case is a process of its own.
+
+Files are hidden by mounts in a mount namespace that the test makes; where the system does not let it, the test is
+skipped with the system's reason.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# What any program does: devices, a placement, arithmetic on all workers, a made-up world.
+PROGRAM = """
+import faulthandler
+faulthandler.dump_traceback_later(50, exit=True)
+import os
+import artifex_devices as ad, numpy as np
+machine = ad.Machine.live()
+cpus = sum(len(ad._cpu_text.cpus_of(domain["cpus"])) for domain in machine.cpu_domains)
+assert cpus == len(os.sched_getaffinity(0)), machine.cpu_domains
+x = ad.device_put(np.ones(1 << 20, np.float32))
+assert float((x + x).sum()) == 1 << 21
+with ad.simulate(4):
+    assert len(ad.devices()) == 4 and ad.devices()[3].memory_bytes > 0
+assert machine.usable_memory_bytes > 0 and machine.numa_nodes[0]["memory_bytes"] > 0
+assert len(machine.objects) > 2 and machine.to_xml()
+for row in machine.missing_facts:
+    print(row["fact"], "|", row["reason"], "|", row["assumed"])
+print("usable", machine.usable_cpus)
+""".replace("import os\n", "import os, artifex_devices._cpu_text\n", 1)
+
+CPU = "/sys/devices/system/cpu"
+NODE = "/sys/devices/system/node"
+
+
+@functools.cache
+def unshare() -> tuple[list[str], str]:
+    """The words that run a shell in a mount namespace of its own; or none, and why."""
+    why = "unshare is not installed"
+    for words in (["unshare", "-m"], ["unshare", "-r", "-m"]):
+        try:
+            test = [*words, "sh", "-c", "mount --bind /dev/null /proc/meminfo"]
+            done = subprocess.run(test, capture_output=True, text=True, timeout=20, check=False)
+        except OSError as error:
+            return [], f"unshare: {error.strerror}"
+        if done.returncode == 0:
+            return words, ""
+        why = done.stderr.strip()
+    return [], f"mounts in a namespace of one's own are not permitted here ({why})"
+
+
+@pytest.fixture
+def empty() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield folder
+
+
+def python(
+    *words: str, mounts: str = "", environment: dict[str, str] | None = None, before: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Runs Python after shell commands: `mounts` in a namespace of its own, `before` as they are."""
+    command = "; ".join(["set -e", *filter(None, [mounts, before]), f"exec {shlex.join([sys.executable, *words])}"])
+    namespace: list[str] = []
+    if mounts:
+        namespace, why = unshare()
+        if not namespace:
+            pytest.skip(why)
+    variables = {name: value for name, value in os.environ.items() if name not in ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")}
+    variables["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    return subprocess.run(
+        [*namespace, "sh", "-c", command],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**variables, **(environment or {})},
+        check=False,
+    )
+
+
+def program(*, mounts: str = "", before: str = "", environment: dict[str, str] | None = None) -> list[str]:
+    """The program's lines; it ends well and writes nothing to standard error, nor does hwloc."""
+    done = python("-W", "error", "-c", PROGRAM, mounts=mounts, before=before, environment=environment)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    return done.stdout.splitlines()
+
+
+@functools.cache
+def lacking() -> frozenset[str]:
+    """What this machine itself does not show."""
+    return frozenset(facts(program()))
+
+
+def facts(lines: list[str]) -> list[str]:
+    return [line.split(" | ")[0] for line in lines[:-1]]
+
+
+@pytest.mark.parametrize(
+    ("hidden", "missing"),
+    [
+        ("/sys", ["cores, caches and packages", "memory nodes", "limits of the cgroup"]),
+        ("/sys/devices", ["cores, caches and packages", "memory nodes"]),
+        (CPU, ["cores, caches and packages"]),
+        (NODE, ["cores, caches and packages", "memory nodes"]),  # hwloc would end the process
+        (f"{CPU}/cpu{min(os.sched_getaffinity(0))}", ["cores, caches and packages"]),
+        ("/proc", ["memory size from the kernel's table", "limits of the cgroup"]),
+        ("/sys/fs/cgroup", ["limits of the cgroup"]),
+    ],
+)
+def test_folders_that_are_empty(hidden: str, missing: list[str], empty: str) -> None:
+    lines = program(mounts=f"mount --bind {empty} {hidden}")
+    assert set(facts(lines)) == {*missing, *lacking()}
+    for line in lines[:-1]:
+        _, reason, assumed = line.split(" | ")
+        assert hidden in reason
+        assert assumed
+
+
+def test_neither_proc_nor_sys(empty: str) -> None:
+    lines = program(mounts=f"mount --bind {empty} /sys; mount --bind {empty} /proc")
+    assert set(facts(lines)) == {
+        "cores, caches and packages",
+        "memory nodes",
+        "memory size from the kernel's table",
+        "limits of the cgroup",
+    }
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "/proc/meminfo",
+        "/proc/self/mountinfo",
+        f"{CPU}/online",
+        f"{NODE}/online",
+        f"{NODE}/node0/cpumap",
+        f"{NODE}/node0/meminfo",
+    ],
+)
+def test_files_that_are_empty(file: str) -> None:
+    if not Path(file).exists():
+        pytest.skip(f"this machine has no {file}")
+    target = file.replace("/self/", "/$$/")  # exec keeps the number of the process
+    lines = program(mounts=f"mount --bind /dev/null {target}")
+    if file == "/proc/self/mountinfo":
+        assert "limits of the cgroup | no cgroup is mounted" in lines[0]
+    else:
+        assert any(f"{file} is empty" in line for line in lines), lines
+
+
+def test_files_that_cannot_be_written_and_no_home() -> None:
+    lines = program(mounts="mount -o remount,bind,ro /sys", environment={"HOME": "/nowhere", "TMPDIR": "/nowhere"})
+    assert set(facts(lines)) == lacking()
+
+
+def test_one_cpu() -> None:
+    cpu = max(os.sched_getaffinity(0))
+    done = python("-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\n{PROGRAM}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "usable 1"
+
+
+def test_an_address_space_of_a_gibibyte() -> None:
+    cpu = min(os.sched_getaffinity(0))  # other libraries take address space for each CPU's thread
+    limit = f"import os, resource; os.sched_setaffinity(0, {{{cpu}}})\n"
+    limit += "resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
+    done = python("-c", f"{limit}{PROGRAM}\nassert machine.usable_memory_bytes <= 1 << 30")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_no_memory_may_be_locked() -> None:
+    done = python("-c", f"import resource; resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))\n{PROGRAM}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_user_without_rights() -> None:
+    """Root becomes nobody after the start: the interpreter's own files may be root's alone."""
+    if os.geteuid() != 0:
+        pytest.skip("the tests run as a user without rights already")
+    become = "import os; import artifex_devices._cpu_text, numpy; os.setgroups([]); os.setgid(65534); os.setuid(65534)"
+    body = PROGRAM.partition("machine = ")
+    early = "import artifex_devices.array_ops, importlib, pkgutil\n"
+    early += "for m in pkgutil.walk_packages(artifex_devices.__path__, 'artifex_devices.'):\n"
+    early += "    if 'command_line' not in m.name and '__main__' not in m.name: importlib.import_module(m.name)\n"
+    done = python("-c", f"{body[0]}{early}{become}\n{body[1]}{body[2]}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def cgroup_of_half_a_cpu() -> tuple[Path, str] | None:
+    """A group that grants half a CPU, made in the hierarchy of the cpu controller; with the name of its quota file."""
+    name = f"artifex_devices_test_{os.getpid()}"
+    for parent, version in ((Path("/sys/fs/cgroup/cpu"), 1), (Path("/sys/fs/cgroup"), 2)):
+        group = parent / name
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            if version == 1:
+                (group / "cpu.cfs_period_us").write_text("100000")
+                (group / "cpu.cfs_quota_us").write_text("50000")
+                return group, "cpu.cfs_quota_us"
+            (group / "cpu.max").write_text("50000 100000")
+            return group, "cpu.max"
+        except OSError:
+            group.rmdir()
+    return None
+
+
+@pytest.fixture
+def half_a_cpu() -> Iterator[tuple[Path, str]]:
+    made = cgroup_of_half_a_cpu()
+    if made is None:
+        pytest.skip("no group of the cpu controller can be made here")
+    yield made
+    made[0].rmdir()
+
+
+def test_a_quota_of_half_a_cpu(half_a_cpu: tuple[Path, str]) -> None:
+    group, file = half_a_cpu
+    lines = program(before=f"echo $$ > {group}/cgroup.procs")
+    assert lines[-1] == "usable 1"
+    done = python(
+        "-c",
+        "from artifex_devices import _core; r = _core._cgroup_report(); print(r['cpus'], r['cpus_from'])",
+        before=f"echo $$ > {group}/cgroup.procs",
+    )
+    assert (done.stdout, done.stderr) == (f"0.5 {group}/{file}\n", "")
