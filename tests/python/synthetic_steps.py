@@ -7,10 +7,11 @@ from artifex_devices.batch_measurement import MemoryUse, measure_batch_size
 class Bench:
     """A clock that only the step moves, and a memory that only batches fill."""
 
-    def __init__(self, seconds, peak=None, bound=None, raises=None):
+    def __init__(self, seconds, peak=None, bound=None, raises=None, memory="cpu:0"):
         self.seconds = seconds  # of a call: a function of (size, number of the call)
         self.peak = peak  # bytes: a function of the size
         self.bound = bound
+        self.memory = memory
         self.raises = raises or (lambda size: None)
         self.now = 0.0
         self.size = 0
@@ -42,10 +43,10 @@ class Bench:
     def stop(self):
         if self.peak is None:
             return {}
-        return {"cpu:0": MemoryUse(0, self.peak(self.size), 0, "synthetic")}
+        return {self.memory: MemoryUse(0, self.peak(self.size), 0, "synthetic")}
 
     def bounds(self):
-        return {} if self.bound is None else {"cpu:0": self.bound}
+        return {} if self.bound is None else {self.memory: self.bound}
 
     def measure(self, **options):
         options = {"progress": False, "max_seconds": 1e6, **options}

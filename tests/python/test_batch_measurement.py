@@ -112,14 +112,14 @@ def test_one_size_that_is_always_slow_changes_little():
     seed=st.integers(0, 2**32),
 )
 def test_known_knees_are_found_under_noise(fixed, knee, noise, seed):
-    # Stated tolerance: a fifth of the size and a third of the knee, at calls that vary by up to 10 %.
+    # Stated tolerance at calls that vary by up to 10 %: a share of 82 to 94 % instead of 90 %, the knee within a third.
     generator = random.Random(seed)
     bench = Bench(lambda size, call: (fixed + size * fixed / knee) * (1 + generator.uniform(0, noise)))
     found = bench.measure(min_calls=9, probe_seconds=0.0)
     rate = knee / fixed
     assert found.critical_batch_size == pytest.approx(knee, rel=0.34, abs=1)
     true_share = found.recommended_batch_size / (fixed * rate + found.recommended_batch_size)
-    assert 0.85 <= true_share <= 0.93
+    assert 0.82 <= true_share <= 0.94
     assert found.recommended_batch_size <= max(probe.batch_size for probe in found.evidence)
 
 
@@ -167,18 +167,22 @@ def test_the_bound_is_a_multiple_as_well():
     base=st.integers(0, 10**9),
     each=st.integers(1, 10**7),
     room=st.integers(1, 5000),
-    power=st.sampled_from([0.5, 1.0, 1.0, 1.5, 2.0]),
+    memory_and_power=st.sampled_from(
+        [("cpu:0", 0.5), ("cpu:0", 1.0), ("host", 0.5), ("host", 1.0), ("host", 1.5), ("host", 2.0)]
+    ),
     multiple_of=st.sampled_from([1, 3, 8]),
 )
-def test_no_batch_beyond_the_bound_is_ever_made(base, each, room, power, multiple_of):
+def test_no_batch_beyond_the_bound_is_ever_made(base, each, room, memory_and_power, multiple_of):
+    memory, power = memory_and_power
+
     def peak(size):
         return base + int(each * size**power)
 
     bound = peak(multiple_of) + room * each  # the first batch fits
-    bench = Bench(lambda size, call: 1.0, peak=peak, bound=bound)
+    bench = Bench(lambda size, call: 1.0, peak=peak, bound=bound, memory=memory)
     found = bench.measure(multiple_of=multiple_of, max_batch_size=20_000)
     assert bench.highest <= bound
-    if power == 1.0 and found.max_memory_batch_size < 20_000:
+    if (memory, power) == ("cpu:0", 1.0) and found.max_memory_batch_size < 20_000:
         assert peak(found.max_memory_batch_size) <= bound
         if len(found.evidence) > 1:
             assert peak(found.max_memory_batch_size + multiple_of) > bound

@@ -142,7 +142,7 @@ def _memory_bound(search: Search, step: int, notes: list[str]) -> tuple[list[Mem
             least, beyond = 0, allowed // step + 1
             while beyond - least > 1:
                 middle = (least + beyond) // 2
-                if predicted_peak(uses, middle * step) <= fit.bound_bytes:
+                if predicted_peak(uses, middle * step, is_host=name == HOST) <= fit.bound_bytes:
                     least = middle
                 else:
                     beyond = middle

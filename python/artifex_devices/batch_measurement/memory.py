@@ -153,12 +153,16 @@ def fit_memory(
     return MemoryFit(memory, base, slope, residual, bound, largest, source)
 
 
-def predicted_peak(uses: Sequence[tuple[int, MemoryUse]], size: int) -> int:
+def predicted_peak(uses: Sequence[tuple[int, MemoryUse]], size: int, *, is_host: bool) -> int:
     """What a batch larger than all so far may take at its peak, in bytes; rather too much than too little.
+
+    A device that is full raises an error, a host that is full ends the process: there, until three sizes show how
+    memory grows, it is taken to grow with the square of the batch.
 
     Args:
         uses: (batch size, use) of the probes so far, those with a peak, sizes ascending; at least one.
         size: The batch size to come.
+        is_host: Whether it is the memory of the process.
     """
     points = [(count, float(use.peak)) for count, use in uses if use.peak is not None]
     last_size, last = points[-1]
@@ -167,7 +171,8 @@ def predicted_peak(uses: Sequence[tuple[int, MemoryUse]], size: int) -> int:
     if len(points) == 1:
         # All that the first probe took is taken to grow with the batch.
         base = float(min(uses[0][1].before, last))
-        return math.ceil(base + (last - base) * size / last_size)
+        ratio = size / last_size
+        return math.ceil(base + (last - base) * (ratio * ratio if is_host else ratio))
     predictions = [last]
     fit = fit_memory("", [(count, int(peak)) for count, peak in points], None, 1, "")
     assert fit is not None
@@ -175,6 +180,9 @@ def predicted_peak(uses: Sequence[tuple[int, MemoryUse]], size: int) -> int:
     (before_size, before) = points[-2]
     secant = (last - before) / (last_size - before_size)
     predictions.append(last + secant * (size - last_size))
+    if is_host and len(points) == 2:
+        square = (last - before) / (last_size**2 - before_size**2)
+        predictions.append(last + square * (size**2 - last_size**2))
     if len(points) >= 3:
         # Where the growth itself grows (bytes like batch squared), it is continued.
         first_size, first = points[-3]

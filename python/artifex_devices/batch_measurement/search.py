@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from artifex_devices.batch_measurement.memory import MemoryMeter, MemoryUse, predicted_peak
+from artifex_devices.batch_measurement.memory import HOST, MemoryMeter, MemoryUse, predicted_peak
 from artifex_devices.batch_measurement.probe import BatchProbe, Prober
 from artifex_devices.batch_measurement.throughput import ThroughputModel, fit_throughput
 
@@ -232,7 +232,7 @@ class Search:
         return [
             memory
             for memory, bound in self.bounds.items()
-            if (uses := self.uses_of(memory)) and predicted_peak(uses, size) > bound
+            if (uses := self.uses_of(memory)) and predicted_peak(uses, size, is_host=memory == HOST) > bound
         ]
 
     def uses_of(self, memory: str) -> list[tuple[int, MemoryUse]]:

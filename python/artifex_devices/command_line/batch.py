@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`artifex_devices batch`: batch sizes from the document's table, and from measuring a function."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import re
+import sys
+import textwrap
+import traceback
+from typing import Any
+
+from artifex_devices.command_line.exit_codes import ATTENTION, FAILED, OK, UsageError
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
+
+SUMMARY = "batch sizes: what the table says, whether one is good, what your function shows"
+DESCRIPTION = """\
+recommend  the table of the device-placement document for a hardware, and what memory allows
+validate   whether a batch size is good for a hardware
+measure    the throughput knee and the memory bound of your own function on this machine"""
+EXAMPLES = """\
+examples:
+  artifex_devices batch recommend                     for the hardware at hand
+  artifex_devices batch recommend --hardware h100 --bytes-per-example 4MB --free-bytes 80GB
+  artifex_devices batch validate 256 --hardware a100
+  artifex_devices batch measure train.py:step         with make_batch(size) of the same file
+  artifex_devices batch measure --help                what step and make_batch are
+
+exit codes: 0 done; 1 needs attention (validate: the size is not good; measure: confidence is low)
+            2 not understood, or the function was not found; 3 your function failed; others as for every command
+"""
+
+_MEASURE = """\
+Calls your function on batches of growing size and finds the smallest that reaches a share of its best throughput, and
+how large a batch memory allows. No batch is made that is predicted not to fit. The file or module that you name
+is run, so name one that you trust.
+
+  def make_batch(size):    # train.py: returns a batch of that many examples
+      return np.ones((size, 784), np.float32)
+
+  def step(batch):         # what it returns is waited for
+      return model(batch)
+"""
+_MEASURE_EXAMPLES = """\
+examples:
+  artifex_devices batch measure train.py:step
+  artifex_devices batch measure package.train:step package.data:make_batch --max-seconds 60
+  JAX_NUM_CPU_DEVICES=8 artifex_devices batch measure train.py:step --multiple-of 8 --json > found.json
+
+exit codes: 0 done; 1 done, and the confidence is low (the notes say why); 2 the function was not found, or an option
+            is out of range; 3 the function failed; others as for every command (artifex_devices --help)
+"""
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_SOURCE = "table of the device-placement document"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The three subcommands and their options."""
+    actions = parser.add_subparsers(title="what to do", metavar="<what>", dest="action", required=True)
+    recommend = actions.add_parser("recommend", help="sizes for a hardware", description=f"Sizes from the {_SOURCE}.")
+    _add_hardware(recommend)
+    recommend.set_defaults(run_action=_recommend)
+
+    validate = actions.add_parser(
+        "validate", help="is this size good?", description="Judges a batch size by the same table; 1 if it is not good."
+    )
+    validate.add_argument("size", type=_count, metavar="SIZE", help="examples in a batch")
+    validate.add_argument("--strict", action="store_true", help="a size below the critical one is not good either")
+    _add_hardware(validate)
+    validate.set_defaults(run_action=_validate)
+
+    measure = actions.add_parser(
+        "measure",
+        help="measure your own function",
+        description=_MEASURE,
+        epilog=_MEASURE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = measure.add_argument
+    add("step", metavar="STEP", help="the function: module:function or path/to/file.py:function")
+    add(
+        "make_batch",
+        metavar="MAKE_BATCH",
+        nargs="?",
+        help="makes a batch of a size; make_batch beside STEP if not given",
+    )
+    add("--target", type=float, default=0.9, metavar="SHARE", help="share of the best throughput (default: 0.9)")
+    add(
+        "--multiple-of",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="sizes are multiples of N, say of the mesh's data axis",
+    )
+    add("--min", type=_count, metavar="N", dest="least", help="the first size; it is run without a prediction")
+    add("--max", type=_count, default=1 << 20, metavar="N", dest="most", help="the largest size (default: 1048576)")
+    add("--max-seconds", type=float, default=30.0, metavar="S", help="time for it all (default: 30)")
+    add(
+        "--memory-fraction", type=float, default=0.9, metavar="SHARE", help="share of free memory to use (default: 0.9)"
+    )
+    add("--warmup-calls", type=int, default=1, metavar="N", help="calls on each size that are not timed (default: 1)")
+    add("--new-batches", action="store_true", help="a new batch for each call, for steps that donate or change it")
+    add("--quiet", action="store_true", help="show no probes while it runs (they are on standard error)")
+    add("--json", action="store_true", help="all that was found, as JSON")
+    measure.set_defaults(run_action=_measure)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """What was asked for; the exit code."""
+    code: int = arguments.run_action(arguments)
+    return code
+
+
+def _add_hardware(parser: argparse.ArgumentParser) -> None:
+    names = ("tpu_v5e", "tpu_v5p", "tpu_v4", "h100", "a100", "v100", "cpu", "unknown")
+    parser.add_argument(
+        "--hardware", choices=names, metavar="NAME", help=f"{', '.join(names)}; that at hand if not given"
+    )
+    parser.add_argument(
+        "--bytes-per-example",
+        type=_bytes,
+        metavar="BYTES",
+        help="on the device, activations included: 4000000, 4MB, 4MiB",
+    )
+    parser.add_argument(
+        "--state-bytes", type=_bytes, default=0, metavar="BYTES", help="beside the batch: parameters ..."
+    )
+    parser.add_argument(
+        "--free-bytes", type=_bytes, metavar="BYTES", help="free memory; of the device at hand if not given"
+    )
+    parser.add_argument("--json", action="store_true", help="the same as JSON")
+
+
+def _recommend(arguments: argparse.Namespace) -> int:
+    from artifex_devices.command_line.output import write_json, write_text
+
+    hardware, advice = _advice(arguments)
+    if arguments.json:
+        write_json({"hardware": hardware, "source": _SOURCE, **dataclasses.asdict(advice)})
+        return OK
+    lines = [
+        f"Batch sizes for {hardware} ({_SOURCE})",
+        f"  minimum   {advice.min_batch_size:>12,}  for reasonable efficiency",
+        f"  critical  {advice.critical_batch_size:>12,}  reaches the roofline",
+        f"  optimal   {advice.optimal_batch_size:>12,}  peak throughput",
+    ]
+    if advice.max_memory_batch_size is not None:
+        lines.append(f"  memory    {advice.max_memory_batch_size:>12,}  fits, by the bytes that you gave (arithmetic)")
+    lines += textwrap.wrap(advice.notes, 100)
+    lines.append("`artifex_devices batch measure` measures a function of yours instead.")
+    write_text("\n".join(lines) + "\n")
+    return OK
+
+
+def _validate(arguments: argparse.Namespace) -> int:
+    from artifex_devices.batch_size import HardwareType, validate_batch_size
+    from artifex_devices.command_line.output import write_json, write_text
+
+    hardware, advice = _advice(arguments)
+    try:
+        is_good, message = validate_batch_size(arguments.size, HardwareType(hardware), True)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if arguments.strict and arguments.size < advice.critical_batch_size:
+        is_good = False
+    most = advice.max_memory_batch_size
+    if most is not None and arguments.size > most:
+        is_good = False
+        message += f" At most {most} examples fit, by the bytes that you gave."
+    if arguments.json:
+        write_json(
+            {
+                "batch_size": arguments.size,
+                "is_good": is_good,
+                "message": message,
+                "hardware": hardware,
+                "source": _SOURCE,
+                "recommendation": dataclasses.asdict(advice),
+            }
+        )
+    else:
+        write_text(f"{message}\n")
+    return OK if is_good else ATTENTION
+
+
+def _advice(arguments: argparse.Namespace) -> tuple[str, Any]:
+    """The hardware's name and the table's row."""
+    import artifex_devices
+    from artifex_devices.batch_size import detect_hardware_type, get_batch_size_recommendation
+
+    hardware = arguments.hardware or detect_hardware_type(artifex_devices.devices()[0]).value
+    if arguments.bytes_per_example is None:
+        if arguments.free_bytes is not None or arguments.state_bytes:
+            raise UsageError(
+                "--free-bytes and --state-bytes say what fits only with --bytes-per-example; give that too"
+            )
+        return hardware, get_batch_size_recommendation(hardware)
+    try:
+        return hardware, get_batch_size_recommendation(
+            hardware,
+            bytes_per_example=arguments.bytes_per_example,
+            model_state_bytes=arguments.state_bytes,
+            free_bytes=arguments.free_bytes,
+        )
+    except ValueError as error:
+        raise UsageError(str(error).replace("say free_bytes=80 * 10**9", "say --free-bytes 80GB")) from None
+
+
+def _measure(arguments: argparse.Namespace) -> int:
+    from artifex_devices.batch_measurement import measure_batch_size
+    from artifex_devices.command_line.output import write_json, write_text
+    from artifex_devices.command_line.user_function import load_function, split_name
+
+    place, name = split_name(arguments.step)
+    other = split_name(arguments.make_batch) if arguments.make_batch else (place, "make_batch")
+    # What the user's code prints is not part of the answer; where it fails, its lines are what helps.
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            step, make_batch = load_function(place, name), load_function(*other)
+        except UsageError:
+            raise
+        except Exception:
+            traceback.print_exc()
+            return FAILED
+        try:
+            found = measure_batch_size(
+                step,
+                make_batch,
+                target=arguments.target,
+                multiple_of=arguments.multiple_of,
+                min_batch_size=arguments.least,
+                max_batch_size=arguments.most,
+                max_seconds=arguments.max_seconds,
+                memory_fraction=arguments.memory_fraction,
+                warmup_calls=arguments.warmup_calls,
+                reuse_batch=not arguments.new_batches,
+                progress=not arguments.quiet,
+            )
+        except ValueError as error:  # of the options: one that the function raises is evidence
+            raise UsageError(str(error)) from None
+        except (MemoryError, RuntimeError) as error:
+            if isinstance(error, NotImplementedError):  # a mistake of the function, as those below
+                traceback.print_exc()
+                return FAILED
+            raise
+        except Exception:
+            traceback.print_exc()
+            return FAILED
+    if arguments.json:
+        write_json(found.to_dict())
+    else:
+        write_text(f"{found}\n")
+    return ATTENTION if found.confidence == "low" else OK
+
+
+def _count(text: str) -> int:
+    """A number of examples; 1,024 and 1_024 are taken too."""
+    try:
+        value = int(text.replace(",", ""))
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, got {text!r}")
+    return value
+
+
+def _bytes(text: str) -> int:
+    """`4000000`, `4MB` (of a million), `4MiB` (of 2 to the 20th), `1.5 GB`."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]i?)?b?", text.strip().lower())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"expected bytes such as 4000000, 4MB or 4MiB, got {text!r}")
+    return (
+        round(float(match[1]) * _UNITS[match[2] or ""]) if "." in match[1] else int(match[1]) * _UNITS[match[2] or ""]
+    )

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`artifex_devices batch`: recommend, validate, measure, and how each ends."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from artifex_devices.command_line import main
+
+TRAIN = """
+import numpy as np
+import neighbour
+
+print("loaded")
+
+def make_batch(size):
+    return np.ones((size, 64), np.float32)
+
+def step(batch):
+    print("stepping")
+    return batch @ neighbour.weights
+
+def broken(batch):
+    return batch.spam
+
+def refuses(batch):
+    raise ValueError("no size suits me")
+
+class Model:
+    @staticmethod
+    def step(batch):
+        return batch * 2
+
+weights = 3
+"""
+QUICK = ("--max", "4", "--max-seconds", "20", "--quiet")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "neighbour.py").write_text("import numpy as np\nweights = np.ones((64, 8), np.float32)\n")
+    (tmp_path / "script.py").write_text("import sys\nsys.exit(0)\n")
+    (tmp_path / "wrong.py").write_text("import no_such_module_at_all\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name in ("train", "neighbour", "script", "wrong"):
+            del sys.modules[name]
+    from artifex_devices.command_line import user_function
+
+    user_function._run_file.cache_clear()
+
+
+def test_recommend_says_the_table_and_its_source(capsys):
+    assert main(["batch", "recommend", "--hardware", "h100"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Batch sizes for h100 (table of the device-placement document)"
+    assert [line.split()[:2] for line in lines[1:4]] == [["minimum", "64"], ["critical", "298"], ["optimal", "320"]]
+
+
+def test_recommend_for_the_hardware_at_hand(capsys):
+    assert main(["batch", "recommend", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["hardware"], found["optimal_batch_size"], found["max_memory_batch_size"]) == ("cpu", 32, None)
+
+
+@pytest.mark.parametrize(
+    ("each", "free", "most"), [("4MB", "80GB", 20_000), ("4MiB", "8 gib", 2048), ("1.5kb", "3000", 2), ("7", "80", 11)]
+)
+def test_memory_takes_units(each, free, most, capsys):
+    words = ["--hardware", "h100", "--bytes-per-example", each, "--free-bytes", free, "--json"]
+    assert main(["batch", "recommend", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["max_memory_batch_size"] == most
+
+
+def test_state_is_taken_off(capsys):
+    words = ["--hardware", "h100", "--bytes-per-example", "4MB", "--free-bytes", "80GB", "--state-bytes", "8GB"]
+    assert main(["batch", "recommend", *words]) == 0
+    assert "memory          18,000  fits, by the bytes that you gave" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["320", "--hardware", "h100"], 0, "optimal"),
+        (["300", "--hardware", "h100"], 0, "acceptable"),
+        (["100", "--hardware", "h100"], 0, "below critical"),
+        (["100", "--hardware", "h100", "--strict"], 1, "below critical"),
+        (["8", "--hardware", "h100"], 1, "below minimum"),
+        (["1,024", "--hardware", "cpu"], 0, "optimal"),
+        (
+            ["320", "--hardware", "h100", "--bytes-per-example", "1GB", "--free-bytes", "80GB"],
+            1,
+            "At most 80 examples fit",
+        ),
+    ],
+)
+def test_validate(words, code, text, capsys):
+    assert main(["batch", "validate", *words]) == code
+    assert text in capsys.readouterr().out
+    assert main(["batch", "validate", *words, "--json"]) == code
+    found = json.loads(capsys.readouterr().out)
+    assert found["is_good"] == (code == 0)
+    assert text in found["message"]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ([], "arguments are required: <what>"),
+        (["recommend", "--hardware", "h200"], "invalid choice: 'h200'"),
+        (
+            ["recommend", "--bytes-per-example", "4 apples"],
+            "expected bytes such as 4000000, 4MB or 4MiB, got '4 apples'",
+        ),
+        (["validate", "0"], "expected a whole number from 1 on, got '0'"),
+        (["validate", "1.5"], "expected a whole number from 1 on, got '1.5'"),
+        (["measure"], "required: STEP"),
+    ],
+)
+def test_words_that_are_not_understood(words, text, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["batch", *words])
+    assert end.value.code == 2
+    assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["recommend", "--free-bytes", "8GB"], "only with --bytes-per-example"),
+        (["recommend", "--hardware", "h100", "--bytes-per-example", "4MB"], "say --free-bytes 80GB"),
+        (["recommend", "--bytes-per-example", "0"], "bytes_per_example"),
+        (["validate", str(2**63)], "2**63"),
+        (["measure", "train"], "'train' names no function; write module:function"),
+        (["measure", "train.py:"], "names no function"),
+        (["measure", "nowhere.py:step"], "there is no file 'nowhere.py'"),
+        (["measure", "train.py:spam"], "has no 'spam'; it has Model, broken, make_batch, refuses, step"),
+        (["measure", "train.py:weights"], "is of type int and cannot be called"),
+        (["measure", "train:step"], "there is no module 'train' where Python looks"),
+        (["measure", "..:step"], "is no module's name"),
+        (["measure", "script.py:step"], "ended the program while it was imported"),
+        (["measure", "train.py:step", "json:dumps_", *QUICK], "'json' has no 'dumps_'"),
+        (["measure", "train.py:step", "--target", "1.5"], "target is 1.5; expected more than 0 and less than 1"),
+        (["measure", "train.py:step", "--min", "9", "--max", "4"], "no batch size is allowed"),
+    ],
+)
+def test_what_cannot_be_done_says_why(folder, words, text, capsys):
+    sys.path[:] = [each for each in sys.path if each not in ("", str(folder))]
+    assert main(["batch", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines()[-1].startswith("artifex_devices batch: ")
+    assert text in captured.err
+
+
+def test_measure_a_function_of_a_file(folder, capsys):
+    assert main(["batch", "measure", "train.py:step", "--json", *QUICK]) in (0, 1)
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)  # what the file prints is on standard error
+    assert captured.err.startswith("loaded\nstepping\n")
+    assert [probe["batch_size"] for probe in found["evidence"]][:3] == [1, 2, 4]
+    assert found["measured_on"]["function"] == "train.step"
+
+
+def test_measure_shows_the_table_and_its_probes(folder, capsys):
+    code = main(["batch", "measure", "train.py:Model.step", "train.py:make_batch", "--max", "2", "--min", "2"])
+    captured = capsys.readouterr()
+    assert code == 1  # one size: the confidence is low
+    assert captured.out.startswith("Recommended batch size 2 ")
+    assert "measure_batch_size: batch 2: " in captured.err
+
+
+@pytest.mark.parametrize("name", ["broken", "refuses"])
+def test_a_function_that_fails(folder, name, capsys):
+    assert main(["batch", "measure", f"train.py:{name}", *QUICK]) == 3
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    text = {"broken": "has no attribute 'spam'", "refuses": "1: ValueError: no size suits me"}[name]
+    assert text in captured.err
+    assert ("Traceback" in captured.err) == (name == "broken")
+
+
+def test_a_file_that_misses_a_module(folder, capsys):
+    assert main(["batch", "measure", "wrong.py:step"]) == 3
+    assert "No module named 'no_such_module_at_all'" in capsys.readouterr().err
+
+
+def test_the_current_folder_is_searched_only_as_python_does(folder):
+    script = "import sys; from artifex_devices.command_line import main; sys.exit(main(sys.argv[1:]))"
+    paths = os.pathsep.join(path for path in sys.path if path and path != str(folder))
+    words = ["batch", "measure", "train:step", *QUICK]
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script, *words]
+        if sys.version_info >= (3, 11)
+        else [sys.executable, "-I", "-c", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": paths},
+        check=False,
+    )
+    assert done.returncode == (2 if sys.version_info >= (3, 11) else 0)
+    allowed = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([paths, str(folder)])},
+        check=False,
+    )
+    assert allowed.returncode in (0, 1), allowed.stderr
+    assert allowed.stdout.startswith("Recommended batch size")
