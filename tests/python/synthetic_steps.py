@@ -13,6 +13,7 @@ class Bench:
         self.bound = bound
         self.memory = memory
         self.raises = raises or (lambda size: None)
+        self.make_seconds = 0.0  # of an example
         self.now = 0.0
         self.size = 0
         self.calls = 0
@@ -25,6 +26,7 @@ class Bench:
     def make_batch(self, size):
         self.size = size
         self.made.append(size)
+        self.now += self.make_seconds * size
         if self.peak is not None:
             self.highest = max(self.highest, self.peak(size))
         return size

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """measure_batch_size on steps with known knees and known memory: exact on a clock of its own, without sleeping."""
 
+import doctest
 import json
 import math
 import random
@@ -399,3 +400,31 @@ def test_no_functions():
         ad.measure_batch_size(3, lambda size: size)
     with pytest.raises(TypeError, match="make_batch is None"):
         ad.measure_batch_size(lambda batch: batch, None)
+
+
+def test_throughput_that_falls_from_the_start_has_no_model():
+    found = Bench(lambda size, call: float(size**2)).measure()
+    assert (found.recommended_batch_size, found.model, found.confidence) == (1, None, "low")
+    assert "Throughput falls beyond a batch of 1: larger ones are slower by the example." in found.notes
+    assert "Fewer than 3 sizes up to the fastest: no model, the fastest that ran is recommended." in found.notes
+
+
+def test_making_batches_counts_for_the_time_that_is_left_alone():
+    bench = Bench(affine(1.0, 16))
+    bench.make_seconds = 10.0
+    found = bench.measure(max_seconds=2000)
+    assert found.evidence[3].make_batch_s == pytest.approx(80.0)
+    assert found.evidence[3].first_call_s == pytest.approx(1.5)
+    assert bench.now <= 2000
+    assert sizes_of(found) == [1, 2, 4, 8, 16, 32, 64]
+    again = Bench(affine(1.0, 16))
+    again.make_seconds = 10.0
+    again.measure(max_seconds=2000, reuse_batch=False)
+    assert again.now <= 2000
+
+
+def test_the_example_of_the_docstring():
+    from artifex_devices.batch_measurement import measure
+
+    done = doctest.testmod(measure)
+    assert (done.attempted, done.failed) == (4, 0)

@@ -76,8 +76,8 @@ def _recommended(search: Search, target: float, notes: list[str]) -> tuple[int, 
     if search.falls():
         notes.append(f"Throughput falls beyond a batch of {fastest.batch_size}: larger ones are slower by the example.")
     if reference is None:
-        if len(probes) < 3:
-            notes.append("Fewer than 3 sizes ran: no model, the fastest of them is recommended.")
+        if len(search.rising()) < 3:
+            notes.append("Fewer than 3 sizes up to the fastest: no model, the fastest that ran is recommended.")
         else:
             notes.append(
                 "Time did not grow with the batch: the fastest size that ran is recommended, no knee was seen."

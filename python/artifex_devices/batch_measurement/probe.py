@@ -27,6 +27,7 @@ class BatchProbe:
         batch_size: Examples in the batch.
         outcome: "measured"; "out of memory" or "raised" (see `error`); "out of time" where no call could be timed.
         calls: How many calls were timed, those to warm up not counted.
+        make_batch_s: Seconds to make the (first) batch; None if it was not made. In no other time.
         first_call_s: Seconds of the first call on this size, which warms up; None if it did not end.
         best_s: Seconds of the fastest timed call.
         median_s: Seconds of the middle one; throughput and model go by it.
@@ -38,6 +39,7 @@ class BatchProbe:
     batch_size: int
     outcome: Literal["measured", "out of memory", "raised", "out of time"]
     calls: int = 0
+    make_batch_s: float | None = None
     first_call_s: float | None = None
     best_s: float | None = None
     median_s: float | None = None
@@ -82,10 +84,11 @@ class Prober:
         times: list[float] = []
         outcome: Literal["measured", "out of memory", "raised"] = "measured"
         error: str | None = None
+        made: list[float] = []
         self.meter.start()
         try:
             # Its frames, and the Arrays in them, are gone when it returns or its exception was dealt with.
-            self._call_often(size, times)
+            self._call_often(size, made, times)
         except MemoryError as raised:  # ResourceExhaustedError is one
             outcome, error = "out of memory", _text_of(raised)
         except BaseException as raised:
@@ -96,20 +99,20 @@ class Prober:
         if error is not None:
             gc.collect()  # what the exception held may lie in cycles
         memory = self.meter.stop()
+        to_make = made[0] if made else None
         first = times[0] if times else None
         timed = times[self.warmup_calls :]
         if error is not None:
-            return BatchProbe(size, outcome, 0, first, memory=memory, error=error)
+            return BatchProbe(size, outcome, 0, to_make, first, memory=memory, error=error)
         if not timed:
-            return BatchProbe(size, "out of time", 0, first, memory=memory)
+            return BatchProbe(size, "out of time", 0, to_make, first, memory=memory)
         median = statistics.median(timed)
-        return BatchProbe(
-            size, outcome, len(timed), times[0], min(timed), median, _middle_half(timed) / median, memory=memory
-        )
+        spread = _middle_half(timed) / median
+        return BatchProbe(size, outcome, len(timed), to_make, times[0], min(timed), median, spread, memory=memory)
 
-    def _call_often(self, size: int, times: list[float]) -> None:
-        """Appends the seconds of each call, of those to warm up too."""
-        batch = block_until_ready(self.make_batch(size))
+    def _call_often(self, size: int, made: list[float], times: list[float]) -> None:
+        """Appends the seconds to make each batch, and of each call, of those to warm up too."""
+        batch = self._batch(size, made)
         total = 0.0
         while True:
             began = self.clock()
@@ -124,11 +127,17 @@ class Prober:
                 if timed >= self.min_calls and (total >= self.min_seconds or timed >= _MOST_CALLS):
                     return
             # At least one call is timed if the first two can be expected to end in time.
-            if now + times[-1] > self.deadline:
+            if now + times[-1] + (0.0 if self.reuse_batch else made[-1]) > self.deadline:
                 return
             if not self.reuse_batch:
                 del batch
-                batch = block_until_ready(self.make_batch(size))
+                batch = self._batch(size, made)
+
+    def _batch(self, size: int, made: list[float]) -> Any:
+        began = self.clock()
+        batch = block_until_ready(self.make_batch(size))
+        made.append(self.clock() - began)
+        return batch
 
 
 def _middle_half(values: list[float]) -> float:

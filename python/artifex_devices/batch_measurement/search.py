@@ -275,8 +275,10 @@ class Search:
         last = probes[-1]
         assert last.median_s is not None
         model = self.model()
-        call = last.median_s * max(1.0, size / last.batch_size) if model is None else model.seconds(size)
-        return now + 2 * call
+        ratio = max(1.0, size / last.batch_size)
+        call = last.median_s * ratio if model is None else model.seconds(size)
+        to_make = (last.make_batch_s or 0.0) * ratio
+        return now + 2 * call + to_make
 
     def _rounded_up(self, size: float) -> int:
         step = self.step_of_sizes
