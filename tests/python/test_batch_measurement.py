@@ -8,6 +8,7 @@ import random
 
 import artifex_devices as ad
 import pytest
+from artifex_devices.batch_measurement.report import seconds_text
 from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_steps import Bench, sizes_of
@@ -428,3 +429,29 @@ def test_the_example_of_the_docstring():
 
     done = doctest.testmod(measure)
     assert (done.attempted, done.failed) == (4, 0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (9.999e-4, "1 ms"),
+        (1.2345, "1.23 s"),
+        (1e-3, "1 ms"),
+        (0.9999, "1 s"),
+        (5e-8, "50 ns"),
+        (2e-6, "2 us"),
+        (1234.5, "1,234 s"),
+    ],
+)
+def test_seconds_as_text(seconds, text):
+    assert seconds_text(seconds) == text
+
+
+def test_a_busy_machine_changes_little():
+    # All but a few calls are slowed by other programs, up to tenfold.
+    generator = random.Random(5)
+    found = Bench(
+        lambda size, call: (1.0 + size / 16) * (1 if generator.random() < 0.3 else generator.uniform(1, 10))
+    ).measure(min_calls=20)
+    assert found.recommended_batch_size == pytest.approx(144, rel=0.02)
+    assert found.confidence == "low"  # the spread says so

@@ -166,7 +166,7 @@ def _range_of(search: Search, target: float) -> tuple[int, int] | None:
         return None
     sizes = []
     for left_out in probes:
-        rest = [(p.batch_size, p.median_s) for p in probes if p is not left_out and p.median_s is not None]
+        rest = [(p.batch_size, p.best_s) for p in probes if p is not left_out and p.best_s is not None]
         model = fit_throughput(rest)
         reference = search.reference()
         if model is None or reference is None:
@@ -190,7 +190,7 @@ def _confidence(
         return "low", f"{said}, no model"
     reach = probes[-1].batch_size / recommended
     said += (
-        f"; the model misses the medians by {model.residual:.1%} (at most {model.worst_residual:.1%}); "
+        f"; the model misses the best times by {model.residual:.1%} (at most {model.worst_residual:.1%}); "
         f"the largest batch was {reach:.1f} times the recommended"
     )
     width = math.inf if interval is None else interval[1] / interval[0] - 1

@@ -29,8 +29,9 @@ class BatchProbe:
         calls: How many calls were timed, those to warm up not counted.
         make_batch_s: Seconds to make the (first) batch; None if it was not made. In no other time.
         first_call_s: Seconds of the first call on this size, which warms up; None if it did not end.
-        best_s: Seconds of the fastest timed call.
-        median_s: Seconds of the middle one; throughput and model go by it.
+        best_s: Seconds of the fastest timed call; throughput and model go by it, as whatever else the machine does can
+            only make calls slower.
+        median_s: Seconds of the middle one; far from the best where the machine was busy, or the step varies.
         spread: The half of the calls in the middle lies in this share of the median (0.02: 2 %).
         memory: By memory ("cpu:0", "host"), what batch and calls took at their peak.
         error: Type and text of what was raised.
@@ -49,8 +50,8 @@ class BatchProbe:
 
     @property
     def examples_per_s(self) -> float | None:
-        """Examples per second by the median call."""
-        return None if self.median_s is None else self.batch_size / self.median_s
+        """Examples per second by the fastest call."""
+        return None if self.best_s is None else self.batch_size / self.best_s
 
 
 @dataclass(frozen=True)

@@ -43,10 +43,10 @@ class _Plain(_Silent):
         self._stream = stream
 
     def finished(self, probe: BatchProbe) -> None:
-        size, rate, median, _, spread, _, device, host, wrong = row_of(probe)
+        size, rate, best, _, spread, _, device, host, wrong = row_of(probe)
         text = (
             wrong
-            or f"{rate} examples/s, {median} a call (spread {spread}), peak of a device {device}, of the host {host}"
+            or f"{rate} examples/s, {best} a call (spread {spread}), peak of a device {device}, of the host {host}"
         )
         print(f"measure_batch_size: batch {size}: {text}", file=self._stream, flush=True)
 

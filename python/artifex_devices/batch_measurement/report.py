@@ -12,7 +12,7 @@ from artifex_devices.batch_measurement.result import BatchSizeMeasurement
 
 __all__ = ["COLUMNS", "row_of", "seconds_text", "text_of"]
 
-COLUMNS = ("batch", "examples/s", "median", "best", "spread", "calls", "device peak", "host peak", "")
+COLUMNS = ("batch", "examples/s", "best", "median", "spread", "calls", "device peak", "host peak", "")
 _WIDTH = 100
 
 
@@ -72,8 +72,8 @@ def row_of(probe: BatchProbe) -> tuple[str, ...]:
     return (
         f"{probe.batch_size:,}",
         "-" if rate is None else f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}",
-        "-" if probe.median_s is None else seconds_text(probe.median_s),
         "-" if probe.best_s is None else seconds_text(probe.best_s),
+        "-" if probe.median_s is None else seconds_text(probe.median_s),
         "-" if probe.spread is None else f"{probe.spread:.1%}",
         str(probe.calls),
         bytes_text(max(devices)) if devices else "-",
@@ -85,8 +85,8 @@ def row_of(probe: BatchProbe) -> tuple[str, ...]:
 def seconds_text(seconds: float) -> str:
     """`12.3 us`, `1.23 ms`, `4.56 s`."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}" if seconds < 1000 * scale else f"{seconds / scale:,.0f} {unit}"
+        if seconds >= 0.9995 * scale:  # 3 digits of it are 1.00
+            return f"{seconds / scale:.3g} {unit}" if seconds < 999.5 * scale else f"{seconds / scale:,.0f} {unit}"
     return f"{seconds * 1e9:.3g} ns"
 
 

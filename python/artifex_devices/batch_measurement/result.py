@@ -32,7 +32,7 @@ class BatchSizeMeasurement:
             anyway. None where no knee was seen.
         max_memory_batch_size: The largest batch whose predicted peak stays within the bounds on memory; by the fits in
             `memory`, not tried. None where memory does not grow measurably, or its bound is not known.
-        fastest_batch_size: The batch with the best measured throughput.
+        fastest_batch_size: The batch with the best measured throughput, by the fastest call on each size.
         fastest_examples_per_s: That throughput, measured.
         asymptotic_examples_per_s: The throughput that large batches come near to, by the model; None without one.
         target: The share of the throughput that was asked for.

@@ -95,7 +95,7 @@ class Search:
     def model(self) -> ThroughputModel | None:
         """The fit over the sizes up to where throughput begins to fall, if it does."""
         if self._fit is None or self._fit[0] != len(self.evidence):
-            times = [(p.batch_size, p.median_s) for p in self.rising() if p.median_s is not None]
+            times = [(p.batch_size, p.best_s) for p in self.rising() if p.best_s is not None]
             self._fit = (len(self.evidence), fit_throughput(times))
         return self._fit[1]
 
