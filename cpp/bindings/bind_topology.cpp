@@ -211,7 +211,11 @@ Keys: fact, reason (which file, and why), assumed (what is taken instead). Of th
       "_build_facts",
       [] {
         py::dict facts;
-        facts["compiler"] = __VERSION__;
+#ifdef __clang__
+        facts["compiler"] = "clang " __clang_version__;
+#else
+        facts["compiler"] = "gcc " __VERSION__;
+#endif
         facts["hwloc"] = hwloc_version();
         return facts;
       },

@@ -8,15 +8,20 @@ skipped with the system's reason.
 from __future__ import annotations
 
 import functools
+import json
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
+import jsonschema
 import pytest
+
+SCHEMA = json.loads((resources.files("artifex_devices.doctor") / "report.schema.json").read_text(encoding="utf-8"))
 
 # What any program does: devices, a placement, arithmetic on all workers, a made-up world.
 PROGRAM = """
@@ -93,6 +98,36 @@ def program(*, mounts: str = "", before: str = "", environment: dict[str, str] |
     return done.stdout.splitlines()
 
 
+def cgroup_of_half_a_cpu() -> tuple[Path, str] | None:
+    """A group that grants half a CPU, made in the hierarchy of the cpu controller; with the name of its quota file."""
+    name = f"artifex_devices_test_{os.getpid()}"
+    for parent, version in ((Path("/sys/fs/cgroup/cpu"), 1), (Path("/sys/fs/cgroup"), 2)):
+        group = parent / name
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            if version == 1:
+                (group / "cpu.cfs_period_us").write_text("100000")
+                (group / "cpu.cfs_quota_us").write_text("50000")
+                return group, "cpu.cfs_quota_us"
+            (group / "cpu.max").write_text("50000 100000")
+            return group, "cpu.max"
+        except OSError:
+            group.rmdir()
+    return None
+
+
+@pytest.fixture
+def half_a_cpu() -> Iterator[tuple[Path, str]]:
+    made = cgroup_of_half_a_cpu()
+    if made is None:
+        pytest.skip("no group of the cpu controller can be made here")
+    yield made
+    made[0].rmdir()
+
+
 @functools.cache
 def lacking() -> frozenset[str]:
     """What this machine itself does not show."""
@@ -132,6 +167,32 @@ def test_neither_proc_nor_sys(empty: str) -> None:
         "memory size from the kernel's table",
         "limits of the cgroup",
     }
+
+
+@pytest.mark.parametrize("hidden", [["/sys"], ["/proc"], ["/sys", "/proc"], [NODE], ["/sys/fs/cgroup"]], ids="+".join)
+def test_the_doctor_names_what_is_hidden(hidden: list[str], empty: str) -> None:
+    mounts = "; ".join(f"mount --bind {empty} {folder}" for folder in hidden)
+    words = ["-W", "error", "-m", "artifex_devices", "doctor", "--no-measure"]
+    done = python(*words, "--json", mounts=mounts)
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    jsonschema.Draft202012Validator(SCHEMA).validate(report)
+    assert "facts-missing" in [finding["id"] for finding in report["findings"]]
+    gaps = [fact["problem"] for section in report["sections"].values() for fact in section["facts"].values()]
+    for folder in hidden:
+        assert any(folder in gap for gap in gaps if gap), folder
+    assert python(*words, mounts=mounts).stdout.endswith(".\n")
+
+
+def test_the_doctor_finds_half_a_cpu(half_a_cpu: tuple[Path, str]) -> None:
+    group, file = half_a_cpu
+    words = ["-m", "artifex_devices", "doctor", "--no-measure", "--json"]
+    done = python(*words, before=f"echo $$ > {group}/cgroup.procs")
+    report = json.loads(done.stdout)
+    limit = report["sections"]["cgroup"]["facts"]["cpu_limit"]
+    assert limit == {"value": 0.5, "unit": "CPUs", "source": f"{group}/{file}", "problem": None}
+    assert "cpu-quota-below-cpus" in [finding["id"] for finding in report["findings"]]
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -192,36 +253,6 @@ def test_a_user_without_rights() -> None:
     early += "    if 'command_line' not in m.name and '__main__' not in m.name: importlib.import_module(m.name)\n"
     done = python("-c", f"{body[0]}{early}{become}\n{body[1]}{body[2]}")
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def cgroup_of_half_a_cpu() -> tuple[Path, str] | None:
-    """A group that grants half a CPU, made in the hierarchy of the cpu controller; with the name of its quota file."""
-    name = f"artifex_devices_test_{os.getpid()}"
-    for parent, version in ((Path("/sys/fs/cgroup/cpu"), 1), (Path("/sys/fs/cgroup"), 2)):
-        group = parent / name
-        try:
-            group.mkdir()
-        except OSError:
-            continue
-        try:
-            if version == 1:
-                (group / "cpu.cfs_period_us").write_text("100000")
-                (group / "cpu.cfs_quota_us").write_text("50000")
-                return group, "cpu.cfs_quota_us"
-            (group / "cpu.max").write_text("50000 100000")
-            return group, "cpu.max"
-        except OSError:
-            group.rmdir()
-    return None
-
-
-@pytest.fixture
-def half_a_cpu() -> Iterator[tuple[Path, str]]:
-    made = cgroup_of_half_a_cpu()
-    if made is None:
-        pytest.skip("no group of the cpu controller can be made here")
-    yield made
-    made[0].rmdir()
 
 
 def test_a_quota_of_half_a_cpu(half_a_cpu: tuple[Path, str]) -> None:

@@ -21,7 +21,7 @@ from artifex_devices.command_line.exit_codes import BROKEN_PIPE, FAILED, INTERRU
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
-COMMANDS = ("info", "topology", "batch")
+COMMANDS = ("info", "topology", "doctor", "batch")
 """The commands in the order of --help; each is a module of this package."""
 
 _EXIT_CODES = """\
@@ -38,6 +38,7 @@ _EXAMPLES = """\
 examples:
   artifex_devices info                              the devices that programs get here
   artifex_devices topology --machine "numa:2 pu:4"  devices of a machine that you do not own
+  artifex_devices doctor                            what this machine gives, and what to repair
   artifex_devices topology --help                   options and examples of one command
 """
 

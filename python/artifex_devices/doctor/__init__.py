@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An examination of the machine and the process: facts with their sources, and what to repair.
+
+Example:
+    >>> from artifex_devices import doctor
+    >>> report = doctor.examine(measure=False)
+    >>> report.sections["affinity"].source("affinity")
+    'sched_getaffinity'
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from artifex_devices.doctor.facts import Fact, Finding, Section
+
+__all__ = ["FORMAT", "Fact", "Finding", "Report", "Section", "examine"]
+
+FORMAT = "artifex_devices/doctor/1"
+"""Of the JSON document; the schema lies beside this file: report.schema.json."""
+
+
+@dataclass
+class Report:
+    """What an examination found.
+
+    Attributes:
+        date: When, in UTC, as ISO 8601 writes it.
+        sections: Facts by section: topology, affinity, cgroup, numa_policy, memory, blas, mpi, gpus, versions,
+            environment_variables.
+        findings: What to repair, what needs attention first.
+    """
+
+    date: str
+    sections: dict[str, Section] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether a finding is more than a hint."""
+        return any(finding.severity == "attention" for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document that report.schema.json describes."""
+        return {
+            "format": FORMAT,
+            "date": self.date,
+            "needs_attention": self.needs_attention,
+            "sections": {
+                name: {"title": section.title, "facts": {key: fact.to_json() for key, fact in section.facts.items()}}
+                for name, section in self.sections.items()
+            },
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def examine(*, measure: bool = True, root: str | os.PathLike[str] = "/") -> Report:
+    """Looks at the machine and at this process.
+
+    What cannot be read is a fact without a value and with the reason; the rest goes on. No program is started, no file
+    is written, MPI is not initialized.
+
+    Args:
+        measure: Also measure how fast the devices are, which takes some seconds.
+        root: Where the small files of /proc and /sys are read from, "/" or a copy of a machine's files; what calls
+            and libraries say is always of this process.
+
+    Returns:
+        Sections of facts and the findings.
+    """
+    from artifex_devices._core import Machine
+    from artifex_devices.doctor import environment, libraries, machine, memory
+    from artifex_devices.doctor.advice import findings
+    from artifex_devices.doctor.facts import Files
+
+    files = Files(root)
+    variables = dict(os.environ)
+    live = Machine.live()
+    makers: dict[str, Callable[[], Section]] = {
+        "topology": lambda: machine.topology(live, files),
+        "affinity": lambda: machine.affinity(live, files),
+        "cgroup": lambda: machine.cgroup("" if os.fspath(root) == "/" else os.fspath(root)),
+        "numa_policy": lambda: memory.memory_policy(files),
+        "memory": lambda: memory.memory(live, files),
+        "blas": libraries.blas,
+        "mpi": lambda: libraries.mpi(variables),
+        "gpus": libraries.gpus,
+        "versions": libraries.versions,
+        "environment_variables": lambda: environment.environment_variables(variables),
+    }
+    sections = {}
+    for name, make in makers.items():
+        try:
+            sections[name] = make()
+        except (OSError, RuntimeError, ValueError, MemoryError, ImportError) as error:
+            section = sections[name] = Section(name)
+            section.add("examination", None, name, problem=f"it failed ({type(error).__name__}: {error})")
+    date = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return Report(date, sections, findings(sections))

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What follows from the facts: what to repair, what it costs, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from artifex_devices._bytes_text import bytes_text
+from artifex_devices._cpu_text import cpu_list, cpus_of
+from artifex_devices.doctor.facts import Finding, Section
+
+__all__ = ["findings"]
+
+_Sections = Mapping[str, Section]
+_ATTENTION, _HINT = "attention", "hint"
+_LITTLE_LOCKED = 64 << 20  # bytes: the buffers of one network card or GPU
+
+
+def findings(sections: _Sections) -> list[Finding]:
+    """All that follows, what needs attention first.
+
+    Args:
+        sections: By name, as `examine` makes them; a section or a fact that is not there gives no finding.
+    """
+    found = [finding for rule in _RULES for finding in rule(sections)]
+    return sorted(found, key=lambda finding: finding.severity != _ATTENTION)
+
+
+def _value(sections: _Sections, section: str, name: str) -> object:
+    return sections[section].value(name) if section in sections else None
+
+
+def _number(sections: _Sections, section: str, name: str) -> float | None:
+    value = _value(sections, section, name)
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _cpu_quota(sections: _Sections) -> Iterator[Finding]:
+    quota, cpus = _number(sections, "cgroup", "cpu_limit"), _number(sections, "affinity", "affinity_count")
+    if quota is None or cpus is None or quota >= cpus:
+        return
+    whole = max(1, int(quota))
+    file = sections["cgroup"].source("cpu_limit")
+    yield Finding(
+        "cpu-quota-below-cpus",
+        _ATTENTION,
+        f"the cgroup grants the time of {quota:g} CPUs, and the process runs on {cpus:g}",
+        "the kernel stops all threads for the rest of each period (100 ms by default) once the time is used up: those "
+        "of libraries that count CPUs, such as BLAS, in the middle of their work. This library's own workers count the "
+        "quota",
+        f"start with `taskset -c` on {whole} CPU{'s' if whole > 1 else ''} or OMP_NUM_THREADS={whole}, or raise the "
+        f"quota (docker run --cpus={cpus:g}; file {file})",
+        ("cgroup.cpu_limit", "affinity.affinity_count"),
+    )
+
+
+def _affinity(sections: _Sections) -> Iterator[Finding]:
+    mine = cpus_of(str(_value(sections, "affinity", "affinity") or ""))
+    allowed = cpus_of(str(_value(sections, "affinity", "cgroup_cpuset") or ""))
+    online = cpus_of(str(_value(sections, "affinity", "online") or ""))
+    whose, wider = ("the cgroup allows", allowed) if allowed else ("are online", online)
+    if allowed and online:
+        wider = allowed & online
+    if not mine or not mine < wider:
+        return
+    yield Finding(
+        "affinity-narrower-than-allowed",
+        _HINT,
+        f"the process may run on CPUs {cpu_list(mine)}, while {whose}: {cpu_list(wider)}",
+        f"{len(wider) - len(mine)} of {len(wider)} CPUs are not used",
+        "if that is not intended: start without taskset or numactl, or tell the launcher not to bind (mpiexec "
+        "--bind-to none, srun --cpu-bind=none)",
+        ("affinity.affinity", "affinity.cgroup_cpuset", "affinity.online"),
+    )
+
+
+def _huge_pages(sections: _Sections) -> Iterator[Finding]:
+    if _value(sections, "memory", "transparent_huge_pages") != "never":
+        return
+    yield Finding(
+        "huge-pages-off",
+        _ATTENTION,
+        "transparent huge pages are off (never)",
+        "the first use of a big array's memory costs 5 to 10 times a copy of it, and about 2 times with huge pages "
+        "(measured by this project on a virtual machine with 2 CPUs of AMD EPYC 9004)",
+        "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled  (on the host; this library asks for huge "
+        "pages by madvise, so `always` is not needed)",
+        ("memory.transparent_huge_pages",),
+    )
+
+
+def _locked_memory(sections: _Sections) -> Iterator[Finding]:
+    limit = _number(sections, "memory", "locked_memory_limit")
+    if limit is None or limit >= _LITTLE_LOCKED:
+        return
+    yield Finding(
+        "little-locked-memory",
+        _HINT,
+        f"the process may lock {bytes_text(int(limit))} of memory",
+        "nothing here: this library locks no memory. MPI over InfiniBand and copies to GPUs do, and fail or go slower",
+        "ulimit -l unlimited (limits.conf: memlock; docker run --ulimit memlock=-1; systemd: LimitMEMLOCK=infinity)",
+        ("memory.locked_memory_limit",),
+    )
+
+
+def _address_space(sections: _Sections) -> Iterator[Finding]:
+    limit, total = _number(sections, "memory", "address_space_limit"), _number(sections, "memory", "total")
+    if limit is None or (total is not None and limit >= total):
+        return
+    yield Finding(
+        "small-address-space",
+        _ATTENTION,
+        f"the address space is limited to {bytes_text(int(limit))}",
+        "programs and libraries count too, not only data: arrays are refused before memory is short. This library "
+        "takes it as the limit of its devices",
+        "ulimit -v unlimited",
+        ("memory.address_space_limit", "memory.total"),
+    )
+
+
+def _memory_policy(sections: _Sections) -> Iterator[Finding]:
+    policy = _value(sections, "numa_policy", "policy")
+    if policy not in (None, "default", "local"):
+        yield Finding(
+            "memory-policy-set",
+            _HINT,
+            f"the memory policy of the process is {policy!r}, nodes {_value(sections, 'numa_policy', 'nodes')}",
+            "small arrays and all memory of other libraries come from there; big arrays of a device still come from "
+            "its own node",
+            "start without numactl, or with `numactl --localalloc`",
+            ("numa_policy.policy", "numa_policy.nodes"),
+        )
+    nodes = _number(sections, "topology", "numa_nodes") or 0
+    if str(_value(sections, "numa_policy", "balancing") or "0") != "0" and nodes > 1:
+        yield Finding(
+            "numa-balancing-on",
+            _HINT,
+            f"the kernel moves pages between {nodes:g} memory nodes (kernel.numa_balancing)",
+            "it unmaps pages now and then to see who uses them; memory here is bound to its node already",
+            "sudo sysctl kernel.numa_balancing=0",
+            ("numa_policy.balancing", "topology.numa_nodes"),
+        )
+
+
+def _blas_threads(sections: _Sections) -> Iterator[Finding]:
+    threads, cpus = _number(sections, "blas", "threads"), _number(sections, "affinity", "usable_cpus")
+    if threads is None or cpus is None:
+        return
+    if threads > cpus:
+        yield Finding(
+            "blas-threads-oversubscribed",
+            _ATTENTION,
+            f"BLAS takes {threads:g} threads, and the process may keep {cpus:g} CPU{'s' if cpus > 1 else ''} busy",
+            "threads of one product wait for each other while they take turns on a CPU: products are slower than with "
+            "fewer threads, the more so the smaller they are",
+            f"export OMP_NUM_THREADS={cpus:g} OPENBLAS_NUM_THREADS={cpus:g} MKL_NUM_THREADS={cpus:g}",
+            ("blas.threads", "affinity.usable_cpus"),
+        )
+    elif threads < cpus:
+        yield Finding(
+            "blas-threads-few",
+            _HINT,
+            f"BLAS takes {threads:g} thread{'s' if threads > 1 else ''}, and the process may keep {cpus:g} CPUs busy",
+            f"products of big matrices use {threads:g} of {cpus:g} CPUs",
+            "unset OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS, if programs of one process are run",
+            ("blas.threads", "affinity.usable_cpus"),
+        )
+
+
+def _missing_facts(sections: _Sections) -> Iterator[Finding]:
+    missing = _value(sections, "topology", "missing_facts")
+    if not isinstance(missing, list) or not missing:
+        return
+    yield Finding(
+        "facts-missing",
+        _HINT,
+        f"the system does not show: {'; '.join(str(each) for each in missing)}",
+        "devices are cut and bound by what is assumed; limits that cannot be seen are met as failures",
+        "mount /sys and /proc into the container (docker run -v /sys:/sys:ro), and unset HWLOC_ variables",
+        ("topology.missing_facts",),
+    )
+
+
+def _processes(sections: _Sections) -> Iterator[Finding]:
+    ranks = _value(sections, "mpi", "processes")
+    if not isinstance(ranks, dict) or _value(sections, "mpi", "mpi4py") is not None:
+        return
+    many = [f"{name}={value}" for name, value in ranks.items() if value.isdigit() and int(value) > 1]
+    if many:
+        yield Finding(
+            "mpi4py-missing",
+            _ATTENTION,
+            f"a launcher has started several processes ({', '.join(many)}), and mpi4py is not installed",
+            "the processes do not know of each other: each of them does all of the work",
+            "pip install mpi4py",
+            ("mpi.processes", "mpi.mpi4py"),
+        )
+
+
+_RULES: tuple[Callable[[_Sections], Iterator[Finding]], ...] = (
+    _cpu_quota,
+    _blas_threads,
+    _huge_pages,
+    _address_space,
+    _processes,
+    _affinity,
+    _memory_policy,
+    _locked_memory,
+    _missing_facts,
+)

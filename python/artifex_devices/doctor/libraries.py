@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries that matter for speed: BLAS, MPI, those of GPUs; versions of the rest."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+from artifex_devices.doctor.facts import Section
+
+__all__ = ["blas", "gpus", "mpi", "versions"]
+
+_OPTIONAL = ("rich", "mpi4py", "jax", "jaxlib")
+_NEEDED = ("ml_dtypes", "optree", "greenlet", "threadpoolctl")
+_RANK_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
+
+
+def blas() -> Section:
+    """The BLAS libraries of the process, as threadpoolctl finds them."""
+    import numpy as np
+    import threadpoolctl
+
+    section = Section("BLAS")
+    source = f"threadpoolctl {threadpoolctl.__version__}"
+    np.ones((2, 2)) @ np.ones((2, 2))  # so that it is loaded
+    found = [row for row in threadpoolctl.threadpool_info() if row["user_api"] == "blas"]
+    rows = [
+        {
+            "library": row["internal_api"],
+            "version": row["version"],
+            "threads": row["num_threads"],
+            "kernels": row.get("architecture"),
+            "threading": row.get("threading_layer"),
+        }
+        for row in found
+    ]
+    none = None if rows else "no BLAS that threadpoolctl knows is loaded"
+    section.add("libraries", rows, source, problem=none)
+    threads = max((row["threads"] for row in rows), default=None)
+    section.add("threads", threads, source, unit="threads", problem=none)
+    return section
+
+
+def mpi(environment: Mapping[str, str]) -> Section:
+    """Whether programs of several processes can run; MPI is not initialized."""
+    section = Section("MPI")
+    there = importlib.util.find_spec("mpi4py") is not None
+    section.add(
+        "mpi4py", _version("mpi4py") if there else None, "importlib", problem=None if there else "not installed"
+    )
+    library, problem = None, None if there else "mpi4py is not installed"
+    if there:
+        library, problem = _mpi_library()
+    section.add("library", library, "mpi4py.get_config()", problem=problem)
+    launcher = shutil.which("mpiexec") or shutil.which("mpirun")
+    problem = None if launcher else "neither mpiexec nor mpirun is there"
+    section.add("launcher", os.path.basename(launcher) if launcher else None, "PATH", problem=problem)
+    ranks = {name: environment[name] for name in _RANK_VARIABLES if name in environment}
+    section.add("processes", ranks, "environment variables of launchers")
+    return section
+
+
+def gpus() -> Section:
+    """What the detector of GPUs finds, and why it finds none."""
+    from artifex_devices.device_detection import CUDADetector, DeviceType
+
+    section = Section("GPUs")
+    detector = CUDADetector()
+    found = detector.detect_capabilities()
+    count = found.device_count if found.device_type is DeviceType.GPU else 0
+    section.add("nvidia", count, "artifex_devices.CUDADetector", problem=detector.reason)
+    section.add("driver", found.driver_version, "artifex_devices.CUDADetector", problem=None if count else "no GPU")
+    return section
+
+
+def versions() -> Section:
+    """Of everything that the results depend on."""
+    import numpy as np
+
+    import artifex_devices as ad
+    from artifex_devices._core import _build_facts
+
+    section = Section("Versions")
+    section.add("artifex_devices", ad.__version__, "the package")
+    section.add("python", f"{platform.python_implementation()} {platform.python_version()}", "the interpreter")
+    section.add("numpy", np.__version__, "the package")
+    built = _build_facts()
+    section.add("hwloc", built["hwloc"], "the build of the core")
+    section.add("compiler", built["compiler"], "the build of the core")
+    for name in (*_NEEDED, *_OPTIONAL):
+        version = _version(name)
+        role = "needed" if name in _NEEDED else "optional"
+        problem = None if version else f"not installed ({role})"
+        section.add(name, version, "package metadata", problem=problem)
+    return section
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _mpi_library() -> tuple[Any, str | None]:
+    try:
+        import mpi4py
+
+        return (
+            mpi4py.get_config() or None,
+            None if mpi4py.get_config() else "mpi4py does not say what it was built with",
+        )
+    except Exception as error:  # a foreign package may fail in any way; the examination goes on
+        return None, f"mpi4py cannot be imported ({type(error).__name__}: {error})"
