@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """measure_batch_size on steps with known knees and known memory: exact on a clock of its own, without sleeping."""
 
+import contextlib
 import doctest
 import json
 import math
@@ -340,9 +341,7 @@ def test_the_table():
     assert lines[3].startswith(
         "Knee            16: smaller batches cost 1 ms a call all the same, larger ones near 16,000"
     )
-    assert lines[4].startswith(
-        "Memory          1,024 is the largest batch that is predicted to fit (not tried): cpu:0 takes 0"
-    )
+    assert lines[4].startswith("Memory          1,024 is the largest batch that fits (it ran): cpu:0 takes 0")
     text = "\n".join(lines)
     assert "144      14,400    10 ms    10 ms    0.0%     10    144.0 KiB          -  recommended" in text
     assert "ValueError: odd" in text
@@ -455,3 +454,52 @@ def test_a_busy_machine_changes_little():
     ).measure(min_calls=20)
     assert found.recommended_batch_size == pytest.approx(144, rel=0.02)
     assert found.confidence == "low"  # the spread says so
+
+
+@given(
+    data=st.data(),
+    multiple_of=st.sampled_from([1, 2, 5, 8]),
+    smallest=st.integers(1, 300),
+    factor=st.integers(1, 5000),
+    target=st.floats(0.05, 0.99),
+    seconds=st.floats(1.0, 1e4),
+)
+def test_whatever_the_step_does_the_answer_is_among_what_ran(data, multiple_of, smallest, factor, target, seconds):
+    outcome = {}
+
+    def raises(size):
+        if size not in outcome:
+            outcome[size] = data.draw(
+                st.sampled_from(
+                    [None] * 6 + [ValueError("odd"), MemoryError(), ad.errors.ResourceExhaustedError("full")]
+                )
+            )
+        return outcome[size]
+
+    times = st.floats(1e-9, 10.0)
+    bench = Bench(
+        lambda size, call: data.draw(times),
+        peak=lambda size: size * 100,
+        bound=data.draw(st.integers(0, 10**6)),
+        raises=raises,
+    )
+    largest = max(multiple_of, smallest) * factor + multiple_of
+    options = {"multiple_of": multiple_of, "min_batch_size": smallest, "max_batch_size": largest, "target": target}
+    found = None
+    with contextlib.suppress(MemoryError, RuntimeError):  # where no size worked
+        found = bench.measure(**options, max_seconds=seconds, min_calls=2, probe_seconds=0.0)
+    if found is None:
+        assert all(error is not None for error in outcome.values()) or bench.now >= seconds / 2
+        return
+    sizes = sizes_of(found)
+    assert len(set(sizes)) == len(sizes) < 60
+    assert all(size % multiple_of == 0 and size <= largest for size in sizes)
+    ran = [probe.batch_size for probe in found.evidence if probe.outcome == "measured"]
+    assert min(ran) <= found.recommended_batch_size <= max(ran)
+    assert found.recommended_batch_size % multiple_of == 0
+    assert found.recommended_by == "model" or found.recommended_batch_size in ran
+    if found.max_memory_batch_size is not None:
+        assert found.max_memory_batch_size >= max(ran)
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert str(found).startswith("Recommended batch size ")
+    assert found.to_recommendation().optimal_batch_size == found.recommended_batch_size

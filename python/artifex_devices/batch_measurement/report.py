@@ -93,7 +93,10 @@ def seconds_text(seconds: float) -> str:
 def _memory_text(found: BatchSizeMeasurement) -> str:
     if found.max_memory_batch_size is None:
         return "Memory          no bound on the batch was found"
-    text = f"Memory          {found.max_memory_batch_size:,} is the largest batch that is predicted to fit (not tried)"
+    most = found.max_memory_batch_size
+    ran = any(probe.batch_size == most and probe.outcome == "measured" for probe in found.evidence)
+    how = "fits (it ran)" if ran else "is predicted to fit (not tried)"
+    text = f"Memory          {most:,} is the largest batch that {how}"
     limiting = [fit for fit in found.memory if fit.max_batch_size is not None]
     if limiting:
         fit = min(limiting, key=lambda each: each.max_batch_size or 0)

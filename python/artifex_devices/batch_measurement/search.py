@@ -85,9 +85,10 @@ class Search:
         self._grow()
         for _ in range(_REFINEMENTS):
             size = self.wanted_size()
-            if size is None or self._is_out_of_time or any(p.batch_size == size for p in self.evidence):
+            if size is None or self._is_out_of_time or self._was_tried(size):
                 return
-            if self.too_large is not None and size >= self.too_large:
+            self.bounds = self._meter.bounds()
+            if (self.too_large is not None and size >= self.too_large) or not self._is_safe(size):
                 return
             if not self._probe(size):
                 return
@@ -133,7 +134,7 @@ class Search:
         size, probes = self.model_size(), self.measured
         if not probes or size > probes[-1].batch_size:
             return None
-        return max(self._rounded_up(size), self._smallest)
+        return max(self._rounded_up(size), min(self._smallest, probes[0].batch_size))
 
     def _grow(self) -> None:
         size = self._smallest
@@ -141,7 +142,7 @@ class Search:
         while True:
             if self.evidence:
                 possible = self._within_memory(size)
-                if possible is None:
+                if possible is None or self._was_tried(possible):
                     return
                 size = possible
             if not self._probe(size):
@@ -163,6 +164,9 @@ class Search:
             if following is None:
                 return
             size = following
+
+    def _was_tried(self, size: int) -> bool:
+        return any(probe.batch_size == size for probe in self.evidence)
 
     def _following(self, size: int) -> int | None:
         """The next larger size; None at the end of what may be tried."""
