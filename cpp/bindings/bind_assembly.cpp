@@ -7,6 +7,7 @@
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
+#include "memory_warning.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
 #include "shard_index.h"
@@ -146,6 +147,7 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
     if (!is_same) faults.add(device, index, "differs from that of an earlier device with the same index");
   }
   faults.refuse(operation);
+  after_placing(*sharding);
   return writer->finish();
 }
 

@@ -13,6 +13,7 @@
 #include "artifex_devices/transfer/copy_batch.h"
 #include "bindings.h"
 #include "gil.h"
+#include "memory_warning.h"
 #include "numpy_bridge.h"
 #include "world.h"
 
@@ -63,15 +64,17 @@ py::object host_empty(py::handle shape, py::handle dtype) {
 
 // The memory of one part as a buffer of an Array: shared where it is ours and nobody can write it, or where the caller
 // gives it away; none where it must be copied.
-BufferRef buffer_of_part(const py::object& part, const HostView& view, bool given) {
+BufferRef buffer_of_part(const py::object& part, const HostView& view, bool given, MemoryKind kind) {
   const auto address = reinterpret_cast<uintptr_t>(view.data);
   const auto alignment = static_cast<uintptr_t>(std::min<int64_t>(itemsize(view.dtype), 16));  // malloc's
   if (!is_dense(view.shape, view.byte_strides, itemsize(view.dtype)) || address % alignment != 0) return {};
   if (BlockRef block = block_of(part); block && (given || !view.writable)) {
+    const bool fits = block->is_foreign() ? kind != MemoryKind::kPinnedHost : block->arena()->kind() == kind;
+    if (!fits) return {};
     const int64_t offset = static_cast<const std::byte*>(view.data) - block->data();
     return {std::move(block), offset};
   }
-  if (!given) return {};
+  if (!given || kind == MemoryKind::kPinnedHost) return {};  // what is not ours is not locked
   int64_t bytes = itemsize(view.dtype);
   for (const int64_t size : view.shape) bytes *= size;
   part.attr("flags").attr("writeable") = false;
@@ -106,7 +109,7 @@ ArrayRef adopt(py::handle shape, py::handle dtype, const std::shared_ptr<Shardin
       fail("{}: part {} does not fit; expected {}{}, got {}{}; change what the body returns", operation, b,
            name(element), to_string(expected), name(views[b].dtype), to_string(views[b].shape));
     }
-    memory[b] = buffer_of_part(parts[b], views[b], given[b]);
+    memory[b] = buffer_of_part(parts[b], views[b], given[b], sharding->memory_kind());
   }
   std::vector<bool> is_shared(count);
   for (size_t b = 0; b < count; ++b) is_shared[b] = static_cast<bool>(memory[b].block);
@@ -126,6 +129,7 @@ ArrayRef adopt(py::handle shape, py::handle dtype, const std::shared_ptr<Shardin
     const ReleaseGil release;
     batch.run();
   }
+  after_placing(*sharding);
   return Array::make(dims, element, sharding, std::move(storage), nullptr, true);
 }
 

@@ -11,6 +11,7 @@
 #include "artifex_devices/transfer/reshard.h"
 #include "bindings.h"
 #include "gil.h"
+#include "memory_warning.h"
 #include "numpy_bridge.h"
 
 namespace artifex_devices::bindings {
@@ -66,6 +67,7 @@ ArrayRef empty(py::handle shape, py::handle dtype, const std::shared_ptr<Shardin
   const Dims dims = dims_from_python(shape, operation, "shape");
   const DType element = dtype_from_python(dtype, operation);
   auto storage = Storage::allocate(sharding, sharding->domains(dims, operation), element, operation);
+  after_placing(*sharding);
   return Array::make(dims, element, sharding, std::move(storage), nullptr, committed);
 }
 
@@ -106,8 +108,13 @@ py::tuple buffers_at(const Sharding& sharding, const py::sequence& positions) {
 // Without a guard: the operation that needs it has asked already.
 ArrayRef moved(const ArrayRef& array, const std::shared_ptr<Sharding>& sharding, bool committed) {
   array->check_alive("reshard");
-  const ReleaseGil release;
-  return reshard(array, sharding, {.committed = committed});
+  ArrayRef result;
+  {
+    const ReleaseGil release;
+    result = reshard(array, sharding, {.committed = committed});
+  }
+  after_placing(*sharding);
+  return result;
 }
 
 // Calls every task once, on the workers and this thread. The first exception is raised here once all have ended.

@@ -68,6 +68,7 @@ py::dict array_memory(const Array& self) {
   result["buffers"] = memory.buffers;
   result["blocks"] = memory.blocks;
   result["foreign_blocks"] = memory.foreign_blocks;
+  result["locked_blocks"] = memory.locked_blocks;
   result["slab_stride"] = memory.slab_stride;
   result["other_users"] = memory.other_users;
   result["is_shard"] = memory.is_shard;

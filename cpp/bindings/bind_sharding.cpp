@@ -320,8 +320,10 @@ Raises:
           "All devices in mesh order.")
       .def(
           "_same_devices",
-          [](const Sharding& self, const Sharding& other) { return *self.devices() == *other.devices(); },
-          py::arg("other"), "Whether the same devices come in the same order.")
+          [](const Sharding& self, const Sharding& other) {
+            return self.memory_kind() == other.memory_kind() && *self.devices() == *other.devices();
+          },
+          py::arg("other"), "Whether the same devices come in the same order, in the same kind of memory.")
       .def_property_readonly("is_fully_replicated", &Sharding::is_fully_replicated,
                              "Whether each device holds all of it.")
       .def_property_readonly(

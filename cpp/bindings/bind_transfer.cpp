@@ -13,6 +13,7 @@
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
+#include "memory_warning.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
 #include "scopes.h"
@@ -27,7 +28,11 @@ namespace {
 struct Target {
   ShardingRef sharding;  // null: where an Array is already, else the first device
   bool committed = false;
-  int64_t rank = -1;  // what a Layout is for; -1: any
+  int64_t rank = -1;                              // what a Layout is for; -1: any
+  std::optional<MemoryKind> kind = std::nullopt;  // without a sharding: where it is, in this kind of memory
+
+  /// The sharding in that kind, where one was asked for.
+  ShardingRef of(const ShardingRef& own) const { return kind ? own->with_memory_kind(*kind) : own; }
 };
 
 Target target_from_python(py::handle object) {
@@ -52,6 +57,10 @@ Target target_from_python(py::handle object) {
   const auto resolved = py::module_::import("artifex_devices.targets").attr("resolve_target")(object).cast<py::tuple>();
   Target target = target_from_python(resolved[0]);
   target.rank = resolved[1].cast<int64_t>();
+  if (resolved.size() > 2) {
+    target.kind = memory_kind_from_name(resolved[2].cast<std::string>(), "device_put");
+    target.committed = true;
+  }
   return target;
 }
 
@@ -106,27 +115,30 @@ py::object put_array(const py::object& x, const Target& target, Donation donatio
   check_rank(target, source->shape());
   const bool donate = donation == Donation::kNow;
   const bool force_copy = may_alias.has_value() && !*may_alias;
-  const ShardingRef& sharding = target.sharding ? target.sharding : source->sharding();
-  const bool committed = target.sharding ? target.committed : source->committed();
+  const ShardingRef sharding = target.sharding ? target.sharding : target.of(source->sharding());
+  const bool committed = target.sharding || target.kind ? target.committed : source->committed();
   const bool stays = *sharding == *source->sharding() && committed == source->committed();
   if (stays && !force_copy && donation == Donation::kNone) return x;
   check_move(*source, *sharding, force_copy, intent);
-  return py::cast(maybe_without_gil(source->nbytes(), [&] {
+  py::object placed = py::cast(maybe_without_gil(source->nbytes(), [&] {
     if (sharding->devices()->client() == source->sharding()->devices()->client()) {
       return reshard(source, sharding, {committed, donate, force_copy});
     }
     // Another world: by way of the host, as nothing is shared between worlds.
-    ArrayRef placed = device_put(*device_get(source), sharding, committed);
+    ArrayRef copied = device_put(*device_get(source), sharding, committed);
     if (donate) source->donate();
-    return placed;
+    return copied;
   }));
+  after_placing(*sharding);
+  return placed;
 }
 
 // Makes the ndarray read-only and hands its memory over until the Array lets go.
 bool try_alias(const Leaf& leaf, const ShardingRef& sharding, bool committed, py::object* result) {
   const HostView& view = leaf.view;
   const bool dense = view.byte_strides == row_major_strides(view.shape, itemsize(view.dtype));
-  if (!is_ndarray(leaf.keep) || !dense || sharding->buffers().size() != 1) return false;
+  const bool pinned = sharding->memory_kind() == MemoryKind::kPinnedHost;  // the memory of others is not locked
+  if (!is_ndarray(leaf.keep) || !dense || sharding->buffers().size() != 1 || pinned) return false;
   HostView shared = view;
   PyObject* kept = leaf.keep.inc_ref().ptr();
   shared.owner = std::shared_ptr<void>(kept, [](void* object) {
@@ -155,7 +167,7 @@ py::object put_leaf(const py::object& x, const Target& target, Donation donation
   if (py::isinstance<Array>(x)) return put_array(x, target, donation, may_alias, intent);
   Leaf leaf = leaf_from_python(x, "device_put");
   check_rank(target, leaf.view.shape);
-  const ShardingRef sharding = target.sharding ? target.sharding : sharding_of(default_device());
+  const ShardingRef sharding = target.sharding ? target.sharding : target.of(sharding_of(default_device()));
   const bool narrows = must_narrow(leaf.view.dtype);
   if (narrows) narrow_leaf(leaf, x, "device_put", path.text());
   check_transfer(TransferDirection::kHostToDevice, intent == Intent::kExplicit, [&] {
@@ -169,7 +181,10 @@ py::object put_leaf(const py::object& x, const Target& target, Donation donation
   if (may_alias.value_or(false) && !narrows && try_alias(leaf, sharding, target.committed, &aliased)) return aliased;
   int64_t bytes = itemsize(leaf.view.dtype);
   for (const int64_t size : leaf.view.shape) bytes *= size;
-  return py::cast(maybe_without_gil(bytes, [&] { return device_put(leaf.view, sharding, target.committed); }));
+  py::object placed =
+      py::cast(maybe_without_gil(bytes, [&] { return device_put(leaf.view, sharding, target.committed); }));
+  after_placing(*sharding);
+  return placed;
 }
 
 // One entry of `values` for leaf i: the list's i-th, or the one value for all.

@@ -10,6 +10,7 @@ namespace py = pybind11;
 // One function a room; module.cpp calls them, classes before the functions that use them.
 void bind_topology(py::module_& module);
 void bind_device(py::module_& module);
+void bind_memory(py::module_& module);
 void bind_partition(py::module_& module);
 void bind_sharding(py::module_& module);
 void bind_array(py::module_& module);

@@ -17,6 +17,7 @@ PYBIND11_MODULE(_core, module) {
   bind_topology(module);
   bind_world(module);
   bind_device(module);
+  bind_memory(module);
   bind_partition(module);
   bind_sharding(module);
   bind_array(module);

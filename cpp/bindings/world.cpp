@@ -10,6 +10,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "errors.h"
+#include "gil.h"
 #include "scopes.h"
 
 namespace artifex_devices::bindings {
@@ -125,14 +126,22 @@ void bind_world(py::module_& module) {
   module.def(
       "_make_client",
       [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
-         std::optional<int64_t> bytes_limit, bool compile_only) {
+         std::optional<int64_t> bytes_limit, bool compile_only,
+         const std::optional<std::tuple<int, double, bool, int64_t>>& allocator) {
         try {
-          return Client::make(machine ? *machine : Machine::live(), {num_devices, bytes_limit, compile_only});
+          std::shared_ptr<const Machine> of = machine ? *machine : Machine::live();
+          ClientOptions options{num_devices, bytes_limit, compile_only};
+          if (!allocator) return Client::make(std::move(of), options);
+          const auto& [kind, fraction, preallocate, collective] = *allocator;
+          options.allocator = {static_cast<AllocatorKind>(kind), fraction, preallocate, collective};
+          const ReleaseGil release;  // taking memory up front takes a while
+          return Client::make(std::move(of), options);
         } catch (const Error&) {
           rethrow_with_context("simulate: ");
         }
       },
-      py::arg("machine"), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"));
+      py::arg("machine"), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"),
+      py::arg("allocator") = py::none());
   module.def("_push_world", &push_world, py::arg("client"));
   module.def("_pop_world", &pop_world, py::arg("frame"));
   module.def(

@@ -20,6 +20,7 @@ __all__: list[str] = [
     "IndivisibleError",
     "JaxRuntimeError",
     "Machine",
+    "Memory",
     "Mesh",
     "NamedSharding",
     "PartitionSpec",
@@ -210,6 +211,27 @@ class Device:
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
     def __str__(self) -> str: ...
+    def addressable_memories(self) -> list[typing.Any]:
+        """
+        Its memories of all kinds, the default one first.
+        """
+
+    def default_memory(self) -> Memory:
+        """
+        The memory that arrays are placed in when no kind is asked for.
+        """
+
+    def memory(self, kind: str) -> Memory:
+        """
+        Its memory of one kind.
+
+        Args:
+            kind: "device" (also "default"), "pinned_host" (also "pinned") or "unpinned_host".
+
+        Raises:
+            RuntimeError: Another kind, as in JAX.
+        """
+
     def memory_stats(self) -> dict[typing.Any, typing.Any]:
         """
         Memory of the device in bytes, never None.
@@ -292,6 +314,65 @@ class Device:
     def process_index(self) -> int:
         """
         Number of the process that owns the device.
+        """
+
+class Memory:
+    """
+    One kind of memory as one device sees it; from `Device.memory(kind)`.
+
+    The kinds of a CPU device: `device`, pages near its cores and advised to be huge; `pinned_host`, the same locked in RAM as
+    far as RLIMIT_MEMLOCK lets this process; `unpinned_host`, ordinary pages. Arrays are placed in one by a sharding with that
+    `memory_kind`. Two Memories are equal when they are the same kind of the same device.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> with ad.simulate(2):
+        ...     ad.devices()[1].addressable_memories()
+        [CPU_DEVICE_3, PINNED_HOST_4, UNPINNED_HOST_5]
+    """
+
+    def __copy__(self) -> typing.Any: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def __str__(self) -> str: ...
+    def addressable_by_devices(self) -> list[typing.Any]:
+        """
+        The devices that see it: the one that it was asked of, as in JAX.
+        """
+
+    def stats(self) -> dict[typing.Any, typing.Any]:
+        """
+        What lies in this memory, in bytes.
+
+        `bytes_in_use`, `peak_bytes_in_use`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count what arrays of this kind
+        hold on this device, each replica in full; `bytes_limit` is the device's limit, of a host kind its share of the machine's
+        memory: limits of a device are for its kind `device` alone. `pool_*` are the physical bytes of this kind near the device's
+        NUMA node, which its devices share: of them `pool_bytes_locked` are locked in RAM, and `pool_bytes_not_locked` are in use
+        but could not be. `lock_limit_bytes` is RLIMIT_MEMLOCK, -1 for none; it does not hold for privileged processes.
+
+        Returns:
+            dict of str to int. Source: counted by the library.
+        """
+
+    @property
+    def kind(self) -> str:
+        """
+        "device", "pinned_host" or "unpinned_host".
+        """
+
+    @property
+    def platform(self) -> str:
+        """
+        "cpu".
+        """
+
+    @property
+    def process_index(self) -> int:
+        """
+        Number of the process that owns it.
         """
 
 class AxisType(enum.Enum):
@@ -556,7 +637,7 @@ class Sharding:
     def _repr_html_(self) -> typing.Any: ...
     def _same_devices(self, other: Sharding) -> bool:
         """
-        Whether the same devices come in the same order.
+        Whether the same devices come in the same order, in the same kind of memory.
         """
 
     def addressable_devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
@@ -1689,11 +1770,13 @@ def _build_facts() -> dict[typing.Any, typing.Any]:
     What the core was built with (dict of texts).
     """
 
+def _canonical_memory_kind(kind: str | None, devices: collections.abc.Sequence[Device]) -> str | None: ...
 def _cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
     """
     Limits of the process's cgroups (dict), the files they are from, and what cannot be read.
     """
 
+def _check_allocator(kind: int, memory_fraction: float, preallocate: bool, collective_memory_size: int) -> None: ...
 def _check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
 def _check_transfer(
     direction: str,
@@ -1740,6 +1823,7 @@ def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: 
 def _enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner: typing.Any) -> None: ...
 def _entered_meshes() -> tuple[typing.Any, ...]: ...
 def _find_device(platform: str, id: int) -> Device: ...
+def _find_memory(platform: str, id: int, kind: str) -> Memory: ...
 def _get_leaf(array: Array) -> typing.Any: ...
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
@@ -1753,7 +1837,11 @@ def _local_arrays(array: Array, writable: bool = False) -> list[typing.Any]:
     """
 
 def _make_client(
-    machine: Machine | None, num_devices: int | None, bytes_limit: int | None, compile_only: bool
+    machine: Machine | None,
+    num_devices: int | None,
+    bytes_limit: int | None,
+    compile_only: bool,
+    allocator: tuple[int, float, bool, int] | None = None,
 ) -> Client: ...
 def _make_mesh(
     axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any

@@ -40,6 +40,7 @@ def facts_of(array: Array) -> list[tuple[str, str]]:
         *facts,
         ("shards", shards),
         ("memory", _memory_text(memory)),
+        *_pages_facts(sharding, memory),
         ("aliasing", _aliasing_text(memory)),
         ("state", f"{committed}, {state}"),
     ]
@@ -85,6 +86,16 @@ def _memory_text(memory: dict[str, int]) -> str:
     each = bytes_text(low) if low == high else f"{bytes_text(low)} to {bytes_text(high)}"
     buffers = f"{memory['buffers']} buffer{'' if memory['buffers'] == 1 else 's'}"
     return f"{logical} logical, {each} a device; {bytes_text(memory['physical_bytes'])} physical in {buffers}"
+
+
+def _pages_facts(sharding: Sharding, memory: dict[str, int]) -> list[tuple[str, str]]:
+    """Whether what was to be pinned is."""
+    if sharding.memory_kind != "pinned_host":
+        return []
+    missing = memory["blocks"] - memory["locked_blocks"]
+    if missing <= 0:
+        return [("pages", "locked in RAM")]
+    return [("pages", f"not locked: the system refused {missing} of {memory['blocks']} blocks (see ulimit -l)")]
 
 
 def _aliasing_text(memory: dict[str, int]) -> str:

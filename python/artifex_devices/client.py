@@ -8,6 +8,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._core import Client
+from artifex_devices.allocator_config import GpuAllocatorConfig
 
 __all__ = ["make_cpu_client"]
 
@@ -28,6 +29,7 @@ def make_cpu_client(
     get_local_topology_timeout_minutes: int | None = None,
     get_global_topology_timeout_minutes: int | None = None,
     transfer_server_factory: None = None,
+    allocator_config: GpuAllocatorConfig | None = None,
 ) -> Client:
     """Makes CPU devices that are independent of the world's: ids from 0, and memory that is counted by itself.
 
@@ -45,13 +47,15 @@ def make_cpu_client(
             for.
         get_global_topology_timeout_minutes: The same.
         transfer_server_factory: None.
+        allocator_config: How its devices take memory; None for the caching allocator without a limit. Not in jaxlib.
 
     Returns:
         A Client on this machine's cores and memory.
 
     Raises:
         TypeError: An argument is of another type; all that are wrong are named.
-        ValueError: A number is out of range.
+        ValueError: A number is out of range; allocator_config asks for what a CPU does not have.
+        ResourceExhaustedError: What allocator_config wants up front is not free (a MemoryError and a RuntimeError).
         NotImplementedError: Something is asked for that needs several processes (a RuntimeError).
 
     Example:
@@ -71,11 +75,14 @@ def make_cpu_client(
     flag: Any = asynchronous
     if not isinstance(flag, bool):
         wrong["asynchronous"] = flag
+    config: Any = allocator_config
+    if config is not None and not isinstance(config, GpuAllocatorConfig):
+        wrong["allocator_config"] = config
     types = [f"{name} is of type {type(value).__name__}, {value!r}" for name, value in wrong.items()]
     if types:
         raise TypeError(
-            f"make_cpu_client: {'; '.join(types)}; expected ints (None where the default is None), and a bool for "
-            "asynchronous; leave out what is not needed"
+            f"make_cpu_client: {'; '.join(types)}; expected ints (None where the default is None), a bool for "
+            "asynchronous, a GpuAllocatorConfig for allocator_config; leave out what is not needed"
         )
     low = [f"{name} is {value}" for name, (value, least) in numbers.items() if operator.index(value) < least]
     if low:
@@ -98,7 +105,7 @@ def make_cpu_client(
             "background; wait where that is needed by block_until_ready()"
         )
     count = _core._current_client().device_count() if num_devices is None else operator.index(num_devices)
-    return _core._make_client(None, count, None, False)
+    return _core._make_client(None, count, None, False, None if config is None else config._for_core())
 
 
 def _is_int(value: Any) -> bool:

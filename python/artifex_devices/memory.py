@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a piece of a program costs in device memory: `with memory_report() as report:`."""
+"""What a piece of a program costs in device memory: `with memory_report() as report:`; and jax.memory's `Space`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from artifex_devices._bytes_text import bytes_text
 from artifex_devices._core import Array, Device, Sharding, _creation_line, _MemoryWindow
+from artifex_devices.memory_space import MemorySpace as Space
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["ArrayRecord", "MemoryReport", "memory_report"]
+__all__ = ["ArrayRecord", "MemoryReport", "Space", "memory_report"]
 
 _DEVICES_SHOWN = 16
 

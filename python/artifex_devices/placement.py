@@ -30,7 +30,8 @@ def device_put(
     Args:
         x: An ndarray of any strides, a number, an Array, or a tree of these.
         device: None (where an Array is; the first device for host data), a Device, a Sharding, a PartitionSpec under
-            `set_mesh`, a Format of row-major layout, or a tree of these that is a prefix of x.
+            `set_mesh`, a Format of row-major layout, a memory.Space (the same devices, another kind of memory), or a
+            tree of these that is a prefix of x.
         src: Where x comes from; accepted as documented, the library knows.
         donate: Delete Arrays of x afterwards and reuse their memory, so that using them raises RuntimeError; bool or
             prefix tree. Not together with may_alias=True.

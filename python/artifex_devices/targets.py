@@ -7,26 +7,31 @@ from typing import Any
 
 from artifex_devices._core import Device, PartitionSpec, Sharding
 from artifex_devices.layout import Format, check_format
+from artifex_devices.memory_space import MemorySpace, kind_of_space
 from artifex_devices.mesh_scope import sharding_of_spec
 
 __all__ = ["PLACES", "resolve_target", "sharding_for"]
 
-PLACES = (type(None), Device, Sharding, PartitionSpec, Format)
-_TAKEN = "None, a Device, a Sharding, a Format, a PartitionSpec under set_mesh"
+PLACES = (type(None), Device, Sharding, PartitionSpec, Format, MemorySpace)
+_TAKEN = "None, a Device, a Sharding, a Format, a memory.Space, a PartitionSpec under set_mesh"
 
 
-def resolve_target(device: Any) -> tuple[Any, int]:
+def resolve_target(device: Any) -> tuple[Any, ...]:
     """Called by the core for what is neither None, a Device nor a Sharding.
 
     Args:
         device: What `device_put` was given.
 
     Returns:
-        The Sharding, or None, and the rank that values must have (-1: any).
+        The Sharding, or None, and the rank that values must have (-1: any); of a memory.Space also the memory kind
+        that values go to where they are.
 
     Raises:
-        ValueError: It is no place for data; no mesh is set for a PartitionSpec; a Layout is not row-major.
+        ValueError: It is no place for data; no mesh is set for a PartitionSpec; a Layout is not row-major;
+            Space.Any.
     """
+    if isinstance(device, MemorySpace):
+        return None, -1, kind_of_space("device_put", device)
     if isinstance(device, PartitionSpec):
         return sharding_of_spec("device_put", device), -1
     if isinstance(device, Format):

@@ -38,6 +38,7 @@ ArrayMemory memory_of(const Array& array) {
   memory.blocks = static_cast<int64_t>(references.size());
   for (auto& [block, ours] : references) {
     memory.foreign_blocks += block->is_foreign() ? 1 : 0;
+    memory.locked_blocks += block->is_locked() ? 1 : 0;
     memory.other_users += std::max<int64_t>(block->use_count() - ours - (is_slab ? 1 : 0), 0);
   }
   if (is_slab && storage.buffer_count() > 1 && !memory.is_shard) memory.slab_stride = stride;

@@ -17,6 +17,7 @@ struct ArrayMemory {
   int64_t buffers = 0;         // distinct ones
   int64_t blocks = 0;          // pieces of memory that the buffers lie in
   int64_t foreign_blocks = 0;  // of them, memory of somebody else: a host ndarray that was aliased
+  int64_t locked_blocks = 0;   // whose pages are locked in RAM
   int64_t slab_stride = 0;     // bytes from buffer to buffer where all lie in one slab; 0 otherwise
   /// Handles on the same memory besides the array's own: exported views, other arrays, running transfers.
   int64_t other_users = 0;

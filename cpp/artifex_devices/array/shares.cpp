@@ -19,7 +19,7 @@ Storage::~Storage() {
 }
 
 void Storage::discharge_first(int64_t positions) const noexcept {
-  for (int64_t p = 0; p < positions; ++p) device(p)->discharge(position_bytes(p));
+  for (int64_t p = 0; p < positions; ++p) device(p)->discharge(position_bytes(p), kind());
 }
 
 void Storage::retain(int64_t position) {
@@ -136,17 +136,17 @@ void Storage::drop_handle(Shares& shares, int64_t position) noexcept {
 }
 
 void Storage::end_position(Shares& shares, int64_t position) noexcept {
-  device(position)->discharge(position_bytes(position));
+  device(position)->discharge(position_bytes(position), kind());
   const int64_t buffer = buffer_of(position);
   if (shares.positions_left[static_cast<size_t>(buffer)].fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   const int64_t first = shares.group[static_cast<size_t>(buffer)];
   const bool shared_block = !shares.is_alone(buffer);
   // Counted before the group's number goes down, so that who takes the group apart finds every buffer reserved.
-  if (shared_block) device_of_buffer(buffer)->add_reserved(buffer_bytes(buffer));
+  if (shared_block) device_of_buffer(buffer)->add_reserved(buffer_bytes(buffer), kind());
   if (shares.buffers_left[static_cast<size_t>(first)].fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   const bool inside = enter();
   for (int64_t b = first; b >= 0; b = shares.next_in_group[static_cast<size_t>(b)]) {
-    if (shared_block) device_of_buffer(b)->add_reserved(-buffer_bytes(b));
+    if (shared_block) device_of_buffer(b)->add_reserved(-buffer_bytes(b), kind());
     if (inside && !slab_) buffers_[static_cast<size_t>(b)].block = BlockRef();
   }
   if (inside) leave();

@@ -15,6 +15,13 @@ constexpr int64_t kClosed = int64_t{1} << 62;
 
 int64_t round_up(int64_t value, int64_t unit) noexcept { return (value + unit - 1) / unit * unit; }
 
+/// Memory of others is of ordinary pages: it may stand for any kind but the one that promises locked pages.
+void check_kind(const Block& block, MemoryKind wanted, int64_t number, std::string_view operation) {
+  if (block.is_foreign() ? wanted != MemoryKind::kPinnedHost : block.arena()->kind() == wanted) return;
+  fail("{}: buffer {} lies in {} memory; expected {}, the memory kind of the sharding; copy it by device_put",
+       operation, number, block.is_foreign() ? "foreign" : to_string(block.arena()->kind()), to_string(wanted));
+}
+
 constexpr std::string_view kRepair =
     "delete arrays that are no longer needed, raise the limit, or shard over more devices";
 
@@ -80,6 +87,7 @@ std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains
     if (buffer.offset < 0 || room < storage->buffer_bytes(b)) {
       fail("{}: buffer {} has {} bytes from its offset on; expected {}", operation, b, room, storage->buffer_bytes(b));
     }
+    check_kind(*buffer.block, storage->kind(), b, operation);
     storage->foreign_ = storage->foreign_ || buffer.block->is_foreign();
   }
   storage->charge(operation);
@@ -103,7 +111,7 @@ std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains
 void Storage::charge(std::string_view operation) {
   const int64_t positions = sharding_->num_devices();
   for (int64_t p = 0; p < positions; ++p) {
-    if (device(p)->try_charge(position_bytes(p))) continue;
+    if (device(p)->try_charge(position_bytes(p), kind())) continue;
     const int64_t asked = position_bytes(p);
     discharge_first(p);
     const DeviceMemoryStats stats = device(p)->memory_stats();
@@ -124,7 +132,7 @@ void Storage::allocate_blocks(std::string_view operation) {
     if (buffers_.empty() && (count_ == 1 || (tile_bytes_ < kSlabShardBytes && sharding_->devices()->on_one_arena()))) {
       stride_ = round_up(tile_bytes_, kSlabAlignment);
       asked = stride_ * (count_ - 1) + tile_bytes_;
-      slab_ = where->arena().allocate(asked);
+      slab_ = where->arena(kind()).allocate(asked);
       slab_data_ = slab_->data();
       return;
     }
@@ -139,7 +147,7 @@ void Storage::allocate_blocks(std::string_view operation) {
       if (buffer.block) continue;
       where = device_of_buffer(b);
       asked = buffer_bytes(b);
-      buffer = {where->arena().allocate(asked), 0};
+      buffer = {where->arena(kind()).allocate(asked), 0};
     }
   } catch (const OutOfMemory& error) {  // what is charged and allocated goes with this object
     fail_out_of_memory(operation, where->to_string(), asked, error, *sharding_->devices()->client(), kRepair);
@@ -162,8 +170,8 @@ void Storage::allocate_slabs() {
   std::vector<BlockRef> slabs(wanted.size());
   for (size_t a = 0; a < slabs.size(); ++a) {
     if (wanted[a] == 0) continue;
-    slabs[a] =
-        sharding_->devices()->client()->arena(static_cast<int>(a)).allocate(stride * (wanted[a] - 1) + tile_bytes_);
+    Arena& arena = sharding_->devices()->client()->arena(static_cast<int>(a), kind());
+    slabs[a] = arena.allocate(stride * (wanted[a] - 1) + tile_bytes_);
   }
   for (size_t i = 0; i < buffers_.size(); ++i) {
     if (arenas[i] >= 0) buffers_[i].block = slabs[static_cast<size_t>(arenas[i])];

@@ -24,9 +24,9 @@ struct BufferRef {
 /// were deleted. Shared by the Arrays that show it: the whole one, and one for each shard that was taken out.
 ///
 /// Shards below 256 KiB that share an arena share one slab at 64-byte strides, in buffer order; bigger ones have a
-/// block each. Each device is charged the bytes of its shard until its last handle is gone: the whole array counts as a
-/// handle on every device, a shard as one on its own. `delete_all` ends all handles at once. Thread-safe, without
-/// locks, so that a fork finds it in order.
+/// block each. The memory is of the sharding's kind. Each device is charged the bytes of its shard until its last
+/// handle is gone: the whole array counts as a handle on every device, a shard as one on its own. `delete_all` ends all
+/// handles at once. Thread-safe, without locks, so that a fork finds it in order.
 class Storage {
  public:
   static constexpr int64_t kSlabShardBytes = int64_t{256} << 10;
@@ -38,7 +38,8 @@ class Storage {
   static std::shared_ptr<Storage> allocate(ShardingRef sharding, const ShardDomains& domains, DType dtype,
                                            std::string_view operation);
   /// Takes ready-made buffers (assembled arrays, aliased host memory, resharded parts), one for each buffer number;
-  /// those without a block are allocated. Charges the devices as allocate does, and throws as it.
+  /// those without a block are allocated. Charges the devices as allocate does, and throws as it; InvalidArgument for
+  /// blocks of another kind of memory than the sharding's.
   static std::shared_ptr<Storage> adopt(ShardingRef sharding, const ShardDomains& domains, DType dtype,
                                         std::vector<BufferRef> buffers, std::string_view operation);
   Storage(const Storage&) = delete;
@@ -102,6 +103,7 @@ class Storage {
   Device* device_of_buffer(int64_t number) const noexcept {
     return device(sharding_->buffers().position(sharding_->grid(), number));
   }
+  MemoryKind kind() const noexcept { return sharding_->memory_kind(); }
   int64_t position_bytes(int64_t position) const noexcept {
     return uneven_bytes_.empty() ? tile_bytes_ : buffer_bytes(buffer_of(position));
   }

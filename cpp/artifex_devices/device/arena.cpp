@@ -7,6 +7,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/device/arena_reserve.h"
 #include "artifex_devices/device/arena_state.h"
 
 namespace artifex_devices {
@@ -52,7 +53,10 @@ void BlockRef::dispose(Block* block) noexcept {
   BlockOwner::destroy(block);
 }
 
-Arena::Arena(int node) : node_(node), state_(std::make_unique<State>(this)) {}
+Arena::Arena(int node, MemoryKind kind, bool caching)
+    : node_(node), kind_(kind), caching_(caching), state_(std::make_unique<State>(this)) {}
+
+Arena::State::State(Arena* owner) : arena(owner), pinned(owner->kind() == MemoryKind::kPinnedHost) {}
 
 const std::vector<Arena*>& Arena::State::arenas() {
   if (const auto* all = arenas_if_made()) return *all;
@@ -60,8 +64,13 @@ const std::vector<Arena*>& Arena::State::arenas() {
   if (const auto* all = arenas_if_made()) return *all;
   auto* made = new std::vector<Arena*>();
   const std::shared_ptr<const Machine> machine = Machine::live();
-  for (const NumaNode& node : machine->numa_nodes()) made->push_back(new Arena(node.logical_index));
-  if (made->empty()) made->push_back(new Arena(0));
+  // By caching, kind and node: of_node counts on it.
+  for (const bool caching : {true, false}) {
+    for (const MemoryKind kind : kMemoryKinds) {
+      for (const NumaNode& node : machine->numa_nodes()) made->push_back(new Arena(node.logical_index, kind, caching));
+      if (machine->numa_nodes().empty()) made->push_back(new Arena(0, kind, caching));
+    }
+  }
   g_arenas.store(made, std::memory_order_release);
   return *made;
 }
@@ -70,15 +79,19 @@ const std::vector<Arena*>* Arena::State::arenas_if_made() noexcept { return g_ar
 void Arena::State::lock_making() noexcept { g_making.lock(); }
 void Arena::State::unlock_making() noexcept { g_making.unlock(); }
 
-Arena& Arena::of_node(int logical_index) {
+Arena& Arena::of_node(int logical_index, MemoryKind kind, bool caching) {
   const std::vector<Arena*>& all = all_arenas();
-  return *all[static_cast<size_t>(std::max(logical_index, 0)) % all.size()];
+  const size_t nodes = all.size() / (2 * kMemoryKinds.size());
+  const size_t first = ((caching ? 0 : kMemoryKinds.size()) + static_cast<size_t>(kind)) * nodes;
+  return *all[first + static_cast<size_t>(std::max(logical_index, 0)) % nodes];
 }
 
 BlockRef Arena::allocate(int64_t bytes) {
   if (bytes < 0) fail("allocate: bytes is {}; expected 0 or more", bytes);
-  Block* block = bytes < kMappedFrom ? state_->take_small(bytes) : state_->take_mapped(bytes);
+  const bool small = bytes < kMappedFrom && caching_;
+  Block* block = small ? state_->take_small(bytes) : state_->take_mapped(bytes);
   if (!block) block = state_->take_after_trim(bytes);
+  if (state_->pinned) state_->lock_pages_of(block);
   BlockRef taken;
   block->uses_.store(1, std::memory_order_relaxed);
   taken.block_ = block;
@@ -86,6 +99,7 @@ BlockRef Arena::allocate(int64_t bytes) {
 }
 
 void Arena::release(Block* block) noexcept {
+  if (state_->pinned) state_->let_go_of_pages(block);
   if (block->size_class_ >= 0) {
     state_->give_small(block);
   } else {
@@ -96,14 +110,20 @@ void Arena::release(Block* block) noexcept {
 ArenaStats Arena::stats() const {
   const std::lock_guard lock(state_->mutex);
   const int64_t mapped_cached = state_->mapped_cached.load(std::memory_order_relaxed);
+  const int64_t in_use = state_->in_use.load(std::memory_order_relaxed);
+  const int64_t not_locked = in_use - state_->locked_in_use.load(std::memory_order_relaxed);
   return {
-      .bytes_in_use = state_->in_use.load(std::memory_order_relaxed),
+      .bytes_in_use = in_use,
       .bytes_cached = state_->cached.load(std::memory_order_relaxed) + mapped_cached,
       .bytes_mapped = static_cast<int64_t>(state_->chunks.size()) * kChunkBytes +
-                      state_->mapped_in_use.load(std::memory_order_relaxed) + mapped_cached,
+                      state_->mapped_in_use.load(std::memory_order_relaxed) + mapped_cached +
+                      state_->reserved_free.load(std::memory_order_relaxed),
       .peak_bytes_in_use = state_->peak_in_use,
       .num_allocs = state_->num_allocs,
       .cache_hits = state_->cache_hits,
+      .bytes_locked = state_->locked.load(std::memory_order_relaxed),
+      .bytes_not_locked = state_->pinned ? std::max<int64_t>(not_locked, 0) : 0,
+      .bytes_preallocated = state_->reserved_bytes.load(std::memory_order_relaxed),
   };
 }
 
@@ -117,16 +137,16 @@ int64_t Arena::trim_all() {
 }
 
 Block* Arena::State::take_after_trim(int64_t bytes) {
-  const bool small = bytes < kMappedFrom;
+  const bool small = bytes < kMappedFrom && arena->is_caching();
   Block* block = nullptr;
   if (!exceeds_memory(bytes) && trim_all() > 0) block = small ? take_small(bytes) : take_mapped(bytes);
   if (block) return block;
   const ArenaStats now = arena->stats();
   fail<OutOfMemory>(
-      "RESOURCE_EXHAUSTED: allocate: no memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are kept "
-      "for "
-      "reuse, and the process may use {} bytes in all; delete arrays or place smaller ones",
-      bytes, arena->node(), now.bytes_in_use, now.bytes_cached, usable_memory_bytes_now());
+      "RESOURCE_EXHAUSTED: allocate: no {}memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are kept "
+      "for reuse, and the process may use {} bytes in all; delete arrays or place smaller ones",
+      arena->kind() == MemoryKind::kDevice ? "" : fmt::format("{} ", to_string(arena->kind())), bytes, arena->node(),
+      now.bytes_in_use, now.bytes_cached, usable_memory_bytes_now());
 }
 
 bool Arena::State::exceeds_memory(int64_t bytes) noexcept {

@@ -5,8 +5,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "artifex_devices/device/block.h"
+#include "artifex_devices/device/memory_kind.h"
 #include "artifex_devices/topology/machine.h"
 
 namespace artifex_devices {
@@ -19,20 +21,30 @@ struct ArenaStats {
   int64_t peak_bytes_in_use = 0;
   int64_t num_allocs = 0;
   int64_t cache_hits = 0;
+  int64_t bytes_locked = 0;        // whole pages in RAM for good, of blocks in use and cached ones
+  int64_t bytes_not_locked = 0;    // in use in a pinned arena, but the system would not lock them
+  int64_t bytes_preallocated = 0;  // taken up front; part of bytes_mapped
 };
 
-/// The memory of one NUMA node with a caching allocator. Belongs to the process, never dies; clients share it.
+/// The memory of one kind near one NUMA node, with a caching allocator. Belongs to the process, never dies; clients
+/// share it.
 ///
 /// Small sizes come from size classes cut out of 2 MiB chunks, at 64-byte alignment; sizes of 1 MiB and more are
 /// mapped on their own, aligned to 2 MiB and advised to be huge pages, first touched by whoever writes them first.
 /// Freed blocks are kept up to `config().cache_bytes` over all arenas (least recently freed go first), and dropped on a
 /// failed allocation and by `trim`. Free mapped blocks are MADV_DONTFORK, live ones are not. Locks are taken around
 /// fork, so that the child can allocate. Thread-safe.
+///
+/// Kinds: pages of `device` and `pinned_host` are bound to the node where there are several; those of `unpinned_host`
+/// are neither bound nor advised. Pages of `pinned_host` are locked, and stay so while cached; where the system locks
+/// no more (RLIMIT_MEMLOCK) the block is there without the lock, which Block::is_locked, the stats and
+/// page_lock_trouble say. Its next user asks again. An arena without cache maps every block by itself and unmaps it at
+/// once.
 class Arena {
  public:
   /// The arena of NUMA node `logical_index` of the live machine; one that the machine does not have is folded onto
   /// those that it has.
-  static Arena& of_node(int logical_index);
+  static Arena& of_node(int logical_index, MemoryKind kind = MemoryKind::kDevice, bool caching = true);
 
   /// Memory of `bytes` (0 gives a valid block of no size), 64-byte aligned, not cleared. Throws OutOfMemory, with what
   /// was asked for, in use and cached here, when the system has no more even after the caches are dropped.
@@ -40,6 +52,13 @@ class Arena {
 
   ArenaStats stats() const;
   int node() const noexcept { return node_; }
+  MemoryKind kind() const noexcept { return kind_; }
+  bool is_caching() const noexcept { return caching_; }
+
+  /// Takes `bytes` (rounded up to 2 MiB) from the system and touches them; blocks of 1 MiB and more come from there
+  /// first. They go back to the system when the result is dropped and nobody uses them. Throws OutOfMemory when so much
+  /// is not free, Interrupted.
+  std::shared_ptr<void> preallocate(int64_t bytes, std::string_view operation);
 
   /// Gives the cached blocks of all arenas back to the system; returns their bytes. Small ones whose chunk has blocks
   /// in use stay.
@@ -50,11 +69,21 @@ class Arena {
 
  private:
   friend class BlockRef;
-  explicit Arena(int node);
+  Arena(int node, MemoryKind kind, bool caching);
   void release(Block* block) noexcept;
 
   int node_;
+  MemoryKind kind_;
+  bool caching_;
   std::unique_ptr<State> state_;
 };
+
+/// What went wrong when pages were to be locked for the first time in this process, with the limit and how to raise it;
+/// empty when nothing did.
+std::string page_lock_trouble();
+/// Whether there is such a text; a cheap question.
+bool has_page_lock_trouble() noexcept;
+/// RLIMIT_MEMLOCK in bytes, -1 for none. Privileged processes (CAP_IPC_LOCK) are not held to it.
+int64_t page_lock_limit() noexcept;
 
 }  // namespace artifex_devices

@@ -2,13 +2,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "artifex_devices/device/arena_reserve.h"
 #include "artifex_devices/device/arena_state.h"
 
 // Blocks of 1 MiB and more, mapped one by one. Free ones of all arenas are on one list, in order of their release.
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kPage = 4096;
 constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kLargest = int64_t{1} << 47;  // of a user's address space
 
@@ -24,9 +24,9 @@ static_assert(std::is_trivially_destructible_v<FreeBlocks>);
 constinit FreeBlocks g_free_blocks;
 
 // Whole huge pages where that adds at most a quarter: fresh huge pages cost a fifth of the same bytes in small ones.
-int64_t rounded(int64_t bytes) noexcept {
+int64_t rounded(int64_t bytes, bool huge_pages) noexcept {
   const int64_t huge = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  return huge - bytes <= bytes / 4 ? huge : (bytes + kPage - 1) / kPage * kPage;
+  return huge_pages && huge - bytes <= bytes / 4 ? huge : (std::max<int64_t>(bytes, 1) + kPage - 1) / kPage * kPage;
 }
 
 }  // namespace
@@ -43,17 +43,19 @@ void Arena::State::unlink_locked(Block* block) noexcept {
 void Arena::State::unmap_list(Block* first) noexcept {
   while (Block* block = first) {
     first = block->next_;
-    unmap_pages(block->data_, block->capacity_);
+    State& state = *block->arena_->state_;
+    state.forget_lock(block);
+    state.unmap(block->data_, block->capacity_);
     BlockOwner::destroy(block);
   }
 }
 
 Block* Arena::State::take_mapped(int64_t bytes) {
   if (bytes > kLargest) return nullptr;
-  const int64_t wanted = rounded(bytes);
+  const int64_t wanted = rounded(bytes, arena->is_caching() && arena->kind() != MemoryKind::kUnpinnedHost);
   Block* best = nullptr;
   Block* useless = nullptr;
-  {
+  if (arena->is_caching()) {
     FreeBlocks& list = g_free_blocks;
     const std::lock_guard lock(list.mutex);
     for (Block* block = list.newest; block; block = block->next_) {
@@ -69,10 +71,10 @@ Block* Arena::State::take_mapped(int64_t bytes) {
   unmap_list(useless);
   const bool hit = best != nullptr;
   if (!best) {
-    if (exceeds_memory(wanted)) return nullptr;
     best = BlockOwner::make();
     if (!best) return nullptr;
-    best->data_ = map_pages(wanted, arena->node(), true);
+    best->data_ = cut_reserve(wanted);
+    if (!best->data_ && !exceeds_memory(wanted)) best->data_ = map(wanted, true);
     if (!best->data_) {
       BlockOwner::destroy(best);
       return nullptr;
@@ -99,7 +101,8 @@ void Arena::State::give_mapped(Block* block) noexcept {
   }
   const int64_t bound = cache_bound();
   block->next_ = block->previous_ = nullptr;
-  if (block->to_system_.load(std::memory_order_relaxed) || block->capacity_ > bound) {
+  if (block->to_system_.load(std::memory_order_relaxed) || block->capacity_ > bound || !state.arena->is_caching() ||
+      state.is_in_reserve(block->data_)) {
     unmap_list(block);
     return;
   }
@@ -126,17 +129,19 @@ void Arena::State::give_mapped(Block* block) noexcept {
   unmap_list(evicted);
 }
 
-int64_t Arena::State::trim_mapped() noexcept {
+int64_t Arena::State::trim_mapped(bool pinned_only) noexcept {
   Block* evicted = nullptr;
   int64_t bytes = 0;
   {
     FreeBlocks& list = g_free_blocks;
     const std::lock_guard lock(list.mutex);
-    while (Block* oldest = list.oldest) {
-      bytes += oldest->capacity_;
-      unlink_locked(oldest);
-      oldest->next_ = evicted;
-      evicted = oldest;
+    for (Block* block = list.oldest; block;) {
+      Block* each = std::exchange(block, block->previous_);
+      if (pinned_only && !each->arena_->state_->pinned) continue;
+      bytes += each->capacity_;
+      unlink_locked(each);
+      each->next_ = evicted;
+      evicted = each;
     }
   }
   unmap_list(evicted);
@@ -145,7 +150,10 @@ int64_t Arena::State::trim_mapped() noexcept {
 
 int64_t Arena::State::total_in_use() noexcept {
   int64_t bytes = 0;
-  for (const Arena* each : all_arenas()) bytes += each->state_->in_use.load(std::memory_order_relaxed);
+  for (const Arena* each : all_arenas()) {
+    bytes += each->state_->in_use.load(std::memory_order_relaxed) +
+             each->state_->reserved_free.load(std::memory_order_relaxed);
+  }
   return bytes;
 }
 
@@ -164,6 +172,7 @@ void Arena::State::before_fork() noexcept {
   g_free_blocks.mutex.lock();
   if (const auto* all = arenas_if_made()) {
     for (const Arena* each : *all) each->state_->mutex.lock();
+    for (const Arena* each : *all) each->state_->reserves_mutex.lock();
   }
 }
 
@@ -178,7 +187,11 @@ void Arena::State::after_fork(bool in_child) noexcept {
     }
   }
   if (const auto* all = arenas_if_made()) {
-    for (const Arena* each : *all) each->state_->mutex.unlock();
+    for (const Arena* each : *all) {
+      if (in_child) each->state_->forget_locks_in_child();
+      each->state_->reserves_mutex.unlock();
+      each->state_->mutex.unlock();
+    }
   }
   list.mutex.unlock();
   unlock_making();

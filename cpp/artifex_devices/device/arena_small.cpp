@@ -75,8 +75,9 @@ bool Arena::State::add_chunk_locked() {
   auto chunk = std::make_unique<Chunk>();
   chunks.reserve(chunks.size() + 1);
   // A process with a few small arrays should not have its first pages rounded up to 2 MiB.
-  chunk->data = map_pages(kChunkBytes, arena->node(), !chunks.empty());
+  chunk->data = map(kChunkBytes, !chunks.empty());
   if (!chunk->data) return false;
+  if (pinned) chunk->locks = std::make_unique<PageLocks>();
   poison(chunk->data, kChunkBytes);
   cutting = chunk.get();
   chunks.push_back(std::move(chunk));
@@ -134,7 +135,8 @@ int64_t Arena::State::trim_chunks_locked(bool cutting_too) noexcept {
   std::erase_if(chunks, [&](const std::unique_ptr<Chunk>& chunk) {
     if (!goes(chunk.get())) return false;
     if (chunk.get() == cutting) cutting = nullptr;
-    unmap_pages(chunk->data, kChunkBytes);
+    forget_lock_of_chunk_locked(*chunk);
+    unmap(chunk->data, kChunkBytes);
     --empty_chunks;
     return true;
   });

@@ -7,6 +7,8 @@
 #include <functional>
 #include <utility>
 
+#include "artifex_devices/base/fork.h"
+
 namespace artifex_devices {
 
 class Arena;
@@ -22,6 +24,8 @@ class Block {
 
   /// When the last user lets go, blocks of 1 MiB and more go back to the system instead of to the cache.
   void mark_for_system() noexcept { to_system_.store(true, std::memory_order_relaxed); }
+  /// Its pages are locked in RAM, in this process: a forked child has none that are.
+  bool is_locked() const noexcept { return lock_generation_ == fork_generation(); }
   int64_t use_count() const noexcept { return uses_.load(std::memory_order_acquire); }
 
  private:
@@ -38,6 +42,7 @@ class Block {
   std::atomic<int64_t> uses_{0};
   std::atomic<bool> to_system_{false};
   int size_class_ = -1;            // -1: mapped on its own
+  int64_t lock_generation_ = -1;   // the fork_generation() in which its pages were locked
   std::function<void()> release_;  // foreign blocks: called once, on the thread that lets go last
   // The arena's own: the chunk that a small block was cut from, and the list that a free one is on.
   void* chunk_ = nullptr;

@@ -63,7 +63,14 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
          *options.bytes_limit);
   }
 
+  if (options.allocator) options.allocator->check_for_cpu("make_client");
+  if (options.allocator && options.allocator->preallocate && options.compile_only) {
+    fail("make_client: preallocate is True for devices without memory; expected False; leave one of them out");
+  }
+  const bool caching = !options.allocator || options.allocator->kind != AllocatorKind::kPlatform;
+
   std::shared_ptr<Client> client(new Client());
+  client->allocator_ = options.allocator;
   client->uid_ = next_uid.fetch_add(1, std::memory_order_relaxed);
   client->compile_only_ = options.compile_only;
   client->count_ = count;
@@ -77,7 +84,8 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   }
   for (size_t i = 0; i < arena_nodes.size(); ++i) {
     // A made-up machine's nodes are taken in turn for those that this one has.
-    client->arenas_.push_back(&Arena::of_node(machine->is_live() ? arena_nodes[i] : static_cast<int>(i)));
+    client->arenas_.push_back(
+        &Arena::of_node(machine->is_live() ? arena_nodes[i] : static_cast<int>(i), MemoryKind::kDevice, caching));
     client->arena_memory_bytes_.push_back(memory_of_node(*machine, arena_nodes[i]));
   }
   client->arena_devices_.resize(arena_nodes.size());
@@ -92,6 +100,7 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
     if (options.bytes_limit) device.limit_.store(*options.bytes_limit, std::memory_order_relaxed);
     ++client->arena_devices_[static_cast<size_t>(device.arena_)];
   }
+  if (options.allocator) client->set_limits(*options.allocator);
   client->machine_ = std::move(machine);
   if (!options.compile_only) {
     // Not a guarded static (base/fork.h). Doing it twice is harmless: the same lanes, or nothing once they are in use.
@@ -101,6 +110,22 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
     }
   }
   return client;
+}
+
+void Client::set_limits(const AllocatorOptions& allocator) {
+  const auto part = [&](int64_t bytes) {
+    return static_cast<int64_t>(static_cast<long double>(bytes) * static_cast<long double>(allocator.memory_fraction));
+  };
+  for (int64_t i = 0; i < count_; ++i) {
+    Device& device = devices_[static_cast<size_t>(i)];
+    const int64_t limit = part(device.memory_bytes());
+    const int64_t asked = device.limit_.load(std::memory_order_relaxed);
+    device.limit_.store(asked < 0 ? limit : std::min(asked, limit), std::memory_order_relaxed);
+  }
+  if (!allocator.preallocate) return;
+  for (size_t a = 0; a < arenas_.size(); ++a) {
+    preallocated_.push_back(arenas_[a]->preallocate(part(arena_memory_bytes_[a]), "make_client"));
+  }
 }
 
 Device* Client::device(int64_t id) const {

@@ -10,18 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include "artifex_devices/device/allocator_options.h"
 #include "artifex_devices/device/arena.h"
+#include "artifex_devices/device/memory_kind.h"
 #include "artifex_devices/topology/machine.h"
 
 namespace artifex_devices {
 
 class Client;
-
-/// The kinds of memory that a CPU device can see, as in JAX.
-enum class MemoryKind : uint8_t { kDevice, kPinnedHost, kUnpinnedHost };
-std::string_view to_string(MemoryKind kind) noexcept;  // "device", "pinned_host", "unpinned_host"
-/// Throws InvalidArgument naming the kinds that there are.
-MemoryKind memory_kind_from_name(std::string_view name, std::string_view operation);
+class Memory;
 
 /// Logical bytes that arrays hold on one device, replicas included.
 struct DeviceMemoryStats {
@@ -36,6 +33,7 @@ struct DeviceMemoryStats {
 /// One device of a client. Lives as long as its client; identity is (client uid, id). Thread-safe.
 class Device {
  public:
+  ~Device();
   int64_t id() const noexcept { return id_; }
   Client& client() const noexcept { return *client_; }
   int process_index() const noexcept { return process_index_; }
@@ -51,6 +49,9 @@ class Device {
   /// Which memory of the client: devices with equal numbers share it.
   int arena_index() const noexcept { return arena_; }
   Arena& arena() const noexcept;
+  Arena& arena(MemoryKind kind) const noexcept;
+  /// Its view of one kind of memory (device/memory.h), made at the first call.
+  Memory& memory(MemoryKind kind);
   bool is_compile_only() const noexcept;
 
   /// The node's (or cgroup's) memory divided by the devices on it.
@@ -63,6 +64,14 @@ class Device {
   /// Counts `bytes` as in use; false, with nothing counted, when that would pass the limit.
   bool try_charge(int64_t bytes) noexcept;
   void discharge(int64_t bytes) noexcept;
+  /// The same in any kind of memory. The limit is of the kind `device` alone.
+  bool try_charge(int64_t bytes, MemoryKind kind) {
+    return kind == MemoryKind::kDevice ? try_charge(bytes) : charge_host(bytes, kind);
+  }
+  void discharge(int64_t bytes, MemoryKind kind) noexcept {
+    if (kind == MemoryKind::kDevice) return discharge(bytes);
+    discharge_host(bytes, kind);
+  }
 
   /// What a MemoryWindow sees of one device. `allocated` and `freed` count on from one stretch to the next.
   struct Watched {
@@ -75,13 +84,18 @@ class Device {
   Watched next_stretch() noexcept;
   void stop_watching() noexcept { watched_peak_.store(kUnwatched, std::memory_order_relaxed); }
 
-  void add_reserved(int64_t bytes) noexcept { reserved_.fetch_add(bytes, std::memory_order_relaxed); }
-  DeviceMemoryStats memory_stats() const noexcept;
+  void add_reserved(int64_t bytes, MemoryKind kind = MemoryKind::kDevice) noexcept;
+  DeviceMemoryStats memory_stats() const noexcept;  // of the kind `device`
 
  private:
   friend class Client;
   Device() = default;
 
+  struct Memories;
+  bool charge_host(int64_t bytes, MemoryKind kind);
+  void discharge_host(int64_t bytes, MemoryKind kind) noexcept;
+
+  std::atomic<Memories*> memories_{nullptr};
   Client* client_ = nullptr;
   int64_t id_ = 0;
   int process_index_ = 0;
@@ -106,13 +120,15 @@ struct ClientOptions {
   std::optional<int64_t> num_devices = std::nullopt;  // nothing: one a CPU domain of the machine
   std::optional<int64_t> bytes_limit = std::nullopt;  // of each device
   bool compile_only = false;                          // devices without memory: placing on them throws Unavailable
+  std::optional<AllocatorOptions> allocator = std::nullopt;  // nothing: cached, no limit, nothing taken up front
 };
 
 /// A world of devices. Immutable but for its devices' counters. Held by everything that lives on its devices.
 class Client : public std::enable_shared_from_this<Client> {
  public:
   /// CPU devices on `machine`, ids from 0, spread over its domains in order (with 8 devices on 2 domains the first four
-  /// lie on the first). Throws InvalidArgument for num_devices outside 1 .. 2^24.
+  /// lie on the first). Throws InvalidArgument for num_devices outside 1 .. 2^24 and for allocator options that are
+  /// wrong or mean nothing on a CPU; OutOfMemory when what is to be taken up front is not free.
   static std::shared_ptr<Client> make(std::shared_ptr<const Machine> machine, const ClientOptions& options);
 
   /// The process's base client, made at the first call from the live machine and, in this order of precedence,
@@ -136,6 +152,12 @@ class Client : public std::enable_shared_from_this<Client> {
   Device* device(int64_t id) const;
   int arenas() const noexcept { return static_cast<int>(arenas_.size()); }
   Arena& arena(int index) const noexcept { return *arenas_[static_cast<size_t>(index)]; }
+  Arena& arena(int index, MemoryKind kind) const noexcept {
+    const Arena& of_device = arena(index);
+    return kind == MemoryKind::kDevice ? arena(index) : Arena::of_node(of_device.node(), kind, of_device.is_caching());
+  }
+  /// As given when it was made.
+  const std::optional<AllocatorOptions>& allocator() const noexcept { return allocator_; }
   /// The memory behind logical arena `index`, shared out evenly among the devices on it.
   int64_t memory_bytes_per_device(int index) const noexcept {
     const size_t i = static_cast<size_t>(index);
@@ -144,6 +166,8 @@ class Client : public std::enable_shared_from_this<Client> {
 
  private:
   Client() = default;
+  /// By the options' fraction; takes what is to be taken up front.
+  void set_limits(const AllocatorOptions& allocator);
 
   int64_t uid_ = 0;
   std::string platform_ = "cpu";
@@ -154,6 +178,8 @@ class Client : public std::enable_shared_from_this<Client> {
   std::vector<Arena*> arenas_;          // physical memory behind each logical arena
   std::vector<int64_t> arena_devices_;  // devices on each
   std::vector<int64_t> arena_memory_bytes_;
+  std::optional<AllocatorOptions> allocator_;
+  std::vector<std::shared_ptr<void>> preallocated_;  // what it holds of its arenas
 };
 
 using ClientRef = std::shared_ptr<Client>;

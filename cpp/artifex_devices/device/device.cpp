@@ -17,28 +17,6 @@ void raise_to(std::atomic<int64_t>& target, int64_t value) noexcept {
 
 }  // namespace
 
-std::string_view to_string(MemoryKind kind) noexcept {
-  switch (kind) {
-    case MemoryKind::kDevice:
-      return "device";
-    case MemoryKind::kPinnedHost:
-      return "pinned_host";
-    case MemoryKind::kUnpinnedHost:
-      return "unpinned_host";
-  }
-  return "device";
-}
-
-MemoryKind memory_kind_from_name(std::string_view name, std::string_view operation) {
-  for (const MemoryKind kind : {MemoryKind::kDevice, MemoryKind::kPinnedHost, MemoryKind::kUnpinnedHost}) {
-    if (name == to_string(kind)) return kind;
-  }
-  fail(
-      "{}: memory_kind {:?} is unknown; a CPU device has the memory kinds 'device', 'pinned_host' and "
-      "'unpinned_host'",
-      operation, name);
-}
-
 const std::string& Device::platform() const noexcept { return client_->platform(); }
 const std::string& Device::device_kind() const noexcept { return kCpu; }
 std::string Device::to_string() const { return fmt::format("{}:{}", platform(), id_); }
@@ -48,6 +26,7 @@ const CpuDomain& Device::domain() const noexcept {
   return client_->machine().cpu_domains()[static_cast<size_t>(domain_)];
 }
 Arena& Device::arena() const noexcept { return client_->arena(arena_); }
+Arena& Device::arena(MemoryKind kind) const noexcept { return client_->arena(arena_, kind); }
 bool Device::is_compile_only() const noexcept { return client_->is_compile_only(); }
 int64_t Device::memory_bytes() const noexcept { return client_->memory_bytes_per_device(arena_); }
 

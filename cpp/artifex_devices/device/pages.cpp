@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/device/arena_state.h"
@@ -28,10 +34,10 @@ int64_t past_alignment(const void* data) noexcept {
 
 }  // namespace
 
-std::byte* map_pages(int64_t bytes, int node, bool huge) noexcept {
+std::byte* map_pages(int64_t bytes, const PageAdvice& advice) noexcept {
   auto* data = static_cast<std::byte*>(map(bytes));
   if (!data) return nullptr;
-  if (past_alignment(data)) {
+  if (advice.aligned && past_alignment(data)) {
     // Newer kernels align by themselves; else map too much and give the ends back.
     unmap(data, bytes);
     data = static_cast<std::byte*>(map(bytes + kHugePage));
@@ -42,10 +48,48 @@ std::byte* map_pages(int64_t bytes, int node, bool huge) noexcept {
     data += front;
     unmap(data + bytes, kHugePage - front);
   }
-  if (huge && bytes >= kHugePage) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  if (advice.huge && bytes >= kHugePage) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  if (advice.node < 0) return data;
   const std::shared_ptr<const Machine> machine = Machine::live();
-  if (machine->numa_nodes().size() > 1) bind_memory(*machine, node, data, static_cast<size_t>(bytes));
+  if (machine->numa_nodes().size() > 1) bind_memory(*machine, advice.node, data, static_cast<size_t>(bytes));
   return data;
+}
+
+bool touch_pages(std::byte* data, int64_t bytes) noexcept {
+#ifdef MADV_POPULATE_WRITE
+  if (madvise(data, static_cast<size_t>(bytes), MADV_POPULATE_WRITE) == 0) return true;
+  if (errno != EINVAL) return false;  // EINVAL: older kernels do not know it
+#endif
+  for (int64_t i = 0; i < bytes; i += kPage) *const_cast<volatile std::byte*>(data + i) = std::byte{0};
+  return true;
+}
+
+int64_t free_memory_bytes() noexcept {
+  std::FILE* file = std::fopen("/proc/meminfo", "re");
+  if (file == nullptr) return INT64_MAX;
+  std::array<char, 128> line{};
+  long long kib = -1;
+  while (kib < 0 && std::fgets(line.data(), static_cast<int>(line.size()), file) != nullptr) {
+    if (std::sscanf(line.data(), "MemAvailable: %lld kB", &kib) != 1) kib = -1;
+  }
+  std::fclose(file);
+  return kib < 0 ? INT64_MAX : static_cast<int64_t>(kib) * 1024;
+}
+
+// System calls of our own: the sanitizers' versions of mlock do nothing.
+int lock_pages(std::byte* data, int64_t bytes) noexcept {
+  if (syscall(SYS_mlock, data, static_cast<size_t>(bytes)) == 0) return 0;
+  const int error = errno;
+  unlock_pages(data, bytes);  // of what was begun
+  return error;
+}
+
+void unlock_pages(std::byte* data, int64_t bytes) noexcept { syscall(SYS_munlock, data, static_cast<size_t>(bytes)); }
+
+int64_t page_lock_limit() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return -1;
+  return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX));
 }
 
 void unmap_pages(std::byte* data, int64_t bytes) noexcept {

@@ -136,6 +136,10 @@ class Assembler {
                  elsewhere ? " of another world" : "");
         continue;
       }
+      if (array.sharding()->memory_kind() != sharding_.memory_kind()) {
+        fault_of(i, "lies in {} memory; expected {}, the memory kind of the sharding",
+                 to_string(array.sharding()->memory_kind()), to_string(sharding_.memory_kind()));
+      }
       int64_t& taken = part_of_[static_cast<size_t>(found->second)];
       if (taken >= 0) {
         fault_of(i, "lies on {} as {}[{}] does; expected distinct devices", device->to_string(), given_.name, taken);

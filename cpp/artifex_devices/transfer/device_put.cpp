@@ -89,6 +89,12 @@ ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, b
   const ShardDomains domains = sharding->domains(source.shape, kOperation);
   const bool dense = is_dense(source.shape, source.byte_strides, itemsize(source.dtype));
   const int64_t buffers = sharding->buffers().size();
+  if (sharding->memory_kind() == MemoryKind::kPinnedHost) {
+    fail(
+        "{}: may_alias=True shows the source's own memory, which is not locked: sharding {} is of memory kind "
+        "pinned_host; expected device or unpinned_host; leave may_alias out for a copy",
+        kOperation, sharding->to_string());
+  }
   if (!dense || buffers != 1) {
     std::string wrong;
     if (!dense) {

@@ -80,7 +80,8 @@ struct Move {
   const Array& source;
   const ShardingRef& sharding;
   const ReshardOptions& options;
-  int64_t size;  // of an element
+  bool force_copy;  // also between kinds of memory
+  int64_t size;     // of an element
   ShardDomains source_domains;
   ShardDomains domains;
 
@@ -88,6 +89,7 @@ struct Move {
       : source(from),
         sharding(to),
         options(how),
+        force_copy(how.force_copy || from.sharding()->memory_kind() != to->memory_kind()),
         size(itemsize(from.dtype())),
         source_domains(from.sharding()->domains(from.shape(), kOperation)),
         domains(to->domains(from.shape(), kOperation)) {}
@@ -119,7 +121,7 @@ std::optional<Moved> move_tilings(const Move& move) {
   if (!in_one_memory || !even || move.source.size() == 0) return std::nullopt;
 
   if (move.source_domains.shard_shape() == move.domains.shard_shape()) {
-    if (move.options.force_copy) return std::nullopt;
+    if (move.force_copy) return std::nullopt;
     std::vector<BufferRef> buffers;
     buffers.reserve(static_cast<size_t>(to.buffers().size()));
     for (int64_t b = 0; b < to.buffers().size(); ++b) buffers.push_back(move.source_buffer(b));
@@ -154,7 +156,7 @@ Moved move_by_plan(const Move& move) {
   const std::vector<BufferPlace> places =
       move.sharding->buffers().places(move.sharding->grid(), *move.sharding->devices());
   ReshardPlan plan = make_reshard_plan(move.source_domains, source_places, move.domains, places, move.size);
-  if (move.options.force_copy) copy_reused(plan, move.domains, source_places, places, move.size);
+  if (move.force_copy) copy_reused(plan, move.domains, source_places, places, move.size);
 
   std::vector<BufferRef> held;  // through a delete of the source meanwhile
   held.reserve(source_places.size());
@@ -182,10 +184,13 @@ Moved move_by_plan(const Move& move) {
 
 ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding) {
   const Sharding& from = *source.sharding();
-  return make_reshard_plan(from.domains(source.shape(), kOperation),
-                           from.buffers().places(from.grid(), *from.devices()),
-                           sharding.domains(source.shape(), kOperation),
-                           sharding.buffers().places(sharding.grid(), *sharding.devices()), itemsize(source.dtype()));
+  const int64_t size = itemsize(source.dtype());
+  const ShardDomains domains = sharding.domains(source.shape(), kOperation);
+  const std::vector<BufferPlace> source_places = from.buffers().places(from.grid(), *from.devices());
+  const std::vector<BufferPlace> places = sharding.buffers().places(sharding.grid(), *sharding.devices());
+  ReshardPlan plan = make_reshard_plan(from.domains(source.shape(), kOperation), source_places, domains, places, size);
+  if (from.memory_kind() != sharding.memory_kind()) copy_reused(plan, domains, source_places, places, size);
+  return plan;
 }
 
 ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {

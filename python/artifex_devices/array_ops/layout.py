@@ -78,7 +78,8 @@ def home_of(operation: str, arrays: Sequence[Array]) -> Home:
     """The devices of the first committed Array, else of the first.
 
     Raises:
-        ValueError: Two committed Arrays lie on different devices, or in another order; the text lists them.
+        ValueError: Two committed Arrays lie on different devices, in another order, or in different kinds of memory;
+            the text lists them.
     """
     first = arrays[0]
     if len(arrays) == 1:
@@ -94,8 +95,8 @@ def home_of(operation: str, arrays: Sequence[Array]) -> Home:
             if x.committed
         )
         raise ValueError(
-            f"{operation}: the operands lie on incompatible devices; expected the same devices in the same order, got "
-            f"{told}; move one: device_put(x, y.sharding)"
+            f"{operation}: the operands lie on incompatible devices; expected the same devices in the same order and "
+            f"one kind of memory, got {told}; move one: device_put(x, y.sharding)"
         )
     return Home(home, committed=True)
 
@@ -148,4 +149,5 @@ def specs_text(arrays: Iterable[Array]) -> str:
 def _devices_text(sharding: Sharding) -> str:
     ids = [device.id for device in sharding._device_assignment]
     shown = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
-    return f"{sharding._device_assignment[0].platform} [{shown}]"
+    kind = "" if sharding.memory_kind == "device" else f" in {sharding.memory_kind} memory"
+    return f"{sharding._device_assignment[0].platform} [{shown}]{kind}"

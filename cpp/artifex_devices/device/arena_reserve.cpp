@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that a client had taken up front: the part of Arena that hands it out and takes it back.
+#include "artifex_devices/device/arena_reserve.h"
+
+#include <algorithm>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/device/arena_state.h"
+
+namespace artifex_devices {
+
+std::byte* Reserve::cut(int64_t bytes) noexcept {
+  const auto units = static_cast<size_t>(rounded(bytes) / kUnit);
+  size_t run = 0;
+  for (size_t i = 0; i < used_.size(); ++i) {
+    run = used_[i] ? 0 : run + 1;
+    if (run < units) continue;
+    const size_t first = i + 1 - units;
+    for (size_t unit = first; unit <= i; ++unit) used_[unit] = true;
+    used_units_ += static_cast<int64_t>(units);
+    return data_ + static_cast<int64_t>(first) * kUnit;
+  }
+  return nullptr;
+}
+
+void Reserve::give(std::byte* data, int64_t bytes) noexcept {
+  const auto units = static_cast<size_t>(rounded(bytes) / kUnit);
+  const auto first = static_cast<size_t>((data - data_) / kUnit);
+  for (size_t unit = first; unit < first + units; ++unit) used_[unit] = false;
+  used_units_ -= static_cast<int64_t>(units);
+}
+
+Arena::State::~State() = default;
+
+std::byte* Arena::State::map(int64_t bytes, bool huge) noexcept {
+  if (std::byte* data = cut_reserve(bytes)) return data;
+  const bool ordinary = arena->kind() == MemoryKind::kUnpinnedHost;
+  return map_pages(
+      bytes,
+      {.node = ordinary ? -1 : arena->node(), .aligned = !ordinary && bytes >= kMappedFrom, .huge = huge && !ordinary});
+}
+
+void Arena::State::unmap(std::byte* data, int64_t bytes) noexcept {
+  if (!unmap_reserve(data, bytes)) unmap_pages(data, bytes);
+}
+
+std::byte* Arena::State::cut_reserve(int64_t bytes) noexcept {
+  if (!has_reserves.load(std::memory_order_acquire)) return nullptr;
+  const std::lock_guard lock(reserves_mutex);
+  for (const auto& reserve : reserves) {
+    if (reserve->is_retired) continue;
+    std::byte* data = reserve->cut(bytes);
+    if (!data) continue;
+    reserved_free.fetch_sub(Reserve::rounded(bytes), std::memory_order_relaxed);
+    return data;
+  }
+  return nullptr;
+}
+
+bool Arena::State::is_in_reserve(const std::byte* data) noexcept {
+  if (!has_reserves.load(std::memory_order_acquire)) return false;
+  const std::lock_guard lock(reserves_mutex);
+  return std::ranges::any_of(reserves, [&](const auto& reserve) { return reserve->contains(data); });
+}
+
+bool Arena::State::unmap_reserve(std::byte* data, int64_t bytes) noexcept {
+  if (!has_reserves.load(std::memory_order_acquire)) return false;
+  const std::lock_guard lock(reserves_mutex);
+  const auto found = std::ranges::find_if(reserves, [&](const auto& reserve) { return reserve->contains(data); });
+  if (found == reserves.end()) return false;
+  Reserve& reserve = **found;
+  poison(data, bytes);
+  reserve.give(data, bytes);
+  if (!reserve.is_retired) {
+    reserved_free.fetch_add(Reserve::rounded(bytes), std::memory_order_relaxed);
+  } else {
+    reserved_bytes.fetch_sub(Reserve::rounded(bytes), std::memory_order_relaxed);
+    if (reserve.is_unused()) {
+      unmap_pages(reserve.data(), reserve.bytes());
+      reserves.erase(found);
+    }
+  }
+  has_reserves.store(!reserves.empty(), std::memory_order_release);
+  return true;
+}
+
+void Arena::State::retire_reserve(const Reserve* retired) noexcept {
+  const std::lock_guard lock(reserves_mutex);
+  const auto found = std::ranges::find_if(reserves, [&](const auto& reserve) { return reserve.get() == retired; });
+  if (found == reserves.end()) return;
+  Reserve& reserve = **found;
+  reserve.is_retired = true;
+  // What is in use counts until it is back.
+  reserved_free.fetch_sub(reserve.free_bytes(), std::memory_order_relaxed);
+  reserved_bytes.fetch_sub(reserve.free_bytes(), std::memory_order_relaxed);
+  if (reserve.is_unused()) {
+    unmap_pages(reserve.data(), reserve.bytes());
+    reserves.erase(found);
+  }
+  has_reserves.store(!reserves.empty(), std::memory_order_release);
+}
+
+std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operation) {
+  if (bytes <= 0) return nullptr;
+  constexpr int64_t kLargest = int64_t{1} << 47;  // of a user's address space
+  constexpr int64_t kPiece = int64_t{64} << 20;   // touched without a look at Ctrl-C
+  const int64_t wanted = Reserve::rounded(std::min(bytes, kLargest));
+  const int64_t free =
+      std::min(free_memory_bytes(), std::max<int64_t>(usable_memory_bytes_now() - State::total_in_use(), 0));
+  const auto refuse = [&](std::string_view why) {
+    fail<OutOfMemory>(
+        "RESOURCE_EXHAUSTED: {}: {} bytes cannot be taken up front on NUMA node {}: {}; expected at most the {} bytes "
+        "that are free; lower memory_fraction, or leave preallocate out",
+        operation, wanted, node_, why, free);
+  };
+  if (wanted > free) refuse("that is more than is free");
+  std::byte* data = map_pages(wanted, {.node = node_, .aligned = true, .huge = true});
+  if (!data) refuse("the system has no address space for it");
+  try {
+    for (int64_t done = 0; done < wanted; done += kPiece) {
+      check_interrupt();
+      if (!touch_pages(data + done, std::min(kPiece, wanted - done))) refuse("the system has no pages for it");
+    }
+    auto made = std::make_unique<Reserve>(data, wanted);
+    const Reserve* reserve = made.get();
+    const std::lock_guard lock(state_->reserves_mutex);
+    state_->reserves.push_back(std::move(made));
+    poison(data, wanted);
+    state_->reserved_bytes.fetch_add(wanted, std::memory_order_relaxed);
+    state_->reserved_free.fetch_add(wanted, std::memory_order_relaxed);
+    state_->has_reserves.store(true, std::memory_order_release);
+    return {nullptr, [this, reserve](void*) { state_->retire_reserve(reserve); }};
+  } catch (...) {
+    unmap_pages(data, wanted);
+    throw;
+  }
+}
+
+}  // namespace artifex_devices

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/device/memory.h"
+
+#include <algorithm>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+namespace {
+
+void raise_to(std::atomic<int64_t>& target, int64_t value) noexcept {
+  int64_t seen = target.load(std::memory_order_relaxed);
+  while (seen < value && !target.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+std::optional<MemoryKind> kind_of(std::string_view name) noexcept {
+  if (name == "default") return MemoryKind::kDevice;
+  if (name == "pinned") return MemoryKind::kPinnedHost;
+  for (const MemoryKind kind : kMemoryKinds) {
+    if (name == to_string(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+constexpr std::string_view kKinds = "device (also: default), pinned_host (also: pinned), unpinned_host";
+
+}  // namespace
+
+std::string Memory::to_string() const {
+  constexpr std::array<const char*, 3> kNames = {"CpuDeviceMemory", "PinnedHostMemory", "UnpinnedHostMemorySpace"};
+  return fmt::format("{}(id={}, process_index={}, client={})", kNames[static_cast<size_t>(kind_)], id(),
+                     process_index(), platform());
+}
+
+std::string Memory::repr() const {
+  constexpr std::array<const char*, 3> kNames = {"CPU_DEVICE", "PINNED_HOST", "UNPINNED_HOST"};
+  return fmt::format("{}_{}", kNames[static_cast<size_t>(kind_)], id());
+}
+
+Arena& Memory::arena() const {
+  if (device_->is_compile_only()) {
+    fail<Unavailable>(
+        "memory: {} has no memory: it belongs to a simulated cluster for planning; take a device of this machine",
+        device_->to_string());
+  }
+  return device_->arena(kind_);
+}
+
+DeviceMemoryStats Memory::stats() const noexcept {
+  if (kind_ == MemoryKind::kDevice) return device_->memory_stats();
+  return {
+      .bytes_in_use = in_use_.load(std::memory_order_relaxed),
+      .peak_bytes_in_use = peak_.load(std::memory_order_relaxed),
+      .bytes_limit = device_->memory_bytes(),
+      .bytes_reserved = reserved_.load(std::memory_order_relaxed),
+      .largest_alloc_size = largest_.load(std::memory_order_relaxed),
+      .num_allocs = allocs_.load(std::memory_order_relaxed),
+  };
+}
+
+void Memory::charge(int64_t bytes) noexcept {
+  raise_to(peak_, in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+  raise_to(largest_, bytes);
+  allocs_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Memory& Device::memory(MemoryKind kind) {
+  Memories* made = memories_.load(std::memory_order_acquire);
+  if (made == nullptr) {
+    auto* fresh =
+        new Memories{{this, MemoryKind::kDevice}, {this, MemoryKind::kPinnedHost}, {this, MemoryKind::kUnpinnedHost}};
+    if (memories_.compare_exchange_strong(made, fresh, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      made = fresh;
+    } else {
+      delete fresh;
+    }
+  }
+  switch (kind) {
+    case MemoryKind::kDevice:
+      break;
+    case MemoryKind::kPinnedHost:
+      return made->pinned;
+    case MemoryKind::kUnpinnedHost:
+      return made->unpinned;
+  }
+  return made->device;
+}
+
+Device::~Device() { delete memories_.load(std::memory_order_acquire); }
+
+bool Device::charge_host(int64_t bytes, MemoryKind kind) {
+  memory(kind).charge(bytes);
+  return true;
+}
+
+void Device::discharge_host(int64_t bytes, MemoryKind kind) noexcept { memory(kind).discharge(bytes); }
+
+void Device::add_reserved(int64_t bytes, MemoryKind kind) noexcept {
+  if (kind == MemoryKind::kDevice) {
+    reserved_.fetch_add(bytes, std::memory_order_relaxed);
+  } else {
+    memory(kind).add_reserved(bytes);
+  }
+}
+
+MemoryKind memory_kind_of_device(const Device& device, std::string_view name) {
+  if (const auto kind = kind_of(name)) return *kind;
+  fail<Unavailable>("memory: kind {:?} is unknown on {}; expected one of its memory kinds: {}; write one of them", name,
+                    device.to_string(), kKinds);
+}
+
+std::optional<MemoryKind> canonical_memory_kind(std::optional<std::string_view> name,
+                                                const std::vector<Device*>& devices) {
+  if (devices.empty()) {
+    if (!name) return std::nullopt;
+    fail(
+        "check_and_canonicalize_memory_kind: no device can address memory_kind {:?}, as the list of devices is empty; "
+        "give at least one device, or None for the kind",
+        *name);
+  }
+  if (!name) return MemoryKind::kDevice;
+  if (const auto kind = kind_of(*name)) return kind;
+  fail(
+      "check_and_canonicalize_memory_kind: memory_kind {:?} is unknown on {}{}; expected one of: {}; write one of them",
+      *name, devices[0]->to_string(),
+      devices.size() > 1 ? fmt::format(" and the {} others", devices.size() - 1) : std::string(), kKinds);
+}
+
+}  // namespace artifex_devices

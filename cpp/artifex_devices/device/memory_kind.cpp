@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/device/memory_kind.h"
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+
+std::string_view to_string(MemoryKind kind) noexcept {
+  switch (kind) {
+    case MemoryKind::kDevice:
+      return "device";
+    case MemoryKind::kPinnedHost:
+      return "pinned_host";
+    case MemoryKind::kUnpinnedHost:
+      return "unpinned_host";
+  }
+  return "device";
+}
+
+MemoryKind memory_kind_from_name(std::string_view name, std::string_view operation) {
+  for (const MemoryKind kind : kMemoryKinds) {
+    if (name == to_string(kind)) return kind;
+  }
+  fail(
+      "{}: memory_kind {:?} is unknown; a CPU device has the memory kinds 'device', 'pinned_host' and "
+      "'unpinned_host'",
+      operation, name);
+}
+
+}  // namespace artifex_devices

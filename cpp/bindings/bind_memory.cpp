@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: one device's view of one kind of memory; and how a client takes it.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <atomic>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/shape.h"
+#include "artifex_devices/device/memory.h"
+#include "bindings.h"
+#include "memory_warning.h"
+#include "world.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+using MemoryHandle = std::shared_ptr<Memory>;
+
+// Keeps the client alive; one Python object as long as somebody has it.
+MemoryHandle memory_of(Device& device, MemoryKind kind) {
+  return {device.client().shared_from_this(), &device.memory(kind)};
+}
+
+py::dict stats_of(const Memory& self) {
+  const DeviceMemoryStats stats = self.stats();
+  py::dict result;
+  result["bytes_in_use"] = stats.bytes_in_use;
+  result["peak_bytes_in_use"] = stats.peak_bytes_in_use;
+  result["bytes_limit"] = stats.bytes_limit;
+  result["bytes_reserved"] = stats.bytes_reserved;
+  result["largest_alloc_size"] = stats.largest_alloc_size;
+  result["num_allocs"] = stats.num_allocs;
+  if (self.device().is_compile_only()) return result;
+  const ArenaStats pool = self.arena().stats();
+  result["pool_bytes"] = pool.bytes_mapped;
+  result["pool_bytes_in_use"] = pool.bytes_in_use;
+  result["pool_bytes_cached"] = pool.bytes_cached;
+  result["pool_bytes_preallocated"] = pool.bytes_preallocated;
+  result["peak_pool_bytes_in_use"] = pool.peak_bytes_in_use;
+  result["pool_bytes_locked"] = pool.bytes_locked;
+  result["pool_bytes_not_locked"] = pool.bytes_not_locked;
+  result["lock_limit_bytes"] = page_lock_limit();
+  return result;
+}
+
+}  // namespace
+
+void warn_of_unlocked_pages() {
+  static std::atomic<int64_t> told{-1};  // in which process: locks are not inherited
+  const int64_t here = fork_generation();
+  if (told.exchange(here) == here) return;
+  if (PyErr_WarnEx(PyExc_UserWarning, page_lock_trouble().c_str(), 1) < 0) throw py::error_already_set();
+}
+
+void bind_memory(py::module_& module) {
+  py::class_<Memory, MemoryHandle>(module, "Memory",
+                                   R"(One kind of memory as one device sees it; from `Device.memory(kind)`.
+
+The kinds of a CPU device: `device`, pages near its cores and advised to be huge; `pinned_host`, the same locked in RAM as
+far as RLIMIT_MEMLOCK lets this process; `unpinned_host`, ordinary pages. Arrays are placed in one by a sharding with that
+`memory_kind`. Two Memories are equal when they are the same kind of the same device.
+
+Example:
+    >>> import artifex_devices as ad
+    >>> with ad.simulate(2):
+    ...     ad.devices()[1].addressable_memories()
+    [CPU_DEVICE_3, PINNED_HOST_4, UNPINNED_HOST_5]
+)")
+      .def_property_readonly("process_index", &Memory::process_index, "Number of the process that owns it.")
+      .def_property_readonly("platform", &Memory::platform, "\"cpu\".")
+      .def_property_readonly(
+          "kind", [](const Memory& self) { return std::string(to_string(self.kind())); },
+          "\"device\", \"pinned_host\" or \"unpinned_host\".")
+      .def(
+          "addressable_by_devices",
+          [](const Memory& self) {
+            py::list devices;
+            devices.append(handle_of(&self.device()));
+            return devices;
+          },
+          "The devices that see it: the one that it was asked of, as in JAX.")
+      .def("stats", &stats_of, R"(What lies in this memory, in bytes.
+
+`bytes_in_use`, `peak_bytes_in_use`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count what arrays of this kind
+hold on this device, each replica in full; `bytes_limit` is the device's limit, of a host kind its share of the machine's
+memory: limits of a device are for its kind `device` alone. `pool_*` are the physical bytes of this kind near the device's
+NUMA node, which its devices share: of them `pool_bytes_locked` are locked in RAM, and `pool_bytes_not_locked` are in use
+but could not be. `lock_limit_bytes` is RLIMIT_MEMLOCK, -1 for none; it does not hold for privileged processes.
+
+Returns:
+    dict of str to int. Source: counted by the library.
+)")
+      .def(
+          "__eq__",
+          [](const Memory& self, py::handle other) {
+            return py::isinstance<Memory>(other) && &self == &other.cast<const Memory&>();
+          },
+          py::is_operator())
+      .def("__hash__",
+           [](const Memory& self) {
+             const size_t client = static_cast<size_t>(self.device().client().uid());
+             return hash_mix(hash_mix(client, static_cast<size_t>(self.id())), 3) >> 2;
+           })
+      .def("__reduce__",
+           [](const Memory& self) -> py::tuple {
+             return py::make_tuple(
+                 py::module_::import("artifex_devices._core").attr("_find_memory"),
+                 py::make_tuple(self.platform(), self.device().id(), std::string(to_string(self.kind()))));
+           })
+      .def("__copy__", [](const py::object& self) { return self; })
+      .def(
+          "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
+      .def("__str__", &Memory::to_string)
+      .def("__repr__", &Memory::repr);
+
+  auto device = py::reinterpret_borrow<py::class_<Device, std::shared_ptr<Device>>>(module.attr("Device"));
+  device
+      .def(
+          "memory",
+          [](Device& self, const py::str& kind) {
+            return memory_of(self, memory_kind_of_device(self, kind.cast<std::string>()));
+          },
+          py::arg("kind"), R"(Its memory of one kind.
+
+Args:
+    kind: "device" (also "default"), "pinned_host" (also "pinned") or "unpinned_host".
+
+Raises:
+    RuntimeError: Another kind, as in JAX.
+)")
+      .def(
+          "default_memory", [](Device& self) { return memory_of(self, MemoryKind::kDevice); },
+          "The memory that arrays are placed in when no kind is asked for.")
+      .def(
+          "addressable_memories",
+          [](Device& self) {
+            py::list memories;
+            for (const MemoryKind kind : kMemoryKinds) memories.append(memory_of(self, kind));
+            return memories;
+          },
+          "Its memories of all kinds, the default one first.");
+
+  module.def(
+      "_find_memory",
+      [](const std::string& platform, int64_t id, const std::string& kind) {
+        Device& found = *find_devices(platform, {id})[0];
+        return memory_of(found, memory_kind_of_device(found, kind));
+      },
+      py::arg("platform"), py::arg("id"), py::arg("kind"));
+  module.def(
+      "_canonical_memory_kind",
+      [](const std::optional<std::string>& kind, const std::vector<Device*>& devices) -> std::optional<std::string> {
+        const auto found = canonical_memory_kind(kind ? std::optional<std::string_view>(*kind) : std::nullopt, devices);
+        return found ? std::optional(std::string(to_string(*found))) : std::nullopt;
+      },
+      py::arg("kind").none(true), py::arg("devices"));
+  module.def(
+      "_check_allocator",
+      [](int kind, double memory_fraction, bool preallocate, int64_t collective_memory_size) {
+        AllocatorOptions{static_cast<AllocatorKind>(kind), memory_fraction, preallocate, collective_memory_size}.check(
+            "GpuAllocatorConfig");
+      },
+      py::arg("kind"), py::arg("memory_fraction"), py::arg("preallocate"), py::arg("collective_memory_size"));
+}
+
+}  // namespace artifex_devices::bindings

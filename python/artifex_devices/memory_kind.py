@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""check_and_canonicalize_memory_kind: what a memory kind means on a list of devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artifex_devices._core import Device, _canonical_memory_kind
+
+__all__ = ["check_and_canonicalize_memory_kind"]
+
+
+def check_and_canonicalize_memory_kind(memory_kind: str | None, device_list: Any) -> str | None:
+    """The full name of a memory kind that all devices of a list can address.
+
+    Args:
+        memory_kind: "device" (also "default"), "pinned_host" (also "pinned"), "unpinned_host", or None for the default
+            kind of the devices.
+        device_list: A DeviceList.
+
+    Returns:
+        The kind's name; None for None on a list without devices.
+
+    Raises:
+        ValueError: The devices do not have that kind, or there are none.
+        TypeError: An argument is of another type.
+
+    Example:
+        >>> from artifex_devices import xla_client
+        >>> devices = xla_client.DeviceList(tuple(xla_client.make_cpu_client(num_devices=2).devices()))
+        >>> [xla_client.check_and_canonicalize_memory_kind(kind, devices) for kind in (None, "pinned")]
+        ['device', 'pinned_host']
+    """
+    wrong = []
+    kind: Any = memory_kind
+    if kind is not None and not isinstance(kind, str):
+        wrong.append(f"memory_kind is of type {type(kind).__name__}; expected a str or None, got {kind!r}")
+    is_list = type(device_list).__name__ == "DeviceList" and all(isinstance(each, Device) for each in device_list)
+    if not is_list:
+        wrong.append(f"device_list is of type {type(device_list).__name__}; expected a DeviceList, got {device_list!r}")
+    if wrong:
+        raise TypeError(
+            f"check_and_canonicalize_memory_kind: {'; '.join(wrong)}; write DeviceList(tuple(devices)) for devices"
+        )
+    return _canonical_memory_kind(kind, list(device_list))
