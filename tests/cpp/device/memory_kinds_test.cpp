@@ -180,7 +180,7 @@ TEST_F(MemoryKindsTest, PagesOfFreedSmallBlocksMakeRoomToo) {
                              [] {
                                Arena& arena = Arena::of_node(0, MemoryKind::kPinnedHost);
                                const BlockRef kept = arena.allocate(100);
-                               for (const int64_t bytes : {60'000, 50'000, 40'000, 60'000}) {
+                               for (const int64_t bytes : {50'000, 40'000, 30'000, 50'000}) {
                                  if (!arena.allocate(bytes)->is_locked()) return 1;
                                  if (arena.stats().bytes_locked > 64 * 1024) return 2;
                                }
