@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/pybind11.h>
 
+#include "bind_accelerators.h"
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
@@ -29,6 +30,7 @@ PYBIND11_MODULE(_core, module) {
   bind_layout(module);
   bind_collective(module);
   bind_spmd(module);
+  bind_accelerators(module);
   bind_advice(module);
   bind_accelerator_catalogue(module);
   bind_render(module);

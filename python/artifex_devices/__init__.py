@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         tree_util,
         xla_client,
     )
+    from artifex_devices.accelerator_report import AcceleratorReport, FoundAccelerator, NvLink, find_accelerators
     from artifex_devices.assembly import (
         make_array_from_callback,
         make_array_from_process_local_data,
@@ -113,6 +114,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AbstractMesh",
+    "AcceleratorReport",
     "Array",
     "AxisType",
     "BatchSizeMeasurement",
@@ -127,6 +129,7 @@ __all__ = [
     "DeviceMeshManager",
     "DevicePlacement",
     "DeviceType",
+    "FoundAccelerator",
     "HardwareType",
     "HostCopy",
     "JAXDeviceManager",
@@ -135,6 +138,7 @@ __all__ = [
     "MemoryStrategy",
     "Mesh",
     "NamedSharding",
+    "NvLink",
     "P",
     "PartitionSpec",
     "ShapeDtypeStruct",
@@ -162,6 +166,7 @@ __all__ = [
     "enable_x64",
     "errors",
     "experimental",
+    "find_accelerators",
     "get_batch_size_recommendation",
     "get_default_device",
     "get_device_manager",
@@ -224,6 +229,12 @@ _LATE_MODULES = (
     "xla_client",
 )
 _LATE_NAMES = {
+    "artifex_devices.accelerator_report": (
+        "AcceleratorReport",
+        "FoundAccelerator",
+        "NvLink",
+        "find_accelerators",
+    ),
     "artifex_devices.assembly": (
         "make_array_from_callback",
         "make_array_from_process_local_data",

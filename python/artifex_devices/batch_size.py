@@ -68,7 +68,8 @@ def get_batch_size_recommendation(
     """Batch sizes for a hardware, whether one owns it or not.
 
     Args:
-        hardware_type: A HardwareType or its value ("h100"); None is what `device` is.
+        hardware_type: A HardwareType or its value ("h100"); or a chip of the catalogue (`accelerators`): its name,
+            what its device calls itself ("NVIDIA H200"), or its PCI id. None is what `device` is.
         bytes_per_example: Bytes that one example takes on the device, activations included. Where given,
             `max_memory_batch_size` is estimated: (free - model_state_bytes) // bytes_per_example, at least 0.
         model_state_bytes: Bytes that are taken beside the batch: parameters, gradients, optimizer state.
@@ -77,11 +78,13 @@ def get_batch_size_recommendation(
             the estimate on hardware that one does not own.
 
     Returns:
-        A BatchSizeRecommendation. Source of the sizes: the device-placement document's table. `measure_batch_size`
-        measures a function of one's own instead; its result's `to_recommendation()` is one of these, too.
+        A BatchSizeRecommendation. Source of the sizes: the device-placement document's table. For chips that it does
+        not have but the catalogue has, sizes that follow from published FLOP/s and memory bandwidth; `notes` then says
+        so, with the numbers and their sources. `measure_batch_size` measures a function of one's own instead; its
+        result's `to_recommendation()` is one of these, too.
 
     Raises:
-        ValueError: If the hardware is none of the members, a number of bytes is negative or
+        ValueError: If the hardware is none of the members and not in the catalogue, a number of bytes is negative or
             bytes_per_example is 0, or the memory of that hardware is not known here.
         TypeError: If a number of bytes is no integer, or `device` no Device.
 
@@ -93,13 +96,14 @@ def get_batch_size_recommendation(
         ...     "h100", bytes_per_example=4_000_000, model_state_bytes=8 * 10**9, free_bytes=80 * 10**9
         ... ).max_memory_batch_size
         18000
+        >>> ad.get_batch_size_recommendation("NVIDIA H200").critical_batch_size  # derived: notes has the numbers
+        206
     """
     if device is not None:
         check_device("get_batch_size_recommendation", "device", device)
-    hardware = _member(hardware_type) if hardware_type else detect_hardware_type(device or devices()[0])
-    row = _table_row(hardware)
+    hardware = _named(hardware_type) if hardware_type else _hardware_of(device or devices()[0])
     if bytes_per_example is None:
-        return row
+        return hardware.row
     if free_bytes is None:
         free_bytes = _free_bytes(device or devices()[0], hardware)
     counts = {
@@ -112,7 +116,7 @@ def get_batch_size_recommendation(
         raise ValueError(
             f"get_batch_size_recommendation: expected counts of bytes below 2**63, got {counts}; use bytes"
         )
-    return replace(row, max_memory_batch_size=_core.max_memory_batch_size(*numbers))
+    return replace(hardware.row, max_memory_batch_size=_core.max_memory_batch_size(*numbers))
 
 
 def validate_batch_size(batch_size: int, hardware_type: HardwareType, warn_suboptimal: bool) -> tuple[bool, str]:
@@ -141,24 +145,53 @@ def _table_row(hardware: HardwareType) -> BatchSizeRecommendation:
     return BatchSizeRecommendation(*_core.batch_size_advice(hardware.value))
 
 
-def _member(hardware_type: Any) -> HardwareType:
+@dataclass(frozen=True)
+class _Hardware:
+    """A type of the document's, or a chip of the catalogue that it does not have; with its batch sizes."""
+
+    name: str
+    row: BatchSizeRecommendation
+
+
+def _named(hardware_type: Any) -> _Hardware:
     try:
-        return HardwareType(hardware_type)  # takes members and values
+        member = HardwareType(hardware_type)  # takes members and values
     except ValueError:
-        members = ", ".join(f"HardwareType.{member.name} ({member.value!r})" for member in HardwareType)
-        raise ValueError(
-            f"get_batch_size_recommendation: {hardware_type!r} is no hardware type; expected one of "
-            f"{members}; leave it out for the hardware at hand"
-        ) from None
+        found = _of_catalogue(hardware_type) if isinstance(hardware_type, str) else None
+        if found is None:
+            members = ", ".join(f"HardwareType.{member.name} ({member.value!r})" for member in HardwareType)
+            raise ValueError(
+                f"get_batch_size_recommendation: {hardware_type!r} is no hardware type; expected one of "
+                f"{members}, or a chip of accelerators.accelerators(); leave it out for the hardware at hand"
+            ) from None
+        return found
+    return _Hardware(member.value, _table_row(member))
 
 
-def _free_bytes(device: Device, hardware: HardwareType) -> int:
+def _hardware_of(device: Device) -> _Hardware:
+    member = detect_hardware_type(device)
+    derived = _of_catalogue(device.device_kind or "") if member is HardwareType.UNKNOWN else None
+    return derived or _Hardware(member.value, _table_row(member))
+
+
+@functools.cache
+def _of_catalogue(chip: str) -> _Hardware | None:
+    found = _core._derived_batch_size(chip)
+    if found is None:
+        return None
+    name, member, least, optimal, critical, notes = found
+    if member:
+        return _Hardware(member, _table_row(HardwareType(member)))
+    return _Hardware(name, BatchSizeRecommendation(least, optimal, critical, None, notes))
+
+
+def _free_bytes(device: Device, hardware: _Hardware) -> int:
     """Bytes that arrays may still take on the device, if it is of that hardware."""
-    found = detect_hardware_type(device)
-    if found is not hardware:
+    found = _hardware_of(device)
+    if found.name != hardware.name:
         raise ValueError(
-            f"get_batch_size_recommendation: the free memory of a {hardware.value} is not known, {device} "
-            f"is a {found.value}; expected free_bytes; say free_bytes=80 * 10**9 for 80 GB"
+            f"get_batch_size_recommendation: the free memory of a {hardware.name} is not known, {device} "
+            f"is a {found.name}; expected free_bytes; say free_bytes=80 * 10**9 for 80 GB"
         )
     stats = device.memory_stats()
     free: int = stats["bytes_limit"] - stats["bytes_in_use"]

@@ -8,8 +8,9 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from artifex_devices import _core
 from artifex_devices.discovery import device_count
 
 __all__ = ["CUDADetector", "DeviceCapabilities", "DeviceDetector", "DeviceType"]
@@ -33,7 +34,8 @@ class DeviceCapabilities:
     Attributes:
         device_type: CPU, GPU or TPU.
         device_count: How many.
-        total_memory_mb: Memory of the first GPU in MB; None where it is not known, and for CPUs.
+        total_memory_mb: Memory of the first GPU in units of 2**20 bytes, as nvidia-smi prints it; None where it is not
+            known, and for CPUs.
         compute_capability: CUDA compute capability, "8.0".
         cuda_version: The newest CUDA that the driver supports, "12.1".
         driver_version: Of the GPU's driver.
@@ -61,15 +63,21 @@ class DeviceDetector(Protocol):
 
 
 class CUDADetector:
-    """Looks for NVIDIA GPUs by what the kernel shows to this process, and counts the CPU devices where there are none.
+    """Asks NVIDIA's driver which GPUs there are, and counts the CPU devices where there are none.
 
-    It reads /proc/driver/nvidia/gpus (a folder for each GPU that the driver runs) and /proc/driver/nvidia/version; and
-    to say why there is no GPU, the vendors in /sys/bus/pci/devices. It starts no program and loads no library, so the
-    GPUs' memory, compute capability and CUDA version stay None. CUDA_VISIBLE_DEVICES is not looked at. A folder that
-    cannot be read counts as empty, and `reason` says so.
+    The driver's management library (NVML) is loaded, asked and shut down; no program is started. Where it cannot be
+    asked, what the kernel shows to this process remains: /proc/driver/nvidia/gpus (a folder for each GPU that the
+    driver runs) and /proc/driver/nvidia/version; memory, compute capability and CUDA version then stay None. To say why
+    there is no GPU, the vendors in /sys/bus/pci/devices are read. A folder that cannot be read counts as empty, and
+    `reason` says so.
+
+    GPUs are counted as the driver counts them: CUDA_VISIBLE_DEVICES is not looked at, and a GPU that is cut into MIG
+    instances is one GPU with all of its memory. `find_accelerators()` shows every GPU; here only the first one's memory
+    and compute capability are told.
 
     Attributes:
-        reason: Why the last detection found no GPU; None before the first one and where it found one.
+        reason: Why the last detection found no GPU, or what of the GPUs it could not find out; None before the first
+            one and where nothing is missing.
 
     Example:
         >>> from artifex_devices import CUDADetector, DeviceType
@@ -80,13 +88,21 @@ class CUDADetector:
         'no NVIDIA driver: /nowhere/proc/driver/nvidia/gpus is not there; /nowhere/sys/bus/pci/devices is not there'
     """
 
-    def __init__(self, *, root: str | os.PathLike[str] = "/") -> None:
-        """Takes the folder that holds proc and sys.
+    def __init__(
+        self, *, root: str | os.PathLike[str] = "/", nvml_library: str | os.PathLike[str] | None = None
+    ) -> None:
+        """Takes the places to look at.
 
         Args:
-            root: "/", or a copy of a machine's files.
+            root: The folder that holds proc and sys: "/", or a copy of a machine's files.
+            nvml_library: Absolute path of a management library; None is the driver's own, libnvidia-ml.so.1 as the
+                loader finds it. It speaks of the machine of this process, so for another root it is not asked.
+
+        Raises:
+            ValueError: `nvml_library` is no absolute path.
         """
         self._root = Path(root)
+        self._library = nvml_library_path("CUDADetector", nvml_library, self._root == Path("/"))
         self.reason: str | None = None
 
     def detect_capabilities(self) -> DeviceCapabilities:
@@ -95,17 +111,50 @@ class CUDADetector:
         Returns:
             The GPUs that the driver runs; without one the CPU devices of the current world.
         """
+        report = None if self._library is None else _core._read_nvml(self._library)
+        if report is not None and report["is_ready"]:
+            return self._told_by_the_driver(report)
+        problems = [] if report is None else [f"{report['library']}: {text}" for text in report["problems"]]
         gpus, problem = _entries(self._root / "proc/driver/nvidia/gpus")
-        if gpus:
-            self.reason = None
-            return DeviceCapabilities(
-                DeviceType.GPU,
-                len(gpus),
-                driver_version=self._driver_version(),
-                supports_mixed_precision=True,
-                supports_distributed=len(gpus) > 1,
+        if not gpus:
+            return self._no_gpu("no NVIDIA driver: " + "; ".join([problem, *problems, self._on_the_bus()]))
+        self.reason = None
+        if problems:
+            self.reason = f"memory, compute capability and CUDA version are not known: {'; '.join(problems)}"
+        return DeviceCapabilities(
+            DeviceType.GPU,
+            len(gpus),
+            driver_version=self._driver_version(),
+            supports_mixed_precision=True,
+            supports_distributed=len(gpus) > 1,
+        )
+
+    def _told_by_the_driver(self, report: dict[str, Any]) -> DeviceCapabilities:
+        gpus = report["gpus"]
+        problems = [f"{report['library']}: {text}" for text in report["problems"]]
+        problems += [f"GPU {number}: {text}" for number, gpu in enumerate(gpus) for text in gpu["problems"]]
+        if not gpus:
+            shown, _ = _entries(self._root / "proc/driver/nvidia/gpus")
+            hidden = [f"{len(shown)} of /proc/driver/nvidia/gpus are hidden from this process"] if shown else []
+            return self._no_gpu(
+                "; ".join([f"no NVIDIA GPU: {report['library']} counts none", *hidden, *problems, self._on_the_bus()])
             )
-        self.reason = f"no NVIDIA driver: {problem}; {self._on_the_bus()}"
+        self.reason = "; ".join(problems) or None
+        first = gpus[0]
+        memory, capability = first["memory_bytes"], first["compute_capability"]
+        return DeviceCapabilities(
+            DeviceType.GPU,
+            len(gpus),
+            total_memory_mb=None if memory is None else memory // 2**20,
+            compute_capability=capability,
+            cuda_version=report["cuda_version"],
+            driver_version=report["driver_version"],
+            supports_mixed_precision=capability is None or _multiplies_half_floats_faster(capability),
+            supports_distributed=len(gpus) > 1,
+        )
+
+    def _no_gpu(self, reason: str) -> DeviceCapabilities:
+        self.reason = reason
         count = device_count()
         return DeviceCapabilities(DeviceType.CPU, count, supports_distributed=count > 1)
 
@@ -127,6 +176,32 @@ class CUDADetector:
         if not found:
             return f"no NVIDIA GPU among {len(devices)} PCI devices"
         return f"NVIDIA GPU on the PCI bus ({', '.join(found)}): its driver is not loaded, or hidden from this process"
+
+
+def nvml_library_path(operation: str, library: str | os.PathLike[str] | None, is_here: bool) -> str | None:
+    """Which library NVML is: "" for the driver's own, a path, or None for none.
+
+    Raises:
+        ValueError: The path is not absolute.
+    """
+    if library is None:
+        return "" if is_here else None
+    path = os.fsdecode(library)
+    if not os.path.isabs(path) or "\0" in path:
+        raise ValueError(
+            f"{operation}: nvml_library is {library!r}; expected the absolute path of a library, such as "
+            "'/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1'; leave it out for the driver's own"
+        )
+    return path
+
+
+def _multiplies_half_floats_faster(capability: str) -> bool:
+    """By compute capability: all with tensor cores, and three before them.
+
+    Source: CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions".
+    """
+    major, minor = map(int, capability.split("."))
+    return major >= 7 or (major, minor) in ((5, 3), (6, 0), (6, 2))
 
 
 def _entries(folder: Path) -> tuple[list[Path], str]:

@@ -6,6 +6,8 @@
 
 import gc
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 FLAG = "--xla_force_host_platform_device_count=8"
@@ -79,6 +81,30 @@ def shared_topologies():
     if not (folder / "expected.json").is_file():
         pytest.skip("no recorded machines beside the checkout (../shared/topologies)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def nvml_stand_in(tmp_path_factory):
+    """Compiles a stand-in for NVIDIA's management library: nvml_stand_in("", "BARE" or "EMPTY") is its path.
+
+    What it answers stands in the environment variable NVML_STAND_IN; tests/cpp/advice/nvml_stand_in.cpp tells how.
+    """
+    compiler = os.environ.get("CXX", "c++")
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no C++ compiler ({compiler}) to build the stand-in library")
+    folder = tmp_path_factory.mktemp("nvml")
+
+    def build(variant=""):
+        library = folder / variant / "libnvidia-ml.so.1"
+        if not library.exists():
+            library.parent.mkdir(exist_ok=True)
+            source = CHECKOUT / "tests/cpp/advice/nvml_stand_in.cpp"
+            define = f"-DNVML_STAND_IN{'_' if variant else ''}{variant}"
+            flags = ["-std=c++20", "-shared", "-fPIC", "-fvisibility=hidden", define, f"-I{CHECKOUT / 'cpp'}"]
+            subprocess.run([compiler, *flags, str(source), "-o", str(library)], check=True)
+        return str(library)
+
+    return build
 
 
 @pytest.fixture(params=["one call", "a call a shard"])

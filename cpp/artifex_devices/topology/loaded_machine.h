@@ -52,6 +52,20 @@ class LoadedMachine final : public Machine {
   int64_t usable_memory_bytes_ = 0;
 };
 
+/// The live machine loaded once more, with its PCI and OS devices. No topology where the environment tells hwloc to
+/// show another machine, or hwloc cannot load it.
+class LiveIoTopology {
+ public:
+  LiveIoTopology();
+  ~LiveIoTopology();
+  LiveIoTopology(const LiveIoTopology&) = delete;
+  LiveIoTopology& operator=(const LiveIoTopology&) = delete;
+  hwloc_topology* topology() const noexcept { return topology_; }
+
+ private:
+  hwloc_topology* topology_ = nullptr;
+};
+
 /// Loads the live machine; never throws but for want of memory.
 std::shared_ptr<const Machine> load_live_machine();
 

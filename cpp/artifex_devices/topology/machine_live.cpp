@@ -27,13 +27,22 @@ constinit std::atomic<const std::shared_ptr<const Machine>*> g_live{nullptr};
   return true;
 }();
 
-hwloc_topology* load_topology(const std::string* xml) {
+// Bridges are left out. Vendors' libraries stay uncalled: they start threads and open devices.
+bool ask_for_devices(hwloc_topology_t topology) {
+  for (const char* component : {"cuda", "nvml", "rsmi", "opencl", "levelzero", "gl"}) {
+    hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);  // -1: not there
+  }
+  return hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PCI_DEVICE, HWLOC_TYPE_FILTER_KEEP_ALL) == 0 &&
+         hwloc_topology_set_type_filter(topology, HWLOC_OBJ_OS_DEVICE, HWLOC_TYPE_FILTER_KEEP_ALL) == 0;
+}
+
+hwloc_topology* load_topology(const std::string* xml, bool with_devices = false) {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) < 0) return nullptr;
   const unsigned long flags = HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING |
                               HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_MEMBINDING | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
   const bool loaded =
-      hwloc_topology_set_flags(topology, flags) == 0 &&
+      hwloc_topology_set_flags(topology, flags) == 0 && (!with_devices || ask_for_devices(topology)) &&
       (!xml || hwloc_topology_set_xmlbuffer(topology, xml->c_str(), static_cast<int>(xml->size() + 1)) == 0) &&
       hwloc_topology_load(topology) == 0;
   if (loaded) return topology;
@@ -118,6 +127,17 @@ std::shared_ptr<const Machine> load_live_machine() {
   const CgroupLimits limits = read_limits();
   machine->apply_limits(limits.cpus, limits.memory_bytes);
   return machine;
+}
+
+LiveIoTopology::LiveIoTopology() {
+  const std::lock_guard lock(g_loading);
+  if (variable_that_replaces_machine().empty() && sysfs_problem(affinity_cpus()).empty()) {
+    topology_ = load_topology(nullptr, true);
+  }
+}
+
+LiveIoTopology::~LiveIoTopology() {
+  if (topology_) hwloc_topology_destroy(topology_);
 }
 
 int64_t usable_memory_bytes_now() {

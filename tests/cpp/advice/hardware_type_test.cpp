@@ -56,6 +56,44 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Detection,
                              {"", "", "unknown"},
                          }));
 
+// Every kind that the chips are known to have in JAX, and what older drivers and the PCI database call them.
+INSTANTIATE_TEST_SUITE_P(KindsOfJax, Detection,
+                         ::testing::ValuesIn(std::vector<Case>{
+                             {"tpu", "TPU v2", "unknown"},
+                             {"tpu", "TPU7", "unknown"},
+                             {"tpu", "TPU7x", "unknown"},
+                             {"tpu", "TPU8i", "unknown"},
+                             {"tpu", "TPU8t", "unknown"},
+                             {"cuda", "Tesla V100-SXM3-32GB", "v100"},
+                             {"cuda", "Tesla V100-SXM3-32GB-H", "v100"},
+                             {"cuda", "NVIDIA A100-SXM4-40GB", "a100"},
+                             {"cuda", "NVIDIA A100-PCIE-40GB", "a100"},
+                             {"cuda", "NVIDIA A100 80GB PCIe", "a100"},
+                             {"cuda", "A100-SXM4-40GB", "a100"},
+                             {"cuda", "NVIDIA H100 NVL", "h100"},
+                             {"cuda", "NVIDIA B200", "unknown"},
+                             {"cuda", "NVIDIA GB200", "unknown"},
+                             {"cuda", "NVIDIA A10", "unknown"},
+                             {"cuda", "NVIDIA T400 4GB", "unknown"},
+                             {"rocm", "AMD Instinct MI300X", "unknown"},
+                             {"rocm", "gfx942", "unknown"},
+                             {"rocm", "gfx90a:sramecc+:xnack-", "unknown"},
+                         }));
+INSTANTIATE_TEST_SUITE_P(NamesOfPci, Detection,
+                         ::testing::ValuesIn(std::vector<Case>{
+                             {"cuda", "GV100GL [Tesla V100 SXM2 16GB]", "v100"},
+                             {"cuda", "GV100GL [Tesla V100 SXM2 32GB]", "v100"},
+                             {"cuda", "GA100 [A100 SXM4 40GB]", "a100"},
+                             {"cuda", "GA100 [A100 SXM4 80GB]", "a100"},
+                             {"cuda", "GA100 [A100 PCIe 80GB]", "a100"},
+                             {"cuda", "GH100 [H100 SXM5 80GB]", "h100"},
+                             {"cuda", "GH100 [H100 PCIe]", "h100"},
+                             {"cuda", "GA100GL [A30 PCIe]", "unknown"},
+                             {"cuda", "GP100GL [Tesla P100 PCIe 16GB]", "unknown"},
+                             {"cuda", "TU104GL [Tesla T4]", "unknown"},
+                             {"rocm", "Vega 20", "unknown"},
+                         }));
+
 TEST(HardwareType, NamesGoBothWays) {
   const std::vector<std::string> names = {"tpu_v5e", "tpu_v5p", "tpu_v4", "h100", "a100", "v100", "cpu", "unknown"};
   ASSERT_EQ(names.size(), static_cast<std::size_t>(kHardwareTypeCount));
