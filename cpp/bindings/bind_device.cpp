@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/device_list.h"
@@ -29,6 +30,24 @@ py::dict memory_stats(const Device& self) {
     result["pool_bytes_in_use"] = pool.bytes_in_use;
     result["pool_bytes_cached"] = pool.bytes_cached;
     result["peak_pool_bytes_in_use"] = pool.peak_bytes_in_use;
+  }
+  return result;
+}
+
+py::list live_buffers(Device& self) {
+  py::list result;
+  for (const ArrayRef& array : live_arrays(&self.client())) {
+    const DeviceList& devices = *array->sharding()->devices();
+    const int64_t position = devices.position_of(&self);
+    if (position < 0) continue;
+    if (devices.size() == 1) {
+      result.append(array);
+      continue;
+    }
+    try {
+      result.append(array->shard_data(position));
+    } catch (const DeletedArray&) {  // meanwhile, by another thread
+    }
   }
   return result;
 }
@@ -113,10 +132,41 @@ hold here, each replica in full. `pool_*` are the physical bytes of the NUMA nod
 Returns:
     dict of str to int. Source: counted by the library.
 )")
+      .def_property_readonly(
+          "bytes_limit", &Device::bytes_limit,
+          "Bytes that arrays may hold on it, as set_bytes_limit or simulate set it; None for no limit.")
       .def("set_bytes_limit", &Device::set_bytes_limit, py::arg("limit").none(true),
            R"(Sets how many bytes arrays may hold on this device; None removes the limit.
 
 Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeError). What is in use stays.
+)")
+      .def("live_buffers", &live_buffers, R"(What Arrays hold on this device, oldest Array first.
+
+Returns:
+    list of Array, each on this device alone: an Array that lies here only, or the part of one that lies on several. Deleting
+    a part deletes its Array.
+
+Example:
+    >>> import numpy as np
+    >>> from artifex_devices import xla_client
+    >>> client = xla_client.make_cpu_client(num_devices=2)
+    >>> buffer = client.buffer_from_pyval(np.arange(3), device=client.devices()[1])
+    >>> [len(device.live_buffers()) for device in client.devices()]
+    [0, 1]
+)")
+      .def(
+          "get_stream_for_external_ready_events",
+          [](const Device& self) -> int64_t {
+            fail<Unavailable>(
+                "get_stream_for_external_ready_events: {} has no stream; expected a device with streams (a GPU), got "
+                "one "
+                "of platform {}; wait for an Array by block_until_ready()",
+                self.to_string(), self.platform());
+          },
+          R"(The stream that tells when data is there; a CPU has none.
+
+Raises:
+    RuntimeError: always.
 )")
       .def(
           "__call__", [](py::object self) { return self; }, "The device itself.")

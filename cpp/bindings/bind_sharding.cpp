@@ -179,6 +179,18 @@ Example:
           "local_mesh", [](const py::object& self) { return self; },
           "The part of this process; in one process the mesh itself.")
       .def_property_readonly("local_devices", &mesh_local_devices, "Devices of this process (list).")
+      .def_property_readonly(
+          "_internal_device_list",
+          [](const Mesh& self) {
+            if (self.empty()) {
+              fail("Mesh: the empty mesh has no devices; expected one with devices; make one by make_mesh");
+            }
+            return unconst(self.devices());
+          },
+          "All devices in the mesh's order, as a DeviceList.")
+      .def_property_readonly(
+          "_flat_devices_tuple", [](const Mesh& self) { return py::tuple(mesh_local_devices(self)); },
+          "All devices in the mesh's order.")
       .def_property_readonly("is_multi_process", &Mesh::is_multi_process, "Whether several processes take part.")
       .def("__setattr__",
            [](const Mesh&, const std::string& name, py::handle) {
@@ -318,6 +330,13 @@ Raises:
             return result;
           },
           "All devices in mesh order.")
+      .def_property_readonly(
+          "_internal_device_list",
+          [](const Sharding& self) {
+            check_has_devices(self, "_internal_device_list");
+            return unconst(self.devices());
+          },
+          "All devices in mesh order, as a DeviceList.")
       .def(
           "_same_devices",
           [](const Sharding& self, const Sharding& other) {

@@ -11,6 +11,8 @@ namespace py = pybind11;
 void bind_topology(py::module_& module);
 void bind_device(py::module_& module);
 void bind_memory(py::module_& module);
+void bind_device_list(py::module_& module);
+void bind_client(py::module_& module);
 void bind_partition(py::module_& module);
 void bind_sharding(py::module_& module);
 void bind_array(py::module_& module);

@@ -19,10 +19,12 @@ PYBIND11_MODULE(_core, module) {
   bind_world(module);
   bind_device(module);
   bind_memory(module);
+  bind_device_list(module);
   bind_partition(module);
   bind_sharding(module);
   bind_array(module);
   bind_transfer(module);
+  bind_client(module);
   bind_local(module);
   bind_assembly(module);
   bind_host_copy(module);

@@ -16,7 +16,8 @@
 namespace artifex_devices::bindings {
 namespace {
 
-// What is made once a client and asked for at every call. Python objects: needs the GIL; never destroyed.
+// What is made once an open world and asked for at every call. It holds the client: never for a client that nobody
+// ends. Python objects: needs the GIL; never destroyed.
 struct Kept {
   PyObject* devices = nullptr;
   std::vector<ShardingRef> sharding_of_device;
@@ -28,6 +29,14 @@ std::unordered_map<int64_t, Kept>& kept_by_client() {
 }
 
 [[maybe_unused]] const auto& g_made_at_load = kept_by_client();
+
+// Null for a client that is no open world.
+Kept* kept_of(const Client& client) {
+  const auto found = kept_by_client().find(client.uid());
+  if (found != kept_by_client().end()) return &found->second;
+  if (!Client::base_exists() || Client::base().get() != &client) return nullptr;
+  return &kept_by_client()[client.uid()];
+}
 
 void forget(const Client& client) {
   const auto found = kept_by_client().find(client.uid());
@@ -61,6 +70,7 @@ void set_current_frame(const py::object& frame) {
 py::object push_world(const ClientRef& client) {
   py::object frame = py::cast(Frame{client, current_frame()});
   set_current_frame(frame);
+  kept_by_client()[client->uid()];
   return frame;
 }
 
@@ -89,18 +99,23 @@ ClientRef current_client() {
 
 std::shared_ptr<Device> handle_of(Device* device) { return {device->client().shared_from_this(), device}; }
 
+bool is_open_world(const Client& client) { return kept_of(client) != nullptr; }
+
 py::tuple devices_of(const ClientRef& client) {
-  Kept& kept = kept_by_client()[client->uid()];
-  if (kept.devices == nullptr) {
-    py::tuple all(static_cast<size_t>(client->device_count()));
-    for (int64_t i = 0; i < client->device_count(); ++i) all[static_cast<size_t>(i)] = handle_of(client->device(i));
-    kept.devices = all.release().ptr();
-  }
-  return py::reinterpret_borrow<py::tuple>(kept.devices);
+  Kept* kept = kept_of(*client);
+  if (kept != nullptr && kept->devices != nullptr) return py::reinterpret_borrow<py::tuple>(kept->devices);
+  py::tuple all(static_cast<size_t>(client->device_count()));
+  for (int64_t i = 0; i < client->device_count(); ++i) all[static_cast<size_t>(i)] = handle_of(client->device(i));
+  // Once more: making the objects may have run other Python code.
+  kept = kept_of(*client);
+  if (kept != nullptr && kept->devices == nullptr) kept->devices = py::object(all).release().ptr();
+  return all;
 }
 
-const ShardingRef& sharding_of(Device* device) {
-  auto& known = kept_by_client()[device->client().uid()].sharding_of_device;
+ShardingRef sharding_of(Device* device) {
+  Kept* kept = kept_of(device->client());
+  if (kept == nullptr) return SingleDeviceSharding::make(device);
+  auto& known = kept->sharding_of_device;
   const auto id = static_cast<size_t>(device->id());
   if (known.size() <= id) known.resize(id + 1);
   if (!known[id]) known[id] = SingleDeviceSharding::make(device);
@@ -112,25 +127,30 @@ void bind_world(py::module_& module) {
   if (current_frame_variable == nullptr) throw py::error_already_set();
 
   py::class_<Frame>(module, "_WorldFrame");
-  py::class_<Client, std::shared_ptr<Client>>(module, "Client", "A world of devices: what `simulate` opens.")
-      .def_property_readonly("platform", &Client::platform, "\"cpu\".")
-      .def_property_readonly(
-          "machine_source", [](const Client& self) { return self.machine().source(); },
-          "\"live\", the path of an hwloc XML file, or a synthetic description.")
-      .def_property_readonly("is_compile_only", &Client::is_compile_only, "Whether its devices have no memory.")
-      .def("device_count", &Client::device_count, "How many devices there are.")
-      .def(
-          "devices", [](Client& self) { return py::list(devices_of(self.shared_from_this())); },
-          "All devices, in order of id.");
+  // Its methods come later (bind_client.cpp), when the classes that they speak of are there.
+  py::class_<Client, std::shared_ptr<Client>>(
+      module, "Client", R"(Devices that belong together: a world, or what `xla_client.make_cpu_client` makes.
+
+Devices of different clients do not mix in one Array, Mesh or operation. A client lives as long as anything on its devices.
+
+Example:
+    >>> from artifex_devices import xla_client
+    >>> with xla_client.make_cpu_client(num_devices=2) as client:
+    ...     client.devices(), client.platform
+    ([CpuDevice(id=0), CpuDevice(id=1)], 'cpu')
+)");
 
   module.def(
       "_make_client",
       [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
          std::optional<int64_t> bytes_limit, bool compile_only,
-         const std::optional<std::tuple<int, double, bool, int64_t>>& allocator) {
+         const std::optional<std::tuple<int, double, bool, int64_t>>& allocator, bool asynchronous) {
         try {
           std::shared_ptr<const Machine> of = machine ? *machine : Machine::live();
-          ClientOptions options{num_devices, bytes_limit, compile_only};
+          ClientOptions options{.num_devices = num_devices,
+                                .bytes_limit = bytes_limit,
+                                .compile_only = compile_only,
+                                .asynchronous = asynchronous};
           if (!allocator) return Client::make(std::move(of), options);
           const auto& [kind, fraction, preallocate, collective] = *allocator;
           options.allocator = {static_cast<AllocatorKind>(kind), fraction, preallocate, collective};
@@ -141,7 +161,7 @@ void bind_world(py::module_& module) {
         }
       },
       py::arg("machine"), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"),
-      py::arg("allocator") = py::none());
+      py::arg("allocator") = py::none(), py::arg("asynchronous") = true);
   module.def("_push_world", &push_world, py::arg("client"));
   module.def("_pop_world", &pop_world, py::arg("frame"));
   module.def(

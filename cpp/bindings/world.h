@@ -27,7 +27,10 @@ std::vector<Device*> find_devices(const std::string& platform, const std::vector
 py::tuple devices_of(const ClientRef& client);
 
 /// The SingleDeviceSharding of a device, kept as long as its world is open.
-const ShardingRef& sharding_of(Device* device);
+ShardingRef sharding_of(Device* device);
+
+/// Whether it is the base client, or one that a `simulate` block has open.
+bool is_open_world(const Client& client);
 
 void bind_world(py::module_& module);
 

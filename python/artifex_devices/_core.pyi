@@ -16,6 +16,7 @@ __all__: list[str] = [
     "AxisType",
     "Client",
     "Device",
+    "DeviceList",
     "DuplicateSpecError",
     "IndivisibleError",
     "JaxRuntimeError",
@@ -154,17 +155,150 @@ class _WorldFrame:
 
 class Client:
     """
-    A world of devices: what `simulate` opens.
+    Devices that belong together: a world, or what `xla_client.make_cpu_client` makes.
+
+    Devices of different clients do not mix in one Array, Mesh or operation. A client lives as long as anything on its devices.
+
+    Example:
+        >>> from artifex_devices import xla_client
+        >>> with xla_client.make_cpu_client(num_devices=2) as client:
+        ...     client.devices(), client.platform
+        ([CpuDevice(id=0), CpuDevice(id=1)], 'cpu')
     """
+
+    def __enter__(self) -> typing.Any: ...
+    def __exit__(self, *args: typing.Any) -> None: ...
+    def __repr__(self) -> str: ...
+    def buffer_from_pyval(
+        self,
+        argument: typing.Any,
+        device: typing.Any = None,
+        force_copy: typing.Any = False,
+        host_buffer_semantics: typing.Any = None,
+    ) -> typing.Any:
+        """
+        Places one array or number on one device.
+
+        The source has been read when it returns, but for HostBufferSemantics.ZERO_COPY.
+
+        Args:
+            argument: ndarray of any strides, number, or Array; no tree.
+            device: One of this client's devices; None for its first.
+            force_copy: Copy in any case, also where the semantics allow to share memory.
+            host_buffer_semantics: A HostBufferSemantics: what the library may do with the memory of `argument`. None is
+                IMMUTABLE_ONLY_DURING_CALL.
+
+        Returns:
+            Array on that device, committed.
+
+        Raises:
+            TypeError: an argument is of another type.
+            ValueError: the device belongs to another client.
+            ResourceExhaustedError: out of memory (a MemoryError and a RuntimeError).
+            RuntimeError: the client was closed.
+
+        Example:
+            >>> import numpy as np
+            >>> from artifex_devices import xla_client
+            >>> client = xla_client.make_cpu_client(num_devices=2)
+            >>> client.buffer_from_pyval(np.arange(3), device=client.devices()[1]).device
+            CpuDevice(id=1)
+        """
+
+    def close(self) -> None:
+        """
+        Deletes its Arrays, and refuses to place others; twice is fine.
+
+        Memory goes back when the last view of it is gone. Arrays that other threads make at this moment may stay.
+
+        Raises:
+            RuntimeError: it is an open world: the base client, or what a `simulate` block has opened.
+        """
+
+    def defragment(self) -> None:
+        """
+        Gives freed memory that is kept for reuse back to the system, that of other clients too. Arrays do not move.
+        """
 
     def device_count(self) -> int:
         """
         How many devices there are.
         """
 
+    def device_from_local_hardware_id(self, local_hardware_id: int) -> Device:
+        """
+        The device of this process with a number; RuntimeError where there is none.
+        """
+
     def devices(self) -> list[typing.Any]:
         """
-        All devices, in order of id.
+        All devices, in order of id: a new list.
+        """
+
+    def get_default_layout(self, dtype: typing.Any, shard_shape: typing.Any, device: typing.Any) -> typing.Any:
+        """
+        The PjRtLayout in which a part of an Array is stored where no layout is asked for: row-major.
+
+        Args:
+            dtype: np.dtype, or what makes one.
+            shard_shape: Sequence of int: the shape of the part.
+            device: One of this client's devices.
+
+        Raises:
+            TypeError: an argument is of another type.
+            ValueError: a negative size, or a device of another client.
+        """
+
+    def heap_profile(self) -> bytes:
+        """
+        What its Arrays hold, as a pprof profile: bytes in the protocol buffer of google/pprof, not compressed.
+
+        One sample for each device and line of the program that made Arrays, with their number and logical bytes (counted); lines are
+        known for Arrays that were made while `config.trace_allocations` was set.
+        """
+
+    def host_id(self) -> int:
+        """
+        The older name of process_index.
+        """
+
+    def live_arrays(self) -> list[typing.Any]:
+        """
+        The Arrays on its devices that are alive and not deleted, oldest first.
+
+        Example:
+            >>> import numpy as np
+            >>> from artifex_devices import xla_client
+            >>> with xla_client.make_cpu_client(num_devices=1) as client:
+            ...     x = client.buffer_from_pyval(np.arange(3))
+            ...     client.live_arrays()
+            [Array([0, 1, 2], dtype=int64)]
+        """
+
+    def live_buffers(self) -> list[typing.Any]:
+        """
+        The older name of live_arrays.
+        """
+
+    def local_device_count(self) -> int:
+        """
+        How many devices this process has.
+        """
+
+    def local_devices(self) -> list[typing.Any]:
+        """
+        The devices of this process, in order of id: a new list.
+        """
+
+    def process_index(self) -> int:
+        """
+        Number of this process.
+        """
+
+    @property
+    def is_closed(self) -> bool:
+        """
+        Whether close() was called.
         """
 
     @property
@@ -183,6 +317,12 @@ class Client:
     def platform(self) -> str:
         """
         "cpu".
+        """
+
+    @property
+    def platform_version(self) -> str:
+        """
+        Versions of the library, its compiler and what it is built on, as text.
         """
 
 class Device:
@@ -221,6 +361,31 @@ class Device:
         The memory that arrays are placed in when no kind is asked for.
         """
 
+    def get_stream_for_external_ready_events(self) -> int:
+        """
+        The stream that tells when data is there; a CPU has none.
+
+        Raises:
+            RuntimeError: always.
+        """
+
+    def live_buffers(self) -> list[typing.Any]:
+        """
+        What Arrays hold on this device, oldest Array first.
+
+        Returns:
+            list of Array, each on this device alone: an Array that lies here only, or the part of one that lies on several. Deleting
+            a part deletes its Array.
+
+        Example:
+            >>> import numpy as np
+            >>> from artifex_devices import xla_client
+            >>> client = xla_client.make_cpu_client(num_devices=2)
+            >>> buffer = client.buffer_from_pyval(np.arange(3), device=client.devices()[1])
+            >>> [len(device.live_buffers()) for device in client.devices()]
+            [0, 1]
+        """
+
     def memory(self, kind: str) -> Memory:
         """
         Its memory of one kind.
@@ -248,6 +413,12 @@ class Device:
         Sets how many bytes arrays may hold on this device; None removes the limit.
 
         Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeError). What is in use stays.
+        """
+
+    @property
+    def bytes_limit(self) -> int | None:
+        """
+        Bytes that arrays may hold on it, as set_bytes_limit or simulate set it; None for no limit.
         """
 
     @property
@@ -373,6 +544,76 @@ class Memory:
     def process_index(self) -> int:
         """
         Number of the process that owns it.
+        """
+
+class DeviceList:
+    """
+    Devices of one client in an order that counts. Immutable and hashable.
+
+    Args:
+        device_assignment: tuple or list of Device, or a DeviceList.
+
+    Raises:
+        TypeError: something in it is no Device.
+        ValueError: it is empty, a device comes twice, or the devices are of different clients.
+
+    Example:
+        >>> from artifex_devices import xla_client
+        >>> client = xla_client.make_cpu_client(num_devices=4)
+        >>> devices = xla_client.DeviceList(tuple(client.devices()))
+        >>> len(devices), devices[-1], devices.memory_kinds
+        (4, CpuDevice(id=3), ('device', 'pinned_host', 'unpinned_host'))
+    """
+
+    def __contains__(self, arg0: typing.Any) -> bool: ...
+    def __copy__(self) -> typing.Any: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __getitem__(self, index: typing.Any) -> typing.Any:
+        """
+        A Device, or a tuple of them for a slice.
+        """
+
+    def __hash__(self) -> int: ...
+    def __init__(self, device_assignment: typing.Any) -> None: ...
+    def __iter__(self) -> collections.abc.Iterator[typing.Any]: ...
+    def __len__(self) -> int: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    @property
+    def addressable_device_list(self) -> typing.Any:
+        """
+        Those that belong to this process, as a DeviceList; the list itself where that is all.
+        """
+
+    @property
+    def default_memory_kind(self) -> str:
+        """
+        The kind of memory that data goes to where none is named: "device".
+        """
+
+    @property
+    def device_kind(self) -> str:
+        """
+        What the hardware calls itself; "cpu".
+        """
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """
+        Whether all of them belong to this process.
+        """
+
+    @property
+    def memory_kinds(self) -> tuple[typing.Any, ...]:
+        """
+        The kinds of memory that all of them see: tuple of str.
+        """
+
+    @property
+    def process_indices(self) -> set[typing.Any]:
+        """
+        Numbers of the processes that own them: set of int.
         """
 
 class AxisType(enum.Enum):
@@ -546,6 +787,18 @@ class Mesh:
     def __str__(self) -> str: ...
     def _repr_html_(self) -> typing.Any: ...
     @property
+    def _flat_devices_tuple(self) -> tuple[typing.Any, ...]:
+        """
+        All devices in the mesh's order.
+        """
+
+    @property
+    def _internal_device_list(self) -> DeviceList:
+        """
+        All devices in the mesh's order, as a DeviceList.
+        """
+
+    @property
     def abstract_mesh(self) -> AbstractMesh:
         """
         The axes without the devices.
@@ -682,6 +935,12 @@ class Sharding:
     def _device_assignment(self) -> tuple[typing.Any, ...]:
         """
         All devices in mesh order.
+        """
+
+    @property
+    def _internal_device_list(self) -> DeviceList:
+        """
+        All devices in mesh order, as a DeviceList.
         """
 
     @property
@@ -1815,6 +2074,7 @@ def _current_client() -> Client: ...
 def _default_device() -> Device: ...
 def _derived_batch_size(hardware: str) -> typing.Any: ...
 def _device_count() -> int: ...
+def _device_list_from_pickle(platform: str, device_ids: collections.abc.Sequence[int]) -> DeviceList: ...
 def _devices() -> list[typing.Any]: ...
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
     """
@@ -1846,6 +2106,7 @@ def _make_client(
     bytes_limit: int | None,
     compile_only: bool,
     allocator: tuple[int, float, bool, int] | None = None,
+    asynchronous: bool = True,
 ) -> Client: ...
 def _make_mesh(
     axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any

@@ -12,6 +12,7 @@ from artifex_devices.allocator_config import GpuAllocatorConfig
 
 __all__ = ["make_cpu_client"]
 
+_MOST = 2**24
 _ONE_PROCESS = {
     "distributed_client": "processes are not joined by a client",
     "collectives": "collectives run in this process, through artifex_devices.lax",
@@ -37,7 +38,7 @@ def make_cpu_client(
     a client counts as the first use of a device where num_devices is not given.
 
     Args:
-        asynchronous: True: big copies between devices go on after the call that asks for them. False is not there.
+        asynchronous: True: big copies between devices go on after the call that asks for them; False: none does.
         distributed_client: None; there is one process.
         node_id: 0; as above.
         num_nodes: 1; as above.
@@ -84,12 +85,13 @@ def make_cpu_client(
             f"make_cpu_client: {'; '.join(types)}; expected ints (None where the default is None), a bool for "
             "asynchronous, a GpuAllocatorConfig for allocator_config; leave out what is not needed"
         )
-    low = [f"{name} is {value}" for name, (value, least) in numbers.items() if operator.index(value) < least]
-    if low:
-        raise ValueError(
-            f"make_cpu_client: {'; '.join(low)}; expected node_id from 0 and the other numbers from 1; leave out what "
-            "is not needed"
-        )
+    outside = [
+        f"{name} is {value}, expected {least} to {_MOST}"
+        for name, (value, least) in numbers.items()
+        if not least <= operator.index(value) <= _MOST
+    ]
+    if outside:
+        raise ValueError(f"make_cpu_client: {'; '.join(outside)}; leave out what is not needed")
     _check_one_process(
         operator.index(node_id),
         operator.index(num_nodes),
@@ -99,13 +101,9 @@ def make_cpu_client(
             "transfer_server_factory": transfer_server_factory,
         },
     )
-    if not asynchronous:
-        raise NotImplementedError(
-            "make_cpu_client: asynchronous is False; expected True, as big copies between devices go on in the "
-            "background; wait where that is needed by block_until_ready()"
-        )
     count = _core._current_client().device_count() if num_devices is None else operator.index(num_devices)
-    return _core._make_client(None, count, None, False, None if config is None else config._for_core())
+    allocator = None if config is None else config._for_core()
+    return _core._make_client(None, count, None, False, allocator, asynchronous)
 
 
 def _is_int(value: Any) -> bool:

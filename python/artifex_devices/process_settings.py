@@ -104,8 +104,7 @@ class _Limits(Settings):
     """Bytes that Arrays may hold, by Device; None for no limit. A tighter limit of the user's stays."""
 
     def read(self, key: Device) -> int | None:
-        limit: int = key.memory_stats()["bytes_limit"]
-        return None if limit == key.memory_bytes else limit  # without a limit the memory is reported
+        return key.bytes_limit
 
     def write(self, key: Device, value: int | None) -> None:
         key.set_bytes_limit(value)

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from artifex_devices._core import Client, Device, Memory
+from artifex_devices._core import Client, Device, DeviceList, Memory
 from artifex_devices.allocator_config import GpuAllocatorConfig
 from artifex_devices.client import make_cpu_client
+from artifex_devices.host_buffer import HostBufferSemantics
 from artifex_devices.memory_kind import check_and_canonicalize_memory_kind
 
 __all__ = [
     "Client",
     "Device",
+    "DeviceList",
     "GpuAllocatorConfig",
+    "HostBufferSemantics",
     "Memory",
     "check_and_canonicalize_memory_kind",
     "make_cpu_client",

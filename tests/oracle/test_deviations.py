@@ -6,6 +6,7 @@ The random tests keep clear of these cases; everything else must agree.
 
 import importlib
 import pickle
+import warnings
 from collections import defaultdict, namedtuple
 from dataclasses import dataclass
 from typing import Any
@@ -261,8 +262,60 @@ def running_sum_along_a_cut_dimension(lib):
         return float(np.asarray(jax.numpy.cumsum(x, axis=0))[-1, -1])
 
 
+XLA_CLIENTS = {OURS.name: ad.xla_client, JAX.name: importlib.import_module("jaxlib.xla_client")}
+
+
+def list_of(devices):
+    """How many devices the DeviceList has that is made of what `devices` says."""
+    return lambda lib: len(XLA_CLIENTS[lib.name].DeviceList(devices(lib)))
+
+
+def buffers_of_a_device(lib):
+    placed = lib.device_put(X, lib.devices[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # JAX's
+        return any(buffer.shape == placed.shape for buffer in lib.devices[1].live_buffers())
+
+
 VALUE = "value"
 DEVIATIONS = {
+    "a device twice in a DeviceList": Deviation(
+        list_of(lambda lib: (lib.devices[0], lib.devices[0])), (VALUE, 2), ValueError, "never meant"
+    ),
+    "a DeviceList of nothing": Deviation(
+        list_of(lambda lib: ()), (VALUE, 0), ValueError, "JAX's ends the process when asked is_fully_addressable"
+    ),
+    "a DeviceList of numbers": Deviation(
+        list_of(lambda lib: (1, 2)), (VALUE, 2), TypeError, "JAX's fails when asked for anything"
+    ),
+    "a DeviceList of two clients": Deviation(
+        list_of(lambda lib: (lib.devices[0], XLA_CLIENTS[lib.name].make_cpu_client(num_devices=1).devices()[0])),
+        (VALUE, 2),
+        ValueError,
+        "they do not mix",
+    ),
+    "a DeviceList of a list": Deviation(list_of(lambda lib: lib.devices[:2]), TypeError, (VALUE, 2), "harmless"),
+    "a pickled DeviceList": Deviation(
+        lambda lib: len(pickle.loads(pickle.dumps(XLA_CLIENTS[lib.name].DeviceList(tuple(lib.devices))))),
+        TypeError,
+        (VALUE, 8),
+        "devices can be pickled",
+    ),
+    "live buffers of a device": Deviation(
+        buffers_of_a_device, (VALUE, False), (VALUE, True), "the document counts them"
+    ),
+    "defragment": Deviation(
+        lambda lib: XLA_CLIENTS[lib.name].make_cpu_client(num_devices=1).defragment(),
+        RuntimeError,
+        (VALUE, None),
+        "gives memory that is kept for reuse back",
+    ),
+    "a client of two processes": Deviation(
+        lambda lib: XLA_CLIENTS[lib.name].make_cpu_client(num_devices=1, node_id=1, num_nodes=2).device_count(),
+        (VALUE, 1),
+        NotImplementedError,
+        "there is one process",
+    ),
     "running sums along a cut Explicit dimension": Deviation(
         running_sum_along_a_cut_dimension, Exception, (VALUE, 280.0), "only the shards' totals have to meet"
     ),

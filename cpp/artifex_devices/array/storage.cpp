@@ -36,6 +36,11 @@ std::shared_ptr<Storage> Storage::make(ShardingRef sharding, const ShardDomains&
         "this machine",
         operation, (*sharding->devices())[0]->to_string());
   }
+  if (client.is_closed()) {
+    fail<Unavailable>(
+        "{}: the client of {} was closed; expected devices of one that is open; make another one, or use devices()",
+        operation, (*sharding->devices())[0]->to_string());
+  }
   struct Concrete final : Storage {};
   auto storage = std::make_shared<Concrete>();
   Storage& self = *storage;

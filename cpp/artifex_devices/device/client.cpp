@@ -73,6 +73,7 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   client->allocator_ = options.allocator;
   client->uid_ = next_uid.fetch_add(1, std::memory_order_relaxed);
   client->compile_only_ = options.compile_only;
+  client->asynchronous_ = options.asynchronous;
   client->count_ = count;
 
   std::vector<int> arena_nodes;

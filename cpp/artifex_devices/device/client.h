@@ -121,6 +121,7 @@ struct ClientOptions {
   std::optional<int64_t> bytes_limit = std::nullopt;  // of each device
   bool compile_only = false;                          // devices without memory: placing on them throws Unavailable
   std::optional<AllocatorOptions> allocator = std::nullopt;  // nothing: cached, no limit, nothing taken up front
+  bool asynchronous = true;                                  // false: no copy goes on after the call that asks for it
 };
 
 /// A world of devices. Immutable but for its devices' counters. Held by everything that lives on its devices.
@@ -146,7 +147,11 @@ class Client : public std::enable_shared_from_this<Client> {
   const std::string& platform() const noexcept { return platform_; }
   const Machine& machine() const noexcept { return *machine_; }
   bool is_compile_only() const noexcept { return compile_only_; }
+  bool is_asynchronous() const noexcept { return asynchronous_; }
   int process_index() const noexcept { return 0; }
+  /// From now on placing on its devices throws Unavailable; nothing reopens it. Arrays that there are stay.
+  void close() noexcept { closed_.store(true, std::memory_order_release); }
+  bool is_closed() const noexcept { return closed_.load(std::memory_order_acquire); }
   int64_t device_count() const noexcept { return count_; }
   /// In order of id. Throws IndexOutOfRange.
   Device* device(int64_t id) const;
@@ -173,6 +178,8 @@ class Client : public std::enable_shared_from_this<Client> {
   std::string platform_ = "cpu";
   std::shared_ptr<const Machine> machine_;
   bool compile_only_ = false;
+  bool asynchronous_ = true;
+  std::atomic<bool> closed_{false};
   int64_t count_ = 0;
   std::unique_ptr<Device[]> devices_;
   std::vector<Arena*> arenas_;          // physical memory behind each logical arena

@@ -71,10 +71,16 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
   return list;
 }
 
-bool DeviceList::contains(const Device* device) const noexcept {
-  if (!device || &device->client() != client_.get()) return false;
-  if (is_range_) return device->id() >= devices_.front()->id() && device->id() <= devices_.back()->id();
-  return std::ranges::find(devices_, device) != devices_.end();
+bool DeviceList::contains(const Device* device) const noexcept { return position_of(device) >= 0; }
+
+int64_t DeviceList::position_of(const Device* device) const noexcept {
+  if (!device || &device->client() != client_.get()) return -1;
+  if (is_range_) {
+    const int64_t position = device->id() - devices_.front()->id();
+    return position >= 0 && position < size() ? position : -1;
+  }
+  const auto found = std::ranges::find(devices_, device);
+  return found == devices_.end() ? -1 : found - devices_.begin();
 }
 
 }  // namespace artifex_devices

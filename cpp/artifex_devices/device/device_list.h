@@ -23,6 +23,7 @@ class DeviceList {
   /// All on one arena: replicas can share memory and everything is one copy away.
   bool on_one_arena() const noexcept { return on_one_arena_; }
   bool contains(const Device* device) const noexcept;
+  int64_t position_of(const Device* device) const noexcept;  // -1: not in the list
   size_t hash() const noexcept { return hash_; }
   friend bool operator==(const DeviceList& a, const DeviceList& b) noexcept {
     return &a == &b || (a.hash_ == b.hash_ && a.devices_ == b.devices_);

@@ -206,6 +206,7 @@ ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const Resh
   if (!moved) moved = move_by_plan(move);
   ArrayRef result = Array::make(source->shape(), source->dtype(), sharding, std::move(moved->storage),
                                 std::move(moved->ready), options.committed);
+  if (!sharding->devices()->client()->is_asynchronous()) result->block_until_ready();
   if (options.donate) source->donate();
   return result;
 }

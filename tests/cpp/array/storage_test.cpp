@@ -171,6 +171,16 @@ TEST(StorageCharge, bytes_beyond_63_bits_are_an_invalid_argument) {
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
 }
 
+TEST(StorageCharge, devices_of_a_closed_client_take_nothing_more) {
+  const ClientRef world = make_world(1, 2);
+  const auto before = allocate(named(world, {2}, {"a"}), {2});
+  world->close();
+  EXPECT_EQ(error_of<Unavailable>([&] { allocate(named(world, {2}, {"a"}), {2}); }),
+            "test: the client of cpu:0 was closed; expected devices of one that is open; make another one, or use "
+            "devices()");
+  EXPECT_EQ(bytes_in_use(world), (Bytes{4, 4}));
+}
+
 TEST(StorageCharge, compile_only_devices_have_no_memory) {
   ClientOptions options;
   options.num_devices = 2;

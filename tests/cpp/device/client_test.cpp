@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/device/client.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -8,6 +9,8 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/device/platform_version.h"
+#include "artifex_devices/topology/hwloc_version.h"
 
 namespace artifex_devices {
 namespace {
@@ -180,6 +183,25 @@ TEST_F(DeviceStatsTest, OptionsSetTheLimitOfEachDevice) {
   const auto client = Client::make(Machine::from_synthetic("pu:2"), {.num_devices = 2, .bytes_limit = 4096});
   EXPECT_EQ(client->device(0)->bytes_limit(), 4096);
   EXPECT_EQ(client->device(1)->bytes_limit(), 4096);
+}
+
+TEST(ClientTest, IsOpenUntilItIsClosed) {
+  const auto client = Client::make(Machine::from_synthetic("pu:1"), {});
+  EXPECT_FALSE(client->is_closed());
+  client->close();
+  client->close();
+  EXPECT_TRUE(client->is_closed());
+}
+
+TEST(ClientTest, IsAsynchronousUnlessToldOtherwise) {
+  EXPECT_TRUE(Client::make(Machine::from_synthetic("pu:1"), {})->is_asynchronous());
+  EXPECT_FALSE(Client::make(Machine::from_synthetic("pu:1"), {.asynchronous = false})->is_asynchronous());
+}
+
+TEST(PlatformVersionTest, NamesLibraryCompilerAndHwloc) {
+  const std::string text = platform_version();
+  EXPECT_TRUE(text.starts_with("artifex_devices 0.")) << text;
+  EXPECT_NE(text.find(fmt::format(", hwloc {}, fmt ", hwloc_version())), std::string::npos) << text;
 }
 
 TEST_F(DeviceStatsTest, TheLimitHoldsUnderThreads) {

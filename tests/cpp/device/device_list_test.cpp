@@ -83,6 +83,22 @@ TEST_F(DeviceListTest, RefusesDuplicatesAndNamesThem) {
   EXPECT_NE(two.find("2 devices are in the list of 5 devices more than once: cpu:0, cpu:5;"), std::string::npos) << two;
 }
 
+TEST_F(DeviceListTest, TellsThePositionOfADevice) {
+  const auto other = Client::make(Machine::from_synthetic("pu:4"), {.num_devices = 8});
+  const auto range = DeviceList::make(pick({2, 3, 4}), "test");
+  EXPECT_EQ(range->position_of(client_->device(2)), 0);
+  EXPECT_EQ(range->position_of(client_->device(4)), 2);
+  const auto mixed = DeviceList::make(pick({6, 0, 3}), "test");
+  EXPECT_EQ(mixed->position_of(client_->device(3)), 2);
+  for (const auto& list : {range, mixed}) {
+    for (const Device* absent : {client_->device(1), client_->device(7), other->device(3)}) {
+      EXPECT_EQ(list->position_of(absent), -1);
+      EXPECT_FALSE(list->contains(absent));
+    }
+    EXPECT_EQ(list->position_of(nullptr), -1);
+  }
+}
+
 TEST_F(DeviceListTest, RefusesDevicesOfDifferentClients) {
   const auto other = Client::make(Machine::from_synthetic("pu:4"), {.num_devices = 8});
   const std::string message = message_of({client_->device(0), other->device(1)});

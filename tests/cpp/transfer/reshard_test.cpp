@@ -105,6 +105,16 @@ TEST(Reshard, counts_the_bytes_of_the_example) {
   EXPECT_EQ(plan.bytes_copied, 32);
 }
 
+TEST(Reshard, is_done_on_return_on_a_client_that_is_not_asynchronous) {
+  Random random(3);
+  const CopySizes sizes(0, 0);  // else small ones are done at once anyway
+  const auto world = Client::make(Machine::from_synthetic("pu:2"), {.num_devices = 2, .asynchronous = false});
+  for (int round = 0; round < 20; ++round) {
+    const ArrayRef array = put(random, named(world, {2}, {"a"}), {1 << 18});
+    EXPECT_TRUE(reshard(array, named(world, {2}, {""}), {})->is_ready());
+  }
+}
+
 TEST(Reshard, an_equal_layout_shares_all_memory) {
   Random random(2);
   const auto world = make_world(1, 8);

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/device/device_list.h"
+#include "bindings.h"
+#include "world.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+using List = std::shared_ptr<DeviceList>;
+
+py::tuple handles_of(const DeviceList& self, int64_t start, int64_t step, int64_t count) {
+  py::tuple result(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) result[static_cast<size_t>(i)] = handle_of(self[start + i * step]);
+  return result;
+}
+
+py::tuple handles_of(const DeviceList& self) { return handles_of(self, 0, 1, self.size()); }
+
+// All that is wrong at once, but for the tail of a long list.
+List list_from_python(const py::object& assignment) {
+  constexpr const char* kExpected = "expected a tuple or list of Devices of one client";
+  if (py::isinstance<DeviceList>(assignment)) return assignment.cast<List>();
+  if (!PyTuple_Check(assignment.ptr()) && !PyList_Check(assignment.ptr())) {
+    fail<TypeMismatch>("DeviceList: device_assignment is of type {}; {}, got {}; write DeviceList(tuple(devices()))",
+                       Py_TYPE(assignment.ptr())->tp_name, kExpected, py::repr(assignment).cast<std::string>());
+  }
+  constexpr int kShown = 8;
+  std::vector<Device*> devices;
+  std::string wrong;
+  int count = 0;
+  const py::tuple items(assignment);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const py::handle item = items[i];
+    if (py::isinstance<Device>(item)) {
+      devices.push_back(item.cast<Device*>());
+    } else if (++count <= kShown) {
+      wrong += fmt::format("{}[{}] is {} of type {}", count == 1 ? "" : ", ", i, py::repr(item).cast<std::string>(),
+                           Py_TYPE(item.ptr())->tp_name);
+    }
+  }
+  if (count > kShown) wrong += fmt::format(", and {} more", count - kShown);
+  if (count > 0) {
+    fail<TypeMismatch>("DeviceList: in device_assignment {}; {}; take them from devices()", wrong, kExpected);
+  }
+  return std::const_pointer_cast<DeviceList>(DeviceList::make(std::move(devices), "DeviceList"));
+}
+
+py::object item_of(const DeviceList& self, const py::object& index) {
+  if (PySlice_Check(index.ptr())) {
+    py::ssize_t start = 0;
+    py::ssize_t stop = 0;
+    py::ssize_t step = 0;
+    py::ssize_t count = 0;
+    if (!index.cast<py::slice>().compute(self.size(), &start, &stop, &step, &count)) throw py::error_already_set();
+    return handles_of(self, start, step, count);
+  }
+  if (!PyIndex_Check(index.ptr())) {
+    fail<TypeMismatch>("DeviceList: index is of type {}; expected an int or a slice, got {}; write devices[0]",
+                       Py_TYPE(index.ptr())->tp_name, py::repr(index).cast<std::string>());
+  }
+  const py::ssize_t number = PyNumber_AsSsize_t(index.ptr(), nullptr);  // too big is cut: out of range anyway
+  if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
+  const int64_t position = number < 0 ? number + self.size() : number;
+  if (position < 0 || position >= self.size()) {
+    fail<IndexOutOfRange>("DeviceList: index {} is out of range; expected {} to {}; the list has {} device{}",
+                          py::repr(index).cast<std::string>(), -self.size(), self.size() - 1, self.size(),
+                          self.size() == 1 ? "" : "s");
+  }
+  return py::cast(handle_of(self[position]));
+}
+
+}  // namespace
+
+void bind_device_list(py::module_& module) {
+  py::class_<DeviceList, List>(module, "DeviceList",
+                               R"(Devices of one client in an order that counts. Immutable and hashable.
+
+Args:
+    device_assignment: tuple or list of Device, or a DeviceList.
+
+Raises:
+    TypeError: something in it is no Device.
+    ValueError: it is empty, a device comes twice, or the devices are of different clients.
+
+Example:
+    >>> from artifex_devices import xla_client
+    >>> client = xla_client.make_cpu_client(num_devices=4)
+    >>> devices = xla_client.DeviceList(tuple(client.devices()))
+    >>> len(devices), devices[-1], devices.memory_kinds
+    (4, CpuDevice(id=3), ('device', 'pinned_host', 'unpinned_host'))
+)")
+      .def(py::init(&list_from_python), py::arg("device_assignment"))
+      .def("__len__", &DeviceList::size)
+      .def("__getitem__", &item_of, py::arg("index"), "A Device, or a tuple of them for a slice.")
+      .def("__iter__", [](const DeviceList& self) { return py::iter(handles_of(self)); })
+      .def("__contains__",
+           [](const DeviceList& self, py::handle object) {
+             return py::isinstance<Device>(object) && self.contains(object.cast<Device*>());
+           })
+      .def_property_readonly("is_fully_addressable", &DeviceList::is_fully_addressable,
+                             "Whether all of them belong to this process.")
+      .def_property_readonly(
+          "addressable_device_list", [](const py::object& self) { return self; },
+          "Those that belong to this process, as a DeviceList; the list itself where that is all.")
+      .def_property_readonly(
+          "process_indices",
+          [](const DeviceList& self) {
+            py::set result;
+            for (const Device* device : self.devices()) result.add(py::int_(device->process_index()));
+            return result;
+          },
+          "Numbers of the processes that own them: set of int.")
+      .def_property_readonly(
+          "default_memory_kind", [](const DeviceList&) { return std::string(to_string(MemoryKind::kDevice)); },
+          "The kind of memory that data goes to where none is named: \"device\".")
+      .def_property_readonly(
+          "memory_kinds",
+          [](const DeviceList&) {
+            py::list kinds;
+            for (const MemoryKind kind : {MemoryKind::kDevice, MemoryKind::kPinnedHost, MemoryKind::kUnpinnedHost}) {
+              kinds.append(py::str(std::string(to_string(kind))));
+            }
+            return py::tuple(kinds);
+          },
+          "The kinds of memory that all of them see: tuple of str.")
+      .def_property_readonly(
+          "device_kind", [](const DeviceList& self) { return self[0]->device_kind(); },
+          "What the hardware calls itself; \"cpu\".")
+      .def(
+          "__eq__",
+          [](const DeviceList& self, py::handle other) {
+            return py::isinstance<DeviceList>(other) && self == other.cast<const DeviceList&>();
+          },
+          py::is_operator())
+      .def("__hash__", [](const DeviceList& self) { return self.hash() >> 2; })
+      .def("__reduce__",
+           [](const DeviceList& self) -> py::tuple {
+             py::tuple ids(static_cast<size_t>(self.size()));
+             for (int64_t i = 0; i < self.size(); ++i) ids[static_cast<size_t>(i)] = self[i]->id();
+             return py::make_tuple(py::module_::import("artifex_devices._core").attr("_device_list_from_pickle"),
+                                   py::make_tuple(self[0]->platform(), ids));
+           })
+      .def("__copy__", [](const py::object& self) { return self; })
+      .def(
+          "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
+      .def("__repr__", [](const DeviceList& self) { return py::repr(handles_of(self)); });
+
+  module.def(
+      "_device_list_from_pickle",
+      [](const std::string& platform, const std::vector<int64_t>& ids) {
+        return std::const_pointer_cast<DeviceList>(DeviceList::make(find_devices(platform, ids), "unpickle"));
+      },
+      py::arg("platform"), py::arg("device_ids"));
+}
+
+}  // namespace artifex_devices::bindings
