@@ -175,7 +175,7 @@ def _range_of(search: Search, target: float) -> tuple[int, int] | None:
         if math.isinf(size):
             return None
         sizes.append(size)
-    return max(1, math.floor(min(sizes))), math.ceil(max(sizes) * (1 - 1e-9))
+    return search.rounded_up(min(sizes)), search.rounded_up(max(sizes))
 
 
 def _confidence(

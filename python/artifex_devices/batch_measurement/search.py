@@ -134,7 +134,7 @@ class Search:
         size, probes = self.model_size(), self.measured
         if not probes or size > probes[-1].batch_size:
             return None
-        return max(self._rounded_up(size), min(self._smallest, probes[0].batch_size))
+        return max(self.rounded_up(size), min(self._smallest, probes[0].batch_size))
 
     def _grow(self) -> None:
         size = self._smallest
@@ -284,7 +284,8 @@ class Search:
         to_make = (last.make_batch_s or 0.0) * ratio
         return now + 2 * call + to_make
 
-    def _rounded_up(self, size: float) -> int:
+    def rounded_up(self, size: float) -> int:
+        """The next size that may be probed."""
         step = self.step_of_sizes
         # A hair above a multiple is that multiple: the fit's arithmetic is that of floats.
         return max(1, math.ceil(size / step * (1 - 1e-9))) * step
