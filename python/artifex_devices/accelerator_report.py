@@ -123,13 +123,13 @@ def find_accelerators(
         >>> ad.find_accelerators(ad.Machine.from_synthetic("numa:2 pu:2")).accelerators
         ()
     """
-    folder = os.fspath(root)
+    folder = os.path.abspath(os.fsdecode(root))
     if machine is not None and not isinstance(machine, Machine):
         raise TypeError(
             f"find_accelerators: machine is of type {type(machine).__name__}; expected a Machine or None, got "
             f"{machine!r}; write Machine.from_xml(path)"
         )
-    is_here = os.path.normpath(folder) == "/"
+    is_here = not folder.strip("/")
     if machine is not None and not is_here:
         raise ValueError(
             f"find_accelerators: expected a machine or a root, got {machine!r} and root={folder!r}; leave one out"

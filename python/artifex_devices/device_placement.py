@@ -228,8 +228,12 @@ class DevicePlacement:
 
         See the function of the same name; `hardware_type` and `device` default to this object's.
         """
-        if not hardware_type and device is None:
-            hardware_type = self._hardware_type
+        if (
+            not hardware_type
+            and device is None
+            and self._hardware_type is not detect_hardware_type(self._default_device)
+        ):
+            hardware_type = self._hardware_type  # the one that was assigned
         return get_batch_size_recommendation(
             hardware_type,
             bytes_per_example=bytes_per_example,

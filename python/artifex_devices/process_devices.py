@@ -139,9 +139,9 @@ class DeviceManager:
         Returns:
             A dict of backend; capabilities, the detector's word; configuration, a copy; jax_devices, gpu_devices,
             cpu_devices, lists of text, and default_device, text: what the runtime has. Besides detection_problem (why
-            the detector found no GPU, or None); memory_limits (bytes by device, as they hold now; None for no limit);
-            environment (the variables that this manager set, as they stand; None where one is not there); not_applied
-            (a text for each setting that does not act).
+            the detector found no GPU or not all of what it looks for, or None); memory_limits (bytes by device, as they
+            hold now; None for no limit); environment (the variables that this manager set, as they stand; None where
+            one is not there); not_applied (a text for each setting that does not act).
         """
         manager = self.jax_manager
         return {

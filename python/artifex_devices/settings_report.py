@@ -33,7 +33,7 @@ class SettingsReport:
         is_late: Whether the environment had been read before.
         is_closed: Whether all was taken back.
         capabilities: The detector's word.
-        detection_problem: Why the detector found no GPU.
+        detection_problem: Why the detector found no GPU, or what it could not find out.
         runtime: The devices that there are.
     """
 
@@ -126,7 +126,13 @@ class SettingsReport:
             absent.append(platform)
         if not absent:
             return None
-        why = f" ({self.detection_problem})" if self.detection_problem and set(absent) & {"cuda", "gpu"} else ""
+        said = self.capabilities
+        why = ""
+        if set(absent) & {"cuda", "gpu"}:
+            if said.device_type is DeviceType.GPU:
+                why = f" (the detector says {said.device_count} gpu, which this package cannot place data on)"
+            elif self.detection_problem:
+                why = f" ({self.detection_problem})"
         return f"there is no device of {', '.join(absent)}{why}; the default platform is {default}"
 
     def _variables(self) -> str | None:

@@ -135,6 +135,14 @@ def test_tpus_and_amd_gpus_by_files(tmp_path: Path) -> None:
     assert found.problems == ()
 
 
+def test_a_root_is_a_folder_wherever_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_pci(tmp_path / "copy", "0000:01:00.0", "0x1ae0", "0x0063", "0xff0000")
+    monkeypatch.chdir(tmp_path)
+    assert [each.name for each in ad.find_accelerators(root="copy").accelerators] == ["TPU v5e"]
+    assert ad.find_accelerators(root="copy").accelerators[0].sources == (f"{tmp_path}/copy/sys/bus/pci/devices",)
+    assert "No such file" in ad.find_accelerators(root="").problems[0]  # this folder, not this machine
+
+
 def test_without_sysfs_the_reason_is_told(tmp_path: Path) -> None:
     found = ad.find_accelerators(root=tmp_path)
     folder = f"{tmp_path}/sys/bus/pci/devices"

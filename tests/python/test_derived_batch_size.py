@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import artifex_devices as ad
 import pytest
-from artifex_devices import accelerators
+from artifex_devices import accelerators, batch_size
 
 recommend = ad.get_batch_size_recommendation
 
@@ -50,3 +53,23 @@ def test_its_memory_is_not_this_machines() -> None:
 def test_a_chip_that_nobody_knows_is_an_error(name: str) -> None:
     with pytest.raises(ValueError, match=r"is no hardware type; expected one of HardwareType\.TPU_V5E .*accelerators"):
         recommend(name)
+
+
+@pytest.mark.parametrize(
+    ("platform", "kind", "critical"),
+    [
+        ("gpu", "NVIDIA H200", 206),  # of the catalogue
+        ("tpu", "TPU v6 lite", 560),
+        ("gpu", "NVIDIA H100 80GB HBM3", 298),  # of the document
+        ("gpu", "NVIDIA RTX 4090", 64),  # of neither: the row of unknown hardware
+    ],
+)
+def test_a_device_at_hand_by_what_it_calls_itself(platform: str, kind: str, critical: int) -> None:
+    device = cast(Any, SimpleNamespace(platform=platform, device_kind=kind))  # there are no such devices yet
+    row = batch_size._hardware_of(device).row
+    assert row.critical_batch_size == critical
+    assert ("Derived" in row.notes) == (critical in (206, 560))
+
+
+def test_a_placement_takes_its_own_devices_hardware() -> None:
+    assert ad.DevicePlacement().get_batch_size_recommendation() == recommend("cpu")
