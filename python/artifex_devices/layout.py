@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layout and Format: the names of `jax.experimental.layout`.
+"""Layout and Format: the names of `jax.experimental.layout`. XLA's own Layout is in `xla_client`.
 
 Shards are stored row-major, without tiles. So a Format says what a sharding says, and a Layout that is not row-major is
 refused where data is placed.
@@ -10,9 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from artifex_devices._core import Device, Sharding, SingleDeviceSharding
+import numpy as np
+
+from artifex_devices._core import Device, PjRtLayout, Sharding, SingleDeviceSharding
+from artifex_devices._core import Layout as XlaLayout
 
 __all__ = ["AutoLayout", "Format", "Layout"]
+
+
+_SMALL_INTEGERS = {"int2": 2, "int4": 4, "uint2": 2, "uint4": 4}
 
 
 class AutoLayout:
@@ -63,6 +69,36 @@ class Layout:
         """Whether it is what shards are stored in."""
         in_order = self.major_to_minor == tuple(range(len(self.major_to_minor)))
         return in_order and not self.tiling and self.sub_byte_element_size_in_bits == 0
+
+    @staticmethod
+    def from_pjrt_layout(pjrt_layout: PjRtLayout) -> Layout:
+        """The same order as a `xla_client.PjRtLayout`.
+
+        Raises:
+            ValueError: It has a memory space or a tail alignment, for which there is no word here.
+        """
+        layout = pjrt_layout._xla_layout()
+        if layout.memory_space() != 0 or layout.tail_padding_alignment_in_elements() != 1:
+            raise ValueError(
+                f"Layout.from_pjrt_layout: {layout} has a memory space or a tail alignment; expected order, tiles and "
+                "element bits only; drop S(..) and L(..) from its text"
+            )
+        return Layout(layout.minor_to_major()[::-1], layout.tiling(), layout.element_size_in_bits())
+
+    def _to_xla_layout(self, dtype: Any) -> XlaLayout:
+        """The same order in XLA's words; with tiles, a dtype under a byte says its bits, as in JAX."""
+        bits = self.sub_byte_element_size_in_bits
+        if bits == 0 and self.tiling is not None:
+            bits = _SMALL_INTEGERS.get(np.dtype(dtype).name, 0)
+        return XlaLayout(self.major_to_minor[::-1], self.tiling or (), bits)
+
+    def update(self, **kwargs: Any) -> Layout:
+        """A Layout with some of its arguments replaced, by name."""
+        given = {name: getattr(self, name) for name in Layout.__slots__}
+        unknown = sorted(kwargs.keys() - given.keys())
+        if unknown:
+            raise TypeError(f"Layout.update: {', '.join(unknown)} is no argument of Layout; expected {sorted(given)}")
+        return Layout(**{**given, **kwargs})
 
     def _key(self) -> tuple[Any, ...]:
         return self.major_to_minor, self.tiling or (), self.sub_byte_element_size_in_bits

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/transfer/layout_copy.h"
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/transfer/copy_batch.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr std::string_view kOperation = "Layout";
+
+enum class Way : uint8_t { kToLayout, kFromLayout };
+
+/// Elements that lie at strides of bytes; written only as the side that a Way writes to.
+struct Strided {
+  std::byte* data;
+  Dims shape;
+  Dims strides;
+};
+
+Strided dense(std::byte* data, const Dims& shape, int64_t itemsize) {
+  return {data, shape, row_major_strides(shape, itemsize)};
+}
+
+StridedCopy box_copy(Way way, std::byte* laid_out, const Dims& laid_out_strides, std::byte* plain,
+                     const Dims& plain_strides, const Dims& shape, int64_t itemsize, int64_t all_bytes) {
+  if (way == Way::kToLayout) {
+    return {laid_out, laid_out_strides, plain, plain_strides, shape, itemsize, all_bytes};
+  }
+  return {plain, plain_strides, laid_out, laid_out_strides, shape, itemsize, all_bytes};
+}
+
+int64_t elements_of(const Dims& shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return count;
+}
+
+/// Between memory in one order and the same elements in the other, without tiles.
+void copy_plain(Way way, const Strided& laid_out, const Strided& plain, int64_t itemsize) {
+  CopyBatch batch;
+  batch.add(box_copy(way, laid_out.data, laid_out.strides, plain.data, plain.strides, plain.shape, itemsize, 0), -1);
+  batch.run();
+}
+
+/// Between a dense tiled array and one of shape step.combined. In each tiled dimension the full tiles are one box, the
+/// cut off last tile another, so that a few strided copies do all: never more than there are elements.
+void copy_tiles(Way way, std::byte* tiled, const TileStep& step, const Strided& plain, int64_t itemsize) {
+  const Dims tiled_strides = row_major_strides(step.result, itemsize);
+  const int64_t count = step.tile.size();
+  const int64_t whole = step.combined.size() - count;
+  const int64_t all_bytes = elements_of(step.combined) * itemsize;
+  CopyBatch batch;
+  if (all_bytes == 0) return;
+  std::vector<bool> is_rest(static_cast<size_t>(count), false);  // by dimension: the cut off tile of it
+  for (;;) {
+    Dims shape(step.result.size(), 1);
+    Dims plain_strides(step.result.size(), 0);
+    std::byte* to = tiled;
+    std::byte* from = plain.data;
+    bool is_empty = false;
+    for (int64_t d = 0; d < whole; ++d) {
+      shape[d] = step.combined[d];
+      plain_strides[d] = plain.strides[d];
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t size = step.tile[i];
+      const int64_t full = step.combined[whole + i] / size;
+      const int64_t stride = plain.strides[whole + i];
+      const bool rest = is_rest[static_cast<size_t>(i)];
+      shape[whole + i] = rest ? 1 : full;
+      shape[whole + count + i] = rest ? step.combined[whole + i] % size : size;
+      is_empty = is_empty || shape[whole + i] == 0 || shape[whole + count + i] == 0;
+      // Of one element no stride is taken, and that of a huge tile might not fit.
+      plain_strides[whole + i] = shape[whole + i] > 1 ? stride * size : 0;
+      plain_strides[whole + count + i] = shape[whole + count + i] > 1 ? stride : 0;
+      if (rest) {
+        to += full * tiled_strides[whole + i];
+        from += full * size * stride;
+      }
+    }
+    if (!is_empty) batch.add(box_copy(way, to, tiled_strides, from, plain_strides, shape, itemsize, all_bytes), -1);
+    int64_t next = count - 1;
+    for (; next >= 0; --next) {
+      const auto n = static_cast<size_t>(next);
+      is_rest[n] = !is_rest[n] && step.combined[whole + next] % step.tile[next] != 0;
+      if (is_rest[n]) break;
+    }
+    if (next < 0) break;
+  }
+  batch.run();
+}
+
+/// Strides of `combined`, whose dimensions are `plain`'s in order, some merged or leading ones put before; false where
+/// merged dimensions do not follow each other in memory.
+bool merge(const Strided& plain, const TileStep& step, Strided* merged) {
+  merged->data = plain.data;
+  merged->shape = step.combined;
+  merged->strides = Dims(step.combined.size(), 0);
+  int64_t from = plain.shape.size() - 1;
+  for (int64_t d = step.combined.size() - 1; d >= 0; --d) {
+    int64_t count = 1;
+    int64_t stride = 0;
+    while (from >= 0 && (count < step.combined[d] || plain.shape[from] == 1)) {
+      const int64_t size = plain.shape[from];
+      if (size != 1) {
+        if (count == 1) {
+          stride = plain.strides[from];
+        } else if (plain.strides[from] != stride * count) {
+          return false;
+        }
+        count *= size;
+      }
+      if (count > step.combined[d]) return false;
+      --from;
+    }
+    merged->strides[d] = stride;
+  }
+  return true;
+}
+
+struct Scratch {
+  std::unique_ptr<std::byte[]> memory;
+  std::byte* make(int64_t bytes, bool zeros) {
+    const auto size = static_cast<size_t>(bytes);
+    memory = zeros ? std::make_unique<std::byte[]>(size) : std::make_unique_for_overwrite<std::byte[]>(size);
+    return memory.get();
+  }
+};
+
+/// Elements of whole bytes between `memory` and `plain`, which is in physical order already.
+void copy_elements(Way way, std::byte* memory, const Layout& layout, Strided plain, int64_t itemsize) {
+  std::vector<TileStep> steps;
+  Dims shape = plain.shape;
+  for (const Dims& tile : layout.tiles()) {
+    if (tile.empty()) continue;
+    steps.push_back(tile_step(shape, tile, kOperation));
+    shape = steps.back().result;
+  }
+  if (steps.empty()) return copy_plain(way, dense(memory, shape, itemsize), plain, itemsize);
+
+  // What each step stands on; the last one's result is `memory` itself. Scratch begins as zeros, which pad.
+  std::vector<Scratch> scratch(steps.size());
+  std::vector<Strided> stages(steps.size());
+  Scratch merged;
+  const bool is_merged = merge(plain, steps[0], &stages[0]);
+  if (!is_merged) {
+    Strided copy = dense(merged.make(elements_of(plain.shape) * itemsize, false), plain.shape, itemsize);
+    if (way == Way::kToLayout) copy_plain(way, copy, plain, itemsize);
+    stages[0] = dense(copy.data, steps[0].combined, itemsize);
+  }
+  for (size_t i = 1; i < steps.size(); ++i) {
+    std::byte* data = scratch[i].make(elements_of(steps[i - 1].result) * itemsize, true);
+    stages[i] = dense(data, steps[i].combined, itemsize);
+  }
+  const auto run = [&](size_t i) {
+    std::byte* tiled = i + 1 < steps.size() ? stages[i + 1].data : memory;
+    copy_tiles(way, tiled, steps[i], stages[i], itemsize);
+  };
+  if (way == Way::kToLayout) {
+    for (size_t i = 0; i < steps.size(); ++i) run(i);
+    return;
+  }
+  for (size_t i = steps.size(); i > 0; --i) run(i - 1);
+  if (!is_merged) copy_plain(way, dense(merged.memory.get(), plain.shape, itemsize), plain, itemsize);
+}
+
+template <class Each>
+void for_pieces(int64_t count, Each each) {
+  constexpr int64_t kPiece = int64_t{1} << 20;
+  const int64_t pieces = (count + kPiece - 1) / kPiece;
+  const auto piece = [&](int64_t i) { each(i * kPiece, std::min(count, (i + 1) * kPiece)); };
+  if (pieces <= 1) {
+    if (pieces == 1) piece(0);
+  } else {
+    WorkerPool::process().parallel_for(pieces, -1, piece);
+  }
+}
+
+void squeeze(std::byte* packed, const std::byte* bytes, int64_t elements, int64_t bits) {
+  const int64_t per_byte = 8 / bits;
+  const auto mask = static_cast<unsigned>((1 << bits) - 1);
+  for_pieces((elements + per_byte - 1) / per_byte, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      unsigned value = 0;
+      for (int64_t i = b * per_byte; i < std::min(elements, (b + 1) * per_byte); ++i) {
+        value |= (std::to_integer<unsigned>(bytes[i]) & mask) << ((i % per_byte) * bits);
+      }
+      packed[b] = static_cast<std::byte>(value);
+    }
+  });
+}
+
+void stretch(std::byte* bytes, const std::byte* packed, int64_t elements, int64_t bits, bool is_signed) {
+  const int64_t per_byte = 8 / bits;
+  const auto mask = static_cast<unsigned>((1 << bits) - 1);
+  const unsigned sign = is_signed ? 1U << (bits - 1) : 0;
+  for_pieces(elements, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const unsigned value = (std::to_integer<unsigned>(packed[i / per_byte]) >> ((i % per_byte) * bits)) & mask;
+      bytes[i] = static_cast<std::byte>((value ^ sign) - sign);
+    }
+  });
+}
+
+void copy(Way way, std::byte* memory, const Layout& layout, const HostView& view) {
+  const int64_t bytes = layout.byte_size(view.shape, view.dtype, kOperation);
+  const Dims physical = layout.physical_shape(view.shape, kOperation);
+  const int64_t size = itemsize(view.dtype);
+  const int64_t elements = elements_of(physical);
+  Strided plain{static_cast<std::byte*>(view.data), {}, {}};
+  for (const int64_t d : layout.major_to_minor()) {
+    plain.shape.push_back(view.shape[d]);
+    plain.strides.push_back(view.byte_strides[d]);
+  }
+  const bool is_packed = layout.element_bits() != 0 && layout.element_bits() != size * 8;
+  const bool has_padding = elements != elements_of(view.shape) || layout.tail_alignment() != 1 || is_packed;
+  if (way == Way::kToLayout && has_padding) std::memset(memory, 0, static_cast<size_t>(bytes));
+  if (elements == 0) return;
+  if (!is_packed) return copy_elements(way, memory, layout, std::move(plain), size);
+  Scratch scratch;
+  std::byte* unpacked = scratch.make(elements * size, true);
+  if (way == Way::kToLayout) {
+    copy_elements(way, unpacked, layout, std::move(plain), size);
+    squeeze(memory, unpacked, elements, layout.element_bits());
+  } else {
+    const bool is_signed = view.dtype == DType::kInt4 || view.dtype == DType::kInt2;
+    stretch(unpacked, memory, elements, layout.element_bits(), is_signed);
+    copy_elements(way, unpacked, layout, std::move(plain), size);
+  }
+}
+
+}  // namespace
+
+void copy_to_layout(const HostView& source, const Layout& layout, std::byte* memory) {
+  copy(Way::kToLayout, memory, layout, source);
+}
+
+void copy_from_layout(const std::byte* memory, const Layout& layout, const HostView& destination) {
+  copy(Way::kFromLayout, const_cast<std::byte*>(memory), layout, destination);  // only read on this way
+}
+
+}  // namespace artifex_devices

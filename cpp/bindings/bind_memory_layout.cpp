@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// XLA's Layout and PjRtLayout: the order of elements in memory.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "artifex_devices/array/layout.h"
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/transfer/layout_copy.h"
+#include "bindings.h"
+#include "gil.h"
+#include "numpy_bridge.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+/// A layout as a runtime hands it out.
+struct PjRtLayout {
+  Layout layout;
+  friend bool operator==(const PjRtLayout&, const PjRtLayout&) = default;
+};
+
+void check_sequence(py::handle object, const char* what, const char* expected) {
+  if (PySequence_Check(object.ptr()) && !PyUnicode_Check(object.ptr()) && !PyBytes_Check(object.ptr())) return;
+  fail<TypeMismatch>("Layout: {} is of type {}; expected {}, got {}; write Layout((1, 0), [(8, 128)])", what,
+                     Py_TYPE(object.ptr())->tp_name, expected, py::repr(object).cast<std::string>());
+}
+
+Layout make_layout(py::handle minor_to_major, py::handle tiling, py::handle element_size_in_bits) {
+  check_sequence(minor_to_major, "minor_to_major", "a sequence of ints");
+  check_sequence(tiling, "tiling", "a sequence of tiles");
+  std::vector<Dims> tiles;
+  for (const py::handle tile : py::reinterpret_borrow<py::sequence>(tiling)) {
+    if (std::ssize(tiles) > Layout::kMaxTiles) break;  // refused below
+    const std::string what = fmt::format("tiling[{}]", tiles.size());
+    check_sequence(tile, what.c_str(), "a tuple of ints");
+    tiles.push_back(dims_from_python(tile, "Layout", what));
+  }
+  return {dims_from_python(minor_to_major, "Layout", "minor_to_major"), std::move(tiles),
+          index_from_python(element_size_in_bits, "Layout", "element_size_in_bits")};
+}
+
+py::list tiling_of(const Layout& self) {
+  py::list result;
+  for (const Dims& tile : self.tiles()) result.append(tuple_from_dims(tile));
+  return result;
+}
+
+template <class Work>
+void without_gil_if_big(int64_t bytes, Work&& work) {
+  if (bytes < kReleaseGilBytes) return work();
+  const ReleaseGil release;
+  work();
+}
+
+py::object new_ndarray(const Dims& shape, DType dtype) {
+  return py::module_::import("numpy").attr("empty")(tuple_from_dims(shape), numpy_dtype(dtype));
+}
+
+py::object pack(const Layout& self, py::handle x) {
+  const Leaf source = leaf_from_python(x, "Layout.pack");
+  const int64_t bytes = self.byte_size(source.view.shape, source.view.dtype, "Layout.pack");
+  py::object memory = new_ndarray({bytes}, DType::kUInt8);
+  const Leaf target = leaf_from_python(memory, "Layout.pack");
+  without_gil_if_big(bytes, [&] { copy_to_layout(source.view, self, static_cast<std::byte*>(target.view.data)); });
+  return memory;
+}
+
+/// Contiguous bytes of anything with a buffer.
+class Bytes {
+ public:
+  explicit Bytes(py::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) == 0) return;
+    PyErr_Clear();
+    fail<TypeMismatch>(
+        "Layout.unpack: memory is of type {}; expected contiguous bytes: bytes, a memoryview or an ndarray of uint8; "
+        "give x.view(np.uint8)",
+        Py_TYPE(object.ptr())->tp_name);
+  }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  ~Bytes() { PyBuffer_Release(&view_); }
+  const std::byte* data() const { return static_cast<const std::byte*>(view_.buf); }
+  int64_t size() const { return view_.len; }
+
+ private:
+  Py_buffer view_{};
+};
+
+py::object unpack(const Layout& self, py::handle memory, py::handle shape, py::handle dtype) {
+  const Dims dims = dims_from_python(shape, "Layout.unpack", "shape");
+  const DType element = dtype_from_python(dtype, "Layout.unpack");
+  const Bytes bytes(memory);
+  const int64_t expected = self.byte_size(dims, element, "Layout.unpack");
+  if (bytes.size() != expected) {
+    fail("Layout.unpack: memory has {} bytes; expected {} for shape {} of {} in {}; give all of it", bytes.size(),
+         expected, to_string(dims), name(element), self.to_string());
+  }
+  py::object result = new_ndarray(dims, element);
+  const Leaf target = leaf_from_python(result, "Layout.unpack");
+  without_gil_if_big(expected, [&] { copy_from_layout(bytes.data(), self, target.view); });
+  return result;
+}
+
+void bind_layout_text(py::class_<Layout>& layout) {
+  layout.def("to_string", &Layout::to_string, "As XLA writes it: '{1,0:T(8,128)}'.")
+      .def("__str__", &Layout::to_string)
+      .def("__repr__", [](const Layout& self) { return "Layout.parse('" + self.to_string() + "')"; })
+      .def_static(
+          "parse", [](const std::string& text) { return Layout::parse(text); }, py::arg("text"),
+          R"(The Layout of XLA's text: minor_to_major, then tiles T, tail alignment L, element bits E, memory space S.
+
+Raises:
+    ValueError: the text is of another form, or too long; the position is told. Parts of sparse layouts, split and
+        physical shapes are not known.
+
+Example:
+    >>> from artifex_devices.xla_client import Layout
+    >>> Layout.parse("{1,0:T(8,128)(2,1)}").tiling()
+    [(8, 128), (2, 1)]
+)")
+      .def(
+          "__eq__", [](const Layout& self, const Layout& other) { return self == other; }, py::is_operator())
+      .def("__hash__", &Layout::hash)
+      .def("__reduce__", [](const Layout& self) {
+        return py::make_tuple(py::module_::import("artifex_devices._core").attr("_layout_from_text"),
+                              py::make_tuple(self.to_string()));
+      });
+}
+
+void bind_layout_memory(py::class_<Layout>& layout) {
+  layout
+      .def(
+          "physical_shape",
+          [](const Layout& self, py::handle shape) {
+            return tuple_from_dims(self.physical_shape(dims_from_python(shape, "Layout.physical_shape", "shape"),
+                                                       "Layout.physical_shape"));
+          },
+          py::arg("shape"),
+          R"(The shape of the row-major array that memory holds, padding counted.
+
+Raises:
+    ValueError: `shape` is of another rank, or too big.
+
+Example:
+    >>> from artifex_devices.xla_client import Layout
+    >>> Layout((1, 0), [(2, 2)]).physical_shape((3, 5))
+    (2, 3, 2, 2)
+)")
+      .def(
+          "byte_size",
+          [](const Layout& self, py::handle shape, py::handle dtype) {
+            return self.byte_size(dims_from_python(shape, "Layout.byte_size", "shape"),
+                                  dtype_from_python(dtype, "Layout.byte_size"), "Layout.byte_size");
+          },
+          py::arg("shape"), py::arg("dtype"),
+          "Bytes that an array takes in memory, padding counted. Raises as pack and unpack do.")
+      .def("pack", &pack, py::arg("x"),
+           R"(The memory of an array in this layout.
+
+Padding is zeros. Elements of fewer bits than a byte (element_size_in_bits 4 for int4, 2 for int2, 1 for bool) share
+bytes, the first in the low-order bits, as XLA packs them.
+
+Args:
+    x: An ndarray of any strides and of this layout's rank.
+
+Returns:
+    A new ndarray of uint8, of byte_size(x.shape, x.dtype) bytes.
+
+Raises:
+    ValueError: another rank; element bits that do not fit the dtype.
+
+Example:
+    >>> import numpy as np
+    >>> from artifex_devices.xla_client import Layout
+    >>> Layout((1, 0), [(2, 2)]).pack(np.array([[1, 2, 3], [4, 5, 6]], np.uint8))
+    array([1, 2, 4, 5, 3, 0, 6, 0], dtype=uint8)
+)")
+      .def("unpack", &unpack, py::arg("memory"), py::arg("shape"), py::arg("dtype"),
+           R"(The array whose memory in this layout is given; the exact inverse of pack.
+
+Args:
+    memory: Contiguous bytes: bytes, a memoryview, an ndarray of uint8.
+    shape: Of the array.
+    dtype: Of the array.
+
+Returns:
+    A new row-major ndarray.
+
+Raises:
+    ValueError: the number of bytes is not byte_size(shape, dtype); and as pack.
+
+Example:
+    >>> from artifex_devices.xla_client import Layout
+    >>> Layout((0, 1)).unpack(bytes([1, 2, 3, 4]), (2, 2), "uint8").tolist()
+    [[1, 3], [2, 4]]
+)");
+}
+
+}  // namespace
+
+void bind_memory_layout(py::module_& module) {
+  py::class_<Layout> layout(module, "Layout", py::is_final(),
+                            R"(The order of an array's elements in memory, in XLA's words.
+
+Args:
+    minor_to_major: Dimension numbers, the fastest first: (1, 0) is row-major for two dimensions.
+    tiling: Tiles, each a tuple of sizes for the most minor dimensions; further ones cut what the ones before made.
+        Layout.COMBINE, "*" in text, merges a dimension into the next more minor one.
+    element_size_in_bits: 0, or what an element takes in memory.
+
+Raises:
+    TypeError: an argument is no sequence of ints.
+    ValueError: minor_to_major is no permutation of 0 to n - 1; a size or number is out of range.
+
+Example:
+    >>> from artifex_devices.xla_client import Layout
+    >>> layout = Layout((1, 0), [(8, 128)])
+    >>> layout.to_string(), layout.physical_shape((10, 200)), layout.byte_size((10, 200), "float32")
+    ('{1,0:T(8,128)}', (2, 2, 8, 128), 16384)
+)");
+  layout
+      .def(py::init(&make_layout), py::arg("minor_to_major"), py::arg("tiling") = py::tuple(),
+           py::arg("element_size_in_bits") = 0)
+      .def(
+          "minor_to_major", [](const Layout& self) { return tuple_from_dims(self.minor_to_major()); },
+          "Dimension numbers, the fastest first.")
+      .def("tiling", &tiling_of, "The tiles, outermost first; COMBINE stands for '*'.")
+      .def("element_size_in_bits", &Layout::element_bits, "What an element takes in memory; 0: as the dtype is stored.")
+      .def("tail_padding_alignment_in_elements", &Layout::tail_alignment,
+           "The number of elements is padded to a multiple of it: L(n) in text, else 1.")
+      .def("memory_space", &Layout::memory_space, "S(n) in text, else 0; kept, without a meaning here.");
+  layout.attr("COMBINE") = Layout::kCombine;
+  bind_layout_text(layout);
+  bind_layout_memory(layout);
+  module.def("_layout_from_text", [](const std::string& text) { return Layout::parse(text); }, py::arg("text"));
+
+  py::class_<PjRtLayout>(module, "PjRtLayout", py::is_final(),
+                         R"(A Layout as a client hands it out.
+
+Args:
+    layout: A Layout.
+
+Example:
+    >>> from artifex_devices.xla_client import Layout, PjRtLayout
+    >>> str(PjRtLayout(Layout((0, 1)))), PjRtLayout(Layout((0, 1)))._xla_layout().minor_to_major()
+    ('{0,1}', (0, 1))
+)")
+      .def(py::init([](const Layout& from) { return PjRtLayout{from}; }), py::arg("layout"))
+      .def(
+          "_xla_layout", [](const PjRtLayout& self) { return self.layout; }, "The Layout itself.")
+      .def("__str__", [](const PjRtLayout& self) { return self.layout.to_string(); })
+      .def("__repr__",
+           [](const PjRtLayout& self) { return "PjRtLayout(Layout.parse('" + self.layout.to_string() + "'))"; })
+      .def(
+          "__eq__", [](const PjRtLayout& self, const PjRtLayout& other) { return self == other; }, py::is_operator())
+      .def("__hash__", [](const PjRtLayout& self) { return self.layout.hash(); })
+      .def("__reduce__", [](const py::object& self) {
+        return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("_xla_layout")()));
+      });
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/transfer/layout_copy.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+namespace artifex_devices {
+namespace {
+
+HostView view_of(std::vector<uint16_t>& values, const Dims& shape) {
+  HostView view;
+  view.data = values.data();
+  view.dtype = DType::kUInt16;
+  view.shape = shape;
+  view.byte_strides = row_major_strides(shape, 2);
+  view.writable = true;
+  return view;
+}
+
+std::vector<uint16_t> counting(int64_t count) {
+  std::vector<uint16_t> values(static_cast<size_t>(count));
+  std::iota(values.begin(), values.end(), uint16_t{1});
+  return values;
+}
+
+std::vector<uint16_t> packed(const Layout& layout, const Dims& shape) {
+  std::vector<uint16_t> values = counting(checked_product(shape, "test"));
+  std::vector<uint16_t> memory(static_cast<size_t>(layout.byte_size(shape, DType::kUInt16, "test") / 2), 0xFFFF);
+  copy_to_layout(view_of(values, shape), layout, reinterpret_cast<std::byte*>(memory.data()));
+  return memory;
+}
+
+TEST(LayoutCopy, ExampleOfTheHeader) {
+  EXPECT_EQ(packed(Layout({1, 0}, {{2, 2}}, 0), {2, 3}), (std::vector<uint16_t>{1, 2, 4, 5, 3, 0, 6, 0}));
+}
+
+TEST(LayoutCopy, ColumnMajorIsATranspose) {
+  EXPECT_EQ(packed(Layout({0, 1}, {}, 0), {2, 3}), (std::vector<uint16_t>{1, 4, 2, 5, 3, 6}));
+}
+
+TEST(LayoutCopy, StarMergesDimensionsThatDoNotFollowEachOther) {
+  // (3, 2) turned: 1 3 5 / 2 4 6, merged to six, cut by four.
+  EXPECT_EQ(packed(Layout({0, 1}, {{Layout::kCombine, 4}}, 0), {3, 2}),
+            (std::vector<uint16_t>{1, 3, 5, 2, 4, 6, 0, 0}));
+}
+
+TEST(LayoutCopy, SecondTilesInterleaveRows) {
+  EXPECT_EQ(packed(Layout({1, 0}, {{2, 4}, {2, 1}}, 0), {2, 4}), (std::vector<uint16_t>{1, 5, 2, 6, 3, 7, 4, 8}));
+}
+
+TEST(LayoutCopy, EveryOrderAndTileComesBack) {
+  const Dims shape{5, 4, 7};
+  for (const Dims& order : {Dims{2, 1, 0}, Dims{0, 1, 2}, Dims{1, 2, 0}}) {
+    for (const std::vector<Dims>& tiles :
+         {std::vector<Dims>{}, {{3}}, {{2, 3}}, {{2, 3}, {2, 2}}, {{Layout::kCombine, 4}}, {{2, 2, 2, 2, 2}, {3, 1}}}) {
+      const Layout layout(order, tiles, 0);
+      const std::vector<uint16_t> memory = packed(layout, shape);
+      std::vector<uint16_t> back(5 * 4 * 7, 0);
+      copy_from_layout(reinterpret_cast<const std::byte*>(memory.data()), layout, view_of(back, shape));
+      EXPECT_EQ(back, counting(5 * 4 * 7)) << layout.to_string();
+    }
+  }
+}
+
+TEST(LayoutCopy, HalfBytesAreSignedAndTheFirstIsLow) {
+  std::vector<int8_t> values{1, -8, 7};
+  HostView view;
+  view.data = values.data();
+  view.dtype = DType::kInt4;
+  view.shape = {3};
+  view.byte_strides = {1};
+  const Layout layout({0}, {}, 4);
+  ASSERT_EQ(layout.byte_size({3}, DType::kInt4, "test"), 2);
+  std::vector<uint8_t> memory(2, 0xFF);
+  copy_to_layout(view, layout, reinterpret_cast<std::byte*>(memory.data()));
+  EXPECT_EQ(memory, (std::vector<uint8_t>{0x81, 0x07}));
+  std::vector<int8_t> back(3, 0);
+  view.data = back.data();
+  copy_from_layout(reinterpret_cast<const std::byte*>(memory.data()), layout, view);
+  EXPECT_EQ(back, values);
+}
+
+}  // namespace
+}  // namespace artifex_devices
