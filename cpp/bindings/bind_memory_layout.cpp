@@ -121,7 +121,7 @@ Example:
       .def(
           "__eq__", [](const Layout& self, const Layout& other) { return self == other; }, py::is_operator())
       .def("__hash__", &Layout::hash)
-      .def("__reduce__", [](const Layout& self) {
+      .def("__reduce__", [](const Layout& self) -> py::tuple {
         return py::make_tuple(py::module_::import("artifex_devices._core").attr("_layout_from_text"),
                               py::make_tuple(self.to_string()));
       });
@@ -254,7 +254,7 @@ Example:
       .def(
           "__eq__", [](const PjRtLayout& self, const PjRtLayout& other) { return self == other; }, py::is_operator())
       .def("__hash__", [](const PjRtLayout& self) { return self.layout.hash(); })
-      .def("__reduce__", [](const py::object& self) {
+      .def("__reduce__", [](const py::object& self) -> py::tuple {
         return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("_xla_layout")()));
       });
 }

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from artifex_devices._core import Client, Device, DeviceList, Memory
+from artifex_devices._core import Client, Device, DeviceList, Layout, Memory, PjRtLayout
 from artifex_devices.allocator_config import GpuAllocatorConfig
 from artifex_devices.client import make_cpu_client
 from artifex_devices.host_buffer import HostBufferSemantics
@@ -15,7 +15,9 @@ __all__ = [
     "DeviceList",
     "GpuAllocatorConfig",
     "HostBufferSemantics",
+    "Layout",
     "Memory",
+    "PjRtLayout",
     "check_and_canonicalize_memory_kind",
     "make_cpu_client",
 ]

@@ -10,7 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices.layout import Layout as JaxLayout
-from artifex_devices.testing import dtypes, random_bits
+from artifex_devices.testing import dtypes
+from artifex_devices.testing.arrays import random_bits
 from artifex_devices.xla_client import Layout, PjRtLayout
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -187,7 +188,8 @@ def tiled_by_numpy(x, layout):
         counts = [-(-size // cut) for size, cut in zip(kept[whole:], sizes, strict=True)]
         padded = np.zeros((*kept[:whole], *(n * cut for n, cut in zip(counts, sizes, strict=True))), x.dtype)
         padded[tuple(slice(0, size) for size in kept)] = x
-        split = padded.reshape(*kept[:whole], *(n for pair in zip(counts, sizes, strict=True) for n in pair))
+        pairs = (n for pair in zip(counts, sizes, strict=True) for n in pair)
+        split = padded.reshape((*kept[:whole], *pairs))
         k = len(sizes)
         order = (*range(whole), *(whole + 2 * i for i in range(k)), *(whole + 2 * i + 1 for i in range(k)))
         x = split.transpose(order)

@@ -195,14 +195,13 @@ void squeeze(std::byte* packed, const std::byte* bytes, int64_t elements, int64_
   });
 }
 
-void stretch(std::byte* bytes, const std::byte* packed, int64_t elements, int64_t bits, bool is_signed) {
+void stretch(std::byte* bytes, const std::byte* packed, int64_t elements, int64_t bits) {
   const int64_t per_byte = 8 / bits;
   const auto mask = static_cast<unsigned>((1 << bits) - 1);
-  const unsigned sign = is_signed ? 1U << (bits - 1) : 0;
   for_pieces(elements, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const unsigned value = (std::to_integer<unsigned>(packed[i / per_byte]) >> ((i % per_byte) * bits)) & mask;
-      bytes[i] = static_cast<std::byte>((value ^ sign) - sign);
+      bytes[i] =
+          static_cast<std::byte>((std::to_integer<unsigned>(packed[i / per_byte]) >> ((i % per_byte) * bits)) & mask);
     }
   });
 }
@@ -228,8 +227,7 @@ void copy(Way way, std::byte* memory, const Layout& layout, const HostView& view
     copy_elements(way, unpacked, layout, std::move(plain), size);
     squeeze(memory, unpacked, elements, layout.element_bits());
   } else {
-    const bool is_signed = view.dtype == DType::kInt4 || view.dtype == DType::kInt2;
-    stretch(unpacked, memory, elements, layout.element_bits(), is_signed);
+    stretch(unpacked, memory, elements, layout.element_bits());
     copy_elements(way, unpacked, layout, std::move(plain), size);
   }
 }

@@ -12,8 +12,8 @@ namespace artifex_devices {
 /// interruptible. Throws as Layout::byte_size. Example: {{1, 2, 3}, {4, 5, 6}} in {1,0:T(2,2)} becomes 1 2 4 5 3 0 6 0.
 void copy_to_layout(const HostView& source, const Layout& layout, std::byte* memory);
 
-/// The way back: the exact bits of each element (signed values under a byte are sign-extended, as ml_dtypes stores
-/// them); padding is not read.
+/// The way back: the exact bits of each element (values under a byte lie in the low-order bits of a byte, as ml_dtypes
+/// has them); padding is not read.
 void copy_from_layout(const std::byte* memory, const Layout& layout, const HostView& destination);
 
 }  // namespace artifex_devices

