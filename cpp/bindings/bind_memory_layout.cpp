@@ -118,9 +118,11 @@ Example:
     >>> Layout.parse("{1,0:T(8,128)(2,1)}").tiling()
     [(8, 128), (2, 1)]
 )")
-      .def(
-          "__eq__", [](const Layout& self, const Layout& other) { return self == other; }, py::is_operator())
-      .def("__hash__", &Layout::hash)
+      .def("__eq__",
+           [](const Layout& self, py::handle other) {
+             return py::isinstance<Layout>(other) && self == other.cast<const Layout&>();
+           })
+      .def("__hash__", [](const Layout& self) { return self.hash() >> 2; })
       .def("__reduce__", [](const Layout& self) -> py::tuple {
         return py::make_tuple(py::module_::import("artifex_devices._core").attr("_layout_from_text"),
                               py::make_tuple(self.to_string()));
@@ -251,9 +253,11 @@ Example:
       .def("__str__", [](const PjRtLayout& self) { return self.layout.to_string(); })
       .def("__repr__",
            [](const PjRtLayout& self) { return "PjRtLayout(Layout.parse('" + self.layout.to_string() + "'))"; })
-      .def(
-          "__eq__", [](const PjRtLayout& self, const PjRtLayout& other) { return self == other; }, py::is_operator())
-      .def("__hash__", [](const PjRtLayout& self) { return self.layout.hash(); })
+      .def("__eq__",
+           [](const PjRtLayout& self, py::handle other) {
+             return py::isinstance<PjRtLayout>(other) && self == other.cast<const PjRtLayout&>();
+           })
+      .def("__hash__", [](const PjRtLayout& self) { return self.layout.hash() >> 2; })
       .def("__reduce__", [](const py::object& self) -> py::tuple {
         return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("_xla_layout")()));
       });

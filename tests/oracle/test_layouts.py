@@ -71,7 +71,7 @@ def test_jaxlib_reads_the_same_from_text(text):
 def test_both_refuse(text):
     with pytest.raises(jax.errors.JaxRuntimeError):
         their_parse(text)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"Layout\.parse: character"):
         Layout.parse(text)
 
 
