@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // XLA's Layout and PjRtLayout: the order of elements in memory.
+#include "bind_memory_layout.h"
+
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/array/layout.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/layout_copy.h"
-#include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 

@@ -23,7 +23,6 @@ void bind_dlpack(py::module_& module);
 void bind_advice(py::module_& module);
 void bind_accelerator_catalogue(py::module_& module);
 void bind_layout(py::module_& module);
-void bind_memory_layout(py::module_& module);
 void bind_local(py::module_& module);
 void bind_collective(py::module_& module);
 void bind_spmd(py::module_& module);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace artifex_devices::bindings {
+
+/// Layout and PjRtLayout.
+void bind_memory_layout(pybind11::module_& module);
+
+}  // namespace artifex_devices::bindings
