@@ -104,9 +104,18 @@ int fill_buffer(const py::handle self, const ArrayRef& array, Py_buffer* view, i
   view->strides = strides ? const_cast<Py_ssize_t*>(value->byte_strides.span().data()) : nullptr;
   view->suboffsets = nullptr;
   if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && PyBuffer_IsContiguous(view, 'F') == 0) {
-    PyErr_SetString(PyExc_BufferError,
-                    "memoryview: the Array is row-major; expected a reader of that, got a request for column-major; "
-                    "give np.asfortranarray(x)");
+    PyErr_SetString(
+        PyExc_BufferError,
+        "memoryview: the Array is not column-major; expected a reader of that, got a request for column-major; "
+        "give np.asfortranarray(x)");
+    return -1;
+  }
+  const bool row_major = !array->layout() || is_dense(value->shape, value->byte_strides, itemsize(value->dtype));
+  if (!row_major && (!strides || (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS)) {
+    PyErr_Format(PyExc_BufferError,
+                 "memoryview: the Array is stored as %s; expected a reader of strides, got a request for row-major "
+                 "memory; give np.ascontiguousarray(x)",
+                 array->layout()->to_string().c_str());
     return -1;
   }
   view->internal = new HostValue(std::move(value));
@@ -155,7 +164,8 @@ py::tuple reduced(const py::object& self) {
         to_string(array->shape()));
   }
   return py::make_tuple(py::module_::import("artifex_devices._core").attr("_array_from_pickle"),
-                        py::make_tuple(value_of(array), self.attr("sharding"), self.attr("committed")));
+                        py::make_tuple(value_of(array), self.attr("sharding"), self.attr("committed"),
+                                       array->layout() ? py::cast(array->layout()->to_string()) : py::none()));
 }
 
 }  // namespace

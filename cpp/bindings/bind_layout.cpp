@@ -10,6 +10,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/strided_copy.h"
 #include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/transfer/reshard.h"
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
@@ -18,9 +19,15 @@ namespace artifex_devices::bindings {
 namespace {
 
 // Who calls it knows that each shard's elements are the same in the same order; here only the bytes are counted.
-ArrayRef reinterpreted(const Array& array, py::handle shape, const ShardingRef& sharding,
+ArrayRef reinterpreted(const ArrayRef& given, py::handle shape, const ShardingRef& sharding,
                        const std::string& operation) {
-  array.check_alive(operation);
+  given->check_alive(operation);
+  const ArrayRef in_order = [&] {
+    if (!given->layout()) return given;
+    const ReleaseGil release;
+    return row_major(given);
+  }();
+  const Array& array = *in_order;
   const Dims dims = dims_from_python(shape, operation, "shape");
   const ShardDomains domains = sharding->domains(dims, operation);
   const ShardDomains old_domains = array.sharding()->domains(array.shape(), operation);

@@ -33,12 +33,11 @@ py::list local_arrays(const Array& array, bool writable) {
   wait_until_written(array);
   const Sharding& sharding = *array.sharding();
   const ShardDomains domains = sharding.domains(array.shape(), kReading);
-  const int64_t size = itemsize(array.dtype());
   py::list result(static_cast<size_t>(sharding.buffers().size()));
   for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
     const int64_t position = sharding.buffers().position(sharding.grid(), b);
     const Dims shape = domains.is_even() ? domains.shard_shape() : domains.domain(sharding.grid().tile(position)).shape;
-    const Dims strides = row_major_strides(shape, size);
+    const Dims strides = array.strides(shape);
     result[static_cast<size_t>(b)] = ndarray_of_buffer(array.storage()->buffer(array.buffer_number(position)), shape,
                                                        strides, array.dtype(), writable);
   }
@@ -52,7 +51,7 @@ py::object slab_array(const Array& array, bool writable) {
   const Sharding& sharding = *array.sharding();
   const ShardDomains domains = sharding.domains(array.shape(), kReading);
   if (!domains.is_even()) return py::none();
-  const Dims inner = row_major_strides(domains.shard_shape(), itemsize(array.dtype()));
+  const Dims inner = array.strides(domains.shard_shape());
   Dims shape{sharding.buffers().size()};
   Dims strides{stride};
   for (int64_t d = 0; d < inner.size(); ++d) {

@@ -5,7 +5,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "artifex_devices/array/layout.h"
+#include "artifex_devices/array/array.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/layout_copy.h"
 #include "gil.h"
@@ -262,6 +262,21 @@ Example:
       .def("__reduce__", [](const py::object& self) -> py::tuple {
         return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("_xla_layout")()));
       });
+
+  auto array = module.attr("Array").cast<py::class_<Array, std::shared_ptr<Array>>>();
+  array
+      .def_property_readonly(
+          "_pjrt_layout",
+          [](const Array& self) { return PjRtLayout{self.layout() ? *self.layout() : Layout::row_major(self.rank())}; },
+          "In which order the elements of each shard are stored.")
+      .def_property_readonly(
+          "format",
+          [](const py::object& self) {
+            const py::module_ layouts = py::module_::import("artifex_devices.layout");
+            const py::object order = layouts.attr("Layout").attr("from_pjrt_layout")(self.attr("_pjrt_layout"));
+            return py::object(layouts.attr("Format")(order, self.attr("sharding")));
+          },
+          "A layout.Format: the order in which the elements of each shard are stored, and the sharding.");
 }
 
 }  // namespace artifex_devices::bindings

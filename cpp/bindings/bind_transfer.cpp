@@ -28,8 +28,8 @@ namespace {
 struct Target {
   ShardingRef sharding;  // null: where an Array is already, else the first device
   bool committed = false;
-  int64_t rank = -1;                              // what a Layout is for; -1: any
-  std::optional<MemoryKind> kind = std::nullopt;  // without a sharding: where it is, in this kind of memory
+  std::shared_ptr<const Layout> layout = nullptr;  // null: that of an Array, else row-major
+  std::optional<MemoryKind> kind = std::nullopt;   // without a sharding: where it is, in this kind of memory
 
   /// The sharding in that kind, where one was asked for.
   ShardingRef of(const ShardingRef& own) const { return kind ? own->with_memory_kind(*kind) : own; }
@@ -56,7 +56,7 @@ Target target_from_python(py::handle object) {
   // Rare: a PartitionSpec or a Format; anything else is refused there.
   const auto resolved = py::module_::import("artifex_devices.targets").attr("resolve_target")(object).cast<py::tuple>();
   Target target = target_from_python(resolved[0]);
-  target.rank = resolved[1].cast<int64_t>();
+  if (!resolved[1].is_none()) target.layout = std::make_shared<const Layout>(resolved[1].cast<const Layout&>());
   if (resolved.size() > 2) {
     target.kind = memory_kind_from_name(resolved[2].cast<std::string>(), "device_put");
     target.committed = true;
@@ -67,11 +67,17 @@ Target target_from_python(py::handle object) {
 std::string shape_text(const Dims& shape) { return py::repr(tuple_from_dims(shape)).cast<std::string>(); }
 
 void check_rank(const Target& target, const Dims& shape) {
-  if (target.rank < 0 || target.rank == shape.size()) return;
+  if (!target.layout || target.layout->rank() == shape.size()) return;
   fail(
       "device_put: the Layout orders {} dimensions and the value of shape {} has {}; expected a Layout of its rank; "
       "leave the layout out",
-      target.rank, to_string(shape), shape.size());
+      target.layout->rank(), to_string(shape), shape.size());
+}
+
+/// How a value of that shape is to be stored.
+LayoutRef layout_of(const Target& target, const Dims& shape) {
+  check_rank(target, shape);
+  return target.layout ? stored_layout(*target.layout, shape.size(), "device_put") : nullptr;
 }
 
 /// Whether the source ends with the call; kLater: the caller will end it, so that the result must be an Array of its
@@ -112,20 +118,21 @@ py::object put_array(const py::object& x, const Target& target, Donation donatio
                      Intent intent) {
   const auto source = x.cast<ArrayRef>();
   source->check_alive("device_put");
-  check_rank(target, source->shape());
+  const LayoutRef layout = target.layout ? layout_of(target, source->shape()) : source->layout();
   const bool donate = donation == Donation::kNow;
   const bool force_copy = may_alias.has_value() && !*may_alias;
   const ShardingRef sharding = target.sharding ? target.sharding : target.of(source->sharding());
   const bool committed = target.sharding || target.kind ? target.committed : source->committed();
-  const bool stays = *sharding == *source->sharding() && committed == source->committed();
+  const bool stays =
+      *sharding == *source->sharding() && committed == source->committed() && equal_layouts(layout, source->layout());
   if (stays && !force_copy && donation == Donation::kNone) return x;
   check_move(*source, *sharding, force_copy, intent);
   py::object placed = py::cast(maybe_without_gil(source->nbytes(), [&] {
     if (sharding->devices()->client() == source->sharding()->devices()->client()) {
-      return reshard(source, sharding, {committed, donate, force_copy});
+      return reshard(source, sharding, {committed, donate, force_copy, layout});
     }
     // Another world: by way of the host, as nothing is shared between worlds.
-    ArrayRef copied = device_put(*device_get(source), sharding, committed);
+    ArrayRef copied = device_put(*device_get(source), sharding, committed, layout);
     if (donate) source->donate();
     return copied;
   }));
@@ -166,7 +173,7 @@ py::object put_leaf(const py::object& x, const Target& target, Donation donation
   }
   if (py::isinstance<Array>(x)) return put_array(x, target, donation, may_alias, intent);
   Leaf leaf = leaf_from_python(x, "device_put");
-  check_rank(target, leaf.view.shape);
+  const LayoutRef layout = layout_of(target, leaf.view.shape);
   const ShardingRef sharding = target.sharding ? target.sharding : target.of(sharding_of(default_device()));
   const bool narrows = must_narrow(leaf.view.dtype);
   if (narrows) narrow_leaf(leaf, x, "device_put", path.text());
@@ -178,11 +185,12 @@ py::object put_leaf(const py::object& x, const Target& target, Donation donation
   });
   py::object aliased;
   // What is narrowed is not what x itself holds.
-  if (may_alias.value_or(false) && !narrows && try_alias(leaf, sharding, target.committed, &aliased)) return aliased;
+  if (may_alias.value_or(false) && !narrows && !layout && try_alias(leaf, sharding, target.committed, &aliased))
+    return aliased;
   int64_t bytes = itemsize(leaf.view.dtype);
   for (const int64_t size : leaf.view.shape) bytes *= size;
   py::object placed =
-      py::cast(maybe_without_gil(bytes, [&] { return device_put(leaf.view, sharding, target.committed); }));
+      py::cast(maybe_without_gil(bytes, [&] { return device_put(leaf.view, sharding, target.committed, layout); }));
   after_placing(*sharding);
   return placed;
 }
@@ -253,12 +261,14 @@ void bind_transfer(py::module_& module) {
   module.def("_get_leaf", &value_of, py::arg("array"));
   module.def(
       "_array_from_pickle",
-      [](const py::object& value, const py::object& sharding, bool committed) {
+      [](const py::object& value, const py::object& sharding, bool committed,
+         const std::optional<std::string>& layout) {
         Target target = target_from_python(sharding);
         target.committed = committed;
+        if (layout) target.layout = std::make_shared<const Layout>(Layout::parse(*layout));
         return put_leaf(value, target, Donation::kNone, std::nullopt);
       },
-      py::arg("value"), py::arg("sharding"), py::arg("committed"));
+      py::arg("value"), py::arg("sharding"), py::arg("committed"), py::arg("layout") = py::none());
   module.def("_transfer_counters", [] {
     const TransferCounters counters = transfer_counters();
     py::dict result;

@@ -23,8 +23,8 @@ PYBIND11_MODULE(_core, module) {
   bind_device_list(module);
   bind_partition(module);
   bind_sharding(module);
-  bind_memory_layout(module);
   bind_array(module);
+  bind_memory_layout(module);
   bind_transfer(module);
   bind_client(module);
   bind_local(module);

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from artifex_devices._bytes_text import bytes_text
-from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, Sharding, _array_memory
+from artifex_devices._core import AbstractMesh, Array, Layout, Mesh, NamedSharding, PjRtLayout, Sharding, _array_memory
 
 _IDS_SHOWN = 8
 _NAME_WIDTH = len("aliasing")
@@ -25,6 +25,9 @@ def facts_of(array: Array) -> list[tuple[str, str]]:
     """Name and text of each thing to know, in the order to show them."""
     sharding = array.sharding
     facts = sharding_facts(sharding)
+    layout = array._pjrt_layout
+    if layout != PjRtLayout(Layout(range(array.ndim - 1, -1, -1))):
+        facts.append(("layout", str(layout)))
     shards = f"{sharding.num_devices} of {sharding.shard_shape(array.shape)}"
     committed = "committed" if array.committed else "uncommitted"
     try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layout and Format: the names of `jax.experimental.layout`. XLA's own Layout is in `xla_client`.
 
-Shards are stored row-major, without tiles. So a Format says what a sharding says, and a Layout that is not row-major is
-refused where data is placed.
+Shards are stored in the order of dimensions that a Layout says, row-major without one. Tiles are not stored:
+`xla_client.Layout.pack` makes the memory of any tiles.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Layout:
 
     Args:
         major_to_minor: Dimension numbers, the slowest first; (0, 1, ..., n - 1) is row-major.
-        tiling: None or (); tiles are not stored.
-        sub_byte_element_size_in_bits: 0; kept for the signature.
+        tiling: None or (); tiles are kept, and refused where an Array is placed.
+        sub_byte_element_size_in_bits: 0; other numbers are treated as tiles are.
 
     Raises:
         TypeError: major_to_minor is no sequence of integers.
@@ -66,7 +66,7 @@ class Layout:
 
     @property
     def is_row_major(self) -> bool:
-        """Whether it is what shards are stored in."""
+        """Whether it is what shards are stored in without a Layout."""
         in_order = self.major_to_minor == tuple(range(len(self.major_to_minor)))
         return in_order and not self.tiling and self.sub_byte_element_size_in_bits == 0
 
@@ -133,8 +133,9 @@ class Format:
     Example:
         >>> import numpy as np, artifex_devices as ad
         >>> from artifex_devices.layout import Format, Layout
-        >>> ad.device_put(np.ones((2, 3)), Format(Layout((0, 1)), ad.devices()[0])).shape
-        (2, 3)
+        >>> x = ad.device_put(np.ones((2, 3)), Format(Layout((1, 0)), ad.devices()[0]))
+        >>> x.format.layout.major_to_minor, np.asarray(x).strides
+        ((1, 0), (8, 16))
     """
 
     __slots__ = ("layout", "sharding")
@@ -175,12 +176,34 @@ class Format:
 
 
 def check_format(operation: str, given: Format) -> int:
-    """The rank that the Format is for, -1 for any; ValueError unless it is what shards are stored in."""
+    """The rank that the Format is for, -1 for any; ValueError unless it is row-major."""
     if given.layout is None:
         return -1
     if not isinstance(given.layout, Layout) or not given.layout.is_row_major:
         raise ValueError(
-            f"{operation}: layout is {given.layout!r}; expected None or row-major order without tiles, as only "
-            "row-major is stored; leave the layout out"
+            f"{operation}: layout is {given.layout!r}; expected None or row-major order without tiles; leave it out, "
+            "and place it by device_put(x, Format(layout, sharding)) afterwards"
         )
     return len(given.layout.major_to_minor)
+
+
+def requested_layout(operation: str, given: Format) -> XlaLayout | None:
+    """What a Format asks for, in XLA's words; None where it leaves that open.
+
+    Raises:
+        ValueError: Layout.AUTO; an order that is no permutation.
+    """
+    if given.layout is None:
+        return None
+    if not isinstance(given.layout, Layout):
+        raise ValueError(
+            f"{operation}: layout is {given.layout!r}; expected None or a Layout, as nothing chooses one here; "
+            "write Layout((1, 0)) for column-major"
+        )
+    order = given.layout.major_to_minor
+    if sorted(order) != list(range(len(order))):
+        raise ValueError(
+            f"{operation}: major_to_minor is {order}; expected each of 0 to {len(order) - 1} once; "
+            "write Layout((1, 0)) for column-major"
+        )
+    return given.layout._to_xla_layout(np.dtype(np.uint8))

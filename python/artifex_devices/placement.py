@@ -30,8 +30,8 @@ def device_put(
     Args:
         x: An ndarray of any strides, a number, an Array, or a tree of these.
         device: None (where an Array is; the first device for host data), a Device, a Sharding, a PartitionSpec under
-            `set_mesh`, a Format of row-major layout, a memory.Space (the same devices, another kind of memory), or a
-            tree of these that is a prefix of x.
+            `set_mesh`, a Format (its Layout is how each shard is stored), a memory.Space (the same devices, another
+            kind of memory), or a tree of these that is a prefix of x.
         src: Where x comes from; accepted as documented, the library knows.
         donate: Delete Arrays of x afterwards and reuse their memory, so that using them raises RuntimeError; bool or
             prefix tree. Not together with may_alias=True.
@@ -44,8 +44,8 @@ def device_put(
 
     Raises:
         TypeError: A leaf is no array of numbers; the text names the leaf's path.
-        ValueError: The sharding does not fit the shape; `device` is of another type or no prefix of x; a PartitionSpec
-            and no mesh.
+        ValueError: The sharding or the Layout does not fit the shape; `device` is of another type or no prefix of x; a
+            PartitionSpec and no mesh.
         IndivisibleError: A dimension is not divisible by its mesh axes (a ValueError).
         ResourceExhaustedError: Out of memory (a MemoryError and a RuntimeError).
         RuntimeError: An Array of x was deleted or donated.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from artifex_devices._core import Device, PartitionSpec, Sharding
-from artifex_devices.layout import Format, check_format
+from artifex_devices.layout import Format, check_format, requested_layout
 from artifex_devices.memory_space import MemorySpace, kind_of_space
 from artifex_devices.mesh_scope import sharding_of_spec
 
@@ -23,19 +23,19 @@ def resolve_target(device: Any) -> tuple[Any, ...]:
         device: What `device_put` was given.
 
     Returns:
-        The Sharding, or None, and the rank that values must have (-1: any); of a memory.Space also the memory kind
-        that values go to where they are.
+        The Sharding, or None, and the xla_client.Layout to store values in (None: as it is, else row-major); of a
+        memory.Space also the memory kind that values go to where they are.
 
     Raises:
-        ValueError: It is no place for data; no mesh is set for a PartitionSpec; a Layout is not row-major;
+        ValueError: It is no place for data; no mesh is set for a PartitionSpec; a Layout is no order of dimensions;
             Space.Any.
     """
     if isinstance(device, MemorySpace):
-        return None, -1, kind_of_space("device_put", device)
+        return None, None, kind_of_space("device_put", device)
     if isinstance(device, PartitionSpec):
-        return sharding_of_spec("device_put", device), -1
+        return sharding_of_spec("device_put", device), None
     if isinstance(device, Format):
-        return device.sharding, check_format("device_put", device)
+        return device.sharding, requested_layout("device_put", device)
     raise ValueError(
         f"device_put: device is of type {type(device).__name__}; expected {_TAKEN}, or a tree of these that is a "
         f"prefix of x, got {device!r}; take a Device from devices(), or make a NamedSharding"

@@ -217,9 +217,9 @@ def deleted_part(lib):
     return top(lib).make_array_from_single_device_arrays((8, 8), rows(lib), parts)
 
 
-def format_of(lib, order, place):
+def format_of(lib, order, place, tiling=None):
     layout = TOP[lib.name][1]
-    return layout.Format(layout.Layout(order), place)
+    return layout.Format(layout.Layout(order, tiling), place)
 
 
 def product(a, b):
@@ -637,11 +637,13 @@ DEVIATIONS = {
         (VALUE, True),
         "a Device is a place everywhere",
     ),
-    "column-major layout": Deviation(
-        lambda lib: lib.device_put(X, format_of(lib, (1, 0), lib.SingleDeviceSharding(lib.devices[2]))).shape,
+    "tiled layout": Deviation(
+        lambda lib: (
+            lib.device_put(X, format_of(lib, (1, 0), lib.SingleDeviceSharding(lib.devices[2]), ((2, 2),))).shape
+        ),
         (VALUE, (8, 8)),
         ValueError,
-        "shards are stored row-major",
+        "tiles are not stored, there on CPU neither",
     ),
     "result of copy_to_host_async": Deviation(
         lambda lib: hasattr(top(lib).copy_to_host_async(lib.device_put(X)), "result"),

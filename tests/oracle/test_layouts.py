@@ -3,9 +3,11 @@
 
 import ctypes
 
+import artifex_devices as ad
 import ml_dtypes
 import numpy as np
 import pytest
+from artifex_devices.layout import Format as OurFormat
 from artifex_devices.layout import Layout as OurJaxLayout
 from artifex_devices.xla_client import Layout, PjRtLayout
 from both import jax
@@ -109,3 +111,27 @@ def test_small_elements_are_packed_in_xlas_order():
     theirs = jax.device_put(x)
     memory = ctypes.string_at(theirs.unsafe_buffer_pointer(), 3)
     assert Layout((0,), [], 4).pack(x).tobytes() == memory
+
+
+def described(x, again):
+    return (
+        repr(x.format.layout),
+        str(x._pjrt_layout),
+        np.asarray(x).strides,
+        np.from_dlpack(x).strides,
+        repr(again.format.layout),
+        repr((x + x).format.layout),
+        repr(x[0].format.layout),
+        x.on_device_size_in_bytes(),
+    )
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)])
+def test_arrays_are_stored_alike(order):
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    place = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    theirs = jax.device_put(x, Format(JaxLayout(order), place))
+    ours = ad.device_put(x, OurFormat(OurJaxLayout(order), ad.devices()[0]))
+    assert described(ours, ad.device_put(ours, ad.devices()[1])) == described(
+        theirs, jax.device_put(theirs, jax.devices()[1])
+    )

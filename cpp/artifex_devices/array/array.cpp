@@ -9,17 +9,35 @@
 
 namespace artifex_devices {
 
+LayoutRef stored_layout(const Layout& layout, int64_t rank, std::string_view operation) {
+  if (layout.rank() != rank) {
+    fail(
+        "{}: the Layout {} orders {} dimensions and the value has {}; expected a Layout of its rank; leave the layout "
+        "out",
+        operation, layout.to_string(), layout.rank(), rank);
+  }
+  if (!layout.is_strided()) {
+    fail(
+        "{}: the Layout {} has tiles, element bits or a tail; expected an order of dimensions only, as arrays are "
+        "stored "
+        "without tiles; get the tiled memory by xla_client.Layout.pack(x)",
+        operation, layout.to_string());
+  }
+  return layout.is_row_major() ? nullptr
+                               : std::make_shared<const Layout>(layout.minor_to_major(), std::vector<Dims>{}, 0);
+}
+
 ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage, EventRef ready,
-                     bool committed) {
-  ArrayRef array =
-      make(std::move(shape), dtype, std::move(sharding), std::move(storage), -1, std::move(ready), committed);
+                     bool committed, LayoutRef layout) {
+  ArrayRef array = make(std::move(shape), dtype, std::move(sharding), std::move(storage), -1, std::move(ready),
+                        committed, std::move(layout));
   LiveArrays::add(array.get());
   if (config().trace_allocations.load(std::memory_order_relaxed) != 0) CreationLines::add(array.get());
   return array;
 }
 
 ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage, int64_t position,
-                     EventRef ready, bool committed) {
+                     EventRef ready, bool committed, LayoutRef layout) {
   struct Concrete final : Array {};  // lets make_shared call the private constructor
   auto array = std::make_shared<Concrete>();
   Array& self = *array;
@@ -31,6 +49,7 @@ ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_
   self.shape_ = std::move(shape);
   self.dtype_ = dtype;
   self.sharding_ = std::move(sharding);
+  self.layout_ = std::move(layout);
   self.position_ = position;
   self.ready_ = std::move(ready);
   self.committed_ = committed;
@@ -71,7 +90,7 @@ ArrayRef Array::shard_data(int64_t position) {
   const IndexDomain domain = sharding_->domains(shape_, "shard_data").domain(sharding_->grid().tile(position));
   Device* device = (*sharding_->devices())[position];
   return make(domain.shape, dtype_, SingleDeviceSharding::make(device, sharding_->memory_kind()), storage_,
-              position_ < 0 ? position : position_, ready_, true);
+              position_ < 0 ? position : position_, ready_, true, layout_);
 }
 
 void Array::check_alive(std::string_view operation) const {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "artifex_devices/array/host_view.h"
+#include "artifex_devices/array/layout.h"
 #include "artifex_devices/array/storage.h"
 #include "artifex_devices/base/dtype.h"
 #include "artifex_devices/base/event.h"
@@ -15,6 +16,19 @@ namespace artifex_devices {
 
 class Array;
 using ArrayRef = std::shared_ptr<Array>;
+/// Null: row-major.
+using LayoutRef = std::shared_ptr<const Layout>;
+
+/// The layout in which shards of arrays of `rank` dimensions are stored: null for row-major ones. Throws
+/// InvalidArgument for another rank, and for tiles, element bits and tails, which are not stored.
+LayoutRef stored_layout(const Layout& layout, int64_t rank, std::string_view operation);
+/// Bytes a stride of each dimension of one buffer of `shape`.
+inline Dims buffer_strides(const Layout* layout, const Dims& shape, int64_t itemsize) {
+  return layout ? strides_of_order(shape, layout->minor_to_major(), itemsize) : row_major_strides(shape, itemsize);
+}
+inline bool equal_layouts(const LayoutRef& a, const LayoutRef& b) noexcept {
+  return a == b || (a && b && a->minor_to_major() == b->minor_to_major());
+}
 
 /// One device's part of an array.
 struct Shard {
@@ -25,12 +39,12 @@ struct Shard {
 };
 
 /// An immutable array on devices: shape, dtype, sharding, memory, and the event that says the memory is written.
-/// Each dense shard is row-major. Thread-safe.
+/// Each shard is dense: row-major, or in the order of dimensions that layout() says. Thread-safe.
 class Array : public std::enable_shared_from_this<Array> {
  public:
   /// `ready` null: written already. Registers the array in its client's list of live arrays.
   static ArrayRef make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage, EventRef ready,
-                       bool committed);
+                       bool committed, LayoutRef layout = nullptr);
   ~Array();
 
   const Dims& shape() const noexcept { return shape_; }
@@ -40,6 +54,9 @@ class Array : public std::enable_shared_from_this<Array> {
   int64_t nbytes() const noexcept { return size_ * itemsize(dtype_); }
   const ShardingRef& sharding() const noexcept { return sharding_; }
   bool committed() const noexcept { return committed_; }
+  const LayoutRef& layout() const noexcept { return layout_; }  // null: row-major
+  /// Of a buffer of that shape, in bytes.
+  Dims strides(const Dims& shard_shape) const { return buffer_strides(layout_.get(), shard_shape, itemsize(dtype_)); }
   int64_t on_device_size_in_bytes() const;  // replicas counted
 
   /// By position; any number of devices costs only what is asked for. Throws DeletedArray.
@@ -78,13 +95,14 @@ class Array : public std::enable_shared_from_this<Array> {
   friend class LiveArrays;
   friend class CreationLines;
   static ArrayRef make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage,
-                       int64_t position, EventRef ready, bool committed);
+                       int64_t position, EventRef ready, bool committed, LayoutRef layout);
   void check_position(int64_t position, std::string_view operation) const;
 
   Dims shape_;
   DType dtype_ = DType::kFloat32;
   int64_t size_ = 0;
   ShardingRef sharding_;
+  LayoutRef layout_;
   std::shared_ptr<Storage> storage_;
   int64_t position_ = -1;  // >= 0: one shard of storage_
   EventRef ready_;

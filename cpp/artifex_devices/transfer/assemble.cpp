@@ -11,6 +11,7 @@
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/transfer/copy_batch.h"
 #include "artifex_devices/transfer/counters.h"
+#include "artifex_devices/transfer/reshard.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
 
 namespace artifex_devices {
@@ -79,6 +80,7 @@ class Assembler {
     const ShardDomains domains = sharding_.domains(shape, given_.operation);
     check_shapes(shape, domains);
     refuse();
+    const LayoutRef layout = common_layout();
     std::vector<BufferRef> buffers = take_buffers();
     refuse();
 
@@ -88,7 +90,7 @@ class Assembler {
       if (part.is_ours_only) part.array->storage()->delete_all(false);
     }
     auto storage = Storage::adopt(given_.sharding, domains, *given_.dtype, std::move(buffers), given_.operation);
-    return Array::make(shape, *given_.dtype, given_.sharding, std::move(storage), all_of(ready), true);
+    return Array::make(shape, *given_.dtype, given_.sharding, std::move(storage), all_of(ready), true, layout);
   }
 
  private:
@@ -201,6 +203,18 @@ class Assembler {
                artifex_devices::to_string(part(part_at(p)).shape()), artifex_devices::to_string(expected),
                artifex_devices::to_string(shape), (*sharding_.devices())[p]->to_string());
     }
+  }
+
+  /// That of all parts; where they differ, or lie in one dimension less, they are made row-major first.
+  LayoutRef common_layout() {
+    const LayoutRef& layout = part(0).layout();
+    const bool is_common = std::ranges::all_of(
+        given_.parts, [&](const Assembly::Part& each) { return equal_layouts(each.array->layout(), layout); });
+    if (is_common && (!layout || !given_.is_stack)) return layout;
+    for (Assembly::Part& each : given_.parts) {
+      if (each.array->layout()) each = {row_major(each.array), "", false};
+    }
+    return nullptr;
   }
 
   /// The memory of each distinct shard; replicas of it must be the same.

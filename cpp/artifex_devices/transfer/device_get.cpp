@@ -13,20 +13,26 @@ namespace artifex_devices {
 namespace {
 
 /// A read-only view whose owner is the block.
-std::shared_ptr<HostView> show(const Array& array, const BufferRef& buffer) {
+std::shared_ptr<HostView> show(const Array& array, const BufferRef& buffer, Dims byte_strides) {
   auto view = std::make_shared<HostView>();
   view->data = buffer.data();
   view->dtype = array.dtype();
   view->shape = array.shape();
-  view->byte_strides = row_major_strides(array.shape(), itemsize(array.dtype()));
+  view->byte_strides = std::move(byte_strides);
   view->owner = std::make_shared<BlockRef>(buffer.block);
   return view;
 }
 
-/// The buffer that begins with the whole value in row-major order, if there is one.
+/// A gathered value is row-major.
+std::shared_ptr<HostView> show_gathered(const Array& array, const BufferRef& buffer) {
+  return show(array, buffer, row_major_strides(array.shape(), itemsize(array.dtype())));
+}
+
+/// The buffer that begins with the whole value, if there is one: in row-major order, or as the layout says.
 BufferRef find_whole(const Array& array, const ShardDomains& domains) {
   const bool one_tile = domains.grid().tiles() == 1;  // maybe several buffers, on as many arenas
-  if (one_tile || row_major_run(*array.storage(), domains)) return array.storage()->buffer(array.buffer_number(0));
+  if (one_tile || (!array.layout() && row_major_run(*array.storage(), domains)))
+    return array.storage()->buffer(array.buffer_number(0));
   return {};
 }
 
@@ -37,7 +43,8 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
   const TileGrid& grid = sharding.grid();
   const int64_t size = itemsize(array.dtype());
   auto batch = std::make_shared<CopyBatch>();
-  const auto tiles = array.position_in_storage() < 0 ? Tiling::of(*array.storage(), domains, size) : std::nullopt;
+  const auto tiles = array.position_in_storage() < 0 ? Tiling::of(*array.storage(), domains, array.layout().get(), size)
+                                                     : std::nullopt;
   if (tiles && array.size() > 0) {
     batch->hold(array.storage()->buffer(0));
     const Tiling whole{static_cast<std::byte*>(data), byte_strides, {}, 0};
@@ -53,7 +60,7 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
     for (int64_t d = 0; d < box.rank(); ++d) offset += box.origin[d] * byte_strides[d];
     BufferRef buffer = array.storage()->buffer(array.buffer_number(position));
     const StridedCopy copy(static_cast<std::byte*>(data) + offset, byte_strides, buffer.data(),
-                           row_major_strides(box.shape, size), box.shape, size, array.nbytes());
+                           array.strides(box.shape), box.shape, size, array.nbytes());
     batch->hold(std::move(buffer));
     batch->add(copy, (*sharding.devices())[position]->lane());
   }
@@ -98,9 +105,9 @@ std::shared_ptr<const HostView> device_get(const ArrayRef& array) {
   }
   const ShardDomains domains = array->sharding()->domains(array->shape(), "device_get");
   BufferRef whole = find_whole(*array, domains);
-  if (whole.block) return show(*array, whole);
+  if (whole.block) return show(*array, whole, array->strides(array->shape()));
 
-  std::shared_ptr<const HostView> view = show(*array, host_buffer(*array));
+  std::shared_ptr<const HostView> view = show_gathered(*array, host_buffer(*array));
   gather(*array, domains, view->data, view->byte_strides);
   auto kept = array->cache_host_value(view);
   return kept->ready ? view : kept;  // another thread's may still be coming
@@ -112,7 +119,7 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
   const ShardDomains domains = array->sharding()->domains(array->shape(), "copy_to_host_async");
   const EventRef& source_ready = array->ready_event();
   if (const BufferRef whole = find_whole(*array, domains); whole.block) {
-    auto view = show(*array, whole);
+    auto view = show(*array, whole, array->strides(array->shape()));
     view->ready = source_ready;
     return view;
   }
@@ -120,7 +127,7 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
   if (is_small && is_ready(source_ready) && !(source_ready && source_ready->error())) return device_get(array);
 
   const BufferRef memory = host_buffer(*array);
-  auto view = show(*array, memory);
+  auto view = show_gathered(*array, memory);
   auto batch = gathering(*array, domains, view->data, view->byte_strides);
   batch->hold(memory);
   view->ready = start_after(source_ready, std::move(batch), counters.device_to_host_bytes);

@@ -29,14 +29,15 @@ int64_t checked_bytes(const HostView& source, std::string_view operation) {
 }
 
 /// Writes all buffers; `total` is their bytes.
-void fill(const HostView& source, const ShardDomains& domains, const Storage& storage, int64_t total) {
+void fill(const HostView& source, const ShardDomains& domains, const Storage& storage, const Layout* layout,
+          int64_t total) {
   if (total == 0) return;
   const Sharding& sharding = *storage.sharding();
   const TileGrid& grid = sharding.grid();
   const int64_t size = itemsize(source.dtype);
   const bool small = total < config().parallel_copy_bytes.load(std::memory_order_relaxed);
   std::byte* run = row_major_run(storage, domains);
-  if (small && run && is_dense(source.shape, source.byte_strides, size)) {
+  if (small && !layout && run && is_dense(source.shape, source.byte_strides, size)) {
     std::memcpy(run, source.data, static_cast<size_t>(total));
     return;
   }
@@ -48,15 +49,15 @@ void fill(const HostView& source, const ShardDomains& domains, const Storage& st
       batch.add(copy, (*sharding.devices())[sharding.buffers().position(grid, buffer)]->lane());
     }
   };
-  if (const auto tiles = Tiling::of(storage, domains, size)) {
+  if (const auto tiles = Tiling::of(storage, domains, layout, size)) {
     const Tiling whole{static_cast<std::byte*>(source.data), source.byte_strides, {}, 0};
     take(tiling_copy(*tiles, whole, source.shape, size), 0);
   } else {
     batch.reserve(storage.buffer_count());
-    Dims strides = row_major_strides(domains.shard_shape(), size);
+    Dims strides = buffer_strides(layout, domains.shard_shape(), size);
     for (int64_t b = 0; b < storage.buffer_count(); ++b) {
       const IndexDomain box = domains.domain(grid.tile(sharding.buffers().position(grid, b)));
-      if (!domains.is_even()) strides = row_major_strides(box.shape, size);
+      if (!domains.is_even()) strides = buffer_strides(layout, box.shape, size);
       const std::byte* from = static_cast<const std::byte*>(source.data);
       for (int64_t d = 0; d < box.rank(); ++d) from += box.origin[d] * source.byte_strides[d];
       take(StridedCopy(storage.data(b), strides, from, source.byte_strides, box.shape, size, total), b);
@@ -73,14 +74,14 @@ int64_t physical_bytes(const Storage& storage) noexcept {
 
 }  // namespace
 
-ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed) {
+ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed, LayoutRef layout) {
   checked_bytes(source, "device_put");
   const ShardDomains domains = sharding->domains(source.shape, "device_put");
   auto storage = Storage::allocate(sharding, domains, source.dtype, "device_put");
   const int64_t bytes = physical_bytes(*storage);
-  fill(source, domains, *storage, bytes);
+  fill(source, domains, *storage, layout.get(), bytes);
   counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed);
+  return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed, std::move(layout));
 }
 
 ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, bool committed) {

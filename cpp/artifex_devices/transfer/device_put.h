@@ -8,8 +8,9 @@ namespace artifex_devices {
 
 /// Copies a host array onto devices. The source has been read when it returns, whatever its alignment and strides
 /// (negative and zero ones too). Throws as Sharding::domains and Storage::allocate.
+/// `layout` (null: row-major) is the order in which each shard is stored; see stored_layout.
 /// Example: (8, 4) float32 with P('x') over 4 devices makes four shards of (2, 4).
-ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed);
+ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed, LayoutRef layout = nullptr);
 
 /// Zero copy: the array shows `source`'s own memory, which `source.owner` keeps alive. Only for sources that are dense
 /// row-major, and a sharding that has one buffer; otherwise InvalidArgument that says why and suggests a copy.

@@ -41,11 +41,17 @@ int64_t offset_in(const IndexDomain& box, const Dims& tile_origin, const Dims& s
   return offset;
 }
 
+/// In which order of dimensions tiles lie on both sides.
+struct Layouts {
+  const Layout* from;
+  const Layout* to;
+};
+
 /// The plan as copies between memories. Takes a reference on every buffer that it reads or writes.
 std::shared_ptr<CopyBatch> make_batch(const ReshardPlan& plan, const std::vector<BufferRef>& from,
                                       const ShardDomains& source_domains, const std::vector<BufferPlace>& source_places,
                                       const Storage& to, const ShardDomains& domains,
-                                      const std::vector<BufferPlace>& places, int64_t size) {
+                                      const std::vector<BufferPlace>& places, const Layouts& layouts, int64_t size) {
   auto batch = std::make_shared<CopyBatch>();
   batch->reserve(static_cast<int64_t>(plan.copies.size()));
   const Sharding& sharding = *to.sharding();
@@ -62,10 +68,10 @@ std::shared_ptr<CopyBatch> make_batch(const ReshardPlan& plan, const std::vector
       batch->hold(std::move(buffer));
       lane = (*sharding.devices())[sharding.buffers().position(sharding.grid(), number)]->lane();
       tile = domains.domain(places[static_cast<size_t>(number)].tile);
-      strides = row_major_strides(tile.shape, size);
+      strides = buffer_strides(layouts.to, tile.shape, size);
     }
     const IndexDomain source_tile = source_domains.domain(source_places[static_cast<size_t>(each.source)].tile);
-    const Dims source_strides = row_major_strides(source_tile.shape, size);
+    const Dims source_strides = buffer_strides(layouts.from, source_tile.shape, size);
     batch->add(StridedCopy(data + offset_in(each.box, tile.origin, strides), strides,
                            from[static_cast<size_t>(each.source)].data() +
                                offset_in(each.box, source_tile.origin, source_strides),
@@ -80,8 +86,9 @@ struct Move {
   const Array& source;
   const ShardingRef& sharding;
   const ReshardOptions& options;
-  bool force_copy;  // also between kinds of memory
-  int64_t size;     // of an element
+  LayoutRef layout;  // of the result
+  bool force_copy;   // also between kinds of memory, and between layouts
+  int64_t size;      // of an element
   ShardDomains source_domains;
   ShardDomains domains;
 
@@ -89,7 +96,9 @@ struct Move {
       : source(from),
         sharding(to),
         options(how),
-        force_copy(how.force_copy || from.sharding()->memory_kind() != to->memory_kind()),
+        layout(how.layout.value_or(from.layout())),
+        force_copy(how.force_copy || from.sharding()->memory_kind() != to->memory_kind() ||
+                   !equal_layouts(layout, from.layout())),
         size(itemsize(from.dtype())),
         source_domains(from.sharding()->domains(from.shape(), kOperation)),
         domains(to->domains(from.shape(), kOperation)) {}
@@ -135,14 +144,15 @@ std::optional<Moved> move_tilings(const Move& move) {
   const BufferRef held = move.source_buffer(0);  // all of a slab
   Tiling from_tiles;
   if (from.grid().tiles() == 1) {
-    from_tiles = {held.data(), row_major_strides(move.source.shape(), move.size), {}, 0};
-  } else if (const auto tiles = Tiling::of(*move.source.storage(), move.source_domains, move.size)) {
+    from_tiles = {held.data(), move.source.strides(move.source.shape()), {}, 0};
+  } else if (const auto tiles =
+                 Tiling::of(*move.source.storage(), move.source_domains, move.source.layout().get(), move.size)) {
     from_tiles = *tiles;
   } else {
     return std::nullopt;
   }
   auto storage = Storage::allocate(move.sharding, move.domains, move.source.dtype(), kOperation);
-  const auto to_tiles = Tiling::of(*storage, move.domains, move.size);
+  const auto to_tiles = Tiling::of(*storage, move.domains, move.layout.get(), move.size);
   if (!to_tiles) return std::nullopt;
   const StridedCopy copy = tiling_copy(*to_tiles, from_tiles, move.source.shape(), move.size);
   copy.run();
@@ -167,8 +177,8 @@ Moved move_by_plan(const Move& move) {
               move.source.ready_event()};
   if (plan.copies.empty()) return moved;
 
-  auto batch =
-      make_batch(plan, held, move.source_domains, source_places, *moved.storage, move.domains, places, move.size);
+  auto batch = make_batch(plan, held, move.source_domains, source_places, *moved.storage, move.domains, places,
+                          {move.source.layout().get(), move.layout.get()}, move.size);
   if (move.source_is_good() && batch->bytes() < config().async_copy_bytes.load(std::memory_order_relaxed)) {
     batch->run();
     counters.device_to_device_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
@@ -205,10 +215,15 @@ ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const Resh
   std::optional<Moved> moved = move_tilings(move);
   if (!moved) moved = move_by_plan(move);
   ArrayRef result = Array::make(source->shape(), source->dtype(), sharding, std::move(moved->storage),
-                                std::move(moved->ready), options.committed);
+                                std::move(moved->ready), options.committed, move.layout);
   if (!sharding->devices()->client()->is_asynchronous()) result->block_until_ready();
   if (options.donate) source->donate();
   return result;
+}
+
+ArrayRef row_major(const ArrayRef& array) {
+  if (!array->layout()) return array;
+  return reshard(array, array->sharding(), {.committed = array->committed(), .layout = LayoutRef()});
 }
 
 TransferCounters transfer_counters() noexcept {

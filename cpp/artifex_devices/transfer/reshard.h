@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/partition/reshard_plan.h"
 
@@ -8,8 +10,9 @@ namespace artifex_devices {
 
 struct ReshardOptions {
   bool committed = true;
-  bool donate = false;      // the source is deleted, its buffers are reused where they fit
-  bool force_copy = false;  // never share a buffer with the source (may_alias=False)
+  bool donate = false;                             // the source is deleted, its buffers are reused where they fit
+  bool force_copy = false;                         // never share a buffer with the source (may_alias=False)
+  std::optional<LayoutRef> layout = std::nullopt;  // nothing: the source's
 };
 
 /// `source` with another sharding on the same client. Buffers that are already right are shared (arrays are immutable).
@@ -18,6 +21,9 @@ struct ReshardOptions {
 /// Throws DeletedArray, InvalidArgument for devices of another client (use device_get and device_put), and as
 /// Storage::allocate.
 ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options);
+
+/// The array itself where it is row-major, else a row-major copy on the same devices.
+ArrayRef row_major(const ArrayRef& array);
 
 /// The plan that reshard() would execute.
 ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding);

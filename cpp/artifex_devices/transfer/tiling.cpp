@@ -5,13 +5,14 @@
 
 namespace artifex_devices {
 
-std::optional<Tiling> Tiling::of(const Storage& storage, const ShardDomains& domains, int64_t itemsize) {
+std::optional<Tiling> Tiling::of(const Storage& storage, const ShardDomains& domains, const Layout* layout,
+                                 int64_t itemsize) {
   int64_t stride = 0;
   std::byte* slab = storage.slab(&stride);
   if (!slab || !domains.is_even()) return std::nullopt;
   Tiling tiling;
   tiling.data = slab;
-  tiling.strides = row_major_strides(domains.shard_shape(), itemsize);
+  tiling.strides = buffer_strides(layout, domains.shard_shape(), itemsize);
   tiling.parts = domains.grid().parts();
   tiling.tile_stride = stride;
   return tiling;

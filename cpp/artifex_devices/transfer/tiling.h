@@ -17,7 +17,9 @@ struct Tiling {
   int64_t tile_stride = 0;  // from a tile to the next one in row-major order
 
   /// Nothing when the buffers lie apart, or are not all of one size.
-  static std::optional<Tiling> of(const Storage& storage, const ShardDomains& domains, int64_t itemsize);
+  /// `layout` of the tiles (null: row-major).
+  static std::optional<Tiling> of(const Storage& storage, const ShardDomains& domains, const Layout* layout,
+                                  int64_t itemsize);
 
   int64_t parts_of(int64_t dimension) const noexcept { return dimension < parts.size() ? parts[dimension] : 1; }
 };

@@ -48,7 +48,7 @@ TEST(Tiling, is_there_for_slabs_of_even_tiles) {
   const auto tiling = [&](const ShardingRef& sharding, const Dims& shape) {
     const ShardDomains domains = sharding->domains(shape, "test");
     const auto storage = Storage::allocate(sharding, domains, DType::kInt16, "test");
-    auto found = Tiling::of(*storage, domains, 2);
+    auto found = Tiling::of(*storage, domains, nullptr, 2);
     EXPECT_TRUE(!found || found->data == storage->data(0));
     return found;
   };
