@@ -1045,168 +1045,6 @@ class SingleDeviceSharding(Sharding):
     @property
     def _device(self) -> Device: ...
 
-class Layout:
-    """
-    The order of an array's elements in memory, in XLA's words.
-
-    Args:
-        minor_to_major: Dimension numbers, the fastest first: (1, 0) is row-major for two dimensions.
-        tiling: Tiles, each a tuple of sizes for the most minor dimensions; further ones cut what the ones before made.
-            Layout.COMBINE, "*" in text, merges a dimension into the next more minor one.
-        element_size_in_bits: 0, or what an element takes in memory.
-
-    Raises:
-        TypeError: an argument is no sequence of ints.
-        ValueError: minor_to_major is no permutation of 0 to n - 1; a size or number is out of range.
-
-    Example:
-        >>> from artifex_devices.xla_client import Layout
-        >>> layout = Layout((1, 0), [(8, 128)])
-        >>> layout.to_string(), layout.physical_shape((10, 200)), layout.byte_size((10, 200), "float32")
-        ('{1,0:T(8,128)}', (2, 2, 8, 128), 16384)
-    """
-
-    COMBINE: typing.ClassVar[int] = -9223372036854775808
-
-    @staticmethod
-    def parse(text: str) -> Layout:
-        """
-        The Layout of XLA's text: minor_to_major, then tiles T, tail alignment L, element bits E, memory space S.
-
-        Raises:
-            ValueError: the text is of another form, or too long; the position is told. Parts of sparse layouts, split and
-                physical shapes are not known.
-
-        Example:
-            >>> from artifex_devices.xla_client import Layout
-            >>> Layout.parse("{1,0:T(8,128)(2,1)}").tiling()
-            [(8, 128), (2, 1)]
-        """
-
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(
-        self, minor_to_major: typing.Any, tiling: typing.Any = (), element_size_in_bits: typing.Any = 0
-    ) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def __str__(self) -> str: ...
-    def byte_size(self, shape: typing.Any, dtype: typing.Any) -> int:
-        """
-        Bytes that an array takes in memory, padding counted. Raises as pack and unpack do.
-        """
-
-    def element_size_in_bits(self) -> int:
-        """
-        What an element takes in memory; 0: as the dtype is stored.
-        """
-
-    def memory_space(self) -> int:
-        """
-        S(n) in text, else 0; kept, without a meaning here.
-        """
-
-    def minor_to_major(self) -> tuple[typing.Any, ...]:
-        """
-        Dimension numbers, the fastest first.
-        """
-
-    def pack(self, x: typing.Any) -> typing.Any:
-        """
-        The memory of an array in this layout.
-
-        Padding is zeros. Elements of fewer bits than a byte (element_size_in_bits 4 for int4, 2 for int2, 1 for bool) share
-        bytes, the first in the low-order bits, as XLA packs them.
-
-        Args:
-            x: An ndarray of any strides and of this layout's rank.
-
-        Returns:
-            A new ndarray of uint8, of byte_size(x.shape, x.dtype) bytes.
-
-        Raises:
-            ValueError: another rank; element bits that do not fit the dtype.
-
-        Example:
-            >>> import numpy as np
-            >>> from artifex_devices.xla_client import Layout
-            >>> Layout((1, 0), [(2, 2)]).pack(np.array([[1, 2, 3], [4, 5, 6]], np.uint8))
-            array([1, 2, 4, 5, 3, 0, 6, 0], dtype=uint8)
-        """
-
-    def physical_shape(self, shape: typing.Any) -> tuple[typing.Any, ...]:
-        """
-        The shape of the row-major array that memory holds, padding counted.
-
-        Raises:
-            ValueError: `shape` is of another rank, or too big.
-
-        Example:
-            >>> from artifex_devices.xla_client import Layout
-            >>> Layout((1, 0), [(2, 2)]).physical_shape((3, 5))
-            (2, 3, 2, 2)
-        """
-
-    def tail_padding_alignment_in_elements(self) -> int:
-        """
-        The number of elements is padded to a multiple of it: L(n) in text, else 1.
-        """
-
-    def tiling(self) -> list[typing.Any]:
-        """
-        The tiles, outermost first; COMBINE stands for '*'.
-        """
-
-    def to_string(self) -> str:
-        """
-        As XLA writes it: '{1,0:T(8,128)}'.
-        """
-
-    def unpack(self, memory: typing.Any, shape: typing.Any, dtype: typing.Any) -> typing.Any:
-        """
-        The array whose memory in this layout is given; the exact inverse of pack.
-
-        Args:
-            memory: Contiguous bytes: bytes, a memoryview, an ndarray of uint8.
-            shape: Of the array.
-            dtype: Of the array.
-
-        Returns:
-            A new row-major ndarray.
-
-        Raises:
-            ValueError: the number of bytes is not byte_size(shape, dtype); and as pack.
-
-        Example:
-            >>> from artifex_devices.xla_client import Layout
-            >>> Layout((0, 1)).unpack(bytes([1, 2, 3, 4]), (2, 2), "uint8").tolist()
-            [[1, 3], [2, 4]]
-        """
-
-class PjRtLayout:
-    """
-    A Layout as a client hands it out.
-
-    Args:
-        layout: A Layout.
-
-    Example:
-        >>> from artifex_devices.xla_client import Layout, PjRtLayout
-        >>> str(PjRtLayout(Layout((0, 1)))), PjRtLayout(Layout((0, 1)))._xla_layout().minor_to_major()
-        ('{0,1}', (0, 1))
-    """
-
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, layout: Layout) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def __str__(self) -> str: ...
-    def _xla_layout(self) -> Layout:
-        """
-        The Layout itself.
-        """
-
 class Array:
     """
     An immutable array that lies on devices.
@@ -1912,6 +1750,12 @@ class Array:
         """
 
     @property
+    def _pjrt_layout(self) -> PjRtLayout:
+        """
+        In which order the elements of each shard are stored.
+        """
+
+    @property
     def addressable_shards(self) -> list[typing.Any]:
         """
         A Shard for each device of this process, in mesh order.
@@ -1933,6 +1777,12 @@ class Array:
     def dtype(self) -> typing.Any:
         """
         np.dtype.
+        """
+
+    @property
+    def format(self) -> typing.Any:
+        """
+        A layout.Format: the order in which the elements of each shard are stored, and the sharding.
         """
 
     @property
@@ -2041,6 +1891,168 @@ class Shard:
     def replica_id(self) -> int:
         """
         How many earlier devices hold the same part.
+        """
+
+class Layout:
+    """
+    The order of an array's elements in memory, in XLA's words.
+
+    Args:
+        minor_to_major: Dimension numbers, the fastest first: (1, 0) is row-major for two dimensions.
+        tiling: Tiles, each a tuple of sizes for the most minor dimensions; further ones cut what the ones before made.
+            Layout.COMBINE, "*" in text, merges a dimension into the next more minor one.
+        element_size_in_bits: 0, or what an element takes in memory.
+
+    Raises:
+        TypeError: an argument is no sequence of ints.
+        ValueError: minor_to_major is no permutation of 0 to n - 1; a size or number is out of range.
+
+    Example:
+        >>> from artifex_devices.xla_client import Layout
+        >>> layout = Layout((1, 0), [(8, 128)])
+        >>> layout.to_string(), layout.physical_shape((10, 200)), layout.byte_size((10, 200), "float32")
+        ('{1,0:T(8,128)}', (2, 2, 8, 128), 16384)
+    """
+
+    COMBINE: typing.ClassVar[int] = -9223372036854775808
+
+    @staticmethod
+    def parse(text: str) -> Layout:
+        """
+        The Layout of XLA's text: minor_to_major, then tiles T, tail alignment L, element bits E, memory space S.
+
+        Raises:
+            ValueError: the text is of another form, or too long; the position is told. Parts of sparse layouts, split and
+                physical shapes are not known.
+
+        Example:
+            >>> from artifex_devices.xla_client import Layout
+            >>> Layout.parse("{1,0:T(8,128)(2,1)}").tiling()
+            [(8, 128), (2, 1)]
+        """
+
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(
+        self, minor_to_major: typing.Any, tiling: typing.Any = (), element_size_in_bits: typing.Any = 0
+    ) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def __str__(self) -> str: ...
+    def byte_size(self, shape: typing.Any, dtype: typing.Any) -> int:
+        """
+        Bytes that an array takes in memory, padding counted. Raises as pack and unpack do.
+        """
+
+    def element_size_in_bits(self) -> int:
+        """
+        What an element takes in memory; 0: as the dtype is stored.
+        """
+
+    def memory_space(self) -> int:
+        """
+        S(n) in text, else 0; kept, without a meaning here.
+        """
+
+    def minor_to_major(self) -> tuple[typing.Any, ...]:
+        """
+        Dimension numbers, the fastest first.
+        """
+
+    def pack(self, x: typing.Any) -> typing.Any:
+        """
+        The memory of an array in this layout.
+
+        Padding is zeros. Elements of fewer bits than a byte (element_size_in_bits 4 for int4, 2 for int2, 1 for bool) share
+        bytes, the first in the low-order bits, as XLA packs them.
+
+        Args:
+            x: An ndarray of any strides and of this layout's rank.
+
+        Returns:
+            A new ndarray of uint8, of byte_size(x.shape, x.dtype) bytes.
+
+        Raises:
+            ValueError: another rank; element bits that do not fit the dtype.
+
+        Example:
+            >>> import numpy as np
+            >>> from artifex_devices.xla_client import Layout
+            >>> Layout((1, 0), [(2, 2)]).pack(np.array([[1, 2, 3], [4, 5, 6]], np.uint8))
+            array([1, 2, 4, 5, 3, 0, 6, 0], dtype=uint8)
+        """
+
+    def physical_shape(self, shape: typing.Any) -> tuple[typing.Any, ...]:
+        """
+        The shape of the row-major array that memory holds, padding counted.
+
+        Raises:
+            ValueError: `shape` is of another rank, or too big.
+
+        Example:
+            >>> from artifex_devices.xla_client import Layout
+            >>> Layout((1, 0), [(2, 2)]).physical_shape((3, 5))
+            (2, 3, 2, 2)
+        """
+
+    def tail_padding_alignment_in_elements(self) -> int:
+        """
+        The number of elements is padded to a multiple of it: L(n) in text, else 1.
+        """
+
+    def tiling(self) -> list[typing.Any]:
+        """
+        The tiles, outermost first; COMBINE stands for '*'.
+        """
+
+    def to_string(self) -> str:
+        """
+        As XLA writes it: '{1,0:T(8,128)}'.
+        """
+
+    def unpack(self, memory: typing.Any, shape: typing.Any, dtype: typing.Any) -> typing.Any:
+        """
+        The array whose memory in this layout is given; the exact inverse of pack.
+
+        Args:
+            memory: Contiguous bytes: bytes, a memoryview, an ndarray of uint8.
+            shape: Of the array.
+            dtype: Of the array.
+
+        Returns:
+            A new row-major ndarray.
+
+        Raises:
+            ValueError: the number of bytes is not byte_size(shape, dtype); and as pack.
+
+        Example:
+            >>> from artifex_devices.xla_client import Layout
+            >>> Layout((0, 1)).unpack(bytes([1, 2, 3, 4]), (2, 2), "uint8").tolist()
+            [[1, 3], [2, 4]]
+        """
+
+class PjRtLayout:
+    """
+    A Layout as a client hands it out.
+
+    Args:
+        layout: A Layout.
+
+    Example:
+        >>> from artifex_devices.xla_client import Layout, PjRtLayout
+        >>> str(PjRtLayout(Layout((0, 1)))), PjRtLayout(Layout((0, 1)))._xla_layout().minor_to_major()
+        ('{0,1}', (0, 1))
+    """
+
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, layout: Layout) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def __str__(self) -> str: ...
+    def _xla_layout(self) -> Layout:
+        """
+        The Layout itself.
         """
 
 class _HostLeaf:
@@ -2180,7 +2192,9 @@ def _array_from_parts(
     is_stack: bool = False,
     ours: collections.abc.Sequence[bool] = [],
 ) -> Array: ...
-def _array_from_pickle(value: typing.Any, sharding: typing.Any, committed: bool) -> typing.Any: ...
+def _array_from_pickle(
+    value: typing.Any, sharding: typing.Any, committed: bool, layout: str | None = None
+) -> typing.Any: ...
 def _array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
 def _base_client_exists() -> bool: ...
 def _buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.Any]) -> tuple[typing.Any, ...]:
