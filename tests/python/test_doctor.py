@@ -7,6 +7,7 @@ import dataclasses
 import io
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def test_facts_are_those_of_the_libraries_and_the_system(report: doctor.Report) 
     assert report.sections["versions"].value("numpy") == np.__version__
     blas = [row for row in threadpoolctl.threadpool_info() if row["user_api"] == "blas"]
     assert report.sections["blas"].value("threads") == max(row["num_threads"] for row in blas)
-    assert report.sections["gpus"].value("nvidia") == 0 or report.sections["gpus"].value("driver")
+    assert report.sections["gpus"].value("count") == len(ad.find_accelerators().accelerators)
 
 
 def test_every_fact_has_a_source_and_every_gap_a_reason(report: doctor.Report) -> None:
@@ -106,11 +107,17 @@ def test_memory_is_read_from_its_files(tmp_path: Path) -> None:
     assert section.value("available") == 1024 * 1024
     assert section.value("hugetlb_pages") == 7
     assert section.value("transparent_huge_pages") == "never"
+    absent = "cannot be read (No such file or directory)"
+    assert section.facts["locks_without_limit"].problem == f"/proc/self/status {absent}"
     assert section.facts["swap"] == doctor.Fact(None, "/proc/meminfo", "bytes", "/proc/meminfo has no SwapTotal")
     defrag = "/sys/kernel/mm/transparent_hugepage/defrag"
-    assert section.facts["huge_page_defrag"] == doctor.Fact(
-        None, defrag, None, f"{defrag} cannot be read (No such file or directory)"
-    )
+    assert section.facts["huge_page_defrag"] == doctor.Fact(None, defrag, None, f"{defrag} {absent}")
+
+
+@pytest.mark.parametrize(("mask", "may"), [("000001fffeffffff", True), ("0000000000004000", True), ("0", False)])
+def test_privileged_processes_lock_without_limit(mask: str, may: bool, tmp_path: Path) -> None:
+    write(tmp_path, {"proc/self/status": f"Name:\tpython\nCapEff:\t{mask}\n"})
+    assert memory(ad.Machine.live(), Files(tmp_path)).value("locks_without_limit") is may
 
 
 def test_limits_of_a_cgroup_name_their_files(tmp_path: Path) -> None:
@@ -227,6 +234,12 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {"numa_policy__balancing": "1", "topology__numa_nodes": 1},
     ),
     ("little-locked-memory", "hint", {"memory__locked_memory_limit": 0}, {"memory__locked_memory_limit": 64 << 20}),
+    (
+        "gpu-without-driver",
+        "hint",
+        {"gpus__accelerator_0": {"type": "gpu", "pci_id": "10de:1db1"}, "gpus__driver": None},
+        {"gpus__accelerator_0": {"type": "gpu", "pci_id": "10de:1db1"}, "gpus__driver": "535.104"},
+    ),
     ("facts-missing", "hint", {"topology__missing_facts": ["memory nodes: hidden"]}, {"topology__missing_facts": []}),
 ]
 
@@ -255,6 +268,7 @@ def test_what_needs_attention_comes_first_and_unknown_facts_give_no_finding() ->
     both = made(memory__locked_memory_limit=0, memory__transparent_huge_pages="never")
     assert [finding.id for finding in findings(both)] == ["huge-pages-off", "little-locked-memory"]
     assert findings({}) == []
+    assert findings(made(memory__locked_memory_limit=0, memory__locks_without_limit=True)) == []
     assert findings(made(cgroup__cpu_limit=None, affinity__affinity_count=2, blas__threads=None)) == []
 
 
@@ -321,11 +335,12 @@ def test_the_text_has_values_sources_and_findings() -> None:
     assert verdict(report_of()) == "Nothing to repair."
 
 
-def test_a_terminal_gets_colours_and_the_same_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
+
+def test_a_terminal_gets_colours_and_the_same_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -336,6 +351,27 @@ def test_a_terminal_gets_colours_and_the_same_words(monkeypatch: pytest.MonkeyPa
     assert "\x1b[" in text
     assert "[red]2[/red]" in text  # no markup of rich in what comes from outside
     assert "1 finding needs attention, 0 hints." in text
+
+
+def test_a_terminal_without_rich_gets_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    report = report_of(memory__transparent_huge_pages="never")
+    write_report(report)
+    assert terminal.getvalue().splitlines() == report_lines(report, 100)
+
+
+def test_the_guide_shows_the_sections_and_the_findings_that_there_are(report: doctor.Report) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "guide" / "command_line.md").read_text(encoding="utf-8")
+    block = next(block for block in re.findall(r"(?ms)^```text\n(.*?)^```$", page) if block.startswith("Examined"))
+    titles = re.findall(r"(?m)^[A-Z].*$", block.partition("\n")[2])[:-1]  # the last line is the verdict
+    shown = [section.title for name, section in report.sections.items()]
+    assert [title for title in titles if title != "Measured"] == [*shown, "Findings"]
+    assert set(re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)+)`", page.partition("| finding |")[2].partition("## ")[0])) == {
+        name for name, *_ in CASES
+    }
 
 
 # --- The command ---

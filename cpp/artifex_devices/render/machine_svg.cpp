@@ -208,11 +208,16 @@ class MachinePicture {
       y += kLine;
     }
     for (std::vector<Part>* each : {&part.memory, &part.hardware, &part.parts}) place_grid(*each, y, part.width, y);
+    stretch_columns(part);
+    part.height = y;
+  }
+
+  // Memory and devices that lie under each other are as wide as what they lie in.
+  static void stretch_columns(Part& part) {
     for (std::vector<Part>* each : {&part.memory, &part.hardware}) {
       const bool is_column = std::ranges::all_of(*each, [](const Part& tile) { return tile.x == kGap; });
       for (Part& tile : *each) tile.width = is_column ? part.width - 2 * kGap : tile.width;
     }
-    part.height = y;
   }
 
   // Puts parts into rows of one length below `top`; widens `width` to hold them, `end` is where the next may begin.
@@ -225,10 +230,12 @@ class MachinePicture {
       widest = std::max(widest, part.width);
       highest = std::max(highest, part.height);
     }
-    const double count = static_cast<double>(parts.size());
-    const double best = std::sqrt(count * kShape * (highest + kGap) / (widest + kGap));
-    const double rows = std::ceil(count / std::clamp(std::round(best), 1.0, count));
-    const auto columns = static_cast<size_t>(std::ceil(count / rows));
+    const size_t count = parts.size();
+    const double best = std::sqrt(static_cast<double>(count) * kShape * (highest + kGap) / (widest + kGap));
+    size_t columns = std::clamp<size_t>(static_cast<size_t>(std::lround(best)), 1, count);
+    for (const size_t other : {columns + 1, columns - 1}) {  // full rows look better
+      if (count % columns != 0 && other > 0 && count % other == 0) columns = other;
+    }
     double y = top;
     for (size_t first = 0; first < parts.size(); first += columns) {
       double row = 0;
@@ -238,7 +245,10 @@ class MachinePicture {
         parts[i].width = widest;
         row = std::max(row, parts[i].height);
       }
-      for (size_t i = first; i < std::min(first + columns, parts.size()); ++i) parts[i].height = row;
+      for (size_t i = first; i < std::min(first + columns, parts.size()); ++i) {
+        parts[i].height = row;
+        stretch_columns(parts[i]);
+      }
       y += row + kGap;
     }
     width = std::max(width, kGap + static_cast<double>(columns) * (widest + kGap));

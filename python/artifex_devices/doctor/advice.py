@@ -13,6 +13,7 @@ __all__ = ["findings"]
 
 _Sections = Mapping[str, Section]
 _ATTENTION, _HINT = "attention", "hint"
+_NVIDIA = "10de:"  # vendor of PCI devices
 _LITTLE_LOCKED = 64 << 20  # bytes: the buffers of one network card or GPU
 
 
@@ -91,15 +92,16 @@ def _huge_pages(sections: _Sections) -> Iterator[Finding]:
 
 def _locked_memory(sections: _Sections) -> Iterator[Finding]:
     limit = _number(sections, "memory", "locked_memory_limit")
-    if limit is None or limit >= _LITTLE_LOCKED:
+    if limit is None or limit >= _LITTLE_LOCKED or _value(sections, "memory", "locks_without_limit") is True:
         return
     yield Finding(
         "little-locked-memory",
         _HINT,
         f"the process may lock {bytes_text(int(limit))} of memory",
-        "nothing here: this library locks no memory. MPI over InfiniBand and copies to GPUs do, and fail or go slower",
+        "arrays of memory kind pinned_host are placed without the lock beyond that, with a warning; other libraries "
+        "lock memory for InfiniBand and for copies to GPUs, and fail or go slower",
         "ulimit -l unlimited (limits.conf: memlock; docker run --ulimit memlock=-1; systemd: LimitMEMLOCK=infinity)",
-        ("memory.locked_memory_limit",),
+        ("memory.locked_memory_limit", "memory.locks_without_limit"),
     )
 
 
@@ -197,6 +199,23 @@ def _processes(sections: _Sections) -> Iterator[Finding]:
         )
 
 
+def _silent_gpus(sections: _Sections) -> Iterator[Finding]:
+    section = sections.get("gpus")
+    if section is None or section.value("driver") is not None:
+        return
+    found = [(name, fact.value) for name, fact in section.facts.items() if name.startswith("accelerator_")]
+    silent = [name for name, row in found if str(row.get("pci_id", "")).startswith(_NVIDIA) and row["type"] == "gpu"]
+    if silent:
+        yield Finding(
+            "gpu-without-driver",
+            _HINT,
+            f"{len(silent)} NVIDIA GPU{'s are' if len(silent) > 1 else ' is'} on the PCI bus, and no driver answers",
+            "nothing here: the devices of this library are CPUs. Other libraries cannot use the hardware",
+            "install NVIDIA's driver, or show it to the container (docker run --gpus all)",
+            (*(f"gpus.{name}" for name in silent), "gpus.driver"),
+        )
+
+
 _RULES: tuple[Callable[[_Sections], Iterator[Finding]], ...] = (
     _cpu_quota,
     _blas_threads,
@@ -206,5 +225,6 @@ _RULES: tuple[Callable[[_Sections], Iterator[Finding]], ...] = (
     _affinity,
     _memory_policy,
     _locked_memory,
+    _silent_gpus,
     _missing_facts,
 )

@@ -66,15 +66,30 @@ def mpi(environment: Mapping[str, str]) -> Section:
 
 
 def gpus() -> Section:
-    """What the detector of GPUs finds, and why it finds none."""
-    from artifex_devices.device_detection import CUDADetector, DeviceType
+    """The GPUs and TPUs of the machine, and why something is not known of them; devices of the runtime they are not."""
+    from artifex_devices.accelerator_report import find_accelerators
 
-    section = Section("GPUs")
-    detector = CUDADetector()
-    found = detector.detect_capabilities()
-    count = found.device_count if found.device_type is DeviceType.GPU else 0
-    section.add("nvidia", count, "artifex_devices.CUDADetector", problem=detector.reason)
-    section.add("driver", found.driver_version, "artifex_devices.CUDADetector", problem=None if count else "no GPU")
+    section = Section("GPUs and TPUs")
+    report = find_accelerators()
+    problem = "; ".join(report.problems) or None
+    source = "NVIDIA's management library, hwloc, sysfs"
+    section.add("count", len(report.accelerators), source, problem=problem)
+    for number, found in enumerate(report.accelerators):
+        row = {
+            "model": found.name,
+            "type": found.device_type.value,
+            "memory_bytes": found.memory_bytes,
+            "pci": found.pci_address,
+            "pci_id": found.pci_id,
+            "numa_nodes": list(found.numa_os_indexes),
+            "compute_capability": found.compute_capability,
+        }
+        problem = "; ".join(found.problems) or None
+        known = {key: value for key, value in row.items() if value not in (None, [])}
+        section.add(f"accelerator_{number}", known, ", ".join(found.sources), problem=problem)
+    for name, version in (("driver", report.driver_version), ("cuda", report.cuda_version)):
+        absent = None if version else "no NVIDIA driver that answers"
+        section.add(name, version, "NVIDIA's management library", problem=absent)
     return section
 
 

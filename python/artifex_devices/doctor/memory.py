@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 
 from artifex_devices._core import Machine, _memory_policy
@@ -12,6 +13,8 @@ __all__ = ["memory", "memory_policy"]
 
 _THP = "/sys/kernel/mm/transparent_hugepage"
 _MEMINFO = "/proc/meminfo"
+_STATUS = "/proc/self/status"
+_CAP_IPC_LOCK = 14
 
 
 def memory_policy(files: Files) -> Section:
@@ -52,4 +55,14 @@ def memory(machine: Machine, files: Files) -> Section:
     ):
         soft, _ = resource.getrlimit(limit)
         section.add(name, "unlimited" if soft == resource.RLIM_INFINITY else soft, source, unit="bytes")
+    _add_privilege(section, files)
     return section
+
+
+def _add_privilege(section: Section, files: Files) -> None:
+    """Processes with CAP_IPC_LOCK are not held to the limit of locked memory."""
+    text, problem = files.read(_STATUS)
+    found = re.search(r"^CapEff:\s*([0-9a-fA-F]+)", text or "", re.MULTILINE)
+    may = bool(int(found.group(1), 16) >> _CAP_IPC_LOCK & 1) if found else None
+    missing = None if found else problem or f"{_STATUS} has no CapEff"
+    section.add("locks_without_limit", may, f"{_STATUS}: CapEff, CAP_IPC_LOCK", problem=missing)
