@@ -15,6 +15,8 @@ from pathlib import Path
 import artifex_devices as ad
 import pytest
 from artifex_devices import DeviceType, FoundAccelerator, HardwareType, Machine, NvLink
+from hypothesis import given
+from hypothesis import strategies as st
 
 BUILD = Callable[..., str]
 MACHINE = Path(__file__).resolve().parents[1] / "data/machines/two_nodes_accelerators.xml"
@@ -117,6 +119,48 @@ def test_missing_functions_of_the_library_are_told(nvml_stand_in: BUILD, monkeyp
     found = ad.find_accelerators(Machine.from_synthetic("pu:1"), nvml_library=empty)
     assert found.accelerators == ()
     assert found.problems[0] == f"{empty}: nvmlInit_v2: the library has no such function"
+
+
+FACTS = {
+    "nvmlDeviceGetName": "name",
+    "nvmlDeviceGetMemoryInfo": "memory_bytes",
+    "nvmlDeviceGetPciInfo_v3": "pci_address",
+    "nvmlDeviceGetCudaComputeCapability": "compute_capability",
+    "nvmlSystemGetDriverVersion": "driver_version",
+    "nvmlSystemGetCudaDriverVersion": "cuda_version",
+}
+
+
+@given(
+    failures=st.dictionaries(st.sampled_from(sorted(FACTS)), st.integers(-(2**31), 2**31 - 1).filter(bool)),
+    gpus=st.integers(1, 3),
+)
+def test_each_failing_call_costs_its_own_fact_and_is_told(
+    nvml_stand_in: BUILD, failures: dict[str, int], gpus: int
+) -> None:
+    settings = [A100.replace("0:4:0", f"0:{number}:0") for number in range(gpus)]
+    settings += [f"fail={function}:{code}" for function, code in failures.items()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NVML_STAND_IN", ";".join(settings))
+        found = ad.find_accelerators(Machine.from_synthetic("pu:1"), nvml_library=nvml_stand_in())
+    assert len(found.accelerators) == gpus
+    for number, gpu in enumerate(found.accelerators):
+        told = {
+            "name": "NVIDIA A100-SXM4-80GB",
+            "memory_bytes": 85899345920,
+            "pci_address": f"0000:{number:02x}:00.0",
+            "compute_capability": "8.0",
+            "driver_version": "550.54.15",
+            "cuda_version": "12.4",
+        }
+        for function, fact in FACTS.items():
+            place = found if fact.endswith("version") else gpu
+            assert getattr(place, fact) == (None if function in failures else told[fact])
+            named = [text for text in place.problems if f"{function}: " in text]
+            assert len(named) == (function in failures)
+            if named:
+                assert named[0].endswith(f"(NVML error {failures[function]})")
+        assert len(gpu.nvlinks) == 2
 
 
 def test_tpus_and_amd_gpus_by_files(tmp_path: Path) -> None:
