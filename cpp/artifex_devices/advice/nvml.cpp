@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "artifex_devices/advice/nvml_abi.h"
@@ -119,29 +120,33 @@ std::string peer_kind(int kind) {
 
 void read_links(const Queries& queries, nvml::Device device, NvmlGpu& gpu) {
   if (!queries.link_state) return;
+  // As answered(); of links that fail in the same function the first one is told.
+  const auto link_answered = [&gpu](nvml::Return code, std::string_view function, unsigned link) {
+    if (code == nvml::kSuccess) return true;
+    const auto is_told = [&](const std::string& problem) { return problem.starts_with(function); };
+    if (std::ranges::none_of(gpu.problems, is_told)) {
+      gpu.problems.push_back(fmt::format("{} (link {}): {}", function, link, reason_of(code)));
+    }
+    return false;
+  };
   for (unsigned link = 0; link < nvml::kMostLinks; ++link) {
-    const std::string where = fmt::format(" (link {})", link);
     int state = nvml::kDisabled;
     const nvml::Return code = queries.link_state(device, link, &state);
     if (code == nvml::kInvalidArgument && link > 0) return;        // it has no more
     if (code == nvml::kNotSupported && gpu.links.empty()) return;  // it has none
-    if (code == nvml::kNotSupported) continue;
-    if (!answered(code, ("nvmlDeviceGetNvLinkState" + where).c_str(), gpu.problems)) {
-      if (gpu.links.empty()) return;  // the others would say the same
-      continue;
-    }
+    if (code == nvml::kNotSupported || !link_answered(code, "nvmlDeviceGetNvLinkState", link)) continue;
     NvLink found;
     found.link = static_cast<int>(link);
     found.is_active = state == nvml::kEnabled;
     if (found.is_active) {
       int kind = -1;
       nvml::PciInfo peer{};
-      if (queries.link_peer_kind && answered(queries.link_peer_kind(device, link, &kind),
-                                             ("nvmlDeviceGetNvLinkRemoteDeviceType" + where).c_str(), gpu.problems)) {
+      if (queries.link_peer_kind &&
+          link_answered(queries.link_peer_kind(device, link, &kind), "nvmlDeviceGetNvLinkRemoteDeviceType", link)) {
         found.peer_kind = peer_kind(kind);
       }
-      if (queries.link_pci && answered(queries.link_pci(device, link, &peer),
-                                       ("nvmlDeviceGetNvLinkRemotePciInfo_v2" + where).c_str(), gpu.problems)) {
+      if (queries.link_pci &&
+          link_answered(queries.link_pci(device, link, &peer), "nvmlDeviceGetNvLinkRemotePciInfo_v2", link)) {
         found.peer_pci_address = address_of(peer);
       }
     }

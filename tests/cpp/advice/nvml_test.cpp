@@ -122,6 +122,8 @@ TEST(Nvml, AFailingFunctionCostsItsFactAlone) {
             Texts{"nvmlDeviceGetNvLinkRemoteDeviceType (link 0): not supported (NVML error 3)"});
   EXPECT_EQ(read(settings + ";fail=nvmlDeviceGetNvLinkState:15").gpus.at(0).problems,
             Texts{"nvmlDeviceGetNvLinkState (link 0): the GPU is lost: it has fallen off the bus (NVML error 15)"});
+  EXPECT_EQ(read(kA100 + "gpu@0:1:0,gpu@0:2:0;fail=nvmlDeviceGetNvLinkRemotePciInfo_v2:3").gpus.at(0).problems,
+            Texts{"nvmlDeviceGetNvLinkRemotePciInfo_v2 (link 0): not supported (NVML error 3)"});  // once for both
   const NvmlReport no_version = with("nvmlSystemGetDriverVersion");
   EXPECT_EQ(no_version.driver_version, "");
   EXPECT_EQ(no_version.cuda_version, "12.4");
