@@ -155,6 +155,17 @@ Raises:
         return found ? std::optional(std::string(to_string(*found))) : std::nullopt;
       },
       py::arg("kind").none(true), py::arg("devices"));
+  auto client = py::reinterpret_borrow<py::class_<Client, ClientRef>>(module.attr("Client"));
+  client.def_property_readonly(
+      "allocator_config",
+      [](const Client& self) -> py::object {
+        const std::optional<AllocatorOptions>& options = self.allocator();
+        if (!options) return py::none();
+        return py::module_::import("artifex_devices.allocator_config")
+            .attr("GpuAllocatorConfig")(static_cast<int>(options->kind), options->memory_fraction, options->preallocate,
+                                        options->collective_memory_size);
+      },
+      "The GpuAllocatorConfig that it was made with, or None.");
   module.def(
       "_check_allocator",
       [](int kind, double memory_fraction, bool preallocate, int64_t collective_memory_size) {

@@ -157,7 +157,7 @@ Example:
           const ReleaseGil release;  // taking memory up front takes a while
           return Client::make(std::move(of), options);
         } catch (const Error&) {
-          rethrow_with_context("simulate: ");
+          rethrow_with_context(allocator ? "make_cpu_client: " : "simulate: ");
         }
       },
       py::arg("machine"), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"),

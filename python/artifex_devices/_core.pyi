@@ -304,6 +304,12 @@ class Client:
         """
 
     @property
+    def allocator_config(self) -> typing.Any:
+        """
+        The GpuAllocatorConfig that it was made with, or None.
+        """
+
+    @property
     def is_compile_only(self) -> bool:
         """
         Whether its devices have no memory.

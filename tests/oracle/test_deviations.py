@@ -58,6 +58,10 @@ def assigned_option(lib):
         del config.jax_transfer_gard
 
 
+def in_kind(lib, kind):
+    return lib.device_put(X, sharding_of(lib, GRID, ("x",), memory_kind=kind))
+
+
 def first_value_after_write(lib):
     source = aligned_source()
     placed = lib.device_put(source, lib.devices[0])
@@ -418,6 +422,39 @@ DEVIATIONS = {
     ),
     "tuple as spec": Deviation(
         lambda lib: lib.NamedSharding(mesh_of(lib, GRID), ("x",)), AttributeError, TypeError, "refused by type"
+    ),
+    "memory by its documented name": Deviation(
+        lambda lib: lib.devices[1].memory("pinned").kind, RuntimeError, (VALUE, "pinned_host"), "the document's example"
+    ),
+    "default memory by its documented name": Deviation(
+        lambda lib: lib.devices[1].memory("default").kind, RuntimeError, (VALUE, "device"), "the document's example"
+    ),
+    "no memory space": Deviation(
+        lambda lib: lib.device_put(X, top(lib).memory.Space.Any), AssertionError, ValueError, "a bare assertion in JAX"
+    ),
+    "results of operands in unpinned_host": Deviation(
+        lambda lib: (in_kind(lib, "unpinned_host") + 1).sharding.memory_kind,
+        (VALUE, "device"),
+        (VALUE, "unpinned_host"),
+        "one rule for all kinds",
+    ),
+    "operands in unpinned_host and device": Deviation(
+        lambda lib: (in_kind(lib, "unpinned_host") + in_kind(lib, "device")).sharding.memory_kind,
+        (VALUE, "device"),
+        ValueError,
+        "one rule for all kinds",
+    ),
+    "an uncommitted operand beside one in pinned_host": Deviation(
+        lambda lib: (in_kind(lib, "pinned_host") + lib.device_put(X)).sharding.memory_kind,
+        ValueError,
+        (VALUE, "pinned_host"),
+        "what is uncommitted goes where it is needed",
+    ),
+    "a row of an Array in pinned_host": Deviation(
+        lambda lib: in_kind(lib, "pinned_host")[0].sharding.memory_kind,
+        ValueError,
+        (VALUE, "pinned_host"),
+        "JAX has its own index array in the other memory",
     ),
     "number as memory kind": Deviation(
         lambda lib: sharding_of(lib, GRID, ("x",), memory_kind=3), RuntimeError, TypeError, "std::bad_cast in JAX"

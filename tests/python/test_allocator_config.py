@@ -127,9 +127,17 @@ class TestClient:
         with pytest.raises(MemoryError, match=f"limit {limit} bytes"):
             ad.device_put(np.ones(limit + 1, np.uint8), device)
 
+    def test_the_client_tells_its_configuration(self):
+        config = GpuAllocatorConfig(Kind.BFC, 0.125, False, 12345)
+        client = make_cpu_client(num_devices=1, allocator_config=config)
+        assert client.allocator_config == config
+        assert client.allocator_config.kind is Kind.BFC
+        assert make_cpu_client(num_devices=1).allocator_config is None
+
     def test_cuda_async_is_refused(self):
         with pytest.raises(
-            ValueError, match="the allocator kind CUDA_ASYNC is CUDA's; expected DEFAULT, BFC or PLATFORM"
+            ValueError,
+            match=r"make_cpu_client: .*the allocator kind CUDA_ASYNC is CUDA's; expected DEFAULT, BFC or PLATFORM",
         ):
             make_cpu_client(allocator_config=GpuAllocatorConfig(Kind.CUDA_ASYNC))
 

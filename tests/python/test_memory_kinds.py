@@ -294,6 +294,21 @@ class TestTransfers:
             assert len({address_of(x), *(np.asarray(s.data).ctypes.data for s in x.addressable_shards)}) == 1
             assert [stats(kind, device)["bytes_in_use"] for device in world] == [1000] * 4
 
+    @pytest.mark.parametrize("size", [64, 512 * 1024], ids=["slabs", "blocks"])
+    def test_devices_on_several_nodes(self, size, nothing_left):
+        with ad.simulate("numa:2 core:2 pu:1"):
+            mesh = ad.Mesh(np.array(ad.devices()).reshape(2, 1), ("x", "y"))
+            value = np.arange(2 * size, dtype=np.float64).reshape(2, size)
+            x = ad.device_put(value, ad.NamedSharding(mesh, ad.P("x")))
+            for kind in KINDS[1:]:
+                for spec in (ad.P("x"), ad.P(), ad.P(None, "x")):
+                    y = ad.device_put(x, ad.NamedSharding(mesh, spec, memory_kind=kind))
+                    plan = _plan_of_reshard(x, y.sharding)
+                    if spec == ad.P("x"):
+                        assert (plan["bytes_copied"], plan["bytes_between_arenas"]) == (value.nbytes, 0)
+                    assert np.array_equal(np.asarray(y), value)
+                    assert np.array_equal(np.asarray(ad.device_put(y, x.sharding)), value)
+
     def test_host_data_under_may_alias_is_copied_where_pages_must_be_locked(self, world, nothing_left):
         source = np.ones(64)
         x = ad.device_put(source, single("pinned_host"), may_alias=True)
