@@ -298,15 +298,15 @@ class Client:
         """
 
     @property
-    def is_closed(self) -> bool:
-        """
-        Whether close() was called.
-        """
-
-    @property
     def allocator_config(self) -> typing.Any:
         """
         The GpuAllocatorConfig that it was made with, or None.
+        """
+
+    @property
+    def is_closed(self) -> bool:
+        """
+        Whether close() was called.
         """
 
     @property

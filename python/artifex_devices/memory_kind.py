@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from artifex_devices._core import Device, _canonical_memory_kind
+from artifex_devices._core import DeviceList, _canonical_memory_kind
 
 __all__ = ["check_and_canonicalize_memory_kind"]
 
 
-def check_and_canonicalize_memory_kind(memory_kind: str | None, device_list: Any) -> str | None:
+def check_and_canonicalize_memory_kind(memory_kind: str | None, device_list: DeviceList) -> str | None:
     """The full name of a memory kind that all devices of a list can address.
 
     Args:
@@ -33,11 +33,11 @@ def check_and_canonicalize_memory_kind(memory_kind: str | None, device_list: Any
     """
     wrong = []
     kind: Any = memory_kind
+    given: Any = device_list
     if kind is not None and not isinstance(kind, str):
         wrong.append(f"memory_kind is of type {type(kind).__name__}; expected a str or None, got {kind!r}")
-    is_list = type(device_list).__name__ == "DeviceList" and all(isinstance(each, Device) for each in device_list)
-    if not is_list:
-        wrong.append(f"device_list is of type {type(device_list).__name__}; expected a DeviceList, got {device_list!r}")
+    if not isinstance(given, DeviceList):
+        wrong.append(f"device_list is of type {type(given).__name__}; expected a DeviceList, got {given!r}")
     if wrong:
         raise TypeError(
             f"check_and_canonicalize_memory_kind: {'; '.join(wrong)}; write DeviceList(tuple(devices)) for devices"

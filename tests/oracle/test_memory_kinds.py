@@ -184,7 +184,6 @@ def test_assembled_parts_of_another_kind():
     assert assert_agree(lambda lib: assembled(lib, "pinned_host")) is not None
 
 
-@pytest.mark.skipif(not hasattr(our_client, "DeviceList"), reason="DeviceList is not bound yet")
 @pytest.mark.parametrize("kind", [None, *KINDS, "x", ""])
 @pytest.mark.parametrize("count", [1, 8])
 def test_canonical_kinds(kind, count):
@@ -195,7 +194,6 @@ def test_canonical_kinds(kind, count):
     assert_agree(canonical)
 
 
-@pytest.mark.skipif(not hasattr(our_client, "DeviceList"), reason="DeviceList is not bound yet")
 def test_canonical_kinds_want_a_device_list():
     def canonical(lib):
         return client_of(lib).check_and_canonicalize_memory_kind(None, tuple(lib.devices))

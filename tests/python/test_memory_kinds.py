@@ -504,7 +504,6 @@ class TestMemory:
             xla_client.Memory()
 
 
-@pytest.mark.skipif(not hasattr(xla_client, "DeviceList"), reason="DeviceList is not bound yet")
 class TestCanonicalKind:
     """check_and_canonicalize_memory_kind."""
 
