@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-FAMILIES = ("import", "put", "get", "reshard", "eager", "functions", "spmd", "executors", "mesh", "many")
+FAMILIES = ("import", "put", "get", "reshard", "eager", "functions", "spmd", "executors", "mesh", "many", "roofline")
 MODULES = {"import": "importing", "functions": "numpy_functions"}
 PEERS = ("jax", "numpy")
 DEVICES = {"many": 4096, "spmd": 256}  # others: 8

@@ -3,6 +3,7 @@
 
 #include "bind_accelerators.h"
 #include "bind_memory_layout.h"
+#include "bind_roofline.h"
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
@@ -36,6 +37,7 @@ PYBIND11_MODULE(_core, module) {
   bind_spmd(module);
   bind_accelerators(module);
   bind_advice(module);
+  bind_roofline(module);
   bind_accelerator_catalogue(module);
   bind_render(module);
   bind_looks(module);

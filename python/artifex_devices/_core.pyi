@@ -37,7 +37,9 @@ __all__: list[str] = [
     "accelerator_catalogue",
     "batch_size_advice",
     "catalogue_sources",
+    "critical_batch",
     "detect_hardware_type",
+    "exact_critical_batch",
     "find_accelerator",
     "live_arrays",
     "machine_svg",
@@ -2214,6 +2216,11 @@ def _build_facts() -> dict[typing.Any, typing.Any]:
     """
 
 def _canonical_memory_kind(kind: str | None, devices: collections.abc.Sequence[Device]) -> str | None: ...
+def _cgroup_cpus() -> float | None:
+    """
+    CPUs that the cgroup's quota leaves, or None.
+    """
+
 def _cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
     """
     Limits of the process's cgroups (dict), the files they are from, and what cannot be read.
@@ -2272,6 +2279,16 @@ def _find_accelerators(
 ) -> dict[typing.Any, typing.Any]: ...
 def _find_device(platform: str, id: int) -> Device: ...
 def _find_memory(platform: str, id: int, kind: str) -> Memory: ...
+def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> bytes:
+    """
+    The measured product itself, on the bytes of packed row-major matrices. For tests.
+    """
+
+def _gemm_isas() -> list[typing.Any]:
+    """
+    Instruction sets of the product that this processor runs, least first.
+    """
+
 def _get_leaf(array: Array) -> typing.Any: ...
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
@@ -2296,6 +2313,25 @@ def _make_client(
 def _make_mesh(
     axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any
 ) -> Mesh: ...
+def _measure_gemm(
+    device: Device | None, isa: str, dtype: str, seconds: float, window_seconds: float
+) -> dict[typing.Any, typing.Any]:
+    """
+    FLOP/s on the workers of a device (None: of all devices), as a dict of rates, shares, workers, bound_workers.
+    """
+
+def _measure_streams(
+    device: Device | None, seconds: float, window_seconds: float
+) -> tuple[dict[typing.Any, typing.Any], int, int]:
+    """
+    (dict of kernel to series in bytes/s, bytes of an array, bytes of the last-level caches).
+    """
+
+def _measured_scope(device: Device | None) -> tuple[list[int], int, int]:
+    """
+    (lanes of the worker pool that a measurement uses, workers on them, all lanes).
+    """
+
 def _memory_policy() -> tuple[typing.Any, list[int], typing.Any]:
     """
     Policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.
@@ -2384,9 +2420,27 @@ def catalogue_sources() -> list[typing.Any]:
     (id, title, address) of the catalogue's sources.
     """
 
+def critical_batch(peak_flops: float, memory_bandwidth: float, weight_bytes: float) -> float:
+    """
+    Batch from which on arithmetic is the limit, where it is far below the weight matrix's sides.
+    """
+
 def detect_hardware_type(platform: str, device_kind: str) -> str:
     """
     The HardwareType value that a device's platform and kind say; "unknown" for chips that the table does not have.
+    """
+
+def exact_critical_batch(
+    peak_flops: float,
+    memory_bandwidth: float,
+    inputs: int,
+    outputs: int,
+    input_bytes: float,
+    weight_bytes: float,
+    output_bytes: float,
+) -> float | None:
+    """
+    The same with activations counted; None: never compute-bound.
     """
 
 def find_accelerator(by: str, text: str) -> str | None:

@@ -334,6 +334,13 @@ int WorkerPool::lanes() const noexcept {
   return static_cast<int>(state_->lanes.size());
 }
 
+int WorkerPool::lane_workers(int lane) const noexcept {
+  const std::lock_guard lock(state_->mutex);
+  state_->set_default_lanes_locked();
+  if (lane < 0 || lane >= static_cast<int>(state_->lanes.size())) return 0;
+  return std::max(1, state_->lanes[static_cast<size_t>(lane)].lane.workers);
+}
+
 int WorkerPool::running_workers() const noexcept {
   const std::lock_guard lock(state_->mutex);
   return state_->running_locked();

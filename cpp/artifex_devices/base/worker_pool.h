@@ -27,6 +27,8 @@ class WorkerPool {
   bool configure(std::vector<Lane> lanes);
 
   int lanes() const noexcept;
+  /// Workers that a lane has at full work, at least 1; 0 for a lane that there is not.
+  int lane_workers(int lane) const noexcept;
   /// Threads that exist now, and those that would at full work.
   int running_workers() const noexcept;
   int max_workers() const noexcept;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind_roofline.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "artifex_devices/advice/measured_rates.h"
+#include "artifex_devices/advice/roofline.h"
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/device/client.h"
+#include "gil.h"
+#include "world.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+// Products of larger matrices take seconds in which Ctrl-C would not be heard.
+constexpr int64_t kLargestSide = 2048;
+
+py::dict series_to_python(const RateSeries& series) {
+  py::dict result;
+  result["rates"] = series.rates;
+  result["shares"] = series.shares;
+  result["workers"] = series.workers;
+  result["bound_workers"] = series.bound_workers;
+  return result;
+}
+
+using DeviceOrAll = std::optional<std::shared_ptr<Device>>;
+
+std::vector<int> lanes_for(const DeviceOrAll& device) {
+  if (device) return lanes_of(**device);
+  current_client();  // gives the workers their lanes
+  return all_lanes();
+}
+
+template <class T>
+py::bytes gemm_bytes(GemmIsa isa, const std::string& a, const std::string& b, int64_t m, int64_t k, int64_t n) {
+  const auto bytes = [](int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns) * sizeof(T); };
+  if (std::max({m, k, n}) > kLargestSide || std::min({m, k, n}) < 0 || a.size() != bytes(m, k) ||
+      b.size() != bytes(k, n)) {
+    fail("_gemm: the operands have {} and {} bytes and m={}, k={}, n={}; expected packed matrices with sides up to {}",
+         a.size(), b.size(), m, k, n, kLargestSide);
+  }
+  // Copied: the bytes of a Python object have no alignment to speak of.
+  std::vector<T> left(static_cast<size_t>(m * k)), right(static_cast<size_t>(k * n)), out(static_cast<size_t>(m * n));
+  std::copy(a.begin(), a.end(), reinterpret_cast<char*>(left.data()));
+  std::copy(b.begin(), b.end(), reinterpret_cast<char*>(right.data()));
+  gemm(isa, left.data(), right.data(), out.data(), m, k, n);
+  return {reinterpret_cast<const char*>(out.data()), bytes(m, n)};
+}
+
+DType float_type(const std::string& name, const char* operation) {
+  const auto dtype = dtype_from_name(name);
+  if (dtype == DType::kFloat32 || dtype == DType::kFloat64) return *dtype;
+  fail<TypeMismatch>("{}: dtype is {:?}; expected float32 or float64; products of others are not measured", operation,
+                     name);
+}
+
+}  // namespace
+
+void bind_roofline(py::module_& module) {
+  module.def(
+      "critical_batch",
+      [](double peak_flops, double bandwidth, double weight_bytes) {
+        return make_roofline(peak_flops, bandwidth).critical_batch(weight_bytes);
+      },
+      py::arg("peak_flops"), py::arg("memory_bandwidth"), py::arg("weight_bytes"),
+      "Batch from which on arithmetic is the limit, where it is far below the weight matrix's sides.");
+  module.def(
+      "exact_critical_batch",
+      [](double peak_flops, double bandwidth, int64_t inputs, int64_t outputs, double input_bytes, double weight_bytes,
+         double output_bytes) {
+        return make_roofline(peak_flops, bandwidth)
+            .critical_batch(LayerSizes{inputs, outputs, input_bytes, weight_bytes, output_bytes});
+      },
+      py::arg("peak_flops"), py::arg("memory_bandwidth"), py::arg("inputs"), py::arg("outputs"), py::arg("input_bytes"),
+      py::arg("weight_bytes"), py::arg("output_bytes"),
+      "The same with activations counted; None: never compute-bound.");
+  module.def(
+      "_gemm_isas",
+      [] {
+        py::list names;
+        for (const GemmIsa isa : gemm_isas()) names.append(py::str(std::string(to_string(isa))));
+        return names;
+      },
+      "Instruction sets of the product that this processor runs, least first.");
+  module.def(
+      "_gemm",
+      [](const std::string& isa, const std::string& dtype, const py::bytes& a, const py::bytes& b, int64_t m, int64_t k,
+         int64_t n) {
+        const GemmIsa chosen = gemm_isa_from_name(isa, "_gemm");
+        if (float_type(dtype, "_gemm") == DType::kFloat32) return gemm_bytes<float>(chosen, a, b, m, k, n);
+        return gemm_bytes<double>(chosen, a, b, m, k, n);
+      },
+      py::arg("isa"), py::arg("dtype"), py::arg("a"), py::arg("b"), py::arg("m"), py::arg("k"), py::arg("n"),
+      "The measured product itself, on the bytes of packed row-major matrices. For tests.");
+  module.def(
+      "_measure_gemm",
+      [](const DeviceOrAll& device, const std::string& isa, const std::string& dtype, double seconds,
+         double window_seconds) {
+        const GemmIsa chosen = gemm_isa_from_name(isa, "measure_roofline");
+        const DType type = float_type(dtype, "measure_roofline");
+        const std::vector<int> lanes = lanes_for(device);
+        prepare_gemm(chosen);
+        RateSeries series;
+        {
+          const ReleaseGil release;
+          series = measure_gemm_rate(lanes, chosen, type, {seconds, window_seconds});
+        }
+        return series_to_python(series);
+      },
+      py::arg("device"), py::arg("isa"), py::arg("dtype"), py::arg("seconds"), py::arg("window_seconds"),
+      "FLOP/s on the workers of a device (None: of all devices), as a dict of rates, shares, workers, bound_workers.");
+  module.def(
+      "_measure_streams",
+      [](const DeviceOrAll& device, double seconds, double window_seconds) {
+        const std::vector<int> lanes = lanes_for(device);
+        StreamRates rates;
+        {
+          const ReleaseGil release;
+          rates = measure_stream_rates(lanes, {seconds, window_seconds});
+        }
+        py::dict kernels;
+        for (size_t i = 0; i < rates.kernels.size(); ++i) {
+          kernels[py::str(std::string(to_string(rates.kernels[i])))] = series_to_python(rates.series[i]);
+        }
+        return py::make_tuple(kernels, rates.array_bytes, rates.cache_bytes);
+      },
+      py::arg("device"), py::arg("seconds"), py::arg("window_seconds"),
+      "(dict of kernel to series in bytes/s, bytes of an array, bytes of the last-level caches).");
+  module.def(
+      "_measured_scope",
+      [](const DeviceOrAll& device) {
+        const std::vector<int> lanes = lanes_for(device);
+        return py::make_tuple(lanes, workers_of(lanes), static_cast<int>(all_lanes().size()));
+      },
+      py::arg("device"), "(lanes of the worker pool that a measurement uses, workers on them, all lanes).");
+  module.def("_cgroup_cpus", [] { return read_cgroup_limits().cpus; }, "CPUs that the cgroup's quota leaves, or None.");
+}
+
+}  // namespace artifex_devices::bindings

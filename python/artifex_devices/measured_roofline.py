@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a measurement of the machine's CPU devices found, as values that can be written down and read again."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+__all__ = ["Conditions", "MeasuredRoofline", "Rate"]
+
+_LONGEST_TEXT = 1000
+_FEW = 3  # from so many repeats on the spread is known
+_ERROR_OF_FEW = 0.25
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A measured rate, in FLOP/s or bytes/s.
+
+    Attributes:
+        best: The highest of the repeats: what the hardware can do, as other work only ever slows it down.
+        median: The middle one.
+        spread: Distance of the quartiles.
+        relative_error: By how much of itself `best` may be wrong: the largest of a floor (5 % for FLOP/s, 10 % for
+            bytes/s: clocks, placement in memory, neighbours on the host), the distance from the best to the third
+            best repeat, and what the best repeat missed of the CPU time that it could have had.
+        repeats: How many there are: stretches of time, each of many calls.
+        how: What was run.
+    """
+
+    best: float
+    median: float
+    spread: float
+    relative_error: float
+    repeats: int
+    how: str
+
+    def agrees_with(self, other: Rate) -> bool:
+        """Whether the two differ by no more than their errors together."""
+        return abs(self.best - other.best) <= self.best * self.relative_error + other.best * other.relative_error
+
+
+def rate_of(rates: Sequence[float], shares: Sequence[float], *, expected_share: float, floor: float, how: str) -> Rate:
+    """The Rate that repeats give.
+
+    Args:
+        rates: Of each repeat.
+        shares: Part of each repeat in which the workers had a CPU.
+        expected_share: What a quota leaves of it; 1 without one.
+        floor: Least relative error.
+        how: What was run.
+    """
+    if not rates or max(rates) <= 0:
+        raise RuntimeError(
+            f"measure_roofline: no repeat of {how!r} ended in time; expected at least one; give it more seconds or "
+            "free the machine"
+        )
+    best_first = sorted(rates, reverse=True)
+    best = best_first[0]
+    share = min(1.0, shares[list(rates).index(best)] / expected_share)
+    error = max(floor, 1 - best_first[min(len(rates), _FEW) - 1] / best, 1 / max(share, 0.01) - 1)
+    if len(rates) < _FEW:
+        error = max(error, _ERROR_OF_FEW)
+    quartiles = statistics.quantiles(rates, n=4, method="inclusive") if len(rates) > 1 else [best] * 3
+    return Rate(best, statistics.median(rates), quartiles[2] - quartiles[0], error, len(rates), how)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Under which the rates were measured. What the system does not say is None.
+
+    Attributes:
+        date: UTC, ISO 8601.
+        cpu_model: What the processor calls itself.
+        isa: Instruction set of the product: "baseline", "avx2", "avx512".
+        workers: Threads that worked at the same time.
+        bound_workers: Of these, those that the system keeps on the device's cores.
+        devices_sharing: Devices of this world on the same cores: when all are busy each has its part of the rates.
+        together: Whether all devices of the process were measured at the same time; else the others were given no work.
+        load_average: Of the last minute, before.
+        frequency_hz: Of a core, before.
+        cpu_quota: CPUs that the cgroup leaves.
+        array_bytes: Of each of the three arrays that were streamed over.
+        cache_bytes: Last-level caches of the cores.
+        numpy_version: Of the NumPy at hand.
+        library_version: Of this package.
+    """
+
+    date: str
+    cpu_model: str
+    isa: str
+    workers: int
+    bound_workers: int
+    devices_sharing: int
+    together: bool
+    load_average: float | None
+    frequency_hz: float | None
+    cpu_quota: float | None
+    array_bytes: int
+    cache_bytes: int | None
+    numpy_version: str
+    library_version: str
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRoofline:
+    """Measured rates of one CPU device, or of all of the process together.
+
+    Attributes:
+        scope: "cpu:0", or "all CPU devices".
+        peak_flops: The best FLOP/s by dtype: "float32" and "float64".
+        products: By dtype, what each way of multiplying reached.
+        bandwidth: The best bytes/s, as STREAM counts them.
+        streams: What each loop over memory reached.
+        conditions: Under which it was measured.
+        from_cache: Whether it was read from the cache, not measured now.
+        notes: What a reader must know: where it is kept and why not, what could not be measured.
+    """
+
+    scope: str
+    peak_flops: Mapping[str, Rate]
+    products: Mapping[str, tuple[Rate, ...]]
+    bandwidth: Rate
+    streams: tuple[Rate, ...]
+    conditions: Conditions
+    from_cache: bool = False
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Lines of text: rates with their errors, how, and when."""
+        lines = [f"{self.scope}: {self.conditions.cpu_model}, {self.conditions.workers} workers"]
+        for dtype, rate in self.peak_flops.items():
+            lines.append(f"  {dtype} {rate.best / 1e9:.1f} GFLOP/s ±{100 * rate.relative_error:.0f} %, {rate.how}")
+        rate = self.bandwidth
+        lines.append(f"  memory {rate.best / 1e9:.1f} GB/s ±{100 * rate.relative_error:.0f} %, {rate.how}")
+        lines.append(f"  measured {self.conditions.date}{', kept from then' if self.from_cache else ''}")
+        return "\n".join(lines + [f"  {note}" for note in self.notes])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _with, (self.to_dict(), self.from_cache, self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers as dicts, lists, strings and numbers; `from_dict` reads them again."""
+        return {
+            "scope": self.scope,
+            "products": {dtype: [dataclasses.asdict(rate) for rate in rates] for dtype, rates in self.products.items()},
+            "streams": [dataclasses.asdict(rate) for rate in self.streams],
+            "conditions": dataclasses.asdict(self.conditions),
+        }
+
+    @classmethod
+    def from_rates(
+        cls,
+        scope: str,
+        products: Mapping[str, Sequence[Rate]],
+        streams: Sequence[Rate],
+        conditions: Conditions,
+        notes: Sequence[str] = (),
+    ) -> MeasuredRoofline:
+        """The best of each becomes the limit."""
+        return cls(
+            scope=scope,
+            peak_flops=MappingProxyType({name: max(rates, key=_best) for name, rates in products.items()}),
+            products=MappingProxyType({name: tuple(rates) for name, rates in products.items()}),
+            bandwidth=max(streams, key=_best),
+            streams=tuple(streams),
+            conditions=conditions,
+            notes=tuple(notes),
+        )
+
+    @classmethod
+    def from_dict(cls, told: Any) -> MeasuredRoofline:
+        """Reads what `to_dict` gave.
+
+        Raises:
+            ValueError: If anything is missing, too much, of another type, or no number that can have been measured.
+        """
+        fields = _fields(told, {"scope", "products", "streams", "conditions"}, "measurement")
+        products = _fields(fields["products"], {"float32", "float64"}, "products")
+        return cls.from_rates(
+            _text(fields["scope"], "scope"),
+            {dtype: _rates(products[dtype], dtype) for dtype in ("float32", "float64")},
+            _rates(fields["streams"], "streams"),
+            _conditions(fields["conditions"]),
+        )
+
+
+def _with(told: Any, from_cache: bool, notes: tuple[str, ...]) -> MeasuredRoofline:
+    return dataclasses.replace(MeasuredRoofline.from_dict(told), from_cache=from_cache, notes=notes)
+
+
+def _best(rate: Rate) -> float:
+    return rate.best
+
+
+def _fields(value: Any, names: set[str], what: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or set(value) != names:
+        raise ValueError(f"{what} has not the entries {', '.join(sorted(names))}")
+    return value
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or not value.isprintable():
+        raise ValueError(f"{what} is no text of one line")
+    return value
+
+
+def _number(value: Any, what: str, least: float, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise ValueError(f"{what} is no number from {least:g} to {most:g}")
+    return float(value)
+
+
+def _count(value: Any, what: str, least: int, most: int = 2**53) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ValueError(f"{what} is no whole number from {least} to {most}")
+    return value
+
+
+def _rates(value: Any, what: str) -> list[Rate]:
+    if not isinstance(value, list) or not 1 <= len(value) <= 16:
+        raise ValueError(f"{what} is no list of rates")
+    made = []
+    for each in value:
+        told = _fields(each, {field.name for field in dataclasses.fields(Rate)}, f"a rate of {what}")
+        best = _number(told["best"], "best", 1e3, 1e19)
+        made.append(
+            Rate(
+                best,
+                _number(told["median"], "median", 0, best),
+                _number(told["spread"], "spread", 0, best),
+                _number(told["relative_error"], "relative_error", 0, 1e3),
+                _count(told["repeats"], "repeats", 1),
+                _text(told["how"], "how"),
+            )
+        )
+    return made
+
+
+def _conditions(value: Any) -> Conditions:
+    told = dict(_fields(value, {field.name for field in dataclasses.fields(Conditions)}, "conditions"))
+    date = _text(told["date"], "date")
+    datetime.datetime.fromisoformat(date)
+    for name in ("cpu_model", "isa", "numpy_version", "library_version"):
+        _text(told[name], name)
+    for name in ("workers", "devices_sharing"):
+        _count(told[name], name, 1)
+    for name in ("bound_workers", "array_bytes"):
+        _count(told[name], name, 0)
+    if not isinstance(told["together"], bool):
+        raise ValueError("together is no bool")
+    for name in ("load_average", "frequency_hz", "cpu_quota"):
+        if told[name] is not None:
+            told[name] = _number(told[name], name, 0, 1e12)
+    if told["cache_bytes"] is not None:
+        _count(told["cache_bytes"], "cache_bytes", 1)
+    return Conditions(**told)
