@@ -216,3 +216,17 @@ def test_the_current_folder_is_searched_only_as_python_does(folder):
     )
     assert allowed.returncode in (0, 1), allowed.stderr
     assert allowed.stdout.startswith("Recommended batch size")
+
+
+def test_recommend_adds_what_follows_from_published_numbers(capsys):
+    assert main(["batch", "recommend", "--hardware", "h100"]) == 0
+    assert (
+        "By the roofline of the NVIDIA H100 SXM the critical batch is 295\n(model: 9.89e+14 FLOP/s bfloat16 over"
+        in capsys.readouterr().out
+    )
+    assert main(["batch", "recommend", "--hardware", "v100", "--json"]) == 0
+    derived = json.loads(capsys.readouterr().out)["roofline"]
+    assert (derived["dtype"], derived["critical_batch_size"]) == ("float16", 139)
+    assert derived["sources"]
+    assert main(["batch", "recommend", "--hardware", "cpu", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["roofline"] is None

@@ -138,8 +138,9 @@ def _recommend(arguments: argparse.Namespace) -> int:
     from artifex_devices.command_line.output import write_json, write_text
 
     hardware, advice = _advice(arguments)
+    derived = _derived(hardware)
     if arguments.json:
-        write_json({"hardware": hardware, "source": _SOURCE, **dataclasses.asdict(advice)})
+        write_json({"hardware": hardware, "source": _SOURCE, **dataclasses.asdict(advice), "roofline": derived})
         return OK
     lines = [
         f"Batch sizes for {hardware} ({_SOURCE})",
@@ -150,9 +151,37 @@ def _recommend(arguments: argparse.Namespace) -> int:
     if advice.max_memory_batch_size is not None:
         lines.append(f"  memory    {advice.max_memory_batch_size:>12,}  fits, by the bytes that you gave (arithmetic)")
     lines += textwrap.wrap(advice.notes, 100)
+    if derived is not None:
+        numbers = (
+            f"{derived['peak_flops']:.3g} FLOP/s {derived['dtype']} over {derived['memory_bandwidth']:.3g} bytes/s"
+        )
+        lines += [
+            f"By the roofline of the {derived['chip']} the critical batch is {derived['critical_batch_size']:,}",
+            f"(model: {numbers}, both published).",
+        ]
     lines.append("`artifex_devices batch measure` measures a function of yours instead.")
     write_text("\n".join(lines) + "\n")
     return OK
+
+
+def _derived(hardware: str) -> dict[str, Any] | None:
+    """What follows from published numbers of a chip; None for hardware that has none."""
+    from artifex_devices.roofline import accelerator, roofline
+
+    if hardware in ("cpu", "unknown"):
+        return None
+    chip = accelerator(hardware)
+    dtype = "bfloat16" if "bfloat16" in chip.peak_flops else "float16"
+    limits = roofline(chip.name, dtype)
+    return {
+        "chip": chip.name,
+        "dtype": dtype,
+        "critical_batch_size": limits.critical_batch_size,
+        "critical_batch_from": limits.critical_batch_from.text,
+        "peak_flops": limits.peak_flops,
+        "memory_bandwidth": limits.memory_bandwidth,
+        "sources": [source.title for source in limits.peak_from.sources],
+    }
 
 
 def _validate(arguments: argparse.Namespace) -> int:
