@@ -30,6 +30,7 @@ from artifex_devices.doctor.facts import Files, Section
 from artifex_devices.doctor.libraries import mpi
 from artifex_devices.doctor.machine import cgroup
 from artifex_devices.doctor.memory import memory
+from artifex_devices.doctor.speed import speed
 
 SCHEMA = json.loads((resources.files("artifex_devices.doctor") / "report.schema.json").read_text(encoding="utf-8"))
 
@@ -361,6 +362,28 @@ def test_a_terminal_without_rich_gets_plain_text(monkeypatch: pytest.MonkeyPatch
     report = report_of(memory__transparent_huge_pages="never")
     write_report(report)
     assert terminal.getvalue().splitlines() == report_lines(report, 100)
+
+
+def test_measured_rates_say_when_how_and_how_sure() -> None:
+    section = speed(seconds=0.1)
+    for name, unit in (("products_float32", "GFLOP/s"), ("products_float64", "GFLOP/s"), ("memory_bandwidth", "GB/s")):
+        fact = section.facts[name]
+        assert fact.value > 0.1
+        assert fact.unit == unit
+        assert re.match(r"measured \d{4}-\d\d-\d\dT.*, \+-\d+ %, best of \d+: ", fact.source)
+    ridge = section.value("products_float32") / section.value("memory_bandwidth")
+    assert section.value("ridge_float32") == pytest.approx(ridge, rel=0.02)
+    assert section.source("ridge_float32").startswith("model: ")
+
+
+def test_a_measurement_that_fails_is_a_fact(monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(**options: Any) -> None:
+        raise RuntimeError("no repeat ended in time")
+
+    monkeypatch.setattr("artifex_devices.roofline.measure_roofline", busy)
+    report = doctor.examine()
+    assert report.sections["speed"].facts["examination"].problem == "it failed (RuntimeError: no repeat ended in time)"
+    check_schema(report.to_json())
 
 
 def test_the_guide_shows_the_sections_and_the_findings_that_there_are(report: doctor.Report) -> None:
