@@ -2,6 +2,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
@@ -49,7 +51,16 @@ py::object default_layout(const Client& self, const py::object& dtype, const py:
          device.cast<const Device&>().repr(), repr_of(self));
   }
   dtype_from_python(dtype, kOperation);
-  const int64_t rank = dims_from_python(shard_shape, kOperation, "shard_shape").size();
+  if (PyIndex_Check(shard_shape.ptr())) {
+    fail<TypeMismatch>("{}: shard_shape is the number {}; expected a sequence of sizes; write ({},)", kOperation,
+                       py::repr(shard_shape).cast<std::string>(), py::repr(shard_shape).cast<std::string>());
+  }
+  const Dims sizes = dims_from_python(shard_shape, kOperation, "shard_shape");
+  if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; })) {
+    fail("{}: shard_shape has a negative size; expected sizes of 0 or more, got {}; correct it", kOperation,
+         to_string(sizes));
+  }
+  const int64_t rank = sizes.size();
   py::tuple minor_to_major(static_cast<size_t>(rank));
   for (int64_t d = 0; d < rank; ++d) minor_to_major[static_cast<size_t>(d)] = rank - 1 - d;
   const py::module_ core = py::module_::import("artifex_devices._core");
