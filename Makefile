@@ -8,10 +8,10 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 stage := @tools/stage.sh
-list_cpp_files = find cpp tests/cpp -name '*.h' -o -name '*.cpp'
+list_cpp_files = find cpp tests/cpp tests/fuzz -name '*.h' -o -name '*.cpp'
 
 .PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python lint layers stubs stubs-check format \
-  tidy bench instructions wheel oracle clean
+  tidy fuzz bench instructions wheel oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -70,6 +70,9 @@ format: setup ## formats C++ and Python in place
 tidy: setup ## clang-tidy over the core, warnings are errors
 	@python -m pip install -qq --group tidy
 	$(stage) "clang-tidy" cmake --workflow --preset tidy
+
+fuzz: setup ## the parsers under libFuzzer (clang 19), SECONDS=60 for each target; ARGS="device_topology" to choose
+	@SECONDS_EACH=$(or $(SECONDS),60) tools/fuzz.sh $(ARGS)
 
 bench: setup ## ours against the peers; ARGS="--against jax,numpy --family put,get"
 	@python bench/run.py $(ARGS)

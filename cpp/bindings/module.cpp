@@ -5,6 +5,7 @@
 #include "bind_memory_layout.h"
 #include "bind_roofline.h"
 #include "bindings.h"
+#include "device_values.h"
 #include "errors.h"
 #include "gil.h"
 #include "narrow.h"
@@ -22,6 +23,9 @@ PYBIND11_MODULE(_core, module) {
   bind_device(module);
   bind_memory(module);
   bind_device_list(module);
+  bind_device_assignment(module);
+  bind_device_topology(module);
+  bind_heap_profile(module);
   bind_partition(module);
   bind_sharding(module);
   bind_array(module);

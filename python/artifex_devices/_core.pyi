@@ -16,7 +16,9 @@ __all__: list[str] = [
     "AxisType",
     "Client",
     "Device",
+    "DeviceAssignment",
     "DeviceList",
+    "DeviceTopology",
     "DuplicateSpecError",
     "IndivisibleError",
     "JaxRuntimeError",
@@ -41,6 +43,7 @@ __all__: list[str] = [
     "detect_hardware_type",
     "exact_critical_batch",
     "find_accelerator",
+    "get_topology_for_devices",
     "live_arrays",
     "machine_svg",
     "max_memory_batch_size",
@@ -624,6 +627,162 @@ class DeviceList:
     def process_indices(self) -> set[typing.Any]:
         """
         Numbers of the processes that own them: set of int.
+        """
+
+class DeviceAssignment:
+    """
+    Which device runs which replica of which computation.
+
+    A value: equal assignments are equal, hash alike and have equal bytes, which are those of XLA's DeviceAssignmentProto.
+
+    Example:
+        >>> import numpy as np
+        >>> from artifex_devices import xla_client
+        >>> assignment = xla_client.DeviceAssignment.create(np.array([[0, 1], [2, 3]]))
+        >>> assignment
+        DeviceAssignment{replica_count=2, computation_count=2, Computation0{0 2} Computation1{1 3}}
+        >>> assignment.device_ordinal(1, 0), assignment.logical_ids_for_device(1)
+        (2, (0, 1))
+        >>> xla_client.DeviceAssignment.deserialize(assignment.serialize()) == assignment
+        True
+    """
+
+    @staticmethod
+    def create(array: typing.Any) -> DeviceAssignment:
+        """
+        Makes an assignment.
+
+        Args:
+            array: Device ordinals, shape (replicas, computations): integers from 0, or floats and bools that are such integers.
+
+        Raises:
+            TypeError: `array` is no array, or not of 2 dimensions, or of another dtype.
+            ValueError: It is empty, or numbers are negative, there twice, not whole, or beyond 64 bits.
+        """
+
+    @staticmethod
+    def deserialize(data: typing.Any) -> DeviceAssignment:
+        """
+        Reads the bytes of an XLA DeviceAssignmentProto.
+
+        Raises:
+            TypeError: `data` is no bytes-like object.
+            ValueError: The bytes are no such message, or the assignment is none that `create` would make.
+        """
+
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def computation_count(self) -> int:
+        """
+        Number of computations of each replica.
+        """
+
+    def device_ordinal(self, replica: int, computation: int) -> int:
+        """
+        The device of one replica of one computation; IndexError where there is none.
+        """
+
+    def logical_ids_for_device(self, device_ordinal: int) -> tuple[int, int]:
+        """
+        The (replica, computation) that a device runs; ValueError where it runs none.
+        """
+
+    def replica_count(self) -> int:
+        """
+        Number of replicas.
+        """
+
+    def serialize(self) -> bytes:
+        """
+        The bytes of XLA's DeviceAssignmentProto.
+        """
+
+    @property
+    def device_ordinals(self) -> typing.Any:
+        """
+        A new ndarray of int64, shape (replicas, computations), as given to `create`.
+        """
+
+class DeviceTopology:
+    """
+    The devices of a client and the machine that they lie on, as a value.
+
+    It can be kept or sent as bytes, read elsewhere, and planned with there. Topologies with equal bytes are equal.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> from artifex_devices import xla_client
+        >>> with ad.simulate("2 nodes x 4"):
+        ...     topology = xla_client.get_topology_for_devices(ad.devices())
+        >>> same = xla_client.DeviceTopology.deserialize(topology.serialize())
+        >>> same == topology, same.device_descriptions[7]["cpuset"], same.device_descriptions[7]["numa_nodes"]
+        (True, '4-7', [1])
+        >>> mesh = ad.Mesh(same._make_compile_only_devices(), ("data",))
+        >>> ad.NamedSharding(mesh, ad.P("data")).shard_shape((32, 3))
+        (4, 3)
+    """
+
+    @staticmethod
+    def deserialize(data: typing.Any) -> DeviceTopology:
+        """
+        Reads what `serialize` returned, here or elsewhere.
+
+        What a newer version added is skipped.
+
+        Raises:
+            TypeError: `data` is no bytes-like object.
+            ValueError: The bytes are damaged, of another major version, or no topology.
+        """
+
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def _make_compile_only_devices(self) -> list[typing.Any]:
+        """
+        New devices like these, to plan with.
+
+        Returns:
+            A list of Device of a client of its own: meshes and shardings work, placing raises RuntimeError.
+
+        Raises:
+            RuntimeError: The devices are of a platform or kind that this version cannot make.
+        """
+
+    def fingerprint(self) -> int:
+        """
+        64 bits that equal topologies share, in all processes.
+        """
+
+    def serialize(self) -> bytes:
+        """
+        The topology as bytes, a protobuf message: docs/formats/README.md. Equal topologies give equal bytes.
+        """
+
+    @property
+    def device_descriptions(self) -> list[typing.Any]:
+        """
+        A dict a device: id, kind, process_index, cpu_domain, cpuset, numa_nodes, memory_bytes, memory_kinds.
+        """
+
+    @property
+    def machine(self) -> Machine:
+        """
+        The machine: its counts, NUMA nodes and CPU domains, without hwloc's tree (to_xml raises RuntimeError).
+        """
+
+    @property
+    def platform(self) -> str:
+        """
+        "cpu".
+        """
+
+    @property
+    def platform_version(self) -> str:
+        """
+        What the platform of the described devices said of itself.
         """
 
 class AxisType(enum.Enum):
@@ -2264,8 +2423,10 @@ def _creation_line(array: Array) -> typing.Any: ...
 def _current_client() -> Client: ...
 def _default_device() -> Device: ...
 def _derived_batch_size(hardware: str) -> typing.Any: ...
+def _device_assignment(data: typing.Any) -> DeviceAssignment: ...
 def _device_count() -> int: ...
 def _device_list_from_pickle(platform: str, device_ids: collections.abc.Sequence[int]) -> DeviceList: ...
+def _device_topology(data: typing.Any) -> DeviceTopology: ...
 def _devices() -> list[typing.Any]: ...
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
     """
@@ -2290,6 +2451,7 @@ def _gemm_isas() -> list[typing.Any]:
     """
 
 def _get_leaf(array: Array) -> typing.Any: ...
+def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
     An ndarray to write, on memory of the library's cache.
@@ -2446,6 +2608,15 @@ def exact_critical_batch(
 def find_accelerator(by: str, text: str) -> str | None:
     """
     Name of the accelerator that `text` means, or None; `by` is "name", "kind" (what the device calls itself), "pci" ("10de:2330") or "type" (a HardwareType's value).
+    """
+
+def get_topology_for_devices(devices: typing.Any) -> DeviceTopology:
+    """
+    The topology of the client that the devices are of: all of its devices, as in JAX.
+
+    Raises:
+        TypeError: `devices` is no sequence of Device.
+        ValueError: It is empty, or the devices are of different clients.
     """
 
 def live_arrays() -> list[typing.Any]:

@@ -3,7 +3,17 @@
 
 from __future__ import annotations
 
-from artifex_devices._core import Client, Device, DeviceList, Layout, Memory, PjRtLayout
+from artifex_devices._core import (
+    Client,
+    Device,
+    DeviceAssignment,
+    DeviceList,
+    DeviceTopology,
+    Layout,
+    Memory,
+    PjRtLayout,
+    get_topology_for_devices,
+)
 from artifex_devices.allocator_config import GpuAllocatorConfig
 from artifex_devices.client import make_cpu_client
 from artifex_devices.host_buffer import HostBufferSemantics
@@ -12,12 +22,15 @@ from artifex_devices.memory_kind import check_and_canonicalize_memory_kind
 __all__ = [
     "Client",
     "Device",
+    "DeviceAssignment",
     "DeviceList",
+    "DeviceTopology",
     "GpuAllocatorConfig",
     "HostBufferSemantics",
     "Layout",
     "Memory",
     "PjRtLayout",
     "check_and_canonicalize_memory_kind",
+    "get_topology_for_devices",
     "make_cpu_client",
 ]

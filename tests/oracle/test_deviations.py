@@ -281,6 +281,18 @@ def buffers_of_a_device(lib):
         return any(buffer.shape == placed.shape for buffer in lib.devices[1].live_buffers())
 
 
+def core_of(lib):
+    return importlib.import_module("artifex_devices.xla_client" if lib is OURS else "jaxlib._jax")
+
+
+def assignment(lib, rows):
+    return core_of(lib).DeviceAssignment.create(np.array(rows))
+
+
+def topology(lib):
+    return core_of(lib).get_topology_for_devices(lib.devices)
+
+
 VALUE = "value"
 DEVIATIONS = {
     "a device twice in a DeviceList": Deviation(
@@ -778,6 +790,37 @@ DEVIATIONS = {
         TypeError,
         (VALUE, True),
         "the documents call it",
+    ),
+    "device twice in a DeviceAssignment": Deviation(
+        lambda lib: assignment(lib, [[0, 0]]).computation_count(), (VALUE, 2), ValueError, "no device runs two at once"
+    ),
+    "negative number in a DeviceAssignment": Deviation(
+        lambda lib: assignment(lib, [[-1]]).replica_count(), (VALUE, 1), ValueError, "names no device"
+    ),
+    "fractions in a DeviceAssignment": Deviation(
+        lambda lib: repr(assignment(lib, [[0.5, 1.7]])),
+        (VALUE, "DeviceAssignment{replica_count=1, computation_count=2, Computation0{0} Computation1{1}}"),
+        ValueError,
+        "no silent loss",
+    ),
+    "number beyond 31 bits in a DeviceAssignment": Deviation(
+        lambda lib: repr(assignment(lib, [[2**31 + 5]])),
+        (VALUE, "DeviceAssignment{replica_count=1, computation_count=1, Computation0{-2147483643}}"),
+        (VALUE, "DeviceAssignment{replica_count=1, computation_count=1, Computation0{2147483653}}"),
+        "its bytes hold 63 bits",
+    ),
+    "equal DeviceAssignments": Deviation(
+        lambda lib: assignment(lib, [[0, 1]]) == assignment(lib, [[0, 1]]), (VALUE, False), (VALUE, True), "a value"
+    ),
+    "pickle of a DeviceAssignment": Deviation(
+        lambda lib: repr(pickle.loads(pickle.dumps(assignment(lib, [[3]])))),
+        TypeError,
+        (VALUE, "DeviceAssignment{replica_count=1, computation_count=1, Computation0{3}}"),
+        "a value",
+    ),
+    "equal topologies": Deviation(lambda lib: topology(lib) == topology(lib), (VALUE, False), (VALUE, True), "a value"),
+    "bytes of a CPU topology": Deviation(
+        lambda lib: type(topology(lib).serialize()).__name__, AttributeError, (VALUE, "bytes"), "the document has them"
     ),
 }
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted((DOCS / "formats").glob("*.md")), *sorted((DOCS / "guide").glob("*.md"))]
 
 
 def blocks_of(page: Path, language: str) -> list[str]:

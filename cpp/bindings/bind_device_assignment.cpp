@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstring>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/device/device_assignment.h"
+#include "bytes_argument.h"
+#include "device_values.h"
+#include "numpy_bridge.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+constexpr std::string_view kCreate = "DeviceAssignment.create";
+constexpr int64_t kMostBytes = int64_t{1} << 28;
+
+// As NumPy's int64 in rows, with no number changed.
+py::object as_int64(const py::object& array) {
+  const std::string kind = py::str(array.attr("dtype").attr("kind"));
+  if (kind != "b" && kind != "i" && kind != "u" && kind != "f") {
+    fail<TypeMismatch>("{}: the array is of dtype {}; expected integers; convert it, say by x.astype(np.int32)",
+                       kCreate, std::string(py::str(array.attr("dtype"))));
+  }
+  const py::module_ numpy = py::module_::import("numpy");
+  const auto all = [&](const py::object& mask) { return py::cast<bool>(py::bool_(mask.attr("all")())); };
+  if (kind == "f" && !(all(numpy.attr("isfinite")(array)) && all(array.attr("__eq__")(numpy.attr("floor")(array))))) {
+    fail("{}: the array has numbers that are not whole; expected device ordinals, integers from 0; round them first",
+         kCreate);
+  }
+  if ((kind == "f" || kind == "u") && !all(array.attr("__lt__")(py::float_(9223372036854775808.0)))) {
+    fail("{}: the array has numbers from 2**63; expected device ordinals below; use smaller ones", kCreate);
+  }
+  return array.attr("astype")("int64");
+}
+
+DeviceAssignment create(const py::object& given) {
+  py::object array = given;
+  if (!is_ndarray(array)) {
+    if (!py::hasattr(array, "__array__")) {
+      fail<TypeMismatch>(
+          "{}: the argument is of type {}; expected a 2-D ndarray of integers; write np.array(...) round it", kCreate,
+          Py_TYPE(given.ptr())->tp_name);
+    }
+    array = py::module_::import("numpy").attr("asarray")(given);
+  }
+  const auto shape = array.attr("shape").cast<std::vector<int64_t>>();
+  if (shape.size() != 2) {
+    fail<TypeMismatch>("{}: the array has {} dimension{}, shape {}; expected 2, (replicas, computations); reshape it",
+                       kCreate, shape.size(), shape.size() == 1 ? "" : "s", std::string(py::str(array.attr("shape"))));
+  }
+  // Before anything is copied: an array of stride 0 may have more elements than memory.
+  if (shape[0] == 0 || shape[1] == 0 || shape[0] > DeviceAssignment::kMostDevices / shape[1]) {
+    return DeviceAssignment::make(shape[0], shape[1], {}, kCreate);
+  }
+  const std::string bytes = as_int64(array).attr("tobytes")().cast<std::string>();
+  std::vector<int64_t> ordinals(bytes.size() / sizeof(int64_t));
+  std::memcpy(ordinals.data(), bytes.data(), bytes.size());
+  return DeviceAssignment::make(shape[0], shape[1], std::move(ordinals), kCreate);
+}
+
+DeviceAssignment from_bytes(const py::object& data) {
+  return DeviceAssignment::deserialize(bytes_argument(data, "DeviceAssignment.deserialize", kMostBytes));
+}
+
+py::object device_ordinals(const DeviceAssignment& self) {
+  return int64_ndarray({self.replica_count(), self.computation_count()}, self.ordinals());
+}
+
+}  // namespace
+
+void bind_device_assignment(py::module_& module) {
+  py::class_<DeviceAssignment>(module, "DeviceAssignment", R"(Which device runs which replica of which computation.
+
+A value: equal assignments are equal, hash alike and have equal bytes, which are those of XLA's DeviceAssignmentProto.
+
+Example:
+    >>> import numpy as np
+    >>> from artifex_devices import xla_client
+    >>> assignment = xla_client.DeviceAssignment.create(np.array([[0, 1], [2, 3]]))
+    >>> assignment
+    DeviceAssignment{replica_count=2, computation_count=2, Computation0{0 2} Computation1{1 3}}
+    >>> assignment.device_ordinal(1, 0), assignment.logical_ids_for_device(1)
+    (2, (0, 1))
+    >>> xla_client.DeviceAssignment.deserialize(assignment.serialize()) == assignment
+    True
+)")
+      .def_static("create", &create, py::arg("array"), R"(Makes an assignment.
+
+Args:
+    array: Device ordinals, shape (replicas, computations): integers from 0, or floats and bools that are such integers.
+
+Raises:
+    TypeError: `array` is no array, or not of 2 dimensions, or of another dtype.
+    ValueError: It is empty, or numbers are negative, there twice, not whole, or beyond 64 bits.
+)")
+      .def_static("deserialize", &from_bytes, py::arg("data"), R"(Reads the bytes of an XLA DeviceAssignmentProto.
+
+Raises:
+    TypeError: `data` is no bytes-like object.
+    ValueError: The bytes are no such message, or the assignment is none that `create` would make.
+)")
+      .def("replica_count", &DeviceAssignment::replica_count, "Number of replicas.")
+      .def("computation_count", &DeviceAssignment::computation_count, "Number of computations of each replica.")
+      .def("device_ordinal", &DeviceAssignment::device_ordinal, py::arg("replica"), py::arg("computation"),
+           "The device of one replica of one computation; IndexError where there is none.")
+      .def("logical_ids_for_device", &DeviceAssignment::logical_ids_for_device, py::arg("device_ordinal"),
+           "The (replica, computation) that a device runs; ValueError where it runs none.")
+      .def_property_readonly("device_ordinals", &device_ordinals,
+                             "A new ndarray of int64, shape (replicas, computations), as given to `create`.")
+      .def(
+          "serialize", [](const DeviceAssignment& self) { return py::bytes(self.serialize()); },
+          "The bytes of XLA's DeviceAssignmentProto.")
+      .def(
+          "__eq__",
+          [](const DeviceAssignment& self, py::handle other) {
+            return py::isinstance<DeviceAssignment>(other) && self == other.cast<const DeviceAssignment&>();
+          },
+          py::is_operator())
+      .def("__hash__", &DeviceAssignment::hash)
+      .def("__reduce__",
+           [](const py::object& self) -> py::tuple {
+             const auto core = py::module_::import("artifex_devices._core");
+             return py::make_tuple(core.attr("_device_assignment"), py::make_tuple(self.attr("serialize")()));
+           })
+      .def("__repr__", &DeviceAssignment::to_string);
+  module.def("_device_assignment", &from_bytes, py::arg("data"));  // named by pickles: methods cannot be
+}
+
+}  // namespace artifex_devices::bindings

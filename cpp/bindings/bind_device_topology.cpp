@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/device/device_topology.h"
+#include "artifex_devices/device/platform_version.h"
+#include "bytes_argument.h"
+#include "device_values.h"
+#include "gil.h"
+#include "world.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+py::list device_descriptions(const DeviceTopology& self) {
+  py::list rows;
+  for (const TopologyDevices& run : self.devices()) {
+    const CpuDomain& domain = self.machine()->cpu_domains()[static_cast<size_t>(run.cpu_domain)];
+    py::list nodes;
+    nodes.append(domain.default_node);
+    for (const int node : domain.nodes) {
+      if (node != domain.default_node) nodes.append(node);
+    }
+    const std::string cpus = domain.cpus.to_string();
+    for (int64_t i = 0; i < run.count; ++i) {
+      py::dict row;
+      row["id"] = run.first_id + i;
+      row["kind"] = run.kind;
+      row["process_index"] = run.process_index;
+      row["cpu_domain"] = run.cpu_domain;
+      row["cpuset"] = cpus;
+      row["numa_nodes"] = nodes.attr("copy")();
+      row["memory_bytes"] = run.memory_bytes;
+      row["memory_kinds"] = py::tuple(py::cast(run.memory_kinds));
+      rows.append(row);
+    }
+  }
+  return rows;
+}
+
+py::list make_compile_only_devices(const DeviceTopology& self) {
+  const ClientRef client = [&] {
+    const ReleaseGil release;
+    return self.make_compile_only_client();
+  }();
+  py::list devices;
+  for (int64_t id = 0; id < client->device_count(); ++id) devices.append(handle_of(client->device(id)));
+  return devices;
+}
+
+DeviceTopology from_bytes(const py::object& data) {
+  const std::string bytes = bytes_argument(data, "DeviceTopology.deserialize", DeviceTopology::kMostBytes);
+  const ReleaseGil release;
+  return DeviceTopology::deserialize(bytes);
+}
+
+DeviceTopology topology_for_devices(const py::object& devices) {
+  constexpr std::string_view kOperation = "get_topology_for_devices";
+  if (!py::isinstance<py::iterable>(devices) || py::isinstance<py::str>(devices)) {
+    fail<TypeMismatch>("{}: devices is of type {}; expected a sequence of Device; write devices()", kOperation,
+                       Py_TYPE(devices.ptr())->tp_name);
+  }
+  py::object first = py::none();
+  Client* client = nullptr;
+  int64_t position = 0;
+  for (const py::handle item : devices) {
+    if (!py::isinstance<Device>(item)) {
+      fail<TypeMismatch>("{}: item {} of devices is of type {}; expected a Device; take them from devices()",
+                         kOperation, position, Py_TYPE(item.ptr())->tp_name);
+    }
+    const auto& device = item.cast<const Device&>();
+    if (client == nullptr) {
+      client = &device.client();
+      first = py::reinterpret_borrow<py::object>(item);  // keeps the client
+    } else if (client != &device.client()) {
+      fail(
+          "{}: the devices come from different clients: {} at position 0 is of client {}, {} at position {} of client "
+          "{}; expected devices of one; ask for the topology of each",
+          kOperation, first.cast<const Device&>().to_string(), client->uid(), device.to_string(), position,
+          device.client().uid());
+    }
+    ++position;
+  }
+  if (client == nullptr) fail("{}: devices is empty; expected at least one device; write devices()", kOperation);
+  return DeviceTopology::of(*client, platform_version());
+}
+
+}  // namespace
+
+void bind_device_topology(py::module_& module) {
+  py::class_<DeviceTopology>(module, "DeviceTopology",
+                             R"(The devices of a client and the machine that they lie on, as a value.
+
+It can be kept or sent as bytes, read elsewhere, and planned with there. Topologies with equal bytes are equal.
+
+Example:
+    >>> import artifex_devices as ad
+    >>> from artifex_devices import xla_client
+    >>> with ad.simulate("2 nodes x 4"):
+    ...     topology = xla_client.get_topology_for_devices(ad.devices())
+    >>> same = xla_client.DeviceTopology.deserialize(topology.serialize())
+    >>> same == topology, same.device_descriptions[7]["cpuset"], same.device_descriptions[7]["numa_nodes"]
+    (True, '4-7', [1])
+    >>> mesh = ad.Mesh(same._make_compile_only_devices(), ("data",))
+    >>> ad.NamedSharding(mesh, ad.P("data")).shard_shape((32, 3))
+    (4, 3)
+)")
+      .def_property_readonly("platform", &DeviceTopology::platform, "\"cpu\".")
+      .def_property_readonly("platform_version", &DeviceTopology::platform_version,
+                             "What the platform of the described devices said of itself.")
+      .def_property_readonly(
+          "machine",
+          [](const DeviceTopology& self) {
+            return std::shared_ptr<Machine>(std::const_pointer_cast<DescribedMachine>(self.machine()));
+          },
+          "The machine: its counts, NUMA nodes and CPU domains, without hwloc's tree (to_xml raises RuntimeError).")
+      .def_property_readonly(
+          "device_descriptions", &device_descriptions,
+          "A dict a device: id, kind, process_index, cpu_domain, cpuset, numa_nodes, memory_bytes, memory_kinds.")
+      .def("_make_compile_only_devices", &make_compile_only_devices, R"(New devices like these, to plan with.
+
+Returns:
+    A list of Device of a client of its own: meshes and shardings work, placing raises RuntimeError.
+
+Raises:
+    RuntimeError: The devices are of a platform or kind that this version cannot make.
+)")
+      .def(
+          "serialize", [](const DeviceTopology& self) { return py::bytes(self.serialize()); },
+          "The topology as bytes, a protobuf message: docs/formats/README.md. Equal topologies give equal bytes.")
+      .def_static("deserialize", &from_bytes, py::arg("data"), R"(Reads what `serialize` returned, here or elsewhere.
+
+What a newer version added is skipped.
+
+Raises:
+    TypeError: `data` is no bytes-like object.
+    ValueError: The bytes are damaged, of another major version, or no topology.
+)")
+      .def("fingerprint", &DeviceTopology::fingerprint, "64 bits that equal topologies share, in all processes.")
+      .def(
+          "__eq__",
+          [](const DeviceTopology& self, py::handle other) {
+            return py::isinstance<DeviceTopology>(other) && self == other.cast<const DeviceTopology&>();
+          },
+          py::is_operator())
+      .def("__hash__", [](const DeviceTopology& self) { return static_cast<size_t>(self.fingerprint()); })
+      .def("__reduce__",
+           [](const py::object& self) -> py::tuple {
+             const auto core = py::module_::import("artifex_devices._core");
+             return py::make_tuple(core.attr("_device_topology"), py::make_tuple(self.attr("serialize")()));
+           })
+      .def("__repr__", [](const DeviceTopology& self) {
+        return fmt::format("DeviceTopology(platform='{}', {} device{} on {})", self.platform(), self.device_count(),
+                           self.device_count() == 1 ? "" : "s", self.machine()->source());
+      });
+
+  module.def("get_topology_for_devices", &topology_for_devices, py::arg("devices"),
+             R"(The topology of the client that the devices are of: all of its devices, as in JAX.
+
+Raises:
+    TypeError: `devices` is no sequence of Device.
+    ValueError: It is empty, or the devices are of different clients.
+)");
+  module.def("_device_topology", &from_bytes, py::arg("data"));  // named by pickles: methods cannot be
+}
+
+}  // namespace artifex_devices::bindings

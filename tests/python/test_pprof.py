@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heap profiles, read by pprof's own schema."""
+
+import gzip
+
+import proto_schema
+import pytest
+from artifex_devices.pprof import HeapSample, heap_profile
+from hypothesis import given
+from hypothesis import strategies as st
+
+# github.com/google/pprof, proto/profile.proto: names, types and numbers of its fields.
+PROFILE_PROTO = """
+package perftools.profiles;
+message Profile {
+  repeated ValueType sample_type = 1; repeated Sample sample = 2; repeated Mapping mapping = 3;
+  repeated Location location = 4; repeated Function function = 5; repeated string string_table = 6;
+  int64 drop_frames = 7; int64 keep_frames = 8; int64 time_nanos = 9; int64 duration_nanos = 10;
+  ValueType period_type = 11; int64 period = 12; repeated int64 comment = 13; int64 default_sample_type = 14;
+}
+message ValueType { int64 type = 1; int64 unit = 2; }
+message Sample { repeated uint64 location_id = 1; repeated int64 value = 2; repeated Label label = 3; }
+message Label { int64 key = 1; int64 str = 2; int64 num = 3; int64 num_unit = 4; }
+message Mapping {
+  uint64 id = 1; uint64 memory_start = 2; uint64 memory_limit = 3; uint64 file_offset = 4; int64 filename = 5;
+  int64 build_id = 6; bool has_functions = 7; bool has_filenames = 8; bool has_line_numbers = 9;
+  bool has_inline_frames = 10;
+}
+message Location {
+  uint64 id = 1; uint64 mapping_id = 2; uint64 address = 3; repeated Line line = 4; bool is_folded = 5;
+}
+message Line { uint64 function_id = 1; int64 line = 2; int64 column = 3; }
+message Function { uint64 id = 1; int64 name = 2; int64 system_name = 3; int64 filename = 4; int64 start_line = 5; }
+"""
+Profile = proto_schema.messages(PROFILE_PROTO)["Profile"]
+
+
+def read(data):
+    return Profile.FromString(gzip.decompress(data))
+
+
+def rows(profile):
+    """Samples as (device, kind, place, allocations, bytes); a place is None or (file, line, function)."""
+    text = profile.string_table
+    functions = {each.id: each for each in profile.function}
+    locations = {each.id: each for each in profile.location}
+    assert set(functions) == set(range(1, len(profile.function) + 1))
+    found = []
+    for sample in profile.sample:
+        labels = {text[label.key]: text[label.str] for label in sample.label}
+        place = None
+        if sample.location_id:
+            (identity,) = sample.location_id
+            (line,) = locations[identity].line
+            function = functions[line.function_id]
+            place = (text[function.filename], line.line, text[function.name])
+        found.append((labels["device"], labels["kind"], place, *sample.value))
+    return found
+
+
+def test_sample_types_and_labels_are_those_of_jax():
+    profile = read(heap_profile([HeapSample("cpu:0", 100)]))
+    text = profile.string_table
+    assert text[0] == ""
+    assert [(text[each.type], text[each.unit]) for each in profile.sample_type] == [
+        ("allocations", "count"),
+        ("space", "bytes"),
+    ]
+    assert rows(profile) == [("cpu:0", "buffer", None, 1, 100)]
+
+
+def test_samples_of_one_device_and_line_are_added_up():
+    line = {"file": "a.py", "line": 3, "function": "f"}
+    profile = read(
+        heap_profile(
+            [
+                HeapSample("cpu:0", 100, 2, **line),
+                HeapSample("cpu:1", 7, 1, **line),
+                HeapSample("cpu:0", 11, 1, **line),
+                HeapSample("cpu:0", 5, 1, "a.py", 4, "f"),
+                HeapSample("cpu:0", 6, 1, "b.py", 4, "f"),
+            ]
+        )
+    )
+    assert rows(profile) == [
+        ("cpu:0", "buffer", ("a.py", 3, "f"), 3, 111),
+        ("cpu:1", "buffer", ("a.py", 3, "f"), 1, 7),
+        ("cpu:0", "buffer", ("a.py", 4, "f"), 1, 5),
+        ("cpu:0", "buffer", ("b.py", 4, "f"), 1, 6),
+    ]
+    assert len(profile.function) == 2
+    assert len(profile.location) == 3
+
+
+names = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
+samples = st.builds(
+    HeapSample,
+    device=st.sampled_from(["cpu:0", "cpu:1"]),
+    bytes=st.integers(0, 2**40),
+    allocations=st.integers(0, 2**20),
+    file=names,
+    line=st.integers(0, 2**31),
+    function=names,
+)
+
+
+@given(st.lists(samples, max_size=20), st.integers(0, 2**62))
+def test_totals_are_kept_and_the_bytes_are_protobufs_own(given_samples, time_ns):
+    data = heap_profile(given_samples, time_ns)
+    assert data == heap_profile(iter(given_samples), time_ns)
+    profile = read(data)
+    assert profile.time_nanos == time_ns
+    assert profile.SerializeToString(deterministic=True) == gzip.decompress(data)
+    expected = {}
+    for sample in given_samples:
+        place = (sample.file, sample.line, sample.function) if sample.file else None
+        count, size = expected.get((sample.device, place), (0, 0))
+        expected[sample.device, place] = (count + sample.allocations, size + sample.bytes)
+    assert {(device, place): (count, size) for device, _, place, count, size in rows(profile)} == expected
+
+
+@pytest.mark.parametrize(
+    ("sample", "text"),
+    [
+        (HeapSample("cpu:0", -1), "sample 0 has 1 allocations of -1 bytes made in line 0; expected 0 or more of each"),
+        (HeapSample("cpu:0", 1, -2), "sample 0 has -2 allocations of 1 bytes"),
+        (HeapSample("cpu:0", 1, 1, "a", -3), "made in line -3"),
+    ],
+)
+def test_negative_numbers_are_refused(sample, text):
+    with pytest.raises(ValueError, match=text):
+        heap_profile([sample])
+
+
+def test_sums_beyond_64_bits_are_refused():
+    with pytest.raises(ValueError, match=r"heap_profile: the samples add up to more than 2\^63 - 1"):
+        heap_profile([HeapSample("cpu:0", 2**63 - 1), HeapSample("cpu:0", 1)])
