@@ -136,8 +136,9 @@ ArrayRef adopt(py::handle shape, py::handle dtype, const std::shared_ptr<Shardin
 }  // namespace
 
 void bind_collective(py::module_& module) {
-  module.def("_all_reduce", &reduce_into, py::arg("kind"), py::arg("inputs"), py::arg("out"),
-             "out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.");
+  module.def(
+      "_all_reduce", &reduce_into, py::arg("kind"), py::arg("inputs"), py::arg("out"),
+      "out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.");
   module.def("_host_empty", &host_empty, py::arg("shape"), py::arg("dtype"),
              "An ndarray to write, on memory of the library's cache.");
   module.def("_adopt", &adopt, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("parts"),

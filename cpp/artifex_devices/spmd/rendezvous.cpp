@@ -84,8 +84,8 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
   seat.standing.state = State::kWaiting;
   --able_;
   const bool hopeless = finished_ > 0 && std::ranges::any_of(meeting.members, [&](int64_t member) {
-    return seats_[static_cast<size_t>(member)]->standing.state == State::kFinished;
-  });
+                          return seats_[static_cast<size_t>(member)]->standing.state == State::kFinished;
+                        });
   if (hopeless) fail_locked(Failure::kEarlyExit);
   find_deadlock_locked();
   return failure_ == Failure::kNone ? Arrival::kWait : Arrival::kFailed;
