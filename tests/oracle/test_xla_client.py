@@ -65,6 +65,7 @@ CLIENT = {
     "device 7": lambda s: s.client.device_from_local_hardware_id(7),
     "device 8": lambda s: s.client.device_from_local_hardware_id(8),
     "device -1": lambda s: s.client.device_from_local_hardware_id(-1),
+    "heap_profile": lambda s: type(s.client.heap_profile()),
     **{
         f"layout of rank {rank}": lambda s, rank=rank: str(
             s.client.get_default_layout(np.dtype("float32"), range(1, rank + 1), s.devices[1])
