@@ -91,7 +91,8 @@ def block_until_ready(x: Any) -> Any:
     """Waits for all Arrays of a tree and returns the tree.
 
     Args:
-        x: A tree; other leaves are left alone.
+        x: A tree; other leaves that have a method `block_until_ready` (arrays of JAX) are waited for by it, the rest is
+            left alone.
 
     Raises:
         RuntimeError: An Array was deleted, or its transfer failed.
@@ -103,6 +104,8 @@ def block_until_ready(x: Any) -> Any:
     for leaf in tree_util.tree_leaves(x):
         if isinstance(leaf, Array):
             leaf.block_until_ready()
+        elif (wait := getattr(leaf, "block_until_ready", None)) is not None:
+            wait()
     return x
 
 

@@ -82,6 +82,21 @@ def test_resharded_shards_are_equal(case, data):
     assert_agree(ask)
 
 
+def test_leaves_of_others_are_waited_for_by_their_own_method():
+    def ask(lib):
+        waited = []
+
+        class Other:
+            def block_until_ready(self):
+                waited.append(self)
+
+        one = Other()
+        tree = [one, {"a": one, "b": 3}]
+        return lib.block_until_ready(tree) is tree, len(waited)
+
+    assert_agree(ask)
+
+
 @given(sharded_shapes(even=True))
 def test_gathered_values_are_equal(case):
     layout, entries, shape = case

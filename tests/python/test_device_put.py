@@ -341,6 +341,21 @@ def test_block_until_ready_returns_what_it_got():
         ad.block_until_ready(tree)
 
 
+def test_block_until_ready_waits_for_arrays_of_others():
+    class Other:
+        waited = 0
+
+        def block_until_ready(self):
+            self.waited += 1
+
+    one = Other()
+    tree = {"a": [one, ad.device_put(X)], "b": 3}
+    assert ad.block_until_ready(tree) is tree
+    assert one.waited == 1
+    assert ad.block_until_ready(one) is one
+    assert one.waited == 2
+
+
 # --- Limits ---
 
 
