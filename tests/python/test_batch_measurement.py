@@ -266,6 +266,37 @@ def test_mistakes_of_the_program_pass_through(error):
     assert bench.made == [1]
 
 
+def _generate(batch):
+    yield batch
+
+
+async def _await(batch):
+    return batch
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"), [(_generate, "generator"), (_await, "coroutine"), (lambda batch: map(abs, batch), "map")]
+)
+def test_a_step_that_does_not_begin_its_work_is_a_mistake(step, kind):
+    with pytest.raises(TypeError, match=rf"returned work that has not begun, .* expected a result, got {kind};"):
+        ad.measure_batch_size(step, lambda size: [1] * size, max_seconds=1, progress=False)
+
+
+def test_an_iterator_is_no_batch_for_several_calls():
+    with pytest.raises(TypeError, match=r"make_batch returned an iterator, .* got list_iterator; return a list or an"):
+        ad.measure_batch_size(sum, lambda size: iter([1] * size), max_seconds=1, progress=False)
+    lengths = set()
+    found = ad.measure_batch_size(
+        lambda batch: lengths.add(len(list(batch[0]))),
+        lambda size: (iter([1] * size), size),
+        max_batch_size=1 << 12,
+        max_seconds=1,
+        progress=False,
+        reuse_batch=False,
+    )
+    assert lengths == {probe.batch_size for probe in found.evidence}
+
+
 # Time.
 
 
@@ -393,6 +424,11 @@ def test_progress_in_lines(capsys):
 def test_bad_arguments(options, error, text):
     with pytest.raises(error, match=text):
         Bench(affine(1.0, 16)).measure(**options)
+
+
+def test_what_is_told_of_probes_is_a_function():
+    with pytest.raises(TypeError, match=r"on_probe is 5 \(int\); expected a function of one BatchProbe, or None"):
+        Bench(affine(1.0, 16)).measure(on_probe=5)
 
 
 def test_no_functions():

@@ -52,10 +52,10 @@ def measure_batch_size(
     change little.
 
     Args:
-        step_fn: Called with a batch; what it returns (a tree of Arrays or anything) is waited for. State that it
-            changes stays changed: give it a copy of what must not be trained. Arrays that it neither returns nor waits
-            for are not in the times.
-        make_batch: Called with a number of examples; returns a batch of so many.
+        step_fn: Called with a batch; what it returns (a tree of anything, arrays of JAX too) is waited for by
+            `block_until_ready`. State that it changes stays changed: give it a copy of what must not be trained. Arrays
+            that it neither returns nor waits for are not in the times.
+        make_batch: Called with a number of examples; returns a batch of so many, no iterator if it is reused.
         target: Share of the throughput of large batches to reach, between 0 and 1.
         multiple_of: Batch sizes tried are multiples of it, say the size of the mesh's data axis.
         min_batch_size: The first size, rounded up to a multiple; None is `multiple_of`. It is run without a prediction.
@@ -75,8 +75,9 @@ def measure_batch_size(
 
     Raises:
         ValueError: Numbers are out of range.
-        TypeError: An argument is of a wrong type; or the step itself raised it (as all that are mistakes of a
-            program: NameError, AttributeError, ImportError).
+        TypeError: An argument is of a wrong type; the step returned a generator or coroutine, whose work has not begun;
+            or the step itself raised it (as all that are mistakes of a program: NameError, AttributeError,
+            ImportError).
         MemoryError: The smallest batch does not fit.
         RuntimeError: The function raised for all sizes tried; the text has what it said. A size that raises among
             others that work is evidence and no error.
@@ -109,6 +110,11 @@ def measure_batch_size(
             f"measure_batch_size: no batch size is allowed; expected a multiple of multiple_of between min_batch_size "
             f"and max_batch_size, got {step}, {sizes['min_batch_size']} and {sizes['max_batch_size']}; raise "
             "max_batch_size"
+        )
+    if on_probe is not None and not callable(on_probe):
+        raise TypeError(
+            f"measure_batch_size: on_probe is {on_probe!r} ({type(on_probe).__name__}); expected a function of one "
+            "BatchProbe, or None; give the function itself"
         )
     meter = ProcessMemory(memory_fraction) if _meter is None else _meter
     began = _clock()

@@ -5,18 +5,22 @@ from __future__ import annotations
 
 import gc
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Literal
 
 from artifex_devices.batch_measurement.memory import MemoryMeter, MemoryUse
 from artifex_devices.placement import block_until_ready
+from artifex_devices.tree_util import tree_leaves
 
 __all__ = ["BatchProbe", "Prober"]
 
 # Mistakes in the program and not a size that does not suit it: they end the measurement as they are.
 _MISTAKES = (NameError, AttributeError, TypeError, ImportError, SyntaxError, NotImplementedError)
 _MOST_CALLS = 200
+# What a function returns that has not begun its work: its times would be those of nothing.
+_NOT_BEGUN = (GeneratorType, CoroutineType, AsyncGeneratorType, map, filter)
 
 
 @dataclass(frozen=True)
@@ -117,9 +121,11 @@ class Prober:
         total = 0.0
         while True:
             began = self.clock()
-            # The result is let go of before the next call.
-            block_until_ready(self.step_fn(batch))
+            result = block_until_ready(self.step_fn(batch))
             now = self.clock()
+            if isinstance(result, _NOT_BEGUN):
+                raise _not_begun(result)
+            del result  # let go of before the next call
             # A clock too coarse for the step gives no zero to divide by.
             times.append(max(now - began, 1e-9))
             timed = len(times) - self.warmup_calls
@@ -138,7 +144,24 @@ class Prober:
         began = self.clock()
         batch = block_until_ready(self.make_batch(size))
         made.append(self.clock() - began)
+        if self.reuse_batch:
+            for leaf in tree_leaves(batch):
+                if isinstance(leaf, Iterator):
+                    raise TypeError(
+                        "measure_batch_size: make_batch returned an iterator, which the first call uses up; expected a "
+                        f"batch that all calls on its size can use, got {type(leaf).__name__}; return a list or an "
+                        "array, or say reuse_batch=False"
+                    )
         return batch
+
+
+def _not_begun(result: Any) -> TypeError:
+    if isinstance(result, CoroutineType):
+        result.close()  # else Python warns that nobody awaited it
+    return TypeError(
+        "measure_batch_size: step_fn returned work that has not begun, so that there is nothing to time; expected a "
+        f"result, got {type(result).__name__}; let it finish in the step, say by list(...) or asyncio.run(...)"
+    )
 
 
 def _middle_half(values: list[float]) -> float:
