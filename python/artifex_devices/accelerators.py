@@ -148,7 +148,8 @@ def accelerator(hardware: HardwareType | str) -> Accelerator:
             f"accelerator: hardware is {hardware!r} ({type(hardware).__name__}); expected a HardwareType or a str; "
             'say "h100"'
         )
-    for by, text in (("type", hardware.lower()), ("name", hardware), ("kind", hardware), ("pci", hardware)):
+    ways = (("type", hardware.lower()), ("name", hardware), ("kind", hardware), ("pci", hardware))
+    for by, text in ways if hardware.isascii() else ():  # no name there has other characters
         name = _core.find_accelerator(by, text)
         if name is not None:
             return _catalogue()[name]

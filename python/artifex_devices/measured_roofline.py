@@ -80,7 +80,8 @@ class Conditions:
         isa: Instruction set of the product: "baseline", "avx2", "avx512".
         workers: Threads that worked at the same time.
         bound_workers: Of these, those that the system keeps on the device's cores.
-        devices_sharing: Devices of this world on the same cores: when all are busy each has its part of the rates.
+        devices_sharing: Devices of this world on the same cores: when all are busy each has its part of the rates. 1
+            where all devices were measured together.
         together: Whether all devices of the process were measured at the same time; else the others were given no work.
         load_average: Of the last minute, before.
         frequency_hz: Of a core, before.
@@ -119,7 +120,7 @@ class MeasuredRoofline:
         streams: What each loop over memory reached.
         conditions: Under which it was measured.
         from_cache: Whether it was read from the cache, not measured now.
-        notes: What a reader must know: where it is kept and why not, what could not be measured.
+        notes: What a reader must know: what could not be measured, large errors, where it is kept or why not.
     """
 
     scope: str

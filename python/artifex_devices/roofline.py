@@ -7,6 +7,7 @@ Numbers of accelerators are a table's, each with its sources; those of this mach
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,9 @@ _ELEMENT_BYTES = {
 }
 _SHORT = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "tf32": "tensorfloat32", "fp64": "float64"}
 _SHORT |= {"fp8": "float8", "fp4": "float4"}
+# ml_dtypes has many of each; hardware is as fast with all that it has. Without a mantissa it is a scale's format.
+_NARROW_FLOAT = re.compile(r"(float8|float4)_e[1-9]m[1-9][a-z0-9]*")
+_LARGEST_SIZE = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -114,8 +118,27 @@ class Roofline:
         )
 
     def attainable_flops(self, flops_per_byte: float) -> float:
-        """FLOP/s at most of a computation that does so many FLOP for each byte that it moves."""
-        return min(self.peak_flops, flops_per_byte * self.memory_bandwidth)
+        """FLOP/s at most of a computation that does so many FLOP for each byte that it moves.
+
+        Raises:
+            ValueError: If `flops_per_byte` is negative or no number.
+            TypeError: If it is of another type.
+        """
+        try:
+            intensity = math.ldexp(flops_per_byte, 0)  # as a float, but of no text
+        except TypeError:
+            raise TypeError(
+                f"attainable_flops: flops_per_byte is {flops_per_byte!r} ({type(flops_per_byte).__name__}); expected a "
+                "number; divide the FLOP of the computation by the bytes that it moves"
+            ) from None
+        except OverflowError:  # an int that no float holds
+            intensity = math.copysign(math.inf, flops_per_byte > 0 or -1)
+        if not intensity >= 0:
+            raise ValueError(
+                f"attainable_flops: flops_per_byte is {flops_per_byte!r}; expected 0 or more; divide the FLOP of the "
+                "computation by the bytes that it moves"
+            )
+        return min(self.peak_flops, intensity * self.memory_bandwidth)
 
     def layer_critical_batch(self, inputs: int, outputs: int, *, activation_dtype: Any = None) -> float:
         """The critical batch of one layer X[B, inputs] @ W[inputs, outputs], reading X and writing the result counted.
@@ -129,7 +152,7 @@ class Roofline:
             The batch; `math.inf` where memory is the limit of every batch (never compute-bound).
 
         Raises:
-            ValueError: If a size is below 1 or the dtype is not known.
+            ValueError: If a size is below 1 or above 2**63 - 1, or the dtype is not known.
 
         Example:
             >>> from artifex_devices.roofline import roofline
@@ -139,12 +162,23 @@ class Roofline:
             >>> v5e.layer_critical_batch(256, 256)
             inf
         """
-        activation_bytes = _ELEMENT_BYTES[_format(self.dtype if activation_dtype is None else activation_dtype)]
+        operation = "layer_critical_batch"
+        activations = _format(operation, self.dtype if activation_dtype is None else activation_dtype)
+        activation_bytes = _ELEMENT_BYTES[activations]
+        sizes = {
+            "inputs": whole_number(operation, "inputs", inputs),
+            "outputs": whole_number(operation, "outputs", outputs),
+        }
+        for name, size in sizes.items():
+            if not 1 <= size <= _LARGEST_SIZE:
+                raise ValueError(
+                    f"{operation}: {name} is {size}; expected 1 to 2**63 - 1; give the sizes of the weight matrix"
+                )
         batch = _core.exact_critical_batch(
             self.peak_flops,
             self.memory_bandwidth,
-            whole_number("layer_critical_batch", "inputs", inputs),
-            whole_number("layer_critical_batch", "outputs", outputs),
+            sizes["inputs"],
+            sizes["outputs"],
             activation_bytes,
             self.weight_bytes,
             activation_bytes,
@@ -185,8 +219,14 @@ def roofline(
     elif isinstance(hardware, Device):
         hardware = measure_roofline(hardware)
     if isinstance(hardware, MeasuredRoofline):
-        return _measured(hardware, _format("float32" if dtype is None else dtype), weight_dtype)
-    return _of_table(accelerator(hardware), _format("bfloat16" if dtype is None else dtype), weight_dtype)
+        return _measured(hardware, _format("roofline", "float32" if dtype is None else dtype), weight_dtype)
+    if not isinstance(hardware, (HardwareType, str)):
+        raise TypeError(
+            f"roofline: hardware is {hardware!r} ({type(hardware).__name__}); expected a CPU device, a HardwareType, a "
+            'MeasuredRoofline or a str; say "h100" or devices()[0]'
+        )
+    chip = accelerator(hardware)
+    return _of_table(chip, _format("roofline", "bfloat16" if dtype is None else dtype), weight_dtype)
 
 
 def _of_table(chip: Accelerator, dtype: str, weight_dtype: Any) -> Roofline:
@@ -202,7 +242,7 @@ def _of_table(chip: Accelerator, dtype: str, weight_dtype: Any) -> Roofline:
         dtype=dtype,
         peak_flops=peak,
         memory_bandwidth=chip.memory_bandwidth,
-        weight_bytes=_ELEMENT_BYTES[dtype if weight_dtype is None else _format(weight_dtype)],
+        weight_bytes=_ELEMENT_BYTES[dtype if weight_dtype is None else _format("roofline", weight_dtype)],
         peak_from=Provenance("table", f"published dense {dtype} FLOP/s of {chip.name}{note}", chip.sources),
         bandwidth_from=Provenance("table", f"published memory bandwidth of {chip.name}{note}", chip.sources),
     )
@@ -221,13 +261,17 @@ def _measured(found: MeasuredRoofline, dtype: str, weight_dtype: Any) -> Rooflin
         dtype=dtype,
         peak_flops=peak.best,
         memory_bandwidth=found.bandwidth.best,
-        weight_bytes=_ELEMENT_BYTES[dtype if weight_dtype is None else _format(weight_dtype)],
-        peak_from=Provenance("measured", f"{peak.how}, best of {peak.repeats}, {when}"),
-        bandwidth_from=Provenance("measured", f"{found.bandwidth.how}, best of {found.bandwidth.repeats}, {when}"),
+        weight_bytes=_ELEMENT_BYTES[dtype if weight_dtype is None else _format("roofline", weight_dtype)],
+        peak_from=Provenance("measured", _how(peak, when)),
+        bandwidth_from=Provenance("measured", _how(found.bandwidth, when)),
     )
 
 
-def _format(dtype: Any) -> str:
+def _how(rate: Rate, when: str) -> str:
+    return f"{rate.how}, best of {rate.repeats}, ±{100 * rate.relative_error:.0f} %, {when}"
+
+
+def _format(operation: str, dtype: Any) -> str:
     if isinstance(dtype, str):
         name = dtype
     else:
@@ -235,16 +279,15 @@ def _format(dtype: Any) -> str:
             name = np.dtype(dtype).name
         except TypeError:
             raise TypeError(
-                f"roofline: {dtype!r} ({type(dtype).__name__}) is no dtype; expected one or its name; say 'bfloat16'"
+                f"{operation}: {dtype!r} ({type(dtype).__name__}) is no dtype; expected one or its name; say 'bfloat16'"
             ) from None
     name = name.lower()
     name = _SHORT.get(name, name)
-    for family in ("float8", "float4"):  # ml_dtypes has many of each; hardware is as fast with all that it has
-        if name.startswith(family + "_"):
-            name = family
+    if narrow := _NARROW_FLOAT.fullmatch(name):
+        name = narrow[1]
     if name not in _ELEMENT_BYTES:
         raise ValueError(
-            f"roofline: dtype {dtype!r} is not known here; expected one of {', '.join(_ELEMENT_BYTES)}; "
+            f"{operation}: dtype {dtype!r} is not known here; expected one of {', '.join(_ELEMENT_BYTES)}; "
             "choose the one in which the products are computed"
         )
     return name

@@ -7,6 +7,7 @@ Nothing here raises for what it finds on disk: what cannot be read or written is
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
@@ -21,8 +22,10 @@ from artifex_devices.measured_roofline import MeasuredRoofline
 __all__ = ["VARIABLE", "cache_directory", "read_measurement", "write_measurement"]
 
 VARIABLE = "ARTIFEX_DEVICES_CACHE"
-_FORMAT = 1
+_FORMAT = 2
 _LARGEST_FILE = 64 << 10
+_MOST_NOTES = 16
+_LONGEST_NOTE = 1000
 
 
 def cache_directory(cache: str | os.PathLike[str] | bool | None) -> tuple[Path | None, str]:
@@ -42,7 +45,10 @@ def cache_directory(cache: str | os.PathLike[str] | bool | None) -> tuple[Path |
         if said:
             cache = said
     if cache is not None and cache is not True:
-        return Path(cache), ""
+        try:
+            return Path(os.path.abspath(cache)), ""  # the same one when the process changes its directory
+        except OSError as error:
+            return None, f"not kept: {error}: the current directory; name the cache by an absolute path"
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):  # relative ones are to be ignored, says the XDG specification
         home = os.path.expanduser("~")
@@ -68,20 +74,28 @@ def read_measurement(path: Path, fingerprint: Mapping[str, Any]) -> tuple[Measur
         return None, f"{path} is not used: {error}"
     try:
         told = json.loads(text)
-        if not isinstance(told, dict) or set(told) != {"format", "fingerprint", "measurement"}:
+        if not isinstance(told, dict) or "format" not in told:
             raise ValueError("it is no measurement")
         if told["format"] != _FORMAT:
             raise ValueError("it has another format")
+        if set(told) != {"format", "fingerprint", "measurement", "notes"}:
+            raise ValueError("it is no measurement")
         if _canonical(told["fingerprint"]) != _canonical(fingerprint):
             raise ValueError("it is of another machine")
-        return MeasuredRoofline.from_dict(told["measurement"]), ""
+        return dataclasses.replace(MeasuredRoofline.from_dict(told["measurement"]), notes=_notes(told["notes"])), ""
     except (ValueError, TypeError, RecursionError) as error:
         return None, f"{path} is not used: {str(error) or type(error).__name__}"
 
 
 def write_measurement(path: Path, fingerprint: Mapping[str, Any], found: MeasuredRoofline) -> str:
     """Writes the file as a whole or not at all; where it is, or why it is not."""
-    text = json.dumps({"format": _FORMAT, "fingerprint": dict(fingerprint), "measurement": found.to_dict()}, indent=1)
+    told = {
+        "format": _FORMAT,
+        "fingerprint": dict(fingerprint),
+        "measurement": found.to_dict(),
+        "notes": list(found.notes),
+    }
+    text = json.dumps(told, indent=1)
     temporary = ""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -97,6 +111,15 @@ def write_measurement(path: Path, fingerprint: Mapping[str, Any], found: Measure
             raise
         return f"not kept: {error}"
     return f"kept in {path}"
+
+
+def _notes(told: Any) -> tuple[str, ...]:
+    if not isinstance(told, list) or len(told) > _MOST_NOTES:
+        raise ValueError("notes is no list of texts")
+    for note in told:
+        if not isinstance(note, str) or len(note) > _LONGEST_NOTE or not note.isprintable():
+            raise ValueError("a note is no text of one line")
+    return tuple(told)
 
 
 def _canonical(value: Any) -> str:

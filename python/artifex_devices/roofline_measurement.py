@@ -31,6 +31,7 @@ _BANDWIDTH_FLOOR = 0.10
 _NUMPY_SIDE = 1024
 _SHORTEST = 0.01
 _LONGEST = 600.0
+_LARGE_ERROR = 0.25  # from here on it is said to be one, and why
 
 _lock = threading.Lock()  # two measurements at a time would measure each other
 _found: dict[str, MeasuredRoofline] = {}  # of this process, by the name of their file
@@ -56,7 +57,8 @@ def measure_roofline(
         device: A CPU device; None is all of the process together. The other devices are given no work meanwhile.
         refresh: Measure now, whatever is kept.
         seconds: How long to measure at most, about; ten times as long under a CPU quota.
-        isa: Instruction set of the product: "baseline", "avx2", "avx512". None tries those that there are.
+        isa: Instruction set of the product: "baseline", "avx2", "avx512". None tries those that there are; the
+            baseline only where it is the only one.
         cache: Directory in which the result is kept, True for the user's, False to keep nothing and measure now; None
             is what the environment variable ARTIFEX_DEVICES_CACHE says ("off" or a directory), else the user's.
 
@@ -112,7 +114,7 @@ def _kept(name: str, directory: Any, fingerprint: Mapping[str, Any]) -> tuple[Me
     path = file_of(directory, fingerprint)
     kept, why = read_measurement(path, fingerprint)
     if kept is not None:
-        kept = _found[name] = dataclasses.replace(kept, from_cache=True, notes=(f"read from {path}",))
+        kept = _found[name] = dataclasses.replace(kept, from_cache=True, notes=(*kept.notes, f"read from {path}"))
     return kept, why
 
 
@@ -138,7 +140,14 @@ def _check_isa(isa: Any) -> None:
 
 
 def _check_cache(cache: Any) -> None:
-    if cache is not None and not isinstance(cache, (str, os.PathLike, bool)):
+    if isinstance(cache, os.PathLike):
+        cache = os.fspath(cache)
+    if isinstance(cache, str) and (not cache or "\0" in cache):
+        raise ValueError(
+            f"measure_roofline: cache is {cache!r}; expected the path of a directory, a bool or None; "
+            'say cache=False to keep nothing, or "." for the current directory'
+        )
+    if cache is not None and not isinstance(cache, (str, bool)):
         raise TypeError(
             f"measure_roofline: cache is {cache!r} ({type(cache).__name__}); expected a directory, a bool or None; "
             "say cache=False to keep nothing"
@@ -200,6 +209,12 @@ def _measured(
         notes.append(
             f"arrays of {array_bytes} bytes, for want of memory, are not well above the caches ({cache_bytes} bytes): "
             "bytes/s may be too high"
+        )
+    best = [max(rates, key=lambda rate: rate.best) for rates in (*products.values(), streams)]
+    error = max(rate.relative_error for rate in best)
+    if error > _LARGE_ERROR:
+        notes.append(
+            f"the machine was busy, or the time short: an error of {100 * error:.0f} %; refresh=True measures anew"
         )
     from artifex_devices import __version__
 

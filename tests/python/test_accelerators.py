@@ -108,7 +108,7 @@ def test_found_by_type_name_kind_or_pci_id(asked, name):
 
 
 @pytest.mark.parametrize(
-    "asked", ["NVIDIA H100 PCIe", "Tesla T4", "RTX A1000", "10de:1eb8", "1ae0:0042", "", "TPU v4 lite"]
+    "asked", ["NVIDIA H100 PCIe", "Tesla T4", "RTX A1000", "10de:1eb8", "1ae0:0042", "", "TPU v4 lite", "\ud800"]
 )
 def test_a_chip_that_is_not_here_is_an_error_that_lists_those_that_are(asked):
     with pytest.raises(ValueError, match=r"^accelerator: .* is not in the catalogue; expected one of TPU v4, "):

@@ -102,6 +102,9 @@ def test_bad_arguments_are_named():
         measure_roofline(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^measure_roofline: cache is 3 \(int\)"):
         measure_roofline(cache=3)  # type: ignore[arg-type]
+    for path in ("", "a\0b"):
+        with pytest.raises(ValueError, match=r"^measure_roofline: cache is '.*'; expected the path of a directory"):
+            measure_roofline(cache=path, seconds=0.02)
 
 
 def test_simulated_devices_say_how_many_share_their_cores(fresh, tmp_path):
@@ -133,6 +136,8 @@ def test_the_roofline_of_a_cpu_device_is_measured(fresh, tmp_path, monkeypatch):
     assert (line.peak_flops, line.memory_bandwidth) == (found.peak_flops["float32"].best, found.bandwidth.best)
     assert (line.peak_from.kind, line.bandwidth_from.kind) == ("measured", "measured")
     assert found.conditions.date in line.peak_from.text
+    for rate, provenance in ((found.peak_flops["float32"], line.peak_from), (found.bandwidth, line.bandwidth_from)):
+        assert f"±{100 * rate.relative_error:.0f} %" in provenance.text
     assert roofline(found, "float64").weight_bytes == 8
     assert line.critical_batch == pytest.approx(2 * line.ridge_point)
     with pytest.raises(ValueError, match=r"^roofline: the bfloat16 FLOP/s of cpu:0 are not measured"):
@@ -181,7 +186,7 @@ def test_a_second_measurement_is_read_from_the_file(fresh, tmp_path, monkeypatch
     second = measure_roofline(seconds=60, cache=tmp_path)
     assert time.process_time() - begin < 30
     assert second.from_cache
-    assert second.notes == (f"read from {path}",)
+    assert second.notes == (*first.notes[:-1], f"read from {path}")  # the last of the first one says where it is kept
     assert second.to_dict() == first.to_dict()
     third = measure_roofline(seconds=SHORT, cache=tmp_path, refresh=True)
     assert not third.from_cache
@@ -204,9 +209,12 @@ def spoilt_files(text: str) -> dict[str, bytes]:
         "a list": b"[]",
         "deep": b"[" * 60000,
         "too large": b" " * 70000,
-        "another format": changed(format=2),
+        "another format": changed(format=1),
         "another machine": changed(fingerprint={**told["fingerprint"], "cpu_model": "Another"}),
         "more entries": changed(extra=1),
+        "notes that are none": changed(notes="all is well"),
+        "many notes": changed(notes=["x"] * 1000),
+        "a note of terminal codes": changed(notes=["\x1b[31m"]),
         "no streams": changed(measurement={**measurement, "streams": []}),
         "no number": changed(measurement={**measurement, "streams": [{**rate, "best": "fast"}]}),
         "infinite": changed(measurement={**measurement, "streams": [{**rate, "best": float("inf")}]}),
@@ -229,6 +237,34 @@ def test_a_spoilt_file_is_told_and_measured_anew(fresh, tmp_path, monkeypatch, m
         assert not found.from_cache, name
         assert any(note.startswith(f"{path} is not used: ") for note in found.notes), (name, found.notes)
         assert json.loads(path.read_text())["measurement"] == found.to_dict()
+
+
+def test_what_was_wrong_with_a_measurement_is_told_of_the_kept_one_too(fresh, tmp_path, monkeypatch):
+    series = {"shares": [1.0, 0.5], "workers": 1, "bound_workers": 1}
+    monkeypatch.setattr(_core, "_measured_scope", lambda device: ([0], 2, 2))  # two workers, and one more lane
+    monkeypatch.setattr(_core, "_cgroup_cpus", lambda: None)
+    monkeypatch.setattr(_core, "_measure_gemm", lambda *_: {"rates": [5e9, 9e9], **series})
+    monkeypatch.setattr(_core, "_measure_streams", lambda *_: ({"copy": {"rates": [9e9], **series}}, 1 << 20, 1 << 25))
+    first = measure_roofline(ad.devices()[0], cache=tmp_path)
+    caveats = first.notes[:-1]
+    assert any("only 1 of 2 workers could run" in note for note in caveats)
+    assert any("are not well above the caches" in note for note in caveats)
+    assert any("an error of 100 %; refresh=True measures anew" in note for note in caveats)
+    monkeypatch.setattr(roofline_measurement, "_found", {})
+    kept = measure_roofline(ad.devices()[0], cache=tmp_path)
+    assert kept.from_cache
+    assert kept.notes[:-1] == caveats
+
+
+def test_a_relative_directory_is_that_of_the_first_moment(fresh, tmp_path, monkeypatch, measured):
+    monkeypatch.setattr(roofline_measurement, "_measured", lambda *_: measured)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        found = measure_roofline(cache="kept")
+        assert not found.from_cache
+        (path,) = (tmp_path / name / "kept").iterdir()
+        assert f"kept in {path}" in found.notes
 
 
 def test_what_is_no_file_of_ours_is_told(fresh, tmp_path, monkeypatch):

@@ -97,9 +97,11 @@ def test_layers():
     assert v5e.layer_critical_batch(256, 256) == math.inf
     assert v5e.layer_critical_batch(10**9, 10**9) == pytest.approx(v5e.critical_batch, rel=1e-5)
     assert v5e.layer_critical_batch(4096, 4096, activation_dtype="float32") > v5e.layer_critical_batch(4096, 4096)
-    for wrong in ((0, 5), (5, -1)):
-        with pytest.raises(ValueError, match=r"^critical_batch: expected at least 1 input and output"):
+    for wrong in ((0, 5), (5, -1), (5, 2**70)):
+        with pytest.raises(ValueError, match=r"^layer_critical_batch: (in|out)puts is .*; expected 1 to 2\*\*63 - 1"):
             v5e.layer_critical_batch(*wrong)
+    with pytest.raises(ValueError, match=r"^layer_critical_batch: dtype 'nope' is not known here"):
+        v5e.layer_critical_batch(5, 5, activation_dtype="nope")
     with pytest.raises(TypeError, match="inputs"):
         v5e.layer_critical_batch(2.5, 5)  # type: ignore[arg-type]
 
@@ -117,6 +119,33 @@ def test_counting_activations_never_lowers_the_critical_batch(chip, inputs, outp
         weights = line.weight_bytes * inputs * outputs
         moved = weights + line.weight_bytes * exact * (inputs + outputs)
         assert 2 * exact * inputs * outputs / moved == pytest.approx(line.ridge_point, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float8_nonsense", "float8_", "float4_x", "float8_e8m0fnu"])
+def test_a_format_in_which_nothing_is_multiplied_is_not_known(dtype):
+    with pytest.raises(ValueError, match=r"^roofline: dtype .* is not known here"):
+        roofline("NVIDIA B200", dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3b11fnuz", "float8_e4m3"])
+def test_all_8_bit_floats_are_one_format(dtype):
+    assert roofline("h100", dtype).dtype == "float8"
+
+
+def test_hardware_that_is_none_is_told_by_roofline():
+    with pytest.raises(TypeError, match=r"^roofline: hardware is 3 \(int\); expected a CPU device, a HardwareType, "):
+        roofline(3)  # type: ignore[arg-type]
+
+
+def test_an_intensity_is_a_number_from_0_on():
+    line = roofline("h100")
+    assert (line.attainable_flops(0), line.attainable_flops(10**400)) == (0, line.peak_flops)
+    for wrong in (-1, float("nan"), -(10**400)):
+        with pytest.raises(ValueError, match=r"^attainable_flops: flops_per_byte is .*; expected 0 or more"):
+            line.attainable_flops(wrong)
+    for other in ("3", None):
+        with pytest.raises(TypeError, match=r"^attainable_flops: flops_per_byte is .*; expected a number"):
+            line.attainable_flops(other)  # type: ignore[arg-type]
 
 
 @given(intensity=st.floats(1e-3, 1e6))
