@@ -39,11 +39,19 @@ void bind_advice(py::module_& module) {
              py::arg("model_state_bytes"), "How many examples fit beside the model state. A model, not a measurement.");
   module.def(
       "validate_batch_size",
-      [](int64_t batch_size, const std::string& name, bool warn_suboptimal) {
-        const BatchSizeVerdict verdict = validate_batch_size(batch_size, type_from_name(name), warn_suboptimal);
+      [](int64_t batch_size, const std::string& hardware, int64_t least, int64_t optimal, int64_t critical,
+         bool warn_suboptimal) {
+        const BatchSizeAdvice advice = {.min_batch_size = least,
+                                        .optimal_batch_size = optimal,
+                                        .critical_batch_size = critical,
+                                        .max_memory_batch_size = std::nullopt,
+                                        .notes = {}};
+        const BatchSizeVerdict verdict = validate_batch_size(batch_size, advice, hardware, warn_suboptimal);
         return py::make_tuple(verdict.is_valid, verdict.message);
       },
-      py::arg("batch_size"), py::arg("hardware_type"), py::arg("warn_suboptimal"), "(is_valid, message).");
+      py::arg("batch_size"), py::arg("hardware"), py::arg("min_batch_size"), py::arg("optimal_batch_size"),
+      py::arg("critical_batch_size"), py::arg("warn_suboptimal"),
+      "(is_valid, message), by these sizes of hardware with this name.");
 }
 
 }  // namespace artifex_devices::bindings

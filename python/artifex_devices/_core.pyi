@@ -2662,9 +2662,16 @@ def sharding_text(
     Which devices hold which part of an array of `shape`, drawn in characters. Raises as Sharding.shard_shape.
     """
 
-def validate_batch_size(batch_size: int, hardware_type: str, warn_suboptimal: bool) -> tuple[bool, str]:
+def validate_batch_size(
+    batch_size: int,
+    hardware: str,
+    min_batch_size: int,
+    optimal_batch_size: int,
+    critical_batch_size: int,
+    warn_suboptimal: bool,
+) -> tuple[bool, str]:
     """
-    (is_valid, message).
+    (is_valid, message), by these sizes of hardware with this name.
     """
 
 class DuplicateSpecError(ValueError):

@@ -18,6 +18,7 @@ __all__ = [
     "HardwareType",
     "detect_hardware_type",
     "get_batch_size_recommendation",
+    "hardware_name",
     "validate_batch_size",
 ]
 
@@ -119,14 +120,35 @@ def get_batch_size_recommendation(
     return replace(hardware.row, max_memory_batch_size=_core.max_memory_batch_size(*numbers))
 
 
-def validate_batch_size(batch_size: int, hardware_type: HardwareType, warn_suboptimal: bool) -> tuple[bool, str]:
-    """See `DevicePlacement.validate_batch_size`."""
+def hardware_name(hardware_type: HardwareType | str | None = None) -> str:
+    """What a hardware is called here: a HardwareType's value, or the catalogue's name of a chip that has none.
+
+    Args:
+        hardware_type: As of `get_batch_size_recommendation`; None is the first device's.
+
+    Raises:
+        ValueError: If it is none of the members and not in the catalogue.
+    """
+    return (_named(hardware_type) if hardware_type else _hardware_of(devices()[0])).name
+
+
+def validate_batch_size(batch_size: int, hardware_type: HardwareType | str, warn_suboptimal: bool) -> tuple[bool, str]:
+    """See `DevicePlacement.validate_batch_size`; chips of the catalogue are judged by their derived sizes."""
     size = whole_number("validate_batch_size", "batch_size", batch_size)
     if abs(size) > _INT64_MAX:
         raise ValueError(
             f"validate_batch_size: batch_size is {size}; expected a number of examples below 2**63; is it one of bytes?"
         )
-    is_valid, message = _core.validate_batch_size(size, hardware_type.value, bool(warn_suboptimal))
+    hardware = _named(hardware_type)
+    row = hardware.row
+    is_valid, message = _core.validate_batch_size(
+        size,
+        hardware.name,
+        row.min_batch_size,
+        row.optimal_batch_size,
+        row.critical_batch_size,
+        bool(warn_suboptimal),
+    )
     return is_valid, message
 
 

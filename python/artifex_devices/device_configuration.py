@@ -6,6 +6,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -164,17 +166,24 @@ def _variables(name: str, value: Any) -> dict[str, str]:
             f"DeviceConfiguration: {name} has entries that are no text: {', '.join(wrong)}; expected text for names "
             "and values; write '1' or 'false'"
         )
-    bad = [repr(key) for key, entry in value.items() if not key or "=" in key or "\0" in key + entry]
+    bad = [repr(key) for key, entry in value.items() if not key or "=" in key or not _can_be_held(key + entry)]
     if bad:
         raise ValueError(
             f"DeviceConfiguration: {name} has variables that the system cannot hold: {', '.join(bad)}; expected names "
-            "without '=' and no zero bytes; correct them"
+            f"without '=', no zero bytes and signs that {sys.getfilesystemencoding()} has; correct them"
         )
     return dict(value)
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def _can_be_held(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 _CHECKS = {

@@ -7,7 +7,7 @@ import copy
 import math
 import numbers
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from artifex_devices import _core
 from artifex_devices.device_configuration import DeviceConfiguration, MemoryStrategy
@@ -56,8 +56,10 @@ class DeviceManager:
             detector: Finds out what hardware there is; None is a CUDADetector.
 
         Raises:
-            TypeError: `config` or `detector` is of another type, or the detector returns no DeviceCapabilities.
-            ValueError: The configuration was changed in place to something that is not allowed.
+            TypeError: `config` or `detector` is of another type, or the detector returns no DeviceCapabilities with a
+                DeviceType and a count.
+            ValueError: The configuration was changed in place to something that is not allowed; the detector's count
+                is negative.
 
         Warns:
             UserWarning: CUDA is in the priorities and there is no GPU; a variable or flag of the user's is overwritten.
@@ -221,6 +223,13 @@ class DeviceManager:
         for settings in (LIMITS, X64, VARIABLES):
             settings.release(self)
 
+    def __reduce__(self) -> NoReturn:
+        """Raises: a copy would not hold the settings, and could not take them back."""
+        raise TypeError(
+            "DeviceManager: a manager holds settings of its process and cannot be copied or pickled; expected its "
+            "configuration; copy or pickle manager.config, and say DeviceManager(config) where it shall act"
+        )
+
     def __enter__(self) -> DeviceManager:
         """The manager itself."""
         if self._is_closed:
@@ -253,6 +262,19 @@ def _checked_capabilities(capabilities: Any) -> DeviceCapabilities:
         raise TypeError(
             f"DeviceManager: detector.detect_capabilities() returned {capabilities!r}; expected DeviceCapabilities; "
             "return DeviceCapabilities(DeviceType.CPU, 1)"
+        )
+    kind: Any = capabilities.device_type  # a detector may have filled in anything
+    count: Any = capabilities.device_count
+    if not isinstance(kind, DeviceType) or isinstance(count, bool) or not isinstance(count, numbers.Integral):
+        raise TypeError(
+            "DeviceManager: detector.detect_capabilities() returned capabilities with values of another type; expected "
+            f"a DeviceType as device_type and an integer as device_count, got {kind!r} and {count!r}; "
+            "write DeviceCapabilities(DeviceType.GPU, 4)"
+        )
+    if count < 0:
+        raise ValueError(
+            f"DeviceManager: detector.detect_capabilities() returned a device_count of {count}; expected 0 or more; "
+            "write DeviceCapabilities(DeviceType.CPU, 1)"
         )
     return capabilities
 

@@ -269,6 +269,7 @@ def test_recorded_machines_have_a_tree_and_a_picture(
     [
         (["--machine", "spam:2"], "from_synthetic: "),
         (["--machine", "not_there.xml"], 'there is no file "not_there.xml"'),
+        (["--machine", "node\udcff.xml"], "'node\\udcff.xml' is no text in UTF-8"),
         (["--machine", "pu:2", "--svg", "/nowhere/x.svg"], "'/nowhere/x.svg' cannot be written (No such file"),
     ],
 )

@@ -229,6 +229,17 @@ def test_one_cpu() -> None:
     assert done.stdout.splitlines()[-1] == "usable 1"
 
 
+def test_one_cpu_without_proc_keeps_its_core(empty: str) -> None:
+    """hwloc learns from /proc which CPUs the process may run on."""
+    cpu = max(os.sched_getaffinity(0))
+    one = f"import os; os.sched_setaffinity(0, {{{cpu}}})\n"
+    done = python("-W", "error", "-c", f"{one}{PROGRAM}", mounts=f"mount --bind {empty} /proc")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert set(facts(lines)) == {"memory size from the kernel's table", "limits of the cgroup", *lacking()}
+    assert lines[-1] == "usable 1"
+
+
 def test_an_address_space_of_a_gibibyte() -> None:
     cpu = min(os.sched_getaffinity(0))  # other libraries take address space for each CPU's thread
     limit = f"import os, resource; os.sched_setaffinity(0, {{{cpu}}})\n"

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import io
 import math
 import os
+import pickle
 import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import artifex_devices as ad
@@ -76,6 +78,11 @@ def test_wrong_detectors() -> None:
         DeviceManager(on_cpu(), Claims)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="returned None; expected DeviceCapabilities"):
         DeviceManager(on_cpu(), Wordless())  # type: ignore[arg-type]
+    for wrong in (Claims("gpu", 4), Claims(DeviceType.GPU, "4"), Claims(DeviceType.GPU, None)):
+        with pytest.raises(TypeError, match="expected a DeviceType as device_type and an integer as device_count, got"):
+            DeviceManager(on_cpu(), wrong)
+    with pytest.raises(ValueError, match="a device_count of -1; expected 0 or more"):
+        DeviceManager(on_cpu(), Claims(DeviceType.GPU, -1))
     with pytest.raises(TypeError, match="config is of type dict"):
         DeviceManager({})  # type: ignore[arg-type]
     assert limits() == [1000] * 8
@@ -351,6 +358,14 @@ def test_a_configuration_changed_later_is_told() -> None:
         info["configuration"].enable_jit = False
         assert config.enable_jit is True
     assert "closed" in manager.get_device_info()["not_applied"]["manager"]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_manager_is_not_copied(copied: Callable[[Any], Any]) -> None:
+    with DeviceManager(on_cpu()) as manager:
+        with pytest.raises(TypeError, match=r"holds settings of its process and cannot be copied .* manager\.config"):
+            copied(manager)
+        assert copied(manager.config)
 
 
 def test_a_closed_manager_is_not_entered_again() -> None:

@@ -180,6 +180,7 @@ def made(**facts: Any) -> dict[str, Section]:
 
 
 CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+    ("devices-refused", "attention", {"topology__devices": None}, {"topology__devices": 8}),
     (
         "cpu-quota-below-cpus",
         "attention",
@@ -428,6 +429,28 @@ def test_the_command_prints_json_and_its_schema(capsys: pytest.CaptureFixture[st
     check_schema(document)
     assert main(["doctor", "--schema"]) == 0
     assert json.loads(capsys.readouterr().out) == SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("JAX_NUM_CPU_DEVICES", "0"), ("JAX_PLATFORMS", "tpu"), ("XLA_FLAGS", "--xla_force_host_platform_device_count=x")],
+)
+def test_a_variable_that_costs_the_devices_is_found(variable: str, value: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "artifex_devices", "doctor", "--no-measure", "--json"],
+        capture_output=True,
+        env={**os.environ, variable: value},
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    report = json.loads(done.stdout)
+    check_schema(report)
+    assert report["findings"][0]["id"] == "devices-refused"
+    assert variable in report["findings"][0]["what"]
+    topology = report["sections"]["topology"]["facts"]
+    assert topology["pus"]["value"] == ad.Machine.live().counts["pus"]
+    assert (topology["devices"]["value"], topology["memory_of_device"]["value"]) == (None, None)
 
 
 def test_the_command_without_utf8_and_with_the_c_locale() -> None:

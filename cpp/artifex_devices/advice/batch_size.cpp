@@ -40,8 +40,11 @@ int64_t max_memory_batch_size(int64_t free_bytes, int64_t bytes_per_example, int
 }
 
 BatchSizeVerdict validate_batch_size(int64_t batch_size, HardwareType type, bool warn_suboptimal) {
-  const BatchSizeAdvice& advice = batch_size_advice(type);
-  const std::string_view hardware = to_string(type);
+  return validate_batch_size(batch_size, batch_size_advice(type), to_string(type), warn_suboptimal);
+}
+
+BatchSizeVerdict validate_batch_size(int64_t batch_size, const BatchSizeAdvice& advice, std::string_view hardware,
+                                     bool warn_suboptimal) {
   // "optimum", so that the word "optimal" is in the verdict that means it and in no other.
   const std::string numbers = fmt::format("minimum {}, critical {}, optimum {}", advice.min_batch_size,
                                           advice.critical_batch_size, advice.optimal_batch_size);

@@ -35,4 +35,8 @@ struct BatchSizeVerdict {
 /// "acceptable" without `warn_suboptimal`); from critical on acceptable, from optimal on optimal.
 BatchSizeVerdict validate_batch_size(int64_t batch_size, HardwareType type, bool warn_suboptimal);
 
+/// The same by other sizes than the table's, of hardware with this name.
+BatchSizeVerdict validate_batch_size(int64_t batch_size, const BatchSizeAdvice& advice, std::string_view hardware,
+                                     bool warn_suboptimal);
+
 }  // namespace artifex_devices

@@ -36,6 +36,17 @@ bool ask_for_devices(hwloc_topology_t topology) {
          hwloc_topology_set_type_filter(topology, HWLOC_OBJ_OS_DEVICE, HWLOC_TYPE_FILTER_KEEP_ALL) == 0;
 }
 
+// hwloc restricts the topology itself, but learns the binding from /proc, which may be hidden.
+bool restrict_to(hwloc_topology_t topology, const CpuSet& cpus) {
+  hwloc_bitmap_t set = hwloc_bitmap_alloc();
+  if (!set) return false;
+  bool is_built = true;
+  for (const int cpu : cpus.cpus) is_built = hwloc_bitmap_set(set, static_cast<unsigned>(cpu)) == 0 && is_built;
+  const bool done = is_built && hwloc_topology_restrict(topology, set, 0) == 0;
+  hwloc_bitmap_free(set);
+  return done;
+}
+
 hwloc_topology* load_topology(const std::string* xml, bool with_devices = false) {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) < 0) return nullptr;
@@ -44,7 +55,7 @@ hwloc_topology* load_topology(const std::string* xml, bool with_devices = false)
   const bool loaded =
       hwloc_topology_set_flags(topology, flags) == 0 && (!with_devices || ask_for_devices(topology)) &&
       (!xml || hwloc_topology_set_xmlbuffer(topology, xml->c_str(), static_cast<int>(xml->size() + 1)) == 0) &&
-      hwloc_topology_load(topology) == 0;
+      hwloc_topology_load(topology) == 0 && (xml || with_devices || restrict_to(topology, affinity_cpus()));
   if (loaded) return topology;
   hwloc_topology_destroy(topology);
   return nullptr;

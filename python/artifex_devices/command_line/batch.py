@@ -18,13 +18,15 @@ __all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
 
 SUMMARY = "batch sizes: what the table says, whether one is good, what your function shows"
 DESCRIPTION = """\
-recommend  the table of the device-placement document for a hardware, and what memory allows
+recommend  the table of the device-placement document for a hardware, what follows from published numbers for other
+           chips, and what memory allows
 validate   whether a batch size is good for a hardware
 measure    the throughput knee and the memory bound of your own function on this machine"""
 EXAMPLES = """\
 examples:
   artifex_devices batch recommend                     for the hardware at hand
   artifex_devices batch recommend --hardware h100 --bytes-per-example 4MB --free-bytes 80GB
+  artifex_devices batch recommend --hardware "NVIDIA H200"  a chip of the catalogue that the table does not have
   artifex_devices batch validate 256 --hardware a100
   artifex_devices batch measure train.py:step         with make_batch(size) of the same file
   artifex_devices batch measure --help                what step and make_batch are
@@ -33,6 +35,9 @@ exit codes: 0 done; 1 needs attention (validate: the size is not good; measure: 
             2 not understood, or the function was not found; 3 your function failed; others as for every command
 """
 
+_RECOMMEND = """\
+Sizes from the table of the device-placement document; for chips of the catalogue that it does not have, sizes that
+follow from their published FLOP/s and memory bandwidth."""
 _MEASURE = """\
 Calls your function on batches of growing size and finds the smallest that reaches a share of its best throughput, and
 how large a batch memory allows. No batch is made that is predicted not to fit. The file or module that you name
@@ -55,17 +60,21 @@ exit codes: 0 done; 1 done, and the confidence is low (the notes say why); 2 the
 """
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SOURCE = "table of the device-placement document"
+_DERIVED_SOURCE = "derived from published FLOP/s and memory bandwidth"
+_TYPES = ("tpu_v5e", "tpu_v5p", "tpu_v4", "h100", "a100", "v100", "cpu", "unknown")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The three subcommands and their options."""
     actions = parser.add_subparsers(title="what to do", metavar="<what>", dest="action", required=True)
-    recommend = actions.add_parser("recommend", help="sizes for a hardware", description=f"Sizes from the {_SOURCE}.")
+    recommend = actions.add_parser("recommend", help="sizes for a hardware", description=_RECOMMEND)
     _add_hardware(recommend)
     recommend.set_defaults(run_action=_recommend)
 
     validate = actions.add_parser(
-        "validate", help="is this size good?", description="Judges a batch size by the same table; 1 if it is not good."
+        "validate",
+        help="is this size good?",
+        description="Judges a batch size by what `recommend` says; 1 if it is not good.",
     )
     validate.add_argument("size", type=_count, metavar="SIZE", help="examples in a batch")
     validate.add_argument("--strict", action="store_true", help="a size below the critical one is not good either")
@@ -115,9 +124,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _add_hardware(parser: argparse.ArgumentParser) -> None:
-    names = ("tpu_v5e", "tpu_v5p", "tpu_v4", "h100", "a100", "v100", "cpu", "unknown")
     parser.add_argument(
-        "--hardware", choices=names, metavar="NAME", help=f"{', '.join(names)}; that at hand if not given"
+        "--hardware",
+        metavar="NAME",
+        help=f"{', '.join(_TYPES)}; or a chip of the catalogue, such as H200 or 'TPU v6e'; that at hand if not given",
     )
     parser.add_argument(
         "--bytes-per-example",
@@ -140,10 +150,12 @@ def _recommend(arguments: argparse.Namespace) -> int:
     hardware, advice = _advice(arguments)
     derived = _derived(hardware)
     if arguments.json:
-        write_json({"hardware": hardware, "source": _SOURCE, **dataclasses.asdict(advice), "roofline": derived})
+        write_json(
+            {"hardware": hardware, "source": _source(hardware), **dataclasses.asdict(advice), "roofline": derived}
+        )
         return OK
     lines = [
-        f"Batch sizes for {hardware} ({_SOURCE})",
+        f"Batch sizes for {hardware} ({_source(hardware)})",
         f"  minimum   {advice.min_batch_size:>12,}  for reasonable efficiency",
         f"  critical  {advice.critical_batch_size:>12,}  reaches the roofline",
         f"  optimal   {advice.optimal_batch_size:>12,}  peak throughput",
@@ -168,8 +180,8 @@ def _derived(hardware: str) -> dict[str, Any] | None:
     """What follows from published numbers of a chip; None for hardware that has none."""
     from artifex_devices.roofline import accelerator, roofline
 
-    if hardware in ("cpu", "unknown"):
-        return None
+    if hardware in ("cpu", "unknown") or hardware not in _TYPES:
+        return None  # of other chips the notes say it
     chip = accelerator(hardware)
     dtype = "bfloat16" if "bfloat16" in chip.peak_flops else "float16"
     limits = roofline(chip.name, dtype)
@@ -185,12 +197,12 @@ def _derived(hardware: str) -> dict[str, Any] | None:
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    from artifex_devices.batch_size import HardwareType, validate_batch_size
+    from artifex_devices.batch_size import validate_batch_size
     from artifex_devices.command_line.output import write_json, write_text
 
     hardware, advice = _advice(arguments)
     try:
-        is_good, message = validate_batch_size(arguments.size, HardwareType(hardware), True)
+        is_good, message = validate_batch_size(arguments.size, hardware, True)
     except ValueError as error:
         raise UsageError(str(error)) from None
     if arguments.strict and arguments.size < advice.critical_batch_size:
@@ -206,7 +218,7 @@ def _validate(arguments: argparse.Namespace) -> int:
                 "is_good": is_good,
                 "message": message,
                 "hardware": hardware,
-                "source": _SOURCE,
+                "source": _source(hardware),
                 "recommendation": dataclasses.asdict(advice),
             }
         )
@@ -216,11 +228,10 @@ def _validate(arguments: argparse.Namespace) -> int:
 
 
 def _advice(arguments: argparse.Namespace) -> tuple[str, Any]:
-    """The hardware's name and the table's row."""
-    import artifex_devices
-    from artifex_devices.batch_size import detect_hardware_type, get_batch_size_recommendation
+    """The hardware's name and its sizes."""
+    from artifex_devices.batch_size import get_batch_size_recommendation
 
-    hardware = arguments.hardware or detect_hardware_type(artifex_devices.devices()[0]).value
+    hardware = _hardware(arguments.hardware)
     if arguments.bytes_per_example is None:
         if arguments.free_bytes is not None or arguments.state_bytes:
             raise UsageError(
@@ -236,6 +247,35 @@ def _advice(arguments: argparse.Namespace) -> tuple[str, Any]:
         )
     except ValueError as error:
         raise UsageError(str(error).replace("say free_bytes=80 * 10**9", "say --free-bytes 80GB")) from None
+
+
+def _hardware(wanted: str | None) -> str:
+    """The name that advice has for it.
+
+    Raises:
+        UsageError: It is not known.
+    """
+    from artifex_devices.batch_size import hardware_name
+
+    if wanted is None:
+        return hardware_name()
+    type_name = wanted.strip().lower()
+    try:
+        if wanted and wanted.isprintable():
+            return hardware_name(type_name if type_name in _TYPES else wanted)
+    except ValueError:
+        pass
+    from artifex_devices.accelerators import accelerators
+
+    chips = ", ".join(chip.name for chip in accelerators())
+    raise UsageError(
+        f"--hardware: {wanted!r} is not known; expected one of {', '.join(_TYPES)}, or of the catalogue: {chips}; "
+        "leave it out for the hardware at hand"
+    )
+
+
+def _source(hardware: str) -> str:
+    return _SOURCE if hardware in _TYPES else _DERIVED_SOURCE
 
 
 def _measure(arguments: argparse.Namespace) -> int:

@@ -36,6 +36,20 @@ def _number(sections: _Sections, section: str, name: str) -> float | None:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
+def _no_devices(sections: _Sections) -> Iterator[Finding]:
+    fact = sections["topology"].facts.get("devices") if "topology" in sections else None
+    if fact is None or fact.value is not None:
+        return
+    yield Finding(
+        "devices-refused",
+        _ATTENTION,
+        f"programs get no devices here: {fact.problem}",
+        "the first use of a device raises this error",
+        "correct or unset the environment variable that it names",
+        ("topology.devices",),
+    )
+
+
 def _cpu_quota(sections: _Sections) -> Iterator[Finding]:
     quota, cpus = _number(sections, "cgroup", "cpu_limit"), _number(sections, "affinity", "affinity_count")
     if quota is None or cpus is None or quota >= cpus:
@@ -217,6 +231,7 @@ def _silent_gpus(sections: _Sections) -> Iterator[Finding]:
 
 
 _RULES: tuple[Callable[[_Sections], Iterator[Finding]], ...] = (
+    _no_devices,
     _cpu_quota,
     _blas_threads,
     _huge_pages,

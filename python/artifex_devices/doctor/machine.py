@@ -35,9 +35,14 @@ def topology(machine: Machine, files: Files) -> Section:
     section.add("numa_nodes", len(nodes), hwloc, problem=node_problem)
     section.add("cpu_domains", [domain["cpus"] for domain in machine.cpu_domains], hwloc, problem=node_problem)
     section.add("memory_of_nodes", [node["memory_bytes"] for node in nodes], hwloc, unit="bytes")
-    devices = ad.devices()
-    section.add("devices", len(devices), "artifex_devices.devices()")
-    section.add("memory_of_device", devices[0].memory_bytes, "artifex_devices.devices()[0].memory_bytes", unit="bytes")
+    devices, refused = [], None
+    try:
+        devices = ad.devices()
+    except (RuntimeError, ValueError) as error:  # an environment variable asks for what there is not
+        refused = str(error)
+    section.add("devices", len(devices) or None, "artifex_devices.devices()", problem=refused)
+    memory = devices[0].memory_bytes if devices else None
+    section.add("memory_of_device", memory, "artifex_devices.devices()[0].memory_bytes", unit="bytes", problem=refused)
     kernel = os.uname()
     section.add("kernel", f"{kernel.sysname} {kernel.release} {kernel.machine}", "uname")
     unknown = [f"{fact}: {reason}" for fact, reason in missing.items()]
