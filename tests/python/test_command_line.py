@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -39,7 +40,7 @@ def test_version_and_cmake_dir_stay_what_builds_read() -> None:
     version = run("--version")
     assert (version.returncode, version.stdout, version.stderr) == (0, f"{ad.__version__}\n", "")
     folder = run("--cmake-dir")
-    assert (folder.returncode, folder.stdout) == (0, f"{Path(ad.__file__).parent / 'cmake'}\n")
+    assert (folder.returncode, folder.stdout) == (0, f"{resources.files('artifex_devices') / 'cmake'}\n")
 
 
 def test_help_names_every_command_and_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
