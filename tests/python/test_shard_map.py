@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """shard_map: blocks in, Arrays out, on both executors; and every way to call it wrongly."""
 
+import contextvars
 import functools
 import gc
+import weakref
 
 import artifex_devices as ad
 import numpy as np
@@ -105,6 +107,29 @@ def test_what_the_body_keeps_never_changes_the_result(smap):
     for mine in kept:
         mine[:] = -1
     np.testing.assert_array_equal(np.asarray(result), before)
+
+
+_of_the_caller: contextvars.ContextVar[object] = contextvars.ContextVar("of_the_caller")
+
+
+def test_nothing_of_a_call_stays_with_what_waits_for_the_next(smap):
+    def call():
+        mesh = auto_mesh((8,), ("x",))
+        source = ad.device_put(X, ad.NamedSharding(mesh, P("x")))
+        mine = np.zeros(1)
+        token = _of_the_caller.set(mine)
+        body = functools.partial(lax.psum, axis_name="x")
+        smap(body, mesh, in_specs=P("x"), out_specs=P())(source)
+        _of_the_caller.reset(token)
+        return weakref.ref(body), weakref.ref(source), weakref.ref(mine)
+
+    gc.collect()
+    before = ad.devices()[0].memory_stats()["pool_bytes_in_use"]
+    alive = call()
+    gc.collect()
+    ad.clear_caches()
+    assert [each() for each in alive] == [None, None, None]
+    assert ad.devices()[0].memory_stats()["pool_bytes_in_use"] == before
 
 
 def test_host_arguments_numbers_and_scalars(smap):

@@ -39,13 +39,19 @@ class _Seats(threading.local):
 _seats = _Seats()
 
 
-def _serve(hub: greenlet.greenlet, participant: Participant, body: Callable[[], Any]) -> None:
-    """Runs one participant after the other for as long as the greenlet lives."""
+def _serve() -> None:
+    """Runs one participant after the other for as long as the greenlet lives.
+
+    It has no parameters, as a greenlet keeps what it was begun with until it ends.
+    """
+    hub = greenlet.getcurrent().parent
     while True:
+        participant: Participant
+        body: Callable[[], Any]
+        hub, participant, body = hub.switch()
         enter(participant, body)
         participant.state = None
         del participant, body
-        hub, participant, body = hub.switch()
 
 
 _ENTER = enter.__code__
@@ -77,6 +83,7 @@ class _Seat:
 
     def __init__(self) -> None:
         self.greenlet = greenlet.greenlet(_serve)
+        self.greenlet.switch()  # until it waits for a participant
         self.foreign: FrameType | None = None
         self.order = -1  # of all foreign frames of the program, in the order in which they began; -1 without one
 
@@ -162,5 +169,7 @@ def run(program: Program, bodies: Sequence[Callable[[], Any]]) -> None:
         program.rendezvous.cancel()
         turns.resume_all()
         raise
+    for seat in used:
+        seat.greenlet.gr_context = None  # it names the participant, and what the caller's variables hold
     if len(idle) < _KEPT:
         idle.extend(used)
