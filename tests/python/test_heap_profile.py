@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heap profiles, read by pprof's own schema."""
+"""Client.heap_profile and its encoder, read by pprof's own schema."""
 
-import gzip
+import time
+from pathlib import Path
+from typing import NamedTuple
 
+import artifex_devices as ad
+import numpy as np
 import proto_schema
 import pytest
-from artifex_devices.pprof import HeapSample, heap_profile
+from artifex_devices import _core, xla_client
 from hypothesis import given
 from hypothesis import strategies as st
+
+THIS_FILE = Path(__file__).name
 
 # github.com/google/pprof, proto/profile.proto: names, types and numbers of its fields.
 PROFILE_PROTO = """
@@ -35,8 +41,23 @@ message Function { uint64 id = 1; int64 name = 2; int64 system_name = 3; int64 f
 Profile = proto_schema.messages(PROFILE_PROTO)["Profile"]
 
 
+class HeapSample(NamedTuple):
+    """Memory on one device, by the line that made it, as the encoder takes it."""
+
+    device: str
+    bytes: int
+    allocations: int = 1
+    file: str = ""
+    line: int = 0
+    function: str = ""
+
+
+def heap_profile(samples, time_ns=0):
+    return _core._heap_profile(list(samples), time_ns)
+
+
 def read(data):
-    return Profile.FromString(gzip.decompress(data))
+    return Profile.FromString(data)
 
 
 def rows(profile):
@@ -107,10 +128,10 @@ samples = st.builds(
 @given(st.lists(samples, max_size=20), st.integers(0, 2**62))
 def test_totals_are_kept_and_the_bytes_are_protobufs_own(given_samples, time_ns):
     data = heap_profile(given_samples, time_ns)
-    assert data == heap_profile(iter(given_samples), time_ns)
+    assert data == heap_profile(given_samples, time_ns)
     profile = read(data)
     assert profile.time_nanos == time_ns
-    assert profile.SerializeToString(deterministic=True) == gzip.decompress(data)
+    assert profile.SerializeToString(deterministic=True) == data
     expected = {}
     for sample in given_samples:
         place = (sample.file, sample.line, sample.function) if sample.file else None
@@ -135,3 +156,80 @@ def test_negative_numbers_are_refused(sample, text):
 def test_sums_beyond_64_bits_are_refused():
     with pytest.raises(ValueError, match=r"heap_profile: the samples add up to more than 2\^63 - 1"):
         heap_profile([HeapSample("cpu:0", 2**63 - 1), HeapSample("cpu:0", 1)])
+
+
+# --- What a client holds ---
+
+
+@pytest.fixture
+def client():
+    """A client of 4 devices."""
+    with xla_client.make_cpu_client(num_devices=4) as made:
+        yield made
+
+
+@pytest.fixture
+def traced():
+    """Arrays know the lines that made them."""
+    before = ad.config.trace_allocations
+    ad.config.update("trace_allocations", True)
+    yield
+    ad.config.update("trace_allocations", before)
+
+
+def held_by(client: ad.Client) -> list[tuple[str, str | None, int, int]]:
+    """(device, "file:line" or None, allocations, bytes), in the profile's order."""
+    found = []
+    for device, kind, place, count, held in rows(read(client.heap_profile())):
+        assert kind == "buffer"
+        found.append((device, place and f"{Path(place[0]).name}:{place[1]}", count, held))
+    return found
+
+
+def test_a_client_without_arrays(client) -> None:
+    earliest = time.time_ns()
+    profile = read(client.heap_profile())
+    assert (len(profile.sample), len(profile.location)) == (0, 0)
+    assert earliest <= profile.time_nanos <= time.time_ns()
+    text = profile.string_table
+    assert [(text[each.type], text[each.unit]) for each in profile.sample_type] == [
+        ("allocations", "count"),
+        ("space", "bytes"),
+    ]
+
+
+def test_arrays_by_device_and_line(client, traced) -> None:
+    devices = client.devices()
+    kept = [client.buffer_from_pyval(np.zeros(10), device) for device in (devices[2], devices[2], devices[0])]
+    mesh = ad.Mesh(np.array(devices), ("x",))
+    kept.append(ad.device_put(np.zeros((8, 3), np.float32), ad.NamedSharding(mesh, ad.P("x"))))
+    line = test_arrays_by_device_and_line.__code__.co_firstlineno
+    first, second = f"{THIS_FILE}:{line + 2}", f"{THIS_FILE}:{line + 4}"
+    assert held_by(client) == [
+        ("cpu:2", first, 2, 160),
+        ("cpu:0", first, 1, 80),
+        *((f"cpu:{number}", second, 1, 24) for number in range(4)),
+    ]
+
+
+def test_arrays_whose_line_is_not_known(client) -> None:
+    kept = [client.buffer_from_pyval(np.zeros(4, np.int8), client.devices()[1]) for _ in range(3)]
+    assert held_by(client) == [("cpu:1", None, 3, 12)]
+    kept[0].delete()
+    assert held_by(client) == [("cpu:1", None, 2, 8)]
+
+
+@pytest.mark.parametrize(("entries", "uneven", "length"), [(("x",), None, 8), ((), None, 5), (("x",), "last-short", 5)])
+def test_bytes_are_those_of_the_devices_accounting(client, entries, uneven, length) -> None:
+    mesh = ad.Mesh(np.array(client.devices()), ("x",))
+    sharding = ad.NamedSharding(mesh, ad.P(*entries), uneven=uneven)
+    kept = ad.device_put(np.zeros((length, 3)), sharding)
+    counted = [(str(device), device.memory_stats()["bytes_in_use"]) for device in client.devices()]
+    assert [(device, held) for device, _, _, held in held_by(client)] == counted
+    assert sum(held for _, held in counted) == kept.on_device_size_in_bytes()
+
+
+def test_other_clients_do_not_count(client) -> None:
+    kept = ad.device_put(np.zeros(3))
+    assert held_by(client) == []
+    assert kept.nbytes == 24
