@@ -86,7 +86,7 @@ def test_fractions_out_of_range_are_refused_also_when_assigned(fraction: float) 
         ("environment_variables", {"A": 1, "B": None, "C": "1"}, TypeError, "'A': 1, 'B': None"),
         ("environment_variables", {"A=B": "1", "": "2"}, ValueError, "'A=B', ''"),
         ("environment_variables", {"A": "1\0"}, ValueError, "zero bytes"),
-        ("environment_variables", {"A": "\ud800", "B": "1"}, ValueError, "cannot hold: 'A'; .*signs that utf-8 has"),
+        ("environment_variables", {"A": "\ud800", "B": "1"}, ValueError, "cannot hold: 'A'; .*signs that .* has"),
     ],
 )
 def test_settings_are_checked(name: str, value: Any, error: type[Exception], text: str) -> None:

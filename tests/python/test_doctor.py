@@ -338,6 +338,8 @@ def test_the_text_has_values_sources_and_findings() -> None:
 
 
 class Terminal(io.StringIO):
+    encoding = "utf-8"
+
     def isatty(self) -> bool:
         return True
 
@@ -353,6 +355,32 @@ def test_a_terminal_gets_colours_and_the_same_words(monkeypatch: pytest.MonkeyPa
     assert "\x1b[" in text
     assert "[red]2[/red]" in text  # no markup of rich in what comes from outside
     assert "1 finding needs attention, 0 hints." in text
+
+
+def test_what_a_terminal_would_obey_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = report_of(environment_variables__OMP_PLACES="a\x1b[2J\udcffß")
+    assert "  OMP PLACES               a\\x1b[2J\\udcffß  [a test]" in report_lines(report, 100)
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    write_report(report)
+    assert "a\\x1b[2J\\udcffß" in terminal.getvalue()
+
+
+def test_a_terminal_without_richs_signs_gets_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    class AsciiTerminal(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
+    written = io.BytesIO()
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys, "stdout", AsciiTerminal(written, encoding="ascii"))
+    report = report_of(versions__numpy="ß" * 300)
+    write_report(report)
+    sys.stdout.flush()
+    assert written.getvalue().decode("ascii").splitlines() == [
+        line.replace("ß", "\\xdf") for line in report_lines(report, 100)
+    ]
 
 
 def test_a_terminal_without_rich_gets_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -454,10 +482,11 @@ def test_a_variable_that_costs_the_devices_is_found(variable: str, value: str) -
 
 
 def test_the_command_without_utf8_and_with_the_c_locale() -> None:
+    place = "köln".encode()
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "artifex_devices", "doctor", "--no-measure"],
         capture_output=True,
-        env={**os.environ, "LC_ALL": "C", "LANG": "C", "PYTHONIOENCODING": "ascii", "OMP_PLACES": "köln"},
+        env={**os.environb, b"LC_ALL": b"C", b"PYTHONUTF8": b"1", b"PYTHONIOENCODING": b"ascii", b"OMP_PLACES": place},
         check=False,
     )
     assert done.stderr == b""

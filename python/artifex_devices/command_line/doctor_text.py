@@ -10,7 +10,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._bytes_text import bytes_text
-from artifex_devices.command_line.output import write_text
+from artifex_devices.command_line.output import has_signs, write_text
 
 if TYPE_CHECKING:
     from artifex_devices.doctor import Fact, Finding, Report, Section
@@ -21,8 +21,8 @@ _NAME_WIDTH = 24
 
 
 def write_report(report: Report) -> None:
-    """Writes to standard output: with rich to a terminal, else as plain text."""
-    if sys.stdout is not None and sys.stdout.isatty():
+    """Writes to standard output: with rich to a terminal that has its signs, else as plain text."""
+    if sys.stdout is not None and sys.stdout.isatty() and has_signs("…"):
         try:
             from rich.console import Console
         except ImportError:
@@ -85,11 +85,16 @@ def _label(name: str, section: Section) -> str:
 def _value_lines(fact: Fact) -> list[str]:
     """The value in words; what is wrong with it comes after."""
     if fact.value is None:
-        return [f"({fact.problem})"]
+        return [_visible(f"({fact.problem})")]
     lines = _words(fact.value, fact.unit or "")
     if fact.problem:
         lines = [*lines[:-1], f"{lines[-1]} ({fact.problem})"]
-    return lines
+    return [_visible(line) for line in lines]
+
+
+def _visible(text: str) -> str:
+    """Control characters, which a terminal would obey, and bytes that are no text, escaped."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def _words(value: Any, unit: str) -> list[str]:
