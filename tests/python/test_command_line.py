@@ -160,6 +160,26 @@ def test_ctrl_c_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert capsys.readouterr() == ("", "")
 
 
+def test_a_mistake_of_the_package_is_no_finding(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> None:
+        raise KeyError("a mistake")
+
+    monkeypatch.setattr("artifex_devices.device_manager.print_device_info", broken)
+    monkeypatch.setattr("artifex_devices.command_line._close_stdout", lambda: None)
+    assert main(["info"]) == 3
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.endswith("KeyError: 'a mistake'\n")
+
+
+def test_complaints_never_go_to_standard_output() -> None:
+    command = f"exec '{sys.executable}' -m artifex_devices topology --machine spam:2 2>&-"
+    done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
 # --- topology ---
 
 TREE = """\

@@ -28,6 +28,15 @@ def broken(batch):
 def refuses(batch):
     raise ValueError("no size suits me")
 
+def leaves(batch):
+    raise SystemExit
+
+class Odd(BaseException):
+    pass
+
+def odd(batch):
+    raise Odd("one of a kind")
+
 class Model:
     @staticmethod
     def step(batch):
@@ -172,7 +181,10 @@ def test_words_that_are_not_understood(words, text, capsys):
         (["measure", "train"], "'train' names no function; write module:function"),
         (["measure", "train.py:"], "names no function"),
         (["measure", "nowhere.py:step"], "there is no file 'nowhere.py'"),
-        (["measure", "train.py:spam"], "has no 'spam'; it has Model, broken, make_batch, refuses, step"),
+        (
+            ["measure", "train.py:spam"],
+            "has no 'spam'; it has Model, Odd, broken, leaves, make_batch, odd, refuses, step",
+        ),
         (["measure", "train.py:weights"], "is of type int and cannot be called"),
         (["measure", "train:step"], "there is no module 'train' where Python looks"),
         (["measure", "..:step"], "is no module's name"),
@@ -208,14 +220,14 @@ def test_measure_shows_the_table_and_its_probes(folder, capsys):
     assert "measure_batch_size: batch 2: " in captured.err
 
 
-@pytest.mark.parametrize("name", ["broken", "refuses"])
+@pytest.mark.parametrize("name", ["broken", "refuses", "leaves", "odd"])
 def test_a_function_that_fails(folder, name, capsys):
     assert main(["batch", "measure", f"train.py:{name}", *QUICK]) == 3
     captured = capsys.readouterr()
     assert captured.out == ""
-    text = {"broken": "has no attribute 'spam'", "refuses": "1: ValueError: no size suits me"}[name]
-    assert text in captured.err
-    assert ("Traceback" in captured.err) == (name == "broken")
+    texts = {"broken": "has no attribute 'spam'", "refuses": "1: ValueError: no size suits me"}
+    assert {**texts, "leaves": "raise SystemExit", "odd": "Odd: one of a kind"}[name] in captured.err
+    assert ("Traceback" in captured.err) == (name != "refuses")
 
 
 def test_a_file_that_misses_a_module(folder, capsys):

@@ -135,6 +135,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(f"{name}: {str(error) or type(error).__name__}")
         _close_stdout()
         return FAILED
+    except Exception:  # a mistake of this package: 1, Python's own code, would say that something needs attention
+        import traceback
+
+        _complain(traceback.format_exc().rstrip())
+        _close_stdout()
+        return FAILED
 
 
 def _run(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
@@ -150,6 +156,8 @@ def _run(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
 
 
 def _complain(text: str) -> None:
+    if sys.stderr is None:
+        return  # print would take standard output
     with suppress(OSError, ValueError):
         print(text, file=sys.stderr)  # an encoding that has not all signs escapes them here
 

@@ -289,9 +289,9 @@ def _measure(arguments: argparse.Namespace) -> int:
     with contextlib.redirect_stdout(sys.stderr):
         try:
             step, make_batch = load_function(place, name), load_function(*other)
-        except UsageError:
+        except (UsageError, KeyboardInterrupt):
             raise
-        except Exception:
+        except BaseException:
             traceback.print_exc()
             return FAILED
         try:
@@ -315,7 +315,9 @@ def _measure(arguments: argparse.Namespace) -> int:
                 traceback.print_exc()
                 return FAILED
             raise
-        except Exception:
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # sys.exit() too: it would end with the function's code and without an answer
             traceback.print_exc()
             return FAILED
     if arguments.json:
