@@ -153,8 +153,8 @@ void bind_reports_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
           },
           R"(What its Arrays hold, as a pprof profile: bytes in the protocol buffer of google/pprof, not compressed.
 
-One sample for each device and line of the program that made Arrays, with their number and logical bytes (counted); lines are
-known for Arrays that were made while `config.trace_allocations` was set.
+One sample for each device and line of the program that made Arrays, with their number and logical bytes of all memory kinds
+(counted); lines are known for Arrays that were made while `config.trace_allocations` was set.
 )")
       .def(
           "get_default_layout",

@@ -127,7 +127,8 @@ Example:
       .def("memory_stats", &memory_stats, R"(Memory of the device in bytes, never None.
 
 `bytes_in_use`, `peak_bytes_in_use`, `bytes_limit`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count what arrays
-hold here, each replica in full. `pool_*` are the physical bytes of the NUMA node, which its devices share.
+hold here in the kind `device`, each replica in full; without a limit, `bytes_limit` is `memory_bytes`. `pool_*` are the
+physical bytes of the NUMA node, which its devices share.
 
 Returns:
     dict of str to int. Source: counted by the library.
@@ -135,10 +136,23 @@ Returns:
       .def_property_readonly(
           "bytes_limit", &Device::bytes_limit,
           "Bytes that arrays may hold on it, as set_bytes_limit or simulate set it; None for no limit.")
-      .def("set_bytes_limit", &Device::set_bytes_limit, py::arg("limit").none(true),
-           R"(Sets how many bytes arrays may hold on this device; None removes the limit.
+      .def(
+          "set_bytes_limit",
+          [](Device& self, std::optional<int64_t> limit) {
+            if (limit && *limit < 0) {
+              fail(
+                  "set_bytes_limit: limit is {}; expected a number of bytes, 0 or more, or None for no limit; correct "
+                  "it",
+                  *limit);
+            }
+            self.set_bytes_limit(limit);
+          },
+          py::arg("limit").none(true), R"(Sets how many bytes arrays may hold on this device; None removes the limit.
 
 Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeError). What is in use stays.
+
+Raises:
+    ValueError: a negative number.
 )")
       .def("live_buffers", &live_buffers, R"(What Arrays hold on this device, oldest Array first.
 

@@ -119,7 +119,11 @@ Returns:
       .def(
           "memory",
           [](Device& self, const py::str& kind) {
-            return memory_of(self, memory_kind_of_device(self, kind.cast<std::string>()));
+            // Not cast: a lone surrogate has no UTF-8, and is a kind that there is not.
+            const auto text =
+                py::reinterpret_steal<py::bytes>(PyUnicode_AsEncodedString(kind.ptr(), "utf-8", "backslashreplace"));
+            if (!text) throw py::error_already_set();
+            return memory_of(self, memory_kind_of_device(self, std::string(text)));
           },
           py::arg("kind"), R"(Its memory of one kind.
 

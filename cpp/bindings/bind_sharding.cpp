@@ -41,8 +41,8 @@ std::vector<Device*> device_vector(const std::vector<py::object>& objects, std::
   return devices;
 }
 
-MemoryKind memory_kind_from_python(const std::optional<std::string>& kind) {
-  return kind ? memory_kind_from_name(*kind, "NamedSharding") : MemoryKind::kDevice;
+MemoryKind memory_kind_from_python(const std::optional<std::string>& kind, std::string_view operation) {
+  return kind ? memory_kind_from_name(*kind, operation) : MemoryKind::kDevice;
 }
 
 Uneven uneven_from_python(const std::optional<std::string>& uneven) {
@@ -411,7 +411,7 @@ Example:
       .def(py::init([](const std::variant<std::shared_ptr<Mesh>, AbstractMesh>& mesh, py::handle spec,
                        const std::optional<std::string>& memory_kind, const std::optional<std::string>& uneven) {
              const PartitionSpec& checked = spec_from_python(spec, "NamedSharding");
-             const MemoryKind kind = memory_kind_from_python(memory_kind);
+             const MemoryKind kind = memory_kind_from_python(memory_kind, "NamedSharding");
              if (const auto* abstract = std::get_if<AbstractMesh>(&mesh)) {
                return unconst(NamedSharding::make_abstract(*abstract, checked, kind, uneven_from_python(uneven)));
              }
@@ -462,7 +462,8 @@ Example:
                    "devices()",
                    Py_TYPE(device.ptr())->tp_name, py::repr(device).cast<std::string>());
              }
-             return unconst(SingleDeviceSharding::make(device.cast<Device*>(), memory_kind_from_python(memory_kind)));
+             return unconst(SingleDeviceSharding::make(device.cast<Device*>(),
+                                                       memory_kind_from_python(memory_kind, "SingleDeviceSharding")));
            }),
            py::arg("device"), py::kw_only(), py::arg("memory_kind") = py::none())
       .def_property_readonly("_device", [](const SingleDeviceSharding& self) { return handle_of(self.device()); })

@@ -260,8 +260,8 @@ class Client:
         """
         What its Arrays hold, as a pprof profile: bytes in the protocol buffer of google/pprof, not compressed.
 
-        One sample for each device and line of the program that made Arrays, with their number and logical bytes (counted); lines are
-        known for Arrays that were made while `config.trace_allocations` was set.
+        One sample for each device and line of the program that made Arrays, with their number and logical bytes of all memory kinds
+        (counted); lines are known for Arrays that were made while `config.trace_allocations` was set.
         """
 
     def host_id(self) -> int:
@@ -415,7 +415,8 @@ class Device:
         Memory of the device in bytes, never None.
 
         `bytes_in_use`, `peak_bytes_in_use`, `bytes_limit`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count what arrays
-        hold here, each replica in full. `pool_*` are the physical bytes of the NUMA node, which its devices share.
+        hold here in the kind `device`, each replica in full; without a limit, `bytes_limit` is `memory_bytes`. `pool_*` are the
+        physical bytes of the NUMA node, which its devices share.
 
         Returns:
             dict of str to int. Source: counted by the library.
@@ -426,6 +427,9 @@ class Device:
         Sets how many bytes arrays may hold on this device; None removes the limit.
 
         Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeError). What is in use stays.
+
+        Raises:
+            ValueError: a negative number.
         """
 
     @property

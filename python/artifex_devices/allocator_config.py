@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 import numbers
 import operator
 from typing import Any
@@ -82,7 +83,10 @@ class GpuAllocatorConfig:
                 f"GpuAllocatorConfig: collective_memory_size is {bytes_}; expected a number of bytes that fits 63 "
                 "bits; write a smaller one"
             )
-        fraction = float(part)
+        try:
+            fraction = float(part)
+        except OverflowError:
+            fraction = math.inf if part > 0 else -math.inf  # refused below
         _check_allocator(number, fraction, flag, max(bytes_, -(2**63)))
         for name, value in (
             ("kind", self.Kind(number)),

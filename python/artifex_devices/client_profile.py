@@ -22,7 +22,7 @@ def heap_profile(client: Client) -> bytes:
 
 
 def _bytes_by_device(array: Array) -> Iterator[tuple[str, int]]:
-    """Logical bytes on each device, as `Device.memory_stats()` counts them."""
+    """Logical bytes on each device, as `Memory.stats()` of the Array's kind counts them."""
     sharding = array.sharding
     even = math.prod(sharding.shard_shape(array.shape)) * array.itemsize
     uneven = getattr(sharding, "uneven", None) is not None

@@ -57,5 +57,10 @@ def buffer_from_pyval(
         )
     aliases = host_buffer_semantics is HostBufferSemantics.ZERO_COPY and not force_copy
     may_alias = True if aliases else False if force_copy else None
-    placed: Array = _put_leaf(argument, client.devices()[0] if device is None else device, False, may_alias)
+    try:
+        placed: Array = _put_leaf(argument, client.devices()[0] if device is None else device, False, may_alias)
+    except Exception as error:  # the same object, by the name of the call that was made
+        if error.args and isinstance(error.args[0], str):
+            error.args = (error.args[0].replace("device_put:", f"{operation}:", 1), *error.args[1:])
+        raise
     return placed

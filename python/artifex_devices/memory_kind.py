@@ -19,10 +19,10 @@ def check_and_canonicalize_memory_kind(memory_kind: str | None, device_list: Dev
         device_list: A DeviceList.
 
     Returns:
-        The kind's name; None for None on a list without devices.
+        The kind's name; never None, as a DeviceList has devices.
 
     Raises:
-        ValueError: The devices do not have that kind, or there are none.
+        ValueError: The devices do not have that kind.
         TypeError: An argument is of another type.
 
     Example:
@@ -42,4 +42,6 @@ def check_and_canonicalize_memory_kind(memory_kind: str | None, device_list: Dev
         raise TypeError(
             f"check_and_canonicalize_memory_kind: {'; '.join(wrong)}; write DeviceList(tuple(devices)) for devices"
         )
+    if kind is not None:
+        kind = kind.encode("utf-8", "backslashreplace").decode()  # a lone surrogate is a kind that there is not
     return _canonical_memory_kind(kind, list(device_list))

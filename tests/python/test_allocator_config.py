@@ -46,7 +46,7 @@ def test_it_is_frozen_hashable_and_can_be_pickled():
         dataclasses.replace(config, memory_fraction=2.0)
 
 
-@pytest.mark.parametrize("fraction", [0.0, -0.1, 1.0000001, math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("fraction", [0.0, -0.1, 1.0000001, math.nan, math.inf, -math.inf, 10**400, -(10**400)])
 def test_fractions_out_of_range(fraction):
     with pytest.raises(ValueError, match=r"memory_fraction is .*; expected a number greater than 0 and at most 1"):
         GpuAllocatorConfig(memory_fraction=fraction)

@@ -229,6 +229,13 @@ def test_bytes_are_those_of_the_devices_accounting(client, entries, uneven, leng
     assert sum(held for _, held in counted) == kept.on_device_size_in_bytes()
 
 
+def test_arrays_of_all_memory_kinds_count(client) -> None:
+    sharding = ad.SingleDeviceSharding(client.devices()[1])
+    kinds = ("device", "pinned_host", "unpinned_host")
+    kept = [ad.device_put(np.zeros(2), sharding.with_memory_kind(kind)) for kind in kinds]
+    assert held_by(client) == [("cpu:1", None, len(kept), 48)]
+
+
 def test_other_clients_do_not_count(client) -> None:
     kept = ad.device_put(np.zeros(3))
     assert held_by(client) == []

@@ -514,6 +514,24 @@ class TestCanonicalKind:
     def test_names(self, devices, kind, full):
         assert xla_client.check_and_canonicalize_memory_kind(kind, xla_client.DeviceList(tuple(devices))) == full
 
+    def test_kinds_without_a_text_in_utf8_are_unknown(self, devices):
+        with pytest.raises(ValueError, match=r'memory_kind ".*ud800" is unknown'):
+            xla_client.check_and_canonicalize_memory_kind("\ud800", xla_client.DeviceList(tuple(devices)))
+        with pytest.raises(RuntimeError, match=r'memory: kind ".*ud800" is unknown on cpu:0'):
+            devices[0].memory("\ud800")
+
+    @pytest.mark.parametrize(
+        ("name", "make"),
+        [
+            ("SingleDeviceSharding", lambda d: ad.SingleDeviceSharding(d[0], memory_kind="hbm")),
+            ("NamedSharding", lambda d: ad.NamedSharding(ad.Mesh(d, ("x",)), ad.P(), memory_kind="hbm")),
+            ("with_memory_kind", lambda d: ad.SingleDeviceSharding(d[0]).with_memory_kind("hbm")),
+        ],
+    )
+    def test_errors_have_the_name_of_what_was_called(self, devices, name, make):
+        with pytest.raises(ValueError, match=rf'^{name}: memory_kind "hbm" is unknown; expected one of .*; write one'):
+            make(devices)
+
     def test_unknown_kinds_are_named(self, devices):
         with pytest.raises(ValueError, match=r'memory_kind "x" is unknown on cpu:0 and the 7 others'):
             xla_client.check_and_canonicalize_memory_kind("x", xla_client.DeviceList(tuple(devices)))

@@ -127,6 +127,14 @@ def test_live_buffers_of_devices(client, nothing_left) -> None:
     assert [len(device.live_buffers()) for device in client.devices()] == [0, 1, 0, 0]
 
 
+def test_limits_below_zero_are_refused(client) -> None:
+    device = client.devices()[0]
+    device.set_bytes_limit(7)
+    with pytest.raises(ValueError, match=r"^set_bytes_limit: limit is -1; expected a number of bytes, 0 or more"):
+        device.set_bytes_limit(-1)
+    assert device.bytes_limit == 7
+
+
 def test_bytes_limit_is_none_without_a_limit() -> None:
     with ad.simulate(2) as world:
         device = world.devices()[0]
@@ -207,13 +215,22 @@ class TestBufferFromPyval:
         ):
             assert text in str(caught.value)
 
+    def test_errors_of_placing_have_its_name(self, client) -> None:
+        with pytest.raises(TypeError, match=r"^buffer_from_pyval: a leaf of type str is no array"):
+            client.buffer_from_pyval("text")
+        with pytest.raises(ValueError, match=r"^buffer_from_pyval: a masked array"):
+            client.buffer_from_pyval(np.ma.masked_array([1], mask=[True]))
+        client.close()
+        with pytest.raises(RuntimeError, match=r"^buffer_from_pyval: the client of cpu:0 was closed"):
+            client.buffer_from_pyval(X)
+
     def test_refuses_a_device_of_another_client(self, client) -> None:
         with pytest.raises(ValueError, match="another client"):
             client.buffer_from_pyval(X, ad.devices()[0])
 
     def test_limits_of_its_devices_hold(self, client) -> None:
         client.devices()[1].set_bytes_limit(20)
-        with pytest.raises(MemoryError, match="RESOURCE_EXHAUSTED"):
+        with pytest.raises(MemoryError, match=r"^RESOURCE_EXHAUSTED: buffer_from_pyval: out of memory"):
             client.buffer_from_pyval(X, client.devices()[1])
         assert client.buffer_from_pyval(X, client.devices()[2]).nbytes == 24
 

@@ -22,8 +22,8 @@ MemoryKind memory_kind_from_name(std::string_view name, std::string_view operati
     if (name == to_string(kind)) return kind;
   }
   fail(
-      "{}: memory_kind {:?} is unknown; a CPU device has the memory kinds 'device', 'pinned_host' and "
-      "'unpinned_host'",
+      "{}: memory_kind {:?} is unknown; expected one of the memory kinds of a CPU device, 'device', 'pinned_host' and "
+      "'unpinned_host'; write one of them",
       operation, name);
 }
 
