@@ -11,6 +11,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices.batch_measurement.memory import ProcessMemory
+from artifex_devices.batch_measurement.probe import BatchProbe
 from artifex_devices.batch_measurement.progress import progress_on
 
 ROW = 1024
@@ -180,6 +181,25 @@ def test_a_table_on_a_terminal():
     assert "probing a batch of 1" in stream.getvalue()
     assert "examples/s" in stream.getvalue()
     shown.close()
+
+
+@pytest.mark.parametrize("text", ["no [data] axis", "no [/data] axis", "a :smile: is [red]no[/red] axis"])
+def test_what_a_step_raises_is_no_markup(text):
+    stream = Terminal()
+    shown = progress_on(stream)
+    shown.finished(BatchProbe(8, "raised", error=text))
+    shown.close()
+    assert "".join(text.split()) in "".join(stream.getvalue().split())  # wrapped, but all there
+
+
+def test_terminal_codes_of_an_error_are_spelt_out():
+    def step(batch):
+        raise ValueError("\x1b[2J\u202e gone")
+
+    with pytest.raises(RuntimeError, match="raised for every batch size") as raised:
+        ad.measure_batch_size(step, rows, max_batch_size=1, **QUICK)
+    assert r"1: ValueError: \x1b[2J\u202e gone" in str(raised.value)
+    assert str(raised.value).isprintable()
 
 
 def test_lines_without_rich(monkeypatch):

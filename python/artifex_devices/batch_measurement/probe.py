@@ -173,7 +173,7 @@ def _middle_half(values: list[float]) -> float:
 
 
 def _text_of(error: BaseException) -> str:
-    """Type and first line; the object, which holds the frames of the step, is not kept."""
+    """Type and first line, terminal codes spelt out; the object, which holds the frames of the step, is not kept."""
     lines = str(error).splitlines()
-    text = lines[0][:200] if lines else ""
+    text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in lines[0][:200]) if lines else ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -62,10 +62,10 @@ class _Rich(_Silent):
         self._table: Any = Table(box=None, header_style="bold")
         for name in COLUMNS[:-1]:
             self._table.add_column(name, justify="right")
-        self._table.add_column(COLUMNS[-1])
-        self._live = Live(
-            self._table, console=Console(file=stream), auto_refresh=False, transient=True, redirect_stdout=False
-        )
+        self._table.add_column(COLUMNS[-1], overflow="fold")
+        # What a step raised is shown as it is: "[data]" in it is no markup.
+        console = Console(file=stream, markup=False, emoji=False, highlight=False)
+        self._live = Live(self._table, console=console, auto_refresh=False, transient=True, redirect_stdout=False)
         self._live.start()
 
     def starting(self, size: int) -> None:
