@@ -43,6 +43,8 @@ for row in machine.missing_facts:
 print("usable", machine.usable_cpus)
 """.replace("import os\n", "import os, artifex_devices._cpu_text\n", 1)
 
+MISSING = "import json, artifex_devices as ad; print(json.dumps(ad.Machine.live().missing_facts))"
+
 CPU = "/sys/devices/system/cpu"
 NODE = "/sys/devices/system/node"
 
@@ -181,6 +183,9 @@ def test_the_doctor_names_what_is_hidden(hidden: list[str], empty: str) -> None:
     gaps = [fact["problem"] for section in report["sections"].values() for fact in section["facts"].values()]
     for folder in hidden:
         assert any(folder in gap for gap in gaps if gap), folder
+    (named,) = (finding["what"] for finding in report["findings"] if finding["id"] == "facts-missing")
+    for row in json.loads(python("-c", MISSING, mounts=mounts).stdout):
+        assert row["reason"] in named
     assert python(*words, mounts=mounts).stdout.endswith(".\n")
 
 

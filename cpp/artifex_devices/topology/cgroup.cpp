@@ -100,14 +100,17 @@ class GroupReader {
     if (controllers.empty()) {
       const std::string path = group + "/cpu.max";
       const std::vector<std::string> cpu = split(first_line(path), ' ');  // "max 100000"
-      if (cpu.size() >= 2) limit_cpus(to_number(cpu[0]), to_number(cpu[1]), path);
+      if (cpu.size() >= 2) limit_cpus(number(cpu[0], path), number(cpu[1], path), path);
+      if (cpu.size() == 1) report_.problems.push_back(path + " does not hold two numbers");
       limit_memory(group + "/memory.max");
       read_cpuset({group + "/cpuset.cpus.effective"});
       return;
     }
     if (contains(controllers, "cpu")) {
       const std::string path = group + "/cpu.cfs_quota_us";
-      limit_cpus(to_number(first_line(path)), to_number(first_line(group + "/cpu.cfs_period_us")), path);
+      const std::string period = group + "/cpu.cfs_period_us";
+      const std::optional<int64_t> quota = number(first_line(path), path);
+      limit_cpus(quota, number(first_line(period), period), path);
     }
     if (contains(controllers, "memory")) limit_memory(group + "/memory.limit_in_bytes");
     if (contains(controllers, "cpuset")) {
@@ -128,6 +131,14 @@ class GroupReader {
     return line;
   }
 
+  // "max" is no limit. Other text is not understood, and told.
+  std::optional<int64_t> number(const std::string& text, const std::string& path) {
+    if (text.empty() || text == "max") return std::nullopt;
+    const std::optional<int64_t> value = to_number(text);
+    if (!value) report_.problems.push_back(path + " does not hold a number");
+    return value;
+  }
+
   // Of the innermost group, which is read first: the others can only be wider.
   void read_cpuset(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) {
@@ -145,7 +156,7 @@ class GroupReader {
   }
 
   void limit_memory(const std::string& path) {
-    const std::optional<int64_t> bytes = to_number(first_line(path));
+    const std::optional<int64_t> bytes = number(first_line(path), path);
     // Version 1 writes the largest number of whole pages for "no limit".
     if (bytes && *bytes > 0 && *bytes < (int64_t{1} << 60)) {
       tighten(report_.limits.memory_bytes, *bytes, report_.memory_from, path);

@@ -18,7 +18,10 @@ def topology(machine: Machine, files: Files) -> Section:
     import artifex_devices as ad
 
     section = Section("Topology")
-    missing = {row["fact"]: f"{row['reason']}; assumed: {row['assumed']}" for row in machine.missing_facts}
+    missing: dict[str, str] = {}
+    for row in machine.missing_facts:  # a fact may be missing for several reasons
+        reason = f"{row['reason']}; assumed: {row['assumed']}"
+        missing[row["fact"]] = f"{missing[row['fact']]}; {reason}" if row["fact"] in missing else reason
     no_cores = missing.pop("cores, caches and packages", None)
     hwloc = f"hwloc {_build_facts()['hwloc']}" if no_cores is None else "affinity mask of the process"
     model, source, problem = _cpu_model(machine, files)

@@ -147,6 +147,21 @@ TEST_F(CgroupTest, TheReportSaysWhatCannotBeRead) {
             std::vector<std::string>{root_.string() + "/sys/fs/cgroup/cpu.max is empty"});
 }
 
+TEST_F(CgroupTest, TheReportSaysWhatIsNotUnderstood) {
+  write("proc/self/mountinfo", kVersion2);
+  write("proc/self/cgroup", "0::/\n");
+  write("sys/fs/cgroup/cpu.max", "spam\n");
+  write("sys/fs/cgroup/memory.max", "ham\n");
+  const std::string group = (root_ / "sys/fs/cgroup").string();
+  EXPECT_EQ(read_cgroup_report(root_.string()).problems,
+            (std::vector<std::string>{group + "/cpu.max does not hold two numbers",
+                                      group + "/memory.max does not hold a number"}));
+  write("sys/fs/cgroup/cpu.max", "max spam\n");
+  write("sys/fs/cgroup/memory.max", "max\n");
+  EXPECT_EQ(read_cgroup_report(root_.string()).problems,
+            std::vector<std::string>{group + "/cpu.max does not hold a number"});
+}
+
 TEST_F(CgroupTest, TheCpusetIsThatOfTheInnermostGroup) {
   write("proc/self/mountinfo", kVersion2);
   write("proc/self/cgroup", "0::/a\n");
