@@ -10,7 +10,7 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._core import Machine
 from artifex_devices.batch_size import HardwareType
-from artifex_devices.device_detection import DeviceType, nvml_library_path
+from artifex_devices.device_detection import DeviceType, nvml_library_path, path_text
 
 __all__ = ["AcceleratorReport", "FoundAccelerator", "NvLink", "find_accelerators"]
 
@@ -116,14 +116,14 @@ def find_accelerators(
 
     Raises:
         ValueError: `nvml_library` is no absolute path, or both a recorded machine and a root are given.
-        TypeError: `machine` is no Machine.
+        TypeError: `machine` is no Machine, `root` or `nvml_library` no path.
 
     Example:
         >>> import artifex_devices as ad
         >>> ad.find_accelerators(ad.Machine.from_synthetic("numa:2 pu:2")).accelerators
         ()
     """
-    folder = os.path.abspath(os.fsdecode(root))
+    folder = os.path.abspath(path_text("find_accelerators", "root", root))
     if machine is not None and not isinstance(machine, Machine):
         raise TypeError(
             f"find_accelerators: machine is of type {type(machine).__name__}; expected a Machine or None, got "

@@ -100,8 +100,9 @@ class CUDADetector:
 
         Raises:
             ValueError: `nvml_library` is no absolute path.
+            TypeError: `root` or `nvml_library` is no path.
         """
-        self._root = Path(root)
+        self._root = Path(path_text("CUDADetector", "root", root))
         self._library = nvml_library_path("CUDADetector", nvml_library, self._root == Path("/"))
         self.reason: str | None = None
 
@@ -178,15 +179,31 @@ class CUDADetector:
         return f"NVIDIA GPU on the PCI bus ({', '.join(found)}): its driver is not loaded, or hidden from this process"
 
 
+def path_text(operation: str, name: str, path: str | os.PathLike[str]) -> str:
+    """The path as text.
+
+    Raises:
+        TypeError: It is no path.
+    """
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        raise TypeError(
+            f"{operation}: {name} is of type {type(path).__name__}; expected a path as text or os.PathLike, got "
+            f"{path!r}; leave it out for this machine's own"
+        ) from None
+
+
 def nvml_library_path(operation: str, library: str | os.PathLike[str] | None, is_here: bool) -> str | None:
     """Which library NVML is: "" for the driver's own, a path, or None for none.
 
     Raises:
         ValueError: The path is not absolute.
+        TypeError: It is no path.
     """
     if library is None:
         return "" if is_here else None
-    path = os.fsdecode(library)
+    path = path_text(operation, "nvml_library", library)
     if not os.path.isabs(path) or "\0" in path:
         raise ValueError(
             f"{operation}: nvml_library is {library!r}; expected the absolute path of a library, such as "

@@ -34,7 +34,6 @@ class DeviceManager:
     said by `get_device_info()["not_applied"]`.
 
     Attributes:
-        config: The DeviceConfiguration; changing it later acts on managers that are made with it then.
         detector: The detector.
         capabilities: What the detector said, a DeviceCapabilities. The device lists hold what there really is.
         jax_manager: A JAXDeviceManager.
@@ -64,7 +63,7 @@ class DeviceManager:
         Warns:
             UserWarning: CUDA is in the priorities and there is no GPU; a variable or flag of the user's is overwritten.
         """
-        self.config = check_configuration("DeviceManager", config)
+        self._config = check_configuration("DeviceManager", config)
         self.jax_manager = JAXDeviceManager(self.config)
         self.detector = _check_detector(detector)
         self._applied = self.config.copy()
@@ -110,6 +109,11 @@ class DeviceManager:
                 f"DeviceManager: environment_variables overwrites what the environment has: {', '.join(overwritten)}; "
                 "close() brings it back"
             )
+
+    @property
+    def config(self) -> DeviceConfiguration:
+        """The settings; changing them later acts on managers that are made with them then."""
+        return self._config
 
     @property
     def has_gpu(self) -> bool:

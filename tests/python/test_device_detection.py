@@ -236,3 +236,12 @@ def test_a_managers_info_tells_gpus_that_the_runtime_cannot_use(
             "there is no device of cuda (the detector says 2 gpu, which this package cannot place data on); the "
             "default platform is cpu"
         )
+
+
+@pytest.mark.parametrize("name", ["root", "nvml_library"])
+@pytest.mark.parametrize("made", [ad.CUDADetector, ad.find_accelerators])
+def test_what_is_no_path_is_refused(made: Any, name: str) -> None:
+    with pytest.raises(
+        TypeError, match=rf"^{made.__name__}: {name} is of type int; expected a path .* got 5; leave it"
+    ):
+        made(**{name: 5})

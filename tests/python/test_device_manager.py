@@ -368,6 +368,11 @@ def test_a_manager_is_not_copied(copied: Callable[[Any], Any]) -> None:
         assert copied(manager.config)
 
 
+def test_a_manager_keeps_its_configuration() -> None:
+    with DeviceManager(on_cpu()) as manager, pytest.raises(AttributeError, match="config"):
+        manager.config = None  # type: ignore[misc]
+
+
 def test_a_closed_manager_is_not_entered_again() -> None:
     manager = DeviceManager(on_cpu())
     assert not manager.is_closed
