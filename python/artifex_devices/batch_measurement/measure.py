@@ -182,7 +182,8 @@ def _nothing_worked(search: Search) -> Exception:
     if last.outcome == "out of time":
         return RuntimeError(
             f"measure_batch_size: no call could be timed on a batch of {last.batch_size} before time ran out; expected "
-            "two calls within max_seconds; give more seconds or a smaller min_batch_size"
+            f"max_seconds to hold make_batch ({last.make_batch_s or 0:.3g} s here) and two calls; give more or a "
+            "smaller min_batch_size"
         )
     told = "; ".join(f"{probe.batch_size}: {probe.error}" for probe in probes)
     if any(probe.outcome == "out of memory" for probe in probes):
