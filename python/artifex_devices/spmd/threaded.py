@@ -112,23 +112,27 @@ atexit.register(shutdown)
 
 
 class _Latch:
-    """Waits until all participants have ended."""
+    """Waits until all participants have ended. A bare lock: Ctrl-C inside of an Event's wait can spoil the Event."""
 
     def __init__(self, count: int) -> None:
         self._left = count
         self._lock = threading.Lock()
-        self._over = threading.Event()
+        self._open = threading.Lock()
+        self._open.acquire()
 
     def count_down(self) -> None:
         """One has ended."""
         with self._lock:
             self._left -= 1
             if self._left == 0:
-                self._over.set()
+                self._open.release()
 
     def wait(self, seconds: float | None) -> bool:
         """Whether all have ended in time."""
-        return self._over.wait(seconds)
+        if not self._open.acquire(timeout=-1 if seconds is None else min(seconds, threading.TIMEOUT_MAX)):
+            return False
+        self._open.release()
+        return True
 
 
 def run(program: Program, bodies: Sequence[Callable[[], Any]]) -> None:
