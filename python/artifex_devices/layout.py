@@ -7,6 +7,7 @@ Shards are stored in the order of dimensions that a Layout says, row-major witho
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -19,6 +20,35 @@ __all__ = ["AutoLayout", "Format", "Layout"]
 
 
 _SMALL_INTEGERS = {"int2": 2, "int4": 4, "uint2": 2, "uint4": 4}
+
+
+def _integer(what: str, given: Any) -> int:
+    """A whole number, also NumPy's, as an int."""
+    if not isinstance(given, (bool, np.bool_)):
+        try:
+            return operator.index(given)
+        except TypeError:
+            pass
+    raise TypeError(f"Layout: {what} is {given!r} ({type(given).__name__}); expected an integer; write Layout((0, 1))")
+
+
+def _sequence(what: str, given: Any, expected: str) -> list[Any]:
+    if not isinstance(given, (str, bytes)):
+        try:
+            return list(given)
+        except TypeError:
+            pass
+    raise TypeError(f"Layout: {what} is {given!r} ({type(given).__name__}); expected a sequence of {expected}")
+
+
+def _integers(what: str, given: Any, example: str) -> tuple[int, ...]:
+    numbers = _sequence(what, given, f"integers; write {example}")
+    return tuple(_integer(f"{what}[{i}]", number) for i, number in enumerate(numbers))
+
+
+def _tiles(given: Any) -> tuple[tuple[int, ...], ...]:
+    tiles = _sequence("tiling", given, "tiles; write ((8, 128),)")
+    return tuple(_integers(f"tiling[{i}]", tile, "((8, 128),)") for i, tile in enumerate(tiles))
 
 
 class AutoLayout:
@@ -38,7 +68,7 @@ class Layout:
         sub_byte_element_size_in_bits: 0; other numbers are treated as tiles are.
 
     Raises:
-        TypeError: major_to_minor is no sequence of integers.
+        TypeError: An argument is not made of integers.
 
     Example:
         >>> from artifex_devices.layout import Layout
@@ -56,13 +86,9 @@ class Layout:
         sub_byte_element_size_in_bits: int = 0,
     ) -> None:
         """See the class."""
-        if isinstance(major_to_minor, (str, bytes)) or not all(isinstance(number, int) for number in major_to_minor):
-            raise TypeError(
-                f"Layout: major_to_minor is {major_to_minor!r}; expected a sequence of integers; write (0, 1)"
-            )
-        self.major_to_minor = tuple(major_to_minor)
-        self.tiling = None if tiling is None else tuple(tuple(tile) for tile in tiling)
-        self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
+        self.major_to_minor = _integers("major_to_minor", major_to_minor, "(0, 1)")
+        self.tiling = None if tiling is None else _tiles(tiling)
+        self.sub_byte_element_size_in_bits = _integer("sub_byte_element_size_in_bits", sub_byte_element_size_in_bits)
 
     @property
     def is_row_major(self) -> bool:
@@ -75,8 +101,14 @@ class Layout:
         """The same order as a `xla_client.PjRtLayout`.
 
         Raises:
+            TypeError: It is no PjRtLayout.
             ValueError: It has a memory space or a tail alignment, for which there is no word here.
         """
+        if not isinstance(pjrt_layout, PjRtLayout):
+            raise TypeError(
+                f"Layout.from_pjrt_layout: the argument is of type {type(pjrt_layout).__name__}; expected a "
+                f"PjRtLayout, got {pjrt_layout!r}; write PjRtLayout(layout)"
+            )
         layout = pjrt_layout._xla_layout()
         if layout.memory_space() != 0 or layout.tail_padding_alignment_in_elements() != 1:
             raise ValueError(

@@ -156,6 +156,35 @@ def test_equality_copies_and_pickles():
         PjRtLayout("{1,0}")
 
 
+def test_jax_layouts_take_numpys_integers_and_nothing_else():
+    layout = JaxLayout(np.argsort([3, 1]), [np.array([8, 128])], np.int8(4))
+    assert layout == JaxLayout((1, 0), ((8, 128),), 4)
+    numbers = (*layout.major_to_minor, *layout.tiling[0], layout.sub_byte_element_size_in_bits)
+    assert [type(n) for n in numbers] == [int] * 5
+
+
+@pytest.mark.parametrize(
+    ("args", "what"),
+    [
+        ((3,), "major_to_minor is 3 (int)"),
+        ((None,), "major_to_minor is None (NoneType)"),
+        (("10",), "major_to_minor is '10' (str)"),
+        (((True, False),), "major_to_minor[0] is True (bool)"),
+        (((1.0, 0),), "major_to_minor[0] is 1.0 (float)"),
+        (((0, 1), 3), "tiling is 3 (int)"),
+        (((0, 1), (8, 128)), "tiling[0] is 8 (int)"),
+        (((0, 1), ((8, 1.5),)), "tiling[0][1] is 1.5 (float)"),
+        (((0, 1), None, "4"), "sub_byte_element_size_in_bits is '4' (str)"),
+    ],
+)
+def test_wrong_types_in_jax_layouts_are_type_errors(args, what):
+    with pytest.raises(TypeError, match="expected") as caught:
+        JaxLayout(*args)
+    assert str(caught.value).startswith(f"Layout: {what}; expected ")
+    with pytest.raises(TypeError, match="expected a PjRtLayout, got 3"):
+        JaxLayout.from_pjrt_layout(3)
+
+
 def test_jax_layouts_convert_both_ways():
     assert JaxLayout((0, 1))._to_xla_layout(np.dtype("f4")) == Layout((1, 0))
     assert JaxLayout((1, 0), ((8, 128),))._to_xla_layout(np.dtype("f4")) == Layout((0, 1), [(8, 128)])

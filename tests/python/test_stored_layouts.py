@@ -113,6 +113,18 @@ def test_moving_keeps_the_layout_and_a_format_changes_it(mesh):
     assert ad.device_put(plain, rows) is plain
 
 
+@pytest.mark.parametrize("reshape", [np.reshape, ad.array_api.reshape])
+def test_reshape_without_a_copy_is_refused_where_one_is_needed(reshape):
+    value = np.arange(48.0).reshape(8, 6)
+    x = ad.device_put(value, turned(ad.devices()[0]))
+    with pytest.raises(ValueError, match=r"copy=False, but an Array of shape \(8, 6\) stored as \{0,1\} is copied"):
+        reshape(x, (6, 8), copy=False)
+    assert np.array_equal(reshape(x, (6, 8)), value.reshape(6, 8))
+    assert reshape(x, (8, 6), copy=False) is x
+    plain = ad.device_put(x, turned(x.sharding, (0, 1)))
+    assert reshape(plain, (6, 8), copy=False).unsafe_buffer_pointer() == plain.unsafe_buffer_pointer()
+
+
 def test_sharing_and_donation(mesh):
     value = np.arange(48, dtype=np.int16).reshape(8, 6)
     device = ad.devices()[0]

@@ -27,10 +27,10 @@ def same_bytes(operation: str, x: Array, shape: tuple[int, ...], cuts: Cuts) -> 
 
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Any:
-    """np.reshape: the cuts go to the dimensions that take the place of the cut ones; the memory is shared.
+    """np.reshape: the cuts go to the dimensions that take the place of the cut ones; row-major memory is shared.
 
     Raises:
-        ValueError: The number of elements differs.
+        ValueError: The number of elements differs; copy is False and the memory is not row-major.
         ShardingTypeError: A device would need elements that another one has (a ValueError).
         TypeError: order is not 'C'.
     """
@@ -40,8 +40,20 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None
     shape = _full_shape(a, shape)
     if shape == a.shape:
         return a if not copy else np.copy(a)
+    if copy is False:
+        _check_row_major(a, shape)
     result = same_bytes("reshape", a, shape, _reshaped_cuts(a, shape))
     return np.copy(result) if copy else result
+
+
+def _check_row_major(a: Array, shape: tuple[int, ...]) -> None:
+    """Raises ValueError where another shape needs a copy, as NumPy does."""
+    layout, order = a._pjrt_layout, tuple(range(a.ndim))
+    if layout != _core.PjRtLayout(_core.Layout(order[::-1])):
+        raise ValueError(
+            f"reshape: copy=False, but an Array of shape {a.shape} stored as {layout} is copied for shape {shape}; "
+            f"expected row-major memory; leave copy out, or device_put(x, Format(Layout({order}), x.sharding)) first"
+        )
 
 
 def check_order(operation: str, order: Any) -> None:
