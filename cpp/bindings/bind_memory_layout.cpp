@@ -74,7 +74,7 @@ class Bytes {
     PyErr_Clear();
     fail<TypeMismatch>(
         "Layout.unpack: memory is of type {}; expected contiguous bytes: bytes, a memoryview or an ndarray of uint8; "
-        "give x.view(np.uint8)",
+        "give np.ascontiguousarray(x).view(np.uint8)",
         Py_TYPE(object.ptr())->tp_name);
   }
   Bytes(const Bytes&) = delete;

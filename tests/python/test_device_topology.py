@@ -310,6 +310,20 @@ def test_devices_of_other_platforms_can_be_read_but_not_made():
         topology._make_compile_only_devices()
 
 
+def test_devices_with_other_kinds_of_memory_can_be_read_but_not_made():
+    topology = DeviceTopology.deserialize(changed(devices__0__memory_kinds=["device", "disk"]))
+    with pytest.raises(
+        RuntimeError, match=r"device 0 lies .* has memory kinds \[device, disk\]; expected .*pinned_host"
+    ):
+        topology._make_compile_only_devices()
+
+
+def test_planned_devices_say_why_they_take_no_data():
+    device = topology_of("numa:1(memory=1GB) core:2 pu:1")._make_compile_only_devices()[0]
+    with pytest.raises(RuntimeError, match="cpu:0 has no memory: it is for planning only, of a simulated cluster or a"):
+        ad.device_put(1.0, device)
+
+
 def test_text_is_no_bytes():
     with pytest.raises(TypeError, match=r"DeviceTopology.deserialize: the argument is of type str; expected bytes"):
         DeviceTopology.deserialize("bytes")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/device/device_topology.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -207,16 +209,17 @@ ClientRef DeviceTopology::make_compile_only_client() const {
     // A client spreads its devices in order: the first and the last tell of those between.
     for (const int64_t id : {run.first_id, run.first_id + run.count - 1}) {
       const Device& made = *client->device(id);
+      const std::vector<std::string> kinds = memory_kinds_of(made);
       if (made.lane() == run.cpu_domain && made.memory_bytes() == run.memory_bytes &&
-          made.process_index() == run.process_index) {
+          made.process_index() == run.process_index && kinds == run.memory_kinds) {
         continue;
       }
       fail<Unavailable>(
-          "{}: device {} lies on CPU domain {} with {} bytes in process {}; expected CPU domain {}, {} bytes and "
-          "process "
-          "{}, as this version spreads devices over such a machine; use the version that made the topology",
-          kOperation, id, run.cpu_domain, run.memory_bytes, run.process_index, made.lane(), made.memory_bytes(),
-          made.process_index());
+          "{}: device {} lies on CPU domain {} with {} bytes in process {} and has memory kinds [{}]; expected CPU "
+          "domain {}, {} bytes, process {} and [{}], as this version spreads devices over such a machine; use the "
+          "version that made the topology",
+          kOperation, id, run.cpu_domain, run.memory_bytes, run.process_index, fmt::join(run.memory_kinds, ", "),
+          made.lane(), made.memory_bytes(), made.process_index(), fmt::join(kinds, ", "));
     }
   }
   return client;

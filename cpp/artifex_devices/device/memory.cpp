@@ -41,7 +41,8 @@ std::string Memory::repr() const {
 Arena& Memory::arena() const {
   if (device_->is_compile_only()) {
     fail<Unavailable>(
-        "memory: {} has no memory: it belongs to a simulated cluster for planning; take a device of this machine",
+        "memory: {} has no memory: it is for planning only, of a simulated cluster or a topology; take a device of "
+        "this machine",
         device_->to_string());
   }
   return device_->arena(kind_);

@@ -187,7 +187,8 @@ TEST(StorageCharge, compile_only_devices_have_no_memory) {
   options.compile_only = true;
   const auto world = Client::make(Machine::from_synthetic("pack:1 [numa] core:2 pu:1"), options);
   EXPECT_EQ(error_of<Unavailable>([&] { allocate(named(world, {2}, {"a"}), {2}); }),
-            "test: cpu:0 has no memory: it belongs to a simulated cluster for planning; place data on devices of this "
+            "test: cpu:0 has no memory: it is for planning only, of a simulated cluster or a topology; place data on "
+            "devices of this "
             "machine");
 }
 

@@ -54,6 +54,7 @@ struct Parts {
     writer.add_text(3, "cpu");
     writer.add_number(5, domain);
     writer.add_number(6, memory);
+    for (const char* kind : {"device", "pinned_host", "unpinned_host"}) writer.add_item(7, kind);
     return writer;
   }
   std::string bytes() const {
@@ -246,9 +247,10 @@ TEST(DeviceTopology, DevicesThatLieElsewhereThanHereCanBeReadButNotMade) {
   } catch (const Unavailable& error) {
     EXPECT_STREQ(
         error.what(),
-        "_make_compile_only_devices: device 0 lies on CPU domain 0 with 5 bytes in process 0; expected CPU "
-        "domain 0, 536870912 bytes and process 0, as this version spreads devices over such a machine; use the "
-        "version that made the topology");
+        "_make_compile_only_devices: device 0 lies on CPU domain 0 with 5 bytes in process 0 and has memory kinds "
+        "[device, pinned_host, unpinned_host]; expected CPU domain 0, 536870912 bytes, process 0 and [device, "
+        "pinned_host, unpinned_host], as this version spreads devices over such a machine; use the version that made "
+        "the topology");
   }
 }
 
