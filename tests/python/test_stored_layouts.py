@@ -152,6 +152,8 @@ def test_copies_and_pickles_keep_it(mesh):
         assert order_of(again) == (1, 0)
         assert np.array_equal(again, value)
         assert again.sharding == x.sharding
+    assert order_of(x.copy()) == (0, 1)
+    assert np.array_equal(x.copy(), value)
 
 
 def test_worlds_apart():
