@@ -34,6 +34,8 @@ CAP_IPC_LOCK = 14
 _LIMIT = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
 MAY_LOCK = has_capability(CAP_IPC_LOCK) or _LIMIT == resource.RLIM_INFINITY or _LIMIT >= ENOUGH
 HAS_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled").exists()
+# What may not be locked is said once in a process, wherever that is first; children test that.
+pytestmark = pytest.mark.filterwarnings("ignore:pinned_host. .* could not be locked in RAM")
 needs_locks = pytest.mark.skipif(not MAY_LOCK, reason=f"this process may lock only {_LIMIT} bytes (ulimit -l)")
 
 
@@ -301,7 +303,6 @@ class TestTransfers:
             assert len({address_of(x), *(np.asarray(s.data).ctypes.data for s in x.addressable_shards)}) == 1
             assert [stats(kind, device)["bytes_in_use"] for device in world] == [1000] * 4
 
-    @pytest.mark.filterwarnings("ignore:pinned_host")  # 8 MiB and more: not all may be locked
     @pytest.mark.parametrize("size", [64, 512 * 1024], ids=["slabs", "blocks"])
     def test_devices_on_several_nodes(self, size, nothing_left):
         with ad.simulate("numa:2 core:2 pu:1"):
