@@ -7,6 +7,7 @@
 import gc
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,9 @@ FLAG = "--xla_force_host_platform_device_count=8"
 os.environ.pop("JAX_NUM_CPU_DEVICES", None)
 if FLAG not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}".strip()
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as jobs in the background have it: tests of Ctrl-C need it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import artifex_devices as ad  # noqa: E402
 import numpy as np  # noqa: E402

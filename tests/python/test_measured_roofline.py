@@ -338,11 +338,14 @@ except KeyboardInterrupt:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
     assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    time.sleep(0.5)  # well inside, or before, the first measurement: both must end
-    child.send_signal(signal.SIGINT)
-    assert child.communicate(timeout=60)[0] == "interrupted True\n"
-    assert child.returncode == 0
+    try:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.5)  # well inside, or before, the first measurement: both must end
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=60)[0] == "interrupted True\n"
+        assert child.returncode == 0
+    finally:
+        child.kill()
 
 
 def test_a_forked_child_can_measure():
