@@ -4,9 +4,9 @@
 Counts do not depend on what else the machine does, so they show a few per cent where timings cannot. Each call is
 warmed up and then counted alone, between callgrind's client requests, with the loop that calls it subtracted. A count
 is the same in each run; addresses, by which Python hashes objects, move it by up to 2 % when paths or sizes change, so
-that the median over five arrangements of the heap is taken. The comparison
-is strict, within 2 %, where interpreter, NumPy, libraries, compiler and C library are those of the record; elsewhere
-the numbers are only shown.
+the median over five arrangements of the heap is taken, and their spread is allowed for. The comparison is strict,
+within 2 %, where interpreter, NumPy, libraries, compiler and C library are those of the record; elsewhere the numbers
+are only shown.
 
 Example:
     python bench/instructions.py            # compare; status 1 where a call got dearer or cheaper by more than 2 %
@@ -67,11 +67,16 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-def count(chosen: list[str]) -> dict[str, int]:
-    """Instructions of one call, by its name."""
+def count(chosen: list[str]) -> tuple[dict[str, int], dict[str, float]]:
+    """Instructions of one call, by its name, and how far the arrangements of the heap lie apart, as a share."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         runs = list(pool.map(lambda shift: count_once(chosen, shift), SHIFTS))
-    return {name: sorted(run[name] for run in runs)[len(runs) // 2] for name in runs[0]}
+    medians = {name: sorted(run[name] for run in runs)[len(runs) // 2] for name in runs[0]}
+    spread = {
+        name: (max(run[name] for run in runs) - min(run[name] for run in runs)) / median
+        for name, median in medians.items()
+    }
+    return medians, spread
 
 
 def count_once(chosen: list[str], shift: int) -> dict[str, int]:
@@ -115,15 +120,15 @@ def _of_dump(dump: Path) -> tuple[str, int]:
     return name.group(1), int(total.group(1))
 
 
-def compare(now: dict[str, int], recorded: dict[str, int], *, strict: bool) -> list[str]:
-    """Prints the table; returns the names that moved by more than the tolerance, in either direction."""
+def compare(now: dict[str, int], spread: dict[str, float], recorded: dict[str, int], *, strict: bool) -> list[str]:
+    """Prints the table; returns the names that moved by more than the tolerance and the spread, in either direction."""
     moved = []
-    print(f"{'call':44} {'instructions':>12} {'recorded':>12} {'change':>8}")
+    print(f"{'call':44} {'instructions':>12} {'recorded':>12} {'change':>8} {'spread':>7}")
     for name, number in now.items():
         before = recorded.get(name)
         change = f"{number / before - 1:+8.1%}" if before else "     new"
-        print(f"{name:44} {number:12,} {before or 0:12,} {change}")
-        if before is None or abs(number / before - 1) > TOLERANCE:
+        print(f"{name:44} {number:12,} {before or 0:12,} {change} {spread[name]:7.1%}")
+        if before is None or abs(number / before - 1) > TOLERANCE + spread[name]:
             moved.append(name)
     moved += [name for name in recorded if name not in now]
     return moved if strict else []
@@ -143,9 +148,9 @@ def main() -> int:
     here = conditions()
     others = {name: (record["conditions"].get(name), value) for name, value in here.items()}
     others = {name: pair for name, pair in others.items() if pair[0] != pair[1]}
-    now = count(options.call)
+    now, spread = count(options.call)
     recorded = {name: record["instructions"].get(name) for name in now} if options.call else record["instructions"]
-    moved = compare(now, {name: old for name, old in recorded.items() if old}, strict=not others)
+    moved = compare(now, spread, {name: old for name, old in recorded.items() if old}, strict=not others)
     if options.update:
         RECORD.write_text(json.dumps({"conditions": here, "instructions": now}, indent=1) + "\n")
         return 0
