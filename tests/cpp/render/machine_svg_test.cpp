@@ -5,20 +5,43 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <regex>
+#include <string>
+#include <vector>
 
 namespace artifex_devices {
 namespace {
 
-std::vector<std::string> all(const std::string& svg, const std::string& pattern) {
-  const std::regex expression(pattern);
+// The text between `begin` and `end`, each time.
+std::vector<std::string> between(const std::string& text, const std::string& begin, const std::string& end) {
   std::vector<std::string> found;
-  for (std::sregex_iterator at(svg.begin(), svg.end(), expression), end; at != end; ++at) found.push_back((*at)[1]);
+  for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
+    at += begin.size();
+    found.push_back(text.substr(at, text.find(end, at) - at));
+  }
   return found;
 }
 
-std::vector<std::string> labels(const std::string& svg) { return all(svg, "<text[^>]*>([^<]*)</text>"); }
-std::vector<std::string> colours(const std::string& svg) { return all(svg, "<rect[^>]* fill=\"(#[0-9a-f]*)\""); }
+std::vector<std::string> labels(const std::string& svg) {
+  std::vector<std::string> found;
+  for (const std::string& element : between(svg, "<text", "</text>"))
+    found.push_back(element.substr(element.find('>') + 1));
+  return found;
+}
+
+// An attribute of all rectangles that have it.
+std::vector<std::string> of_rectangles(const std::string& svg, const std::string& name) {
+  std::vector<std::string> found;
+  for (const std::string& element : between(svg, "<rect", ">")) {
+    for (std::string& value : between(element, " " + name + "=\"", "\"")) found.push_back(std::move(value));
+  }
+  return found;
+}
+
+std::vector<std::string> colours(const std::string& svg) {
+  std::vector<std::string> found = of_rectangles(svg, "fill");
+  std::erase_if(found, [](const std::string& value) { return !value.starts_with('#'); });
+  return found;
+}
 
 struct Box {
   double left, top, right, bottom;
@@ -31,10 +54,10 @@ struct Box {
 };
 
 std::vector<Box> boxes(const std::string& svg) {
-  const auto x = all(svg, "<rect x=\"([0-9.]*)\"");
-  const auto y = all(svg, "<rect x=\"[0-9.]*\" y=\"([0-9.]*)\"");
-  const auto width = all(svg, "<rect [^>]*width=\"([0-9.]*)\"");
-  const auto height = all(svg, "<rect [^>]*height=\"([0-9.]*)\"");
+  const auto x = of_rectangles(svg, "x");
+  const auto y = of_rectangles(svg, "y");
+  const auto width = of_rectangles(svg, "width");
+  const auto height = of_rectangles(svg, "height");
   std::vector<Box> found;
   for (size_t i = 0; i < x.size(); ++i) {
     const double left = std::stod(x[i]);
