@@ -8,10 +8,12 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 stage := @tools/stage.sh
+# The JAX of `make oracle`, where that has been run.
+jax_python = $(addprefix --jax-python ,$(wildcard .venv-oracle/bin/python))
 list_cpp_files = find cpp tests/cpp tests/fuzz -name '*.h' -o -name '*.cpp'
 
-.PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python lint layers stubs stubs-check format \
-  tidy fuzz bench instructions wheel oracle clean
+.PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python test-processes lint layers stubs \
+  stubs-check format tidy fuzz bench curves performance performance-page instructions wheel oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -26,7 +28,7 @@ demo: setup ## real images onto 8 CPU devices and back, and a network trained on
 test: ## everything that must hold: lint, stubs, Python and C++ tests, both sanitized builds
 	@rm -f build/stages.txt
 	$(stage) "setup" tools/setup.sh
-	@$(MAKE) --no-print-directory lint stubs-check test-python test-cpp test-consumer test-asan test-tsan
+	@$(MAKE) --no-print-directory lint stubs-check test-python test-processes test-cpp test-consumer test-asan test-tsan
 	@printf '\nAll passed:\n'; cat build/stages.txt
 
 test-cpp: setup ## the C++ core and its tests, warnings are errors
@@ -46,6 +48,9 @@ test-consumer: setup ## a C++ program of somebody else against the installed pac
 
 test-python: setup ## the Python tests; ARGS="-k mesh" to choose
 	$(stage) "Python tests" python -m pytest $(ARGS)
+
+test-processes: setup ## the tests in 2 to 4 real processes under mpiexec; ARGS="-k killed" to choose
+	$(stage) "tests in several processes" python -m pytest tests/distributed $(ARGS)
 
 layers: setup ## no room includes what it may not
 	$(stage) "layers" python tools/check_layers.py
@@ -75,7 +80,22 @@ fuzz: setup ## the parsers under libFuzzer (clang 19), SECONDS=60 for each targe
 	@SECONDS_EACH=$(or $(SECONDS),60) tools/fuzz.sh $(ARGS)
 
 bench: setup ## ours against the peers; ARGS="--against jax,numpy --family put,get"
-	@python bench/run.py $(ARGS)
+	@python bench/run.py $(jax_python) $(ARGS)
+
+curves: setup ## only the curves of docs/performance.md: time against bytes, shards, devices, leaves
+	@python bench/curves.py $(jax_python) $(ARGS)
+	@python bench/performance_page.py
+
+performance: setup ## all numbers of docs/performance.md anew, on a quiet machine, in half an hour; with JAX after `make oracle`
+	@mkdir -p build
+	@python bench/run.py --json build/table_1.json $(jax_python) $(ARGS)
+	@python bench/curves.py $(jax_python) $(ARGS)
+	@python bench/run.py --json build/table_2.json $(jax_python) $(ARGS)
+	@python bench/report.py build/table_1.json build/table_2.json --json bench/table.json
+	@python bench/performance_page.py
+
+performance-page: setup ## docs/performance.md and its pictures of the committed numbers
+	@python bench/performance_page.py
 
 instructions: setup ## instructions of the hot calls, by callgrind, against bench/instructions.json; ARGS=--update to record
 	$(stage) "instructions of hot calls" python bench/instructions.py $(ARGS)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that objects compiled for one instruction set give nothing to the rest of the program but their product.
+"""Checks that objects compiled for one instruction set give nothing to the rest of the program but what is theirs.
 
     tools/check_isa_symbols.py OBJECT...
 
 The linker keeps one copy of an inline function that several objects have. Were one of them compiled for AVX-512, that
-copy would end programs on older processors. So all that an object gemm_<set>.cpp.o defines must carry the name of its
-set. Objects of other names are not looked at. Prints `object: symbol` for what does not and exits with 1.
+copy would end programs on older processors. So all that an object gemm_<set>.cpp.o, copy_kernels_<set>.cpp.o or
+combine_<set>.cpp.o defines must carry the name of its set. Objects of other names are not looked at. Prints
+`object: symbol` for what does not and exits with 1.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-VARIANT = re.compile(r"gemm_(baseline|avx\w+)\.cpp\.o$")
+VARIANT = re.compile(r"(?:gemm|copy_kernels|combine)_(baseline|avx\w+)\.cpp\.o$")
 # Pointers and marks that compilers put in: no code.
 HARMLESS = re.compile(r"^(DW\.ref\.|__odr_asan|_GLOBAL__|__asan_|__tsan_|__ubsan_)")
 
@@ -26,7 +27,8 @@ def foreign_symbols(listing: str, isa: str) -> Iterator[str]:
     """Yields symbols that others can see, of `nm -C --defined-only --extern-only`, and that lack the set's name."""
     for line in listing.splitlines():
         name = line.split(maxsplit=2)[-1] if line.split() else ""
-        if name and f"artifex_eigen_{isa}::" not in name and f"gemm_{isa}(" not in name and not HARMLESS.match(name):
+        own = (f"artifex_eigen_{isa}::", f"gemm_{isa}(", f"copy_kernels_{isa}", f"combine_loops_{isa}")
+        if name and not any(mark in name for mark in own) and not HARMLESS.match(name):
             yield name
 
 
@@ -43,7 +45,7 @@ def main(arguments: list[str]) -> int:
             problems.append(f"{argument}: {told.stderr.strip()}")
         problems += [f"{argument}: {name}" for name in foreign_symbols(told.stdout, match[1])]
     if not seen:
-        problems.append("no object gemm_<set>.cpp.o was given")
+        problems.append("no object of an instruction set was given")
     for problem in problems:
         print(problem)
     return 1 if problems else 0

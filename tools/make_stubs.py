@@ -51,6 +51,14 @@ BARE = {
 }
 
 
+SLOTS = {
+    "__eq__": ast.parse("def __eq__(self, other: object) -> bool: ...").body[0],
+    "__hash__": ast.parse("def __hash__(self) -> int: ...").body[0],
+}
+UNORDERED = {"__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
+WITHOUT_SIGNATURE = {*SLOTS, *UNORDERED}
+
+
 def _expression(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
@@ -90,6 +98,13 @@ def clean_type(node: ast.expr) -> ast.expr:
     return node
 
 
+def _slot(node: ast.stmt) -> str:
+    """The name of a function that is a slot, else empty."""
+    return (
+        node.name if isinstance(node, ast.FunctionDef) and node.name in WITHOUT_SIGNATURE and not node.returns else ""
+    )
+
+
 class Cleaner(ast.NodeTransformer):
     """Cleans the annotations of a stub."""
 
@@ -102,6 +117,8 @@ class Cleaner(ast.NodeTransformer):
             methods = [part for part in methods if getattr(part, "name", "") != "__new__"]
             assigned = [ast.parse(f"{name} = {member.value!r}").body[0] for name, member in members.items()]
             node.body = [methods[0], *assigned, *methods[1:]]
+        # Slots of the type have no signatures to read, and < and > are there for all that have ==.
+        node.body = [SLOTS.get(_slot(part), part) for part in node.body if _slot(part) not in UNORDERED]
         return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | None:

@@ -83,7 +83,7 @@ if [ "$(cat .venv/stamp 2>/dev/null)" != "$want" ]; then
   quiet python -m pip install --upgrade 'pip>=25.1'
   quiet python -m pip install --group dev
   say "building the package (first time: a few minutes)"
-  quiet python -m pip install --no-build-isolation -Cbuild-dir="$tree" -e '.[test]'
+  quiet python -m pip install --no-build-isolation -Cbuild-dir="$tree" -e '.[test,mpi]'
   echo "$want" >.venv/stamp
 else
   # What pip built, brought up to date. CMake copies only files that changed.

@@ -9,9 +9,12 @@
 #include "artifex_devices/base/error.h"
 #include "bind_looks.h"
 #include "bindings.h"
+#include "devices_indices.h"
 #include "gil.h"
+#include "mesh_short_cuts.h"
 #include "numpy_bridge.h"
 #include "shard_index.h"
+#include "short_cut.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -32,8 +35,56 @@ int64_t shard_replica(const ShardView& self) {
   return self.array->sharding()->domains(self.array->shape(), "Shard.replica_id").replica(self.position);
 }
 
-py::list shards_of(const ArrayRef& self) {
+PyObject* short_sharding(PyObject* self) {
+  const Array* array = value_in<Array>(self);
+  return array == nullptr ? nullptr : sharding_object(array->sharding()).release().ptr();
+}
+
+PyObject* short_shape(PyObject* self) {
+  const Array* array = value_in<Array>(self);
+  return array == nullptr ? nullptr : tuple_from_dims(array->shape()).release().ptr();
+}
+
+PyObject* short_dtype(PyObject* self) {
+  const Array* array = value_in<Array>(self);
+  return array == nullptr ? nullptr : numpy_dtype(array->dtype()).release().ptr();
+}
+
+PyObject* short_rank(PyObject* self) {
+  const Array* array = value_in<Array>(self);
+  return array == nullptr ? nullptr : PyLong_FromLongLong(array->rank());
+}
+
+PyObject* short_bytes(PyObject* self) {
+  const Array* array = value_in<Array>(self);
+  return array == nullptr ? nullptr : PyLong_FromLongLong(array->nbytes());
+}
+
+PyObject* short_committed(PyObject* self) {
+  const Array* array = value_in<Array>(self);
+  return array == nullptr ? nullptr : PyBool_FromLong(array->committed() ? 1 : 0);
+}
+
+const Device& device_of_shard(const ShardView& self) { return *(*self.array->sharding()->devices())[self.position]; }
+
+/// None for a part that lies in another process, as in JAX.
+py::object shard_data(const ShardView& self) {
+  if (!device_of_shard(self).is_addressable()) return py::none();
+  return py::cast(self.array->shard_data(self.position));
+}
+
+py::list addressable_shards(const ArrayRef& self) {
   self->check_alive("addressable_shards");
+  const DeviceList& devices = *self->sharding()->devices();
+  py::list result;
+  for (int64_t i = 0; i < devices.addressable_count(); ++i) {
+    result.append(ShardView{self, devices.addressable_position(i)});
+  }
+  return result;
+}
+
+py::list global_shards(const ArrayRef& self) {
+  self->check_alive("global_shards");
   py::list result;
   for (int64_t position = 0; position < self->sharding()->num_devices(); ++position) {
     result.append(ShardView{self, position});
@@ -49,9 +100,12 @@ py::object device_of(const Array& self) {
 
 py::set devices_of_array(const Array& self) {
   self.check_alive("devices");
-  py::set result;
-  for (Device* device : self.sharding()->devices()->devices()) result.add(handle_of(device));
-  return result;
+  return device_set(self.sharding()->devices());
+}
+
+PyObject* short_devices(PyObject* self, PyObject* const*, Py_ssize_t count) {
+  const Array* array = value_in<Array>(self);
+  return array == nullptr || count != 0 ? nullptr : devices_of_array(*array).release().ptr();
 }
 
 py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::object& copy) {
@@ -59,6 +113,7 @@ py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::obj
   const bool always_copy = !copy.is_none() && copy.cast<bool>();
   if (never_copy && self->sharding()->grid().tiles() != 1) {
     self->check_alive("__array__");
+    self->check_addressable("__array__");
     fail("__array__: copy=False cannot gather an Array in {} parts; expected one part, got {}; leave copy out",
          self->sharding()->grid().tiles(), self->sharding()->to_string());
   }
@@ -91,11 +146,11 @@ void bind_shard(py::module_& module) {
           "The Device that holds it.")
       .def_property_readonly("index", &shard_index, "Which part of the whole it is: a tuple of slices.")
       .def_property_readonly("replica_id", &shard_replica, "How many earlier devices hold the same part.")
-      .def_property_readonly(
-          "data", [](const ShardView& self) { return self.array->shard_data(self.position); },
-          "The part as an Array of its device, sharing the memory; deleting either deletes both.")
+      .def_property_readonly("data", &shard_data,
+                             "The part as an Array of its device, sharing the memory; deleting either deletes both. "
+                             "None in another process.")
       .def("__repr__", [](const ShardView& self) {
-        const py::object data = py::cast(self.array->shard_data(self.position));
+        const py::object data = shard_data(self);
         return py::str("Shard(device={!r}, index={}, replica_id={}, data={})")
             .format(handle_of((*self.array->sharding()->devices())[self.position]), shard_index(self),
                     shard_replica(self), py::str(data));
@@ -105,7 +160,8 @@ void bind_shard(py::module_& module) {
 void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
   array
       .def("delete", &Array::delete_,
-           "Ends the Array and its shards; memory returns when the last view of it is gone. Twice is fine.")
+           "Ends the Array and its shards in this process; memory returns when the last view of it is gone. Twice is "
+           "fine.")
       .def("is_deleted", &Array::is_deleted, "Whether delete() or donation ended it.")
       .def("is_ready", &Array::is_ready, "Whether its data is written; never waits.")
       .def(
@@ -144,6 +200,7 @@ Raises:
                   "x.addressable_shards[0].data.unsafe_buffer_pointer()",
                   self.sharding()->num_devices());
             }
+            self.check_addressable("unsafe_buffer_pointer");
             return reinterpret_cast<uintptr_t>(self.storage()->buffer(self.buffer_number(0)).data());
           },
           "Address of the data of an Array on one device; valid as long as the Array is.");
@@ -218,19 +275,28 @@ Example:
       .def_property_readonly(
           "is_fully_addressable", [](const Array& self) { return self.sharding()->is_fully_addressable(); },
           "Whether all its devices belong to this process.")
-      .def_property_readonly("addressable_shards", &shards_of,
+      .def_property_readonly("addressable_shards", &addressable_shards,
                              "A Shard for each device of this process, in mesh order.")
-      .def_property_readonly("global_shards", &shards_of, "A Shard for each device, in mesh order.")
+      .def_property_readonly("global_shards", &global_shards,
+                             "A Shard for each device of all processes, in mesh order; the `data` of others is None.")
       .def(
           "addressable_data",
           [](const ArrayRef& self, int64_t index) {
-            if (index < 0 || index >= self->sharding()->num_devices()) {
+            const DeviceList& devices = *self->sharding()->devices();
+            if (index < 0 || index >= devices.addressable_count()) {
               fail<IndexOutOfRange>("addressable_data: shard {} does not exist; expected 0 to {}", index,
-                                    self->sharding()->num_devices() - 1);
+                                    devices.addressable_count() - 1);
             }
-            return self->shard_data(index);
+            return self->shard_data(devices.addressable_position(index));
           },
-          py::arg("index"), "The part of the device at `index` in mesh order, as an Array.");
+          py::arg("index"), "The part of the device at `index` in mesh order, of those of this process, as an Array.");
+  shorten_property<&short_sharding>(array, "sharding");
+  shorten_property<&short_shape>(array, "shape");
+  shorten_property<&short_dtype>(array, "dtype");
+  shorten_property<&short_rank>(array, "ndim");
+  shorten_property<&short_bytes>(array, "nbytes");
+  shorten_property<&short_committed>(array, "committed");
+  shorten_method<&short_devices>(array, "devices");
   bind_array_looks(array);
   bind_array_memory(array);
   bind_array_numpy(array);

@@ -2,6 +2,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/assemble.h"
 #include "bindings.h"
@@ -106,9 +108,12 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
   }
   std::optional<ShardWriter> writer;
   BlockFaults faults;
-  // As in JAX: one call for a replicated array, else one for each device, replicas too.
-  const int64_t calls = sharding->is_fully_replicated() ? 1 : sharding->num_devices();
-  for (int64_t position = 0; position < calls; ++position) {
+  // As in JAX: one call for a replicated array, else one for each device of this process, replicas too.
+  const DeviceList& devices = *sharding->devices();
+  const int64_t count = devices.addressable_count();
+  const int64_t calls = sharding->is_fully_replicated() ? std::min<int64_t>(count, 1) : count;
+  for (int64_t i = 0; i < calls; ++i) {
+    const int64_t position = devices.addressable_position(i);
     const Device& device = *(*sharding->devices())[position];
     const int64_t tile = sharding->grid().tile(position);
     const py::tuple index = index_of_tile(domains, tile);
@@ -135,7 +140,7 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
     int64_t bytes = itemsize(view.dtype);
     for (const int64_t size : view.shape) bytes *= size;
     const auto write = [&] {
-      if (calls == sharding->num_devices()) return writer->write(position, view);
+      if (calls == count) return writer->write(position, view);
       writer->write_everywhere(view);
       return true;
     };
@@ -147,6 +152,14 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
     if (!is_same) faults.add(device, index, "differs from that of an earlier device with the same index");
   }
   faults.refuse(operation);
+  if (!writer) {
+    if (!expected) {
+      fail(
+          "{}: no device of {} is of this process, so that no block says the dtype; expected one, got none; give dtype",
+          operation, sharding->to_string());
+    }
+    writer.emplace(dims, *expected, sharding, operation);
+  }
   after_placing(*sharding);
   return writer->finish();
 }

@@ -34,8 +34,27 @@ void close_client(Client& self) {
 }
 
 std::string repr_of(const Client& self) {
-  return fmt::format("<Client of {} {} device{}{}>", self.device_count(), self.platform(),
-                     self.device_count() == 1 ? "" : "s", self.is_closed() ? ", closed" : "");
+  const std::string processes =
+      self.is_multi_process() ? fmt::format(", process {} of {}", self.process_index(), self.process_count()) : "";
+  return fmt::format("<Client of {} {} device{}{}{}>", self.device_count(), self.platform(),
+                     self.device_count() == 1 ? "" : "s", processes, self.is_closed() ? ", closed" : "");
+}
+
+void check_process(const Client& client, int process, const char* operation) {
+  if (process >= 0 && process < client.process_count()) return;
+  fail("{}: process_index names no process; expected {}, got {}; leave it out for this process", operation,
+       client.is_multi_process() ? fmt::format("0 to {}", client.process_count() - 1) : "0, the only one", process);
+}
+
+py::list devices_of_process(Client& self, int process) {
+  check_process(self, process, "local_devices");
+  const py::tuple all = devices_of(self.shared_from_this());
+  if (!self.is_multi_process()) return py::list(all);
+  py::list result;
+  for (int64_t i = 0; i < self.device_count(); ++i) {
+    if (self.device(i)->process_index() == process) result.append(all[static_cast<size_t>(i)]);
+  }
+  return result;
 }
 
 // The order in which every part is stored that no layout was asked for.
@@ -73,22 +92,43 @@ void bind_devices_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
           "devices", [](Client& self) { return py::list(devices_of(self.shared_from_this())); },
           "All devices, in order of id: a new list.")
       .def(
-          "local_devices", [](Client& self) { return py::list(devices_of(self.shared_from_this())); },
-          "The devices of this process, in order of id: a new list.")
-      .def("device_count", &Client::device_count, "How many devices there are.")
-      .def("local_device_count", &Client::device_count, "How many devices this process has.")
+          "local_devices",
+          [](Client& self, std::optional<int> process_index) {
+            return devices_of_process(self, process_index.value_or(self.process_index()));
+          },
+          py::arg("process_index") = py::none(),
+          R"(The devices of one process, this one unless another is named, in order of id: a new list.
+
+Raises:
+    ValueError: there is no such process.
+)")
+      .def("device_count", &Client::device_count, "How many devices there are, in all processes.")
+      .def("local_device_count", &Client::local_device_count, "How many devices this process has.")
+      .def("process_count", &Client::process_count, "How many processes share the world.")
+      .def(
+          "process_host",
+          [](const Client& self, int process_index) {
+            check_process(self, process_index, "process_host");
+            return self.is_multi_process() ? self.process(process_index).host : std::string();
+          },
+          py::arg("process_index"),
+          R"(The name of the machine that a process runs on, as it told the others; "" in a world that one process has alone.
+
+Raises:
+    ValueError: there is no such process.
+)")
       .def("process_index", &Client::process_index, "Number of this process.")
       .def("host_id", &Client::process_index, "The older name of process_index.")
       .def(
           "device_from_local_hardware_id",
           [](Client& self, int64_t id) {
-            if (id < 0 || id >= self.device_count()) {
+            if (id < 0 || id >= self.local_device_count()) {
               fail<Unavailable>(
                   "device_from_local_hardware_id: no device has the number {}; expected 0 to {}; see "
                   "Device.local_hardware_id",
-                  id, self.device_count() - 1);
+                  id, self.local_device_count() - 1);
             }
-            return handle_of(self.device(id));
+            return handle_of(self.device(self.first_local_device() + id));
           },
           py::arg("local_hardware_id"),
           R"(The device of this process with a number; RuntimeError where there is none.)");
@@ -208,7 +248,8 @@ Raises:
 void bind_client(py::module_& module) {
   // Made in world.cpp.
   auto client = py::reinterpret_borrow<py::class_<Client, std::shared_ptr<Client>>>(module.attr("Client"));
-  client.def_property_readonly("platform", &Client::platform, "\"cpu\".")
+  client.def_property_readonly("_uid", &Client::uid)
+      .def_property_readonly("platform", &Client::platform, "\"cpu\".")
       .def_property_readonly(
           "platform_version", [](const Client&) { return platform_version(); },
           "Versions of the library, its compiler and what it is built on, as text.")

@@ -58,8 +58,17 @@ py::object host_empty(py::handle shape, py::handle dtype) {
   if (!bytes)
     fail("host_empty: shape {} of {} is more bytes than fit 63 bits; use smaller sizes", to_string(dims),
          name(element));
-  BufferRef buffer{current_client()->device(0)->arena().allocate(*bytes), 0};
+  BufferRef buffer{current_client()->default_device()->arena().allocate(*bytes), 0};
   return ndarray_of_buffer(std::move(buffer), dims, row_major_strides(dims, itemsize(element)), element, true);
+}
+
+// Whether an ndarray lies in memory of Arrays or of results, and neither it nor any that it is a view of can be
+// written.
+bool is_constant(const py::object& array) {
+  for (py::object each = array; is_ndarray(each); each = each.attr("base")) {
+    if (each.attr("flags").attr("writeable").cast<bool>()) return false;
+  }
+  return static_cast<bool>(block_of(array));
 }
 
 // The memory of one part as a buffer of an Array: shared where it is ours and nobody can write it, or where the caller
@@ -141,6 +150,8 @@ void bind_collective(py::module_& module) {
       "out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.");
   module.def("_host_empty", &host_empty, py::arg("shape"), py::arg("dtype"),
              "An ndarray to write, on memory of the library's cache.");
+  module.def("_is_constant", &is_constant, py::arg("array"),
+             "Whether an ndarray shows memory of Arrays or results that nobody can write.");
   module.def("_adopt", &adopt, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("parts"),
              py::arg("given"), py::arg("operation"),
              "An Array out of one ndarray a distinct buffer, sharing memory where nobody else can write it.");

@@ -10,12 +10,21 @@
 #include "artifex_devices/device/device_list.h"
 #include "bindings.h"
 #include "gil.h"
+#include "recent.h"
+#include "value_slots.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
+void check_addressable(const Device& device, const char* operation) {
+  if (device.is_addressable()) return;
+  fail<NotAddressable>("{}: {} belongs to process {}; expected a device of this process, {}; ask there", operation,
+                       device.to_string(), device.process_index(), device.client().process_index());
+}
+
 py::dict memory_stats(const Device& self) {
+  check_addressable(self, "memory_stats");
   const DeviceMemoryStats stats = self.memory_stats();
   py::dict result;
   result["bytes_in_use"] = stats.bytes_in_use;
@@ -35,6 +44,7 @@ py::dict memory_stats(const Device& self) {
 }
 
 py::list live_buffers(Device& self) {
+  check_addressable(self, "live_buffers");
   py::list result;
   for (const ArrayRef& array : live_arrays(&self.client())) {
     const DeviceList& devices = *array->sharding()->devices();
@@ -84,8 +94,14 @@ std::vector<Device*> find_devices(const std::string& platform, const std::vector
       client->device_count() - 1, one ? "it" : "them", std::max<int64_t>(needed, 1));
 }
 
+size_t device_hash(const Device& device) {
+  return hash_mix(static_cast<size_t>(device.client().uid()), static_cast<size_t>(device.id()));
+}
+
+bool same_device(const Device& a, const Device& b) { return &a == &b; }
+
 void bind_device(py::module_& module) {
-  py::class_<Device, std::shared_ptr<Device>>(module, "Device",
+  py::class_<Device, std::shared_ptr<Device>>(module, "Device", ValueSlots<Device, &device_hash, &same_device>::setup(),
                                               R"(One device: on CPU a set of cores and the memory near them.
 
 Two Devices are equal when they are the same device of the same world. A Device is callable and returns itself, so that
@@ -132,6 +148,9 @@ physical bytes of the NUMA node, which its devices share.
 
 Returns:
     dict of str to int. Source: counted by the library.
+
+Raises:
+    RuntimeError: the device belongs to another process.
 )")
       .def_property_readonly(
           "bytes_limit", &Device::bytes_limit,
@@ -145,6 +164,7 @@ Returns:
                   "it",
                   *limit);
             }
+            check_addressable(self, "set_bytes_limit");
             self.set_bytes_limit(limit);
           },
           py::arg("limit").none(true), R"(Sets how many bytes arrays may hold on this device; None removes the limit.
@@ -153,6 +173,7 @@ Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeErr
 
 Raises:
     ValueError: a negative number.
+    RuntimeError: the device belongs to another process.
 )")
       .def("live_buffers", &live_buffers, R"(What Arrays hold on this device, oldest Array first.
 
@@ -184,16 +205,6 @@ Raises:
 )")
       .def(
           "__call__", [](py::object self) { return self; }, "The device itself.")
-      .def(
-          "__eq__",
-          [](const Device& self, py::handle other) {
-            return py::isinstance<Device>(other) && &self == &other.cast<const Device&>();
-          },
-          py::is_operator())
-      .def("__hash__",
-           [](const Device& self) {
-             return hash_mix(static_cast<size_t>(self.client().uid()), static_cast<size_t>(self.id())) >> 2;
-           })
       .def("__reduce__",
            [](const Device& self) -> py::tuple {
              return py::make_tuple(py::module_::import("artifex_devices._core").attr("_find_device"),
@@ -211,6 +222,10 @@ Raises:
       py::arg("platform"), py::arg("id"));
   module.def("_devices", [] { return py::list(devices_of(current_client())); });
   module.def("_device_count", [] { return current_client()->device_count(); });
+  module.def(
+      "_forget_recent", [] { forget_recent(nullptr); },
+      "Lets go of the meshes, shardings and index maps that were kept for the next call.");
+  module.def("_recent_sizes", &recent_sizes, "How many of each are kept, by what they are.");
   module.def("_trim", [] {
     const ReleaseGil release;
     return Arena::trim_all();

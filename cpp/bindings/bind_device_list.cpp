@@ -104,13 +104,27 @@ Example:
       .def_property_readonly("is_fully_addressable", &DeviceList::is_fully_addressable,
                              "Whether all of them belong to this process.")
       .def_property_readonly(
-          "addressable_device_list", [](const py::object& self) { return self; },
-          "Those that belong to this process, as a DeviceList; the list itself where that is all.")
+          "addressable_device_list",
+          [](const py::object& self) -> py::object {
+            const auto& list = self.cast<const DeviceList&>();
+            if (list.is_fully_addressable()) return self;
+            std::vector<Device*> own;
+            for (int64_t i = 0; i < list.addressable_count(); ++i) own.push_back(list[list.addressable_position(i)]);
+            if (own.empty()) {
+              fail(
+                  "addressable_device_list: no device of the list is of this process, {}; expected at least one; see "
+                  "process_indices",
+                  list.client()->process_index());
+            }
+            return py::cast(std::const_pointer_cast<DeviceList>(DeviceList::make(own, "addressable_device_list")));
+          },
+          "Those that belong to this process, as a DeviceList; the list itself where that is all. ValueError where it "
+          "is none.")
       .def_property_readonly(
           "process_indices",
           [](const DeviceList& self) {
             py::set result;
-            for (const Device* device : self.devices()) result.add(py::int_(device->process_index()));
+            for (const int process : self.processes()) result.add(py::int_(process));
             return result;
           },
           "Numbers of the processes that own them: set of int.")

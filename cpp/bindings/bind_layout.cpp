@@ -3,10 +3,12 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "artifex_devices/array/array.h"
+#include "artifex_devices/base/copy_kernels.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/strided_copy.h"
 #include "artifex_devices/transfer/copy_batch.h"
@@ -51,7 +53,14 @@ ArrayRef reinterpreted(const ArrayRef& given, py::handle shape, const ShardingRe
       fail("{}: the shard at position {} has {} elements in shape {} and {} in shape {}; expected the same number",
            operation, position, expected, to_string(array.shape()), got, to_string(dims));
     }
-    buffers.push_back(array.storage()->buffer(array.buffer_number(position)));
+    const int64_t number = array.buffer_number(position);
+    if (number < 0) {
+      fail<NotAddressable>(
+          "{}: the shard at position {} is in another process; expected the same devices in one order, "
+          "got {} and {}; move it by device_put",
+          operation, position, array.sharding()->to_string(), sharding->to_string());
+    }
+    buffers.push_back(array.storage()->buffer(number));
   }
   auto storage = Storage::adopt(sharding, domains, array.dtype(), std::move(buffers), operation);
   return Array::make(dims, array.dtype(), sharding, std::move(storage), array.ready_event(), array.committed());
@@ -96,6 +105,21 @@ void bind_layout(py::module_& module) {
              "An Array of another shape on the same memory: each device's elements stay as they are, in their order.");
   module.def("_copy_views", &copy_views, py::arg("destinations"), py::arg("sources"),
              "Copies each ndarray of a list to its like in another, on several threads; they must not overlap.");
+  module.def(
+      "_copy_isas",
+      [] {
+        py::list names;
+        for (const CopyIsa isa : copy_isas()) names.append(py::str(std::string(to_string(isa))));
+        return names;
+      },
+      "Instruction sets that copies are compiled for and this processor runs, least first.");
+  module.def("_copy_isa", [] { return std::string(to_string(copy_isa())); }, "The one that copies use.");
+  module.def(
+      "_use_copy_isa", [](const std::string& name) { use_copy_isa(name, "_use_copy_isa"); }, py::arg("name"),
+      "Lets all later copies use one of them.");
+  // For counts of instructions that are the same on every processor, and to look for faults of one set.
+  constexpr const char* kVariable = "ARTIFEX_DEVICES_COPY_ISA";
+  if (const char* name = std::getenv(kVariable)) use_copy_isa(name, kVariable);
 }
 
 }  // namespace artifex_devices::bindings

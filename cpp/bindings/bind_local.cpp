@@ -3,12 +3,16 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/select.h"
+#include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/transfer/reshard.h"
+#include "bind_cross_reshard.h"
 #include "bindings.h"
 #include "gil.h"
 #include "memory_warning.h"
@@ -29,15 +33,32 @@ void wait_until_written(const Array& array) {
   }
 }
 
-py::list local_arrays(const Array& array, bool writable) {
+/// What works on all tiles must not be handed some of them.
+void check_every_tile(const Sharding& sharding, const Dims& shape) {
+  if (sharding.buffers().has_every_tile()) return;
+  fail<NotAddressable>(
+      "{}: it needs parts of the Array of shape {} that lie in other processes than this one, {}; expected to find "
+      "what "
+      "it reads here, as element by element; write it as a shard_map with a collective, move the Array by device_put "
+      "to "
+      "a sharding that cuts nothing it reads, or gather it by multihost_utils.process_allgather",
+      kReading, to_string(shape), sharding.devices()->client()->process_index());
+}
+
+py::list local_arrays(const Array& array, bool writable, bool some) {
   wait_until_written(array);
   const Sharding& sharding = *array.sharding();
+  if (!some) check_every_tile(sharding, array.shape());
   const ShardDomains domains = sharding.domains(array.shape(), kReading);
   py::list result(static_cast<size_t>(sharding.buffers().size()));
+  Dims shape = domains.shard_shape();
+  Dims strides = array.strides(shape);
   for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
     const int64_t position = sharding.buffers().position(sharding.grid(), b);
-    const Dims shape = domains.is_even() ? domains.shard_shape() : domains.domain(sharding.grid().tile(position)).shape;
-    const Dims strides = array.strides(shape);
+    if (!domains.is_even()) {
+      shape = domains.domain(sharding.grid().tile(position)).shape;
+      strides = array.strides(shape);
+    }
     result[static_cast<size_t>(b)] = ndarray_of_buffer(array.storage()->buffer(array.buffer_number(position)), shape,
                                                        strides, array.dtype(), writable);
   }
@@ -47,6 +68,7 @@ py::list local_arrays(const Array& array, bool writable) {
 py::object slab_array(const Array& array, bool writable) {
   int64_t stride = 0;
   if (array.position_in_storage() >= 0 || array.storage()->slab(&stride) == nullptr) return py::none();
+  if (!array.sharding()->buffers().is_tile()) return py::none();  // other processes have other tiles
   wait_until_written(array);
   const Sharding& sharding = *array.sharding();
   const ShardDomains domains = sharding.domains(array.shape(), kReading);
@@ -99,21 +121,63 @@ py::tuple tiling(const Sharding& sharding, py::handle shape, const std::string& 
 py::tuple buffers_at(const Sharding& sharding, const py::sequence& positions) {
   py::tuple result(positions.size());
   for (size_t i = 0; i < positions.size(); ++i) {
-    result[i] = sharding.buffers().buffer(sharding.grid(), positions[i].cast<int64_t>());
+    const auto position = positions[i].cast<int64_t>();
+    const int64_t buffer = sharding.buffers().buffer(sharding.grid(), position);
+    if (buffer < 0) {
+      fail<NotAddressable>(
+          "{}: position {} of {} is of another process than this one, {}; expected one of this; ask there", kReading,
+          position, sharding.to_string(), sharding.devices()->client()->process_index());
+    }
+    result[i] = buffer;
   }
   return result;
 }
 
 // Without a guard: the operation that needs it has asked already.
-ArrayRef moved(const ArrayRef& array, const std::shared_ptr<Sharding>& sharding, bool committed) {
+ArrayRef move_array(const ArrayRef& array, const std::shared_ptr<Sharding>& sharding, bool committed) {
   array->check_alive("reshard");
   ArrayRef result;
-  {
+  if (!array->sharding()->is_fully_addressable() || !sharding->is_fully_addressable()) {
+    result = bindings::moved(array, sharding, {.committed = committed});
+  } else {
     const ReleaseGil release;
     result = reshard(array, sharding, {.committed = committed});
   }
   after_placing(*sharding);
   return result;
+}
+
+HostView dense_view(py::handle array, const char* argument) {
+  HostView view = leaf_from_python(array, "select").view;
+  const auto alignment = static_cast<uintptr_t>(std::min<int64_t>(itemsize(view.dtype), 8));
+  if (is_dense(view.shape, view.byte_strides, itemsize(view.dtype)) &&
+      reinterpret_cast<uintptr_t>(view.data) % alignment == 0) {
+    return view;
+  }
+  fail("select: {} is not dense or not aligned; expected row-major memory, got strides {}; make it contiguous first",
+       argument, to_string(view.byte_strides));
+}
+
+// One part of np.where: dense arrays of one shape, or a choice of shape () for all.
+void select_into(py::handle out, py::handle condition, py::handle one, py::handle other, bool stream) {
+  const HostView target = dense_view(out, "out");
+  const HostView chosen = dense_view(condition, "condition");
+  const HostView choices[] = {dense_view(one, "one"), dense_view(other, "other")};
+  bool fits = target.writable && chosen.dtype == DType::kBool && chosen.shape == target.shape;
+  for (const HostView& choice : choices) {
+    fits = fits && choice.dtype == target.dtype && (choice.shape == target.shape || choice.shape.empty());
+  }
+  if (!fits) fail("select: the operands do not fit; expected a bool a place and choices of out's shape and dtype");
+  const int64_t elements = checked_product(target.shape, "select");
+  const auto as_choice = [&](const HostView& view) { return Choice{view.data, view.shape != target.shape}; };
+  bool done = false;
+  {
+    const ReleaseGil release;
+    done = select(target.data, static_cast<const uint8_t*>(chosen.data), as_choice(choices[0]), as_choice(choices[1]),
+                  elements, itemsize(target.dtype), stream);
+    if (stream) stream_fence();
+  }
+  if (!done) fail<TypeMismatch>("select: elements of {} bytes are not handled", itemsize(target.dtype));
 }
 
 // Calls every task once, on the workers and this thread. The first exception is raised here once all have ended.
@@ -155,18 +219,24 @@ void run_parallel(const py::list& tasks) {
 }  // namespace
 
 void bind_local(py::module_& module) {
-  module.def("_local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false,
-             "An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty.");
-  module.def("_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
-             "All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None.");
+  module.def(
+      "_local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
+      "An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty. Those of "
+      "this process, which must have all tiles unless `some` will do.");
+  module.def(
+      "_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
+      "All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None; also where "
+      "other processes have some.");
   module.def("_empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
              py::arg("operation"), "An Array whose memory is to be written through _local_arrays or _slab_array.");
-  module.def("_moved", &moved, py::arg("array"), py::arg("sharding"), py::arg("committed"),
+  module.def("_moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),
              "The Array in another layout of the same world; buffers that are right already are shared.");
   module.def("_tiling", &tiling, py::arg("sharding"), py::arg("shape"), py::arg("operation"),
              "(parts a dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.");
   module.def("_buffers_at", &buffers_at, py::arg("sharding"), py::arg("positions"),
              "The number of the buffer at each position.");
+  module.def("_select", &select_into, py::arg("out"), py::arg("condition"), py::arg("one"), py::arg("other"),
+             py::arg("stream"), "out = one where condition, else other, for dense ndarrays or choices of shape ().");
   module.def("_run_parallel", &run_parallel, py::arg("tasks"),
              "Calls each of a list once, on the library's workers and this thread; raises the first exception.");
 }

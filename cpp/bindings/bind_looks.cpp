@@ -106,6 +106,7 @@ void bind_memory_window(py::module_& module) {
             std::vector<const Arena*> arenas;
             int64_t bytes = 0;
             for (int i = 0; i < self.client()->arenas() && !self.client()->is_compile_only(); ++i) {
+              if (!self.client()->has_arena(i)) continue;  // of another process
               const Arena& arena = self.client()->arena(i);
               if (std::find(arenas.begin(), arenas.end(), &arena) != arenas.end()) continue;
               arenas.push_back(&arena);

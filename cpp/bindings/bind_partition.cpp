@@ -7,7 +7,10 @@
 #include "axis_names.h"
 #include "bindings.h"
 #include "mesh_args.h"
+#include "mesh_short_cuts.h"
 #include "numpy_bridge.h"
+#include "short_cut.h"
+#include "value_slots.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -91,6 +94,9 @@ void bind_axis_type(py::module_& module) {
                                            py::is_method(type), py::name("__repr__"));
 }
 
+size_t spec_hash(const PartitionSpec& spec) { return spec.hash(); }
+bool same_spec(const PartitionSpec& a, const PartitionSpec& b) { return a == b; }
+
 void bind_partition_spec(py::module_& module) {
   py::class_<Unconstrained>(module, "_Unconstrained", "The type of PartitionSpec.UNCONSTRAINED.")
       .def("__repr__", [](const Unconstrained&) { return "UNCONSTRAINED"; })
@@ -101,7 +107,8 @@ void bind_partition_spec(py::module_& module) {
       });
   unconstrained = py::cast(Unconstrained{}).release().ptr();
 
-  py::class_<PartitionSpec> spec(module, "PartitionSpec", py::is_final(),
+  py::class_<PartitionSpec> spec(module, "PartitionSpec", py::is_final(), py::metaclass(short_cut_metaclass()),
+                                 ValueSlots<PartitionSpec, &spec_hash, &same_spec>::setup(),
                                  R"(Which mesh axes cut which dimension of an array: one entry a dimension.
 
 An entry is None (not cut), an axis name, a tuple of names (the first is the major one) or UNCONSTRAINED. Dimensions
@@ -146,16 +153,12 @@ Example:
              if (!is_spec_or_tuple(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
              return py::cast(concatenate(other, self));
            })
-      .def("__eq__",
-           [](const PartitionSpec& self, py::handle other) {
-             return py::isinstance<PartitionSpec>(other) && self == other.cast<const PartitionSpec&>();
-           })
-      .def("__hash__", [](const PartitionSpec& self) { return self.hash() >> 2; })
       .def("__reduce__",
            [](const py::object& self) -> py::tuple {
              return py::make_tuple(py::type::of(self), self.attr("partitions"));
            })
       .def("__repr__", &PartitionSpec::to_string);
+  shorten_partition_spec(spec, unconstrained);
   spec.attr("UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
 }
 
@@ -254,7 +257,11 @@ const PartitionSpec& spec_from_python(py::handle object, std::string_view operat
 }
 
 py::object axis_sizes_by_name(const AbstractMesh& mesh) {
-  py::object result = py::module_::import("collections").attr("OrderedDict")();
+  static PyObject* ordered_dict = nullptr;  // never goes
+  if (ordered_dict == nullptr) {
+    ordered_dict = py::object(py::module_::import("collections").attr("OrderedDict")).release().ptr();
+  }
+  py::object result = py::handle(ordered_dict)();
   for (int64_t i = 0; i < mesh.rank(); ++i) {
     result[axis_name_to_python(mesh.axis_names()[static_cast<size_t>(i)])] = py::int_(mesh.axis_sizes()[i]);
   }

@@ -2,7 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <unordered_map>
+#include <algorithm>
 #include <variant>
 
 #include "artifex_devices/base/error.h"
@@ -10,10 +10,14 @@
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "axis_names.h"
 #include "bindings.h"
+#include "devices_indices.h"
 #include "errors.h"
 #include "mesh_args.h"
+#include "mesh_short_cuts.h"
 #include "numpy_bridge.h"
 #include "shard_index.h"
+#include "short_cut.h"
+#include "value_slots.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -25,6 +29,8 @@ std::shared_ptr<T> unconst(std::shared_ptr<const T> pointer) {
 }
 
 Device* device_from_python(py::handle object, std::string_view operation, int64_t position) {
+  static PyTypeObject* const device_class = reinterpret_cast<PyTypeObject*>(py::type::of<Device>().ptr());
+  if (Py_TYPE(object.ptr()) == device_class) return value_in<Device>(object.ptr());
   if (!py::isinstance<Device>(object)) {
     fail<TypeMismatch>("{}: devices[{}] is of type {}; expected a Device, got {}; take them from devices()", operation,
                        position, Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
@@ -74,6 +80,17 @@ void set_meshes_entered(const py::object& meshes) {
   Py_DECREF(token);
 }
 
+/// The product of the sizes, so that a small mesh is quick to make in a big world; all where that is wrong, for a
+/// message that says how many there are.
+int64_t devices_needed(const Dims& sizes, int64_t all) {
+  int64_t product = 1;
+  for (const int64_t size : sizes) {
+    if (size < 1 || size > all / product) return all;
+    product *= size;
+  }
+  return product;
+}
+
 void leave_mesh(const Mesh& self) {
   const py::tuple entered = meshes_entered();
   if (entered.empty() || &entered[entered.size() - 1].cast<const Mesh&>() != &self) {
@@ -99,27 +116,84 @@ std::shared_ptr<Mesh> mesh_from_python(py::handle devices, py::handle names, py:
   return unconst(Mesh::make(std::move(abstract), DeviceList::make(device_vector(objects, "Mesh"), "Mesh"), "Mesh"));
 }
 
+std::vector<py::object> device_objects(const Mesh& mesh) {
+  std::vector<py::object> objects;
+  if (mesh.empty()) return objects;
+  const DeviceObjects object_of(*mesh.devices());
+  objects.reserve(static_cast<size_t>(mesh.size()));
+  for (int64_t i = 0; i < mesh.size(); ++i) objects.push_back(object_of((*mesh.devices())[i]));
+  return objects;
+}
+
 py::object mesh_devices(const py::object& self) {
   // Built when asked for and kept on the object: a mesh of 10^6 devices costs nothing before.
   py::dict kept = self.attr("__dict__");
   if (!kept.contains("_devices")) {
     const auto& mesh = self.cast<const Mesh&>();
-    std::vector<py::object> handles;
-    for (int64_t i = 0; i < mesh.size(); ++i) handles.push_back(py::cast(handle_of((*mesh.devices())[i])));
+    std::vector<py::object> handles = device_objects(mesh);
     kept["_devices"] = object_ndarray(mesh.empty() ? Dims{0} : mesh.abstract_mesh().axis_sizes(), handles);
   }
   return kept["_devices"];
 }
 
+py::tuple mesh_flat_devices(const Mesh& self) { return py::tuple(py::cast(device_objects(self))); }
+
 py::list mesh_local_devices(const Mesh& self) {
   py::list result;
-  for (int64_t i = 0; i < self.size(); ++i) result.append(handle_of((*self.devices())[i]));
+  const int64_t count = self.empty() ? 0 : self.devices()->addressable_count();
+  if (count == 0) return result;
+  const DeviceObjects object_of(*self.devices());
+  for (int64_t i = 0; i < count; ++i) {
+    result.append(object_of((*self.devices())[self.devices()->addressable_position(i)]));
+  }
   return result;
 }
 
+/// The smallest box of a mesh that has all devices of this process; it must have no others, as in JAX.
+py::object local_mesh(const py::object& object) {
+  const Mesh& self = object.cast<const Mesh&>();
+  if (!self.is_multi_process()) return object;
+  const DeviceList& devices = *self.devices();
+  const Dims& sizes = self.abstract_mesh().axis_sizes();
+  const int64_t count = devices.addressable_count();
+  if (count == 0) {
+    fail("local_mesh: {} has no device of this process, {}; expected at least one; ask in one of the processes {}",
+         self.to_string(), devices.client()->process_index(), fmt::join(devices.processes(), ", "));
+  }
+  const Dims strides = row_major_strides(sizes, 1);
+  Dims begin = sizes;
+  Dims end(sizes.size(), 0);
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t d = 0; d < sizes.size(); ++d) {
+      const int64_t at = devices.addressable_position(i) / strides[d] % sizes[d];
+      begin[d] = std::min(begin[d], at);
+      end[d] = std::max(end[d], at + 1);
+    }
+  }
+  Dims shape(sizes.size(), 0);
+  int64_t volume = 1;
+  for (int64_t d = 0; d < sizes.size(); ++d) volume *= shape[d] = end[d] - begin[d];
+  if (volume != count) {
+    fail(
+        "local_mesh: the {} devices of process {} in {} are no box of the mesh; expected them to be one, got parts of "
+        "a "
+        "box of {}; order the devices of the mesh by process, as make_mesh does",
+        count, devices.client()->process_index(), self.to_string(), to_string(shape));
+  }
+  std::vector<Device*> own;  // in row-major order already: positions ascend
+  for (int64_t i = 0; i < count; ++i) own.push_back(devices[devices.addressable_position(i)]);
+  AbstractMesh abstract(self.abstract_mesh().axis_names(), shape, self.abstract_mesh().axis_types());
+  return py::cast(unconst(Mesh::make(std::move(abstract), DeviceList::make(own, "local_mesh"), "local_mesh")));
+}
+
+size_t mesh_hash(const Mesh& mesh) { return mesh.hash(); }
+bool same_mesh(const Mesh& a, const Mesh& b) { return a == b; }
+
 void bind_mesh(py::module_& module) {
   entered_meshes = PyContextVar_New("artifex_devices_meshes", nullptr);
-  py::class_<Mesh, std::shared_ptr<Mesh>>(module, "Mesh", py::dynamic_attr(), R"(Devices laid out over named axes.
+  py::class_<Mesh, std::shared_ptr<Mesh>> bound(
+      module, "Mesh", py::dynamic_attr(), py::metaclass(short_cut_metaclass()),
+      ValueSlots<Mesh, &mesh_hash, &same_mesh>::setup(), R"(Devices laid out over named axes.
 
 Equal meshes that are alive at the same time are one object. Axis types are Auto unless given; `make_mesh` gives Explicit.
 
@@ -137,7 +211,8 @@ Example:
     >>> with ad.simulate(8):
     ...     print(ad.Mesh(np.array(ad.devices()).reshape(2, 4), ("data", "model")))
     Mesh('data': 2, 'model': 4, axis_types=(Auto, Auto))
-)")
+)");
+  bound
       // __new__ gives the interned object; __init__ then finds it made and does nothing.
       .def_static(
           "__new__",
@@ -176,8 +251,8 @@ Example:
       .def_property_readonly(
           "abstract_mesh", [](const Mesh& self) { return self.abstract_mesh(); }, "The axes without the devices.")
       .def_property_readonly(
-          "local_mesh", [](const py::object& self) { return self; },
-          "The part of this process; in one process the mesh itself.")
+          "local_mesh", &local_mesh,
+          "The box of this process's devices; in one process the mesh itself. ValueError where they are no box.")
       .def_property_readonly("local_devices", &mesh_local_devices, "Devices of this process (list).")
       .def_property_readonly(
           "_internal_device_list",
@@ -188,10 +263,9 @@ Example:
             return unconst(self.devices());
           },
           "All devices in the mesh's order, as a DeviceList.")
-      .def_property_readonly(
-          "_flat_devices_tuple", [](const Mesh& self) { return py::tuple(mesh_local_devices(self)); },
-          "All devices in the mesh's order.")
-      .def_property_readonly("is_multi_process", &Mesh::is_multi_process, "Whether several processes take part.")
+      .def_property_readonly("_flat_devices_tuple", &mesh_flat_devices, "All devices in the mesh's order.")
+      .def_property_readonly("is_multi_process", &Mesh::is_multi_process,
+                             "Whether other processes than this one take part.")
       .def("__setattr__",
            [](const Mesh&, const std::string& name, py::handle) {
              PyErr_Format(PyExc_AttributeError, "Mesh: cannot set %s; a Mesh does not change; make another one",
@@ -204,9 +278,6 @@ Example:
              return self;
            })
       .def("__exit__", [](const Mesh& self, const py::args&) { leave_mesh(self); })
-      .def("__eq__", [](const Mesh& self,
-                        py::handle other) { return py::isinstance<Mesh>(other) && self == other.cast<const Mesh&>(); })
-      .def("__hash__", [](const Mesh& self) { return self.hash() >> 2; })
       .def("__reduce__",
            [](const py::object& self) -> py::tuple {
              const auto& mesh = self.cast<const Mesh&>();
@@ -222,6 +293,7 @@ Example:
       .def("_repr_html_",
            [](const py::object& self) { return py::module_::import("artifex_devices._html").attr("mesh_html")(self); })
       .def("__repr__", &Mesh::repr);
+  shorten_mesh(bound);
 
   module.def("_entered_meshes", &meshes_entered);
   module.def(
@@ -248,7 +320,8 @@ Example:
           ClientRef client;
           if (devices.is_none()) {
             client = current_client();
-            for (int64_t i = 0; i < client->device_count(); ++i) pool.push_back(client->device(i));
+            const int64_t needed = devices_needed(dims, client->device_count());
+            for (int64_t i = 0; i < needed; ++i) pool.push_back(client->device(i));
           } else {
             pool = device_vector(objects_from_nested(devices).first, "make_mesh");
           }
@@ -264,34 +337,31 @@ Example:
 // --- Sharding
 // -----------------------------------------------------------------------------------------------------------
 
-py::dict devices_indices_map(const Sharding& self, py::handle global_shape) {
-  const Dims shape = dims_from_python(global_shape, "devices_indices_map", "global_shape");
-  check_has_devices(self, "devices_indices_map");
-  const ShardDomains domains = self.domains(shape, "devices_indices_map");
-  std::unordered_map<int64_t, py::tuple> index_of;  // replicas share one tuple
-  py::dict result;
-  for (int64_t position = 0; position < self.num_devices(); ++position) {
-    const int64_t tile = self.grid().tile(position);
-    auto [entry, is_new] = index_of.try_emplace(tile);
-    if (is_new) entry->second = index_of_tile(domains, tile);
-    result[py::cast(handle_of((*self.devices())[position]))] = entry->second;
+size_t sharding_hash(const Sharding& sharding) { return sharding.hash(); }
+bool same_sharding(const Sharding& a, const Sharding& b) { return a == b; }
+
+py::set devices_of_sharding(const Sharding& self) {
+  check_has_devices(self, "device_set");
+  return device_set(self.devices());
+}
+
+py::set addressable_devices(const Sharding& self) {
+  check_has_devices(self, "addressable_devices");
+  const DeviceList& devices = *self.devices();
+  py::set result;
+  for (int64_t i = 0; i < devices.addressable_count(); ++i) {
+    result.add(handle_of(devices[devices.addressable_position(i)]));
   }
   return result;
 }
 
-py::set device_set(const Sharding& self) {
-  check_has_devices(self, "device_set");
-  py::set result;
-  for (Device* device : self.devices()->devices()) result.add(handle_of(device));
-  return result;
-}
-
 void bind_sharding_base(py::module_& module) {
-  py::class_<Sharding, std::shared_ptr<Sharding>>(
-      module, "Sharding",
+  py::class_<Sharding, std::shared_ptr<Sharding>> sharding(
+      module, "Sharding", ValueSlots<Sharding, &sharding_hash, &same_sharding>::setup(),
       R"(How arrays of any shape lie on devices: the base of NamedSharding and
 SingleDeviceSharding. Immutable and hashable.
-)")
+)");
+  sharding
       .def(
           "shard_shape",
           [](const Sharding& self, py::handle global_shape) {
@@ -315,17 +385,34 @@ Returns:
 Raises:
     as shard_shape.
 )")
-      .def("addressable_devices_indices_map", &devices_indices_map, py::arg("global_shape"),
+      .def("addressable_devices_indices_map", &addressable_indices_map, py::arg("global_shape"),
            "devices_indices_map of the devices of this process.")
-      .def_property_readonly("device_set", &device_set, "Set of all devices.")
-      .def_property_readonly("addressable_devices", &device_set, "Set of the devices of this process.")
+      .def("device_index", &device_index, py::arg("device"), py::arg("global_shape"),
+           R"(Which part of an array of `global_shape` one device holds: devices_indices_map(global_shape)[device].
+
+Takes the same time on any number of devices.
+
+Returns:
+    tuple of slices.
+
+Raises:
+    TypeError: `device` is no Device.
+    ValueError: the sharding does not lie on it; and as shard_shape.
+)")
+      .def_property_readonly("device_set", &devices_of_sharding, "Set of all devices.")
+      .def_property_readonly("addressable_devices", &addressable_devices, "Set of the devices of this process.")
+      .def_property_readonly(
+          "has_addressable_devices",
+          [](const Sharding& self) { return !self.is_abstract() && self.devices()->addressable_count() > 0; },
+          "Whether some of them are of this process.")
       .def_property_readonly("num_devices", &Sharding::num_devices, "Number of devices.")
       .def_property_readonly(
           "_device_assignment",
           [](const Sharding& self) {
+            const DeviceObjects object_of(*self.devices());
             py::tuple result(static_cast<size_t>(self.num_devices()));
             for (int64_t i = 0; i < self.num_devices(); ++i) {
-              result[static_cast<size_t>(i)] = handle_of((*self.devices())[i]);
+              result[static_cast<size_t>(i)] = object_of((*self.devices())[i]);
             }
             return result;
           },
@@ -370,11 +457,6 @@ Raises:
           [](const Sharding& self, const Sharding& other, int64_t ndim) { return self.is_equivalent_to(other, ndim); },
           py::arg("other"), py::arg("ndim"),
           "Whether the same devices hold the same parts of every array of rank `ndim`; names do not count.")
-      .def("__eq__",
-           [](const Sharding& self, py::handle other) {
-             return py::isinstance<Sharding>(other) && self == other.cast<const Sharding&>();
-           })
-      .def("__hash__", [](const Sharding& self) { return self.hash() >> 2; })
       .def("_repr_html_",
            [](const py::object& self) {
              return py::module_::import("artifex_devices._html").attr("sharding_html")(self);
@@ -383,11 +465,13 @@ Raises:
       .def(
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__repr__", &Sharding::to_string);
+  shorten_sharding(sharding);
 }
 
 void bind_shardings(py::module_& module) {
-  py::class_<NamedSharding, Sharding, std::shared_ptr<NamedSharding>>(module, "NamedSharding",
-                                                                      R"(A mesh and a PartitionSpec over its axes.
+  py::class_<NamedSharding, Sharding, std::shared_ptr<NamedSharding>> named(module, "NamedSharding",
+                                                                            py::metaclass(short_cut_metaclass()),
+                                                                            R"(A mesh and a PartitionSpec over its axes.
 
 Args:
     mesh: a Mesh; or an AbstractMesh, which tells shard shapes but has no devices to place data on.
@@ -407,7 +491,8 @@ Example:
     ...     mesh = ad.make_mesh((2, 4), ("data", "model"))
     ...     NamedSharding(mesh, P("data", "model")).shard_shape((8, 16))
     (4, 4)
-)")
+)");
+  named
       .def(py::init([](const std::variant<std::shared_ptr<Mesh>, AbstractMesh>& mesh, py::handle spec,
                        const std::optional<std::string>& memory_kind, const std::optional<std::string>& uneven) {
              const PartitionSpec& checked = spec_from_python(spec, "NamedSharding");
@@ -443,6 +528,8 @@ Example:
                                  py::arg("uneven") = self.attr("uneven"));
         return py::make_tuple(make, py::make_tuple(self.attr("mesh"), self.attr("spec")));
       });
+  shorten_named_sharding(named);
+  shorten_shard_shape_of(named);
 
   py::class_<SingleDeviceSharding, Sharding, std::shared_ptr<SingleDeviceSharding>>(module, "SingleDeviceSharding",
                                                                                     R"(All of an array on one device.
@@ -477,32 +564,14 @@ Example:
 
 }  // namespace
 
-void check_has_devices(const Sharding& sharding, std::string_view what) {
-  if (!sharding.is_abstract()) return;
-  fail("{}: {} lies on an AbstractMesh, which has no devices; expected a Mesh; make one of the same axes with devices",
-       what, sharding.to_string());
-}
-
-py::tuple index_of_tile(const ShardDomains& domains, int64_t tile) {
-  const IndexDomain box = domains.domain(tile);
-  py::tuple index(static_cast<size_t>(box.rank()));
-  for (int64_t d = 0; d < box.rank(); ++d) {
-    PyObject* slice = nullptr;
-    if (domains.grid().parts(d) == 1) {
-      slice = PySlice_New(nullptr, nullptr, nullptr);
-    } else {
-      slice = PySlice_New(py::int_(box.origin[d]).ptr(), py::int_(box.origin[d] + box.shape[d]).ptr(), nullptr);
-    }
-    if (slice == nullptr) throw py::error_already_set();
-    PyTuple_SET_ITEM(index.ptr(), d, slice);
-  }
-  return index;
-}
-
 void bind_sharding(py::module_& module) {
   bind_mesh(module);
   bind_sharding_base(module);
   bind_shardings(module);
+  module.def("_reshard_bytes", &reshard_bytes, py::arg("source"), py::arg("destination"), py::arg("global_shape"),
+             py::arg("itemsize"),
+             "Bytes that devices lack for the destination: bytes_in (all), most_bytes_in (of one device), "
+             "devices_that_receive.");
 }
 
 }  // namespace artifex_devices::bindings

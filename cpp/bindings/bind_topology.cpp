@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "artifex_devices/topology/cgroup.h"
+#include "artifex_devices/topology/cpu_share.h"
 #include "artifex_devices/topology/machine.h"
 #include "artifex_devices/topology/machine_objects.h"
 #include "artifex_devices/topology/system_files.h"
@@ -220,6 +221,31 @@ Keys: fact, reason (which file, and why), assumed (what is taken instead). Of th
         return facts;
       },
       "What the core was built with (dict of texts).");
+  module.def(
+      "_share_cpus",
+      [](const std::shared_ptr<Machine>& machine, int parts) {
+        std::vector<std::vector<int>> shares;
+        for (CpuSet& share : share_cpus(*machine, parts)) shares.push_back(std::move(share.cpus));
+        return shares;
+      },
+      py::arg("machine"), py::arg("parts"), "The CPUs that each of `parts` processes has of a machine.");
+  module.def(
+      "_share_of_live_cpus",
+      [](int part, int parts) {
+        const ReleaseGil release;
+        return share_of_live_cpus(part, parts).cpus;
+      },
+      py::arg("part"), py::arg("parts"), "The CPUs that one of `parts` processes has of this process's affinity mask.");
+  module.def(
+      "_restrict_live_machine",
+      [](std::vector<int> mine, std::vector<std::vector<int>> all) {
+        std::vector<CpuSet> shares;
+        for (std::vector<int>& share : all) shares.push_back({std::move(share)});
+        const ReleaseGil release;
+        restrict_live_machine({std::move(mine)}, shares);
+      },
+      py::arg("mine"), py::arg("all"),
+      "Leaves the live machine the CPUs `mine` (ascending); `all`: those of every process on it.");
   module.def(
       "_parse_world",
       [](const std::string& text) {

@@ -10,6 +10,7 @@
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
 #include "artifex_devices/transfer/reshard.h"
+#include "bind_cross_reshard.h"
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
@@ -64,6 +65,9 @@ Target target_from_python(py::handle object) {
   return target;
 }
 
+/// "float32(8, 4)".
+std::string value_text(const HostView& value) { return fmt::format("{}{}", name(value.dtype), to_string(value.shape)); }
+
 std::string shape_text(const Dims& shape) { return py::repr(tuple_from_dims(shape)).cast<std::string>(); }
 
 void check_rank(const Target& target, const Dims& shape) {
@@ -114,6 +118,20 @@ void check_move(const Array& source, const Sharding& sharding, bool force_copy, 
   });
 }
 
+/// To devices of several processes, or from there. An Array of another world, and one that no place was asked for, is a
+/// value that each process has, as in JAX.
+ArrayRef put_on_processes(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {
+  const Sharding& from = *source->sharding();
+  const bool one_world = sharding->devices()->client() == from.devices()->client();
+  if (one_world && (source->committed() || !from.is_fully_addressable())) return moved(source, sharding, options);
+  const auto value = maybe_without_gil(source->nbytes(), [&] { return device_get(source); });
+  check_same_everywhere(*value, *sharding, value_text(*value));
+  ArrayRef copied = maybe_without_gil(source->nbytes(),
+                                      [&] { return device_put(*value, sharding, options.committed, *options.layout); });
+  if (options.donate) source->donate();
+  return copied;
+}
+
 py::object put_array(const py::object& x, const Target& target, Donation donation, std::optional<bool> may_alias,
                      Intent intent) {
   const auto source = x.cast<ArrayRef>();
@@ -127,6 +145,12 @@ py::object put_array(const py::object& x, const Target& target, Donation donatio
       *sharding == *source->sharding() && committed == source->committed() && equal_layouts(layout, source->layout());
   if (stays && !force_copy && donation == Donation::kNone) return x;
   check_move(*source, *sharding, force_copy, intent);
+  const bool one_world = sharding->devices()->client() == source->sharding()->devices()->client();
+  if (!sharding->is_fully_addressable() || (one_world && !source->sharding()->is_fully_addressable())) {
+    py::object spread = py::cast(put_on_processes(source, sharding, {committed, donate, force_copy, layout}));
+    after_placing(*sharding);
+    return spread;
+  }
   py::object placed = py::cast(maybe_without_gil(source->nbytes(), [&] {
     if (sharding->devices()->client() == source->sharding()->devices()->client()) {
       return reshard(source, sharding, {committed, donate, force_copy, layout});
@@ -145,7 +169,8 @@ bool try_alias(const Leaf& leaf, const ShardingRef& sharding, bool committed, py
   const HostView& view = leaf.view;
   const bool dense = view.byte_strides == row_major_strides(view.shape, itemsize(view.dtype));
   const bool pinned = sharding->memory_kind() == MemoryKind::kPinnedHost;  // the memory of others is not locked
-  if (!is_ndarray(leaf.keep) || !dense || sharding->buffers().size() != 1 || pinned) return false;
+  const bool is_whole = sharding->buffers().size() == 1 && sharding->is_fully_replicated();
+  if (!is_ndarray(leaf.keep) || !dense || !is_whole || pinned) return false;
   HostView shared = view;
   PyObject* kept = leaf.keep.inc_ref().ptr();
   shared.owner = std::shared_ptr<void>(kept, [](void* object) {
@@ -183,6 +208,7 @@ py::object put_leaf(const py::object& x, const Target& target, Donation donation
                         std::string(name(leaf.view.dtype)), fmt::format("a {} of the host", Py_TYPE(x.ptr())->tp_name),
                         sharding->to_string()};
   });
+  if (!sharding->is_fully_addressable()) check_same_everywhere(leaf.view, *sharding, value_text(leaf.view));
   py::object aliased;
   // What is narrowed is not what x itself holds.
   if (may_alias.value_or(false) && !narrows && !layout && try_alias(leaf, sharding, target.committed, &aliased))
@@ -288,6 +314,8 @@ void bind_transfer(py::module_& module) {
         result["bytes_copied"] = plan.bytes_copied;
         result["bytes_between_devices"] = plan.bytes_between_devices;
         result["bytes_between_arenas"] = plan.bytes_between_arenas;
+        result["bytes_between_processes"] = plan.bytes_between_processes;
+        result["bytes_between_hosts"] = plan.bytes_between_hosts;
         return result;
       },
       py::arg("source"), py::arg("sharding"));

@@ -331,7 +331,8 @@ ArrayRef array_from_capsule(const py::object& capsule, const ShardingRef& shardi
   const bool must_copy = !copy.is_none() && py::cast<bool>(copy);
   const bool never_copy = !copy.is_none() && !must_copy;
   HostView view = view_of_capsule(capsule);
-  const std::string why = why_copy(view, (*sharding->devices())[0]->id() == 0);
+  const Device* device = (*sharding->devices())[0];
+  const std::string why = why_copy(view, device == device->client().default_device());
   if (never_copy && !why.empty()) {
     fail("{}: copy=False, but a copy is needed: {}; leave copy out, or give row-major memory and no device", kImport,
          why);
@@ -351,7 +352,7 @@ void bind_dlpack(py::module_& module) {
       [](const py::object& capsule, py::handle device, py::handle copy) {
         ShardingRef sharding;
         if (device.is_none()) {
-          sharding = sharding_of(current_client()->device(0));
+          sharding = sharding_of(current_client()->default_device());
         } else if (py::isinstance<Device>(device)) {
           sharding = sharding_of(device.cast<Device*>());
         } else if (py::isinstance<Sharding>(device)) {

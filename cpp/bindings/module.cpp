@@ -31,9 +31,11 @@ PYBIND11_MODULE(_core, module) {
   bind_array(module);
   bind_memory_layout(module);
   bind_transfer(module);
+  bind_tree(module);
   bind_client(module);
   bind_local(module);
   bind_assembly(module);
+  bind_cross_reshard(module);
   bind_host_copy(module);
   bind_dlpack(module);
   bind_layout(module);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "artifex_devices/base/error.h"
+#include "ndarray_kind.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -187,14 +188,21 @@ py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& by
                              bool writable) {
   void* data = buffer.data();
   auto* owner = new BlockRef(std::move(buffer.block));
-  const py::capsule base(owner, kBlockCapsule, [](void* pointer) { delete static_cast<BlockRef*>(pointer); });
-  const auto sizes = shape.span();
-  const auto strides = byte_strides.span();
-  py::array array(py::reinterpret_borrow<py::dtype>(numpy_dtype(dtype)),
-                  std::vector<py::ssize_t>(sizes.begin(), sizes.end()),
-                  std::vector<py::ssize_t>(strides.begin(), strides.end()), data, base);
-  if (!writable) py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+  py::capsule base(owner, kBlockCapsule, [](void* pointer) { delete static_cast<BlockRef*>(pointer); });
+  const auto& numpy = py::detail::npy_api::get();
+  const int flags = writable ? py::detail::npy_api::NPY_ARRAY_WRITEABLE_ : 0;
+  py::object array = py::reinterpret_steal<py::object>(numpy.PyArray_NewFromDescr_(
+      reinterpret_cast<PyTypeObject*>(numpy.PyArray_Type_), numpy_dtype(dtype).release().ptr(),
+      static_cast<int>(shape.size()), shape.span().data(), byte_strides.span().data(), data, flags, nullptr));
+  if (!array) throw py::error_already_set();
+  if (numpy.PyArray_SetBaseObject_(array.ptr(), base.release().ptr()) != 0) throw py::error_already_set();
   return array;
+}
+
+NdarrayKind kind_of_ndarray(PyObject* object) noexcept {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != ndarray_type()) return {};
+  const auto* proxy = py::detail::array_proxy(object);
+  return {proxy->descr, {proxy->dimensions, static_cast<size_t>(proxy->nd)}};
 }
 
 BlockRef block_of(py::handle ndarray) {
@@ -216,12 +224,27 @@ py::object object_ndarray(const Dims& shape, const std::vector<py::object>& valu
   return array;
 }
 
+PyObject* const* dense_objects(PyObject* object, Dims* shape) {
+  constexpr int kObject = 17;  // NumPy's number of dtype object
+  if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != ndarray_type()) return nullptr;
+  const auto* array = py::detail::array_proxy(object);
+  const bool dense = (array->flags & py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_) != 0;
+  if (!dense || py::detail::array_descriptor_proxy(array->descr)->type_num != kObject) return nullptr;
+  *shape = Dims(std::span(reinterpret_cast<const int64_t*>(array->dimensions), static_cast<size_t>(array->nd)));
+  return reinterpret_cast<PyObject* const*>(array->data);
+}
+
 std::pair<std::vector<py::object>, Dims> objects_from_nested(py::handle nested) {
   const py::module_ numpy = py::module_::import("numpy");
-  const py::object array = numpy.attr("asarray")(nested, numpy.attr("dtype")("object"));
-  std::vector<py::object> values;
-  for (const py::handle value : array.attr("flat")) values.push_back(py::reinterpret_borrow<py::object>(value));
+  const py::object array = numpy.attr("asarray")(nested, numpy.attr("dtype")("object"), py::arg("order") = "C");
   const auto* proxy = py::detail::array_proxy(array.ptr());
+  auto* const* slots = reinterpret_cast<PyObject* const*>(proxy->data);
+  const auto count = array.attr("size").cast<size_t>();
+  std::vector<py::object> values;
+  values.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    values.push_back(py::reinterpret_borrow<py::object>(slots[i] == nullptr ? Py_None : slots[i]));
+  }
   return {std::move(values),
           Dims(std::span(reinterpret_cast<const int64_t*>(proxy->dimensions), static_cast<size_t>(proxy->nd)))};
 }

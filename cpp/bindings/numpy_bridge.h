@@ -45,6 +45,9 @@ DType dtype_from_python(py::handle object, std::string_view operation);
 /// An ndarray of Python objects, row-major, read-only.
 py::object object_ndarray(const Dims& shape, const std::vector<py::object>& values);
 
+/// The slots of an exact, dense ndarray of objects, and its shape; null for anything else. No copy; slots may be null.
+PyObject* const* dense_objects(PyObject* object, Dims* shape);
+
 /// A C-ordered flat list and the shape of an ndarray of objects made from `nested` (ndarray or nested sequences).
 std::pair<std::vector<py::object>, Dims> objects_from_nested(py::handle nested);
 

@@ -263,7 +263,7 @@ Device* default_device() {
           value.cast<std::string_view>(), client->platform());
     }
   }
-  return client->device(0);
+  return client->default_device();
 }
 
 void check_platforms() {

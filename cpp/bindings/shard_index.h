@@ -15,6 +15,9 @@ namespace py = pybind11;
 /// The box of a tile as a tuple of slices: slice(None) for a dimension that is not cut, slice(a, b) for a cut one.
 py::tuple index_of_tile(const ShardDomains& domains, int64_t tile);
 
+/// The same of one dimension's cut.
+py::object slice_of_cut(const ShardDomains& domains, int64_t dimension, int64_t cut);
+
 /// Throws InvalidArgument for a sharding on an AbstractMesh: `what` needs devices.
 void check_has_devices(const Sharding& sharding, std::string_view what);
 

@@ -4,6 +4,8 @@
 #include <pybind11/stl.h>
 
 #include <optional>
+#include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -11,10 +13,13 @@
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "errors.h"
 #include "gil.h"
+#include "recent.h"
 #include "scopes.h"
 
 namespace artifex_devices::bindings {
 namespace {
+
+constexpr int64_t kMostKeptShardings = 4096;  // by id, in a world
 
 // What is made once an open world and asked for at every call. It holds the client: never for a client that nobody
 // ends. Python objects: needs the GIL; never destroyed.
@@ -43,6 +48,7 @@ void forget(const Client& client) {
   if (found == kept_by_client().end()) return;
   Kept kept = std::move(found->second);
   kept_by_client().erase(found);
+  forget_recent(&client);  // from here on it is no open world: nothing more of it is kept
   Py_XDECREF(kept.devices);
 }
 
@@ -86,6 +92,66 @@ void pop_world(const py::object& frame) {
   forget(*left.client);
 }
 
+/// A domain as its numbers: (CPUs, nodes, wider nodes, default node, cores).
+using DomainTuple = std::tuple<std::vector<int>, std::vector<int>, std::vector<int>, int, int>;
+/// A ProcessInfo in plain types, which pickle: (host, number of devices, domains, bytes of the memories).
+using ProcessTuple = std::tuple<std::string, int64_t, std::vector<DomainTuple>, std::vector<int64_t>>;
+
+ProcessTuple tuple_of(const ProcessInfo& info) {
+  std::vector<DomainTuple> domains;
+  for (const CpuDomain& domain : info.domains) {
+    domains.emplace_back(domain.cpus.cpus, domain.nodes, domain.wider_nodes, domain.default_node, domain.cores);
+  }
+  return {info.host, info.num_devices, std::move(domains), info.arena_memory_bytes};
+}
+
+std::vector<ProcessInfo> processes_from(const std::vector<ProcessTuple>& tuples) {
+  std::vector<ProcessInfo> processes;
+  for (const auto& [host, num_devices, domains, memory_bytes] : tuples) {
+    ProcessInfo& info = processes.emplace_back(ProcessInfo{host, num_devices, {}, memory_bytes});
+    for (const auto& [cpus, nodes, wider_nodes, default_node, cores] : domains) {
+      info.domains.push_back({CpuSet{cpus}, nodes, wider_nodes, default_node, cores});
+    }
+  }
+  return processes;
+}
+
+void bind_processes(py::module_& module) {
+  module.def(
+      "_describe_process",
+      [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices) {
+        return tuple_of(machine ? Client::describe(**machine, num_devices) : Client::describe_base());
+      },
+      py::arg("machine") = py::none(), py::arg("num_devices") = py::none(),
+      "What a process with these devices (without arguments: the base client's) tells the others: a tuple that "
+      "pickles.");
+  module.def(
+      "_join_world",
+      [](const std::vector<ProcessTuple>& processes, int process_index) {
+        try {
+          return Client::join(processes_from(processes), process_index);
+        } catch (const Error& error) {
+          if (std::string_view(error.what()).starts_with("distributed.")) throw;
+          rethrow_with_context("distributed.initialize: ");
+        }
+      },
+      py::arg("processes"), py::arg("process_index"),
+      "Makes the base client, of the devices of all processes; each is described by its _describe_process.");
+  module.def(
+      "_make_shared_client",
+      [](const std::shared_ptr<Machine>& machine, const std::vector<ProcessTuple>& processes, int process_index) {
+        ClientOptions options;
+        options.processes = processes_from(processes);
+        options.process_index = process_index;
+        if (process_index >= 0 && static_cast<size_t>(process_index) < processes.size()) {
+          options.num_devices = options.processes[static_cast<size_t>(process_index)].num_devices;
+        }
+        return Client::make(machine, options);
+      },
+      py::arg("machine"), py::arg("processes"), py::arg("process_index"),
+      "A client as one process of several has it, for tests: any number of them may be in one process.");
+}
+
 }  // namespace
 
 ClientRef current_client() {
@@ -112,8 +178,17 @@ py::tuple devices_of(const ClientRef& client) {
   return all;
 }
 
+DeviceObjects::DeviceObjects(const DeviceList& devices) {
+  Kept* kept = kept_of(*devices.client());
+  if (kept == nullptr) return;
+  // Most of them: then all of them cost little more.
+  if (kept->devices == nullptr && 2 * devices.size() > devices.client()->device_count()) devices_of(devices.client());
+  kept = kept_of(*devices.client());
+  if (kept != nullptr) all_ = py::reinterpret_borrow<py::object>(kept->devices);
+}
+
 ShardingRef sharding_of(Device* device) {
-  Kept* kept = kept_of(device->client());
+  Kept* kept = device->id() < kMostKeptShardings ? kept_of(device->client()) : nullptr;
   if (kept == nullptr) return SingleDeviceSharding::make(device);
   auto& known = kept->sharding_of_device;
   const auto id = static_cast<size_t>(device->id());
@@ -162,6 +237,7 @@ Example:
       },
       py::arg("machine"), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"),
       py::arg("allocator") = py::none(), py::arg("asynchronous") = true);
+  bind_processes(module);
   module.def("_push_world", &push_world, py::arg("client"));
   module.def("_pop_world", &pop_world, py::arg("frame"));
   module.def(

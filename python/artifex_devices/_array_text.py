@@ -36,6 +36,8 @@ def _deleted_or(array: Array, text_of: Callable[[Array], str]) -> str:
 
 def _alive_repr(array: Array) -> str:
     dtype_text = f"dtype={array.dtype.name}"
+    if not _is_readable(array):
+        return f"{_PREFIX}shape={array.shape}, {dtype_text})"
     width = np.get_printoptions()["linewidth"]
     if array.size == 0:
         body = f"[], shape={array.shape}"
@@ -50,7 +52,14 @@ def _alive_repr(array: Array) -> str:
     return f"{_PREFIX}{body},{' ' if fits else ' ' * len(_PREFIX)}{dtype_text})"
 
 
+def _is_readable(array: Array) -> bool:
+    """Whether the value may be shown: all of it is here, or a copy of all of it, as in JAX."""
+    return array.is_fully_addressable or (array.is_fully_replicated and array.sharding.has_addressable_devices)
+
+
 def _alive_str(array: Array) -> str:
+    if not _is_readable(array):
+        return _alive_repr(array)
     value, options = _shown_value(array)
     return np.array2string(value, threshold=options["threshold"]) if value.ndim else str(value)
 

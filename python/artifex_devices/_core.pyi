@@ -229,7 +229,7 @@ class Client:
 
     def device_count(self) -> int:
         """
-        How many devices there are.
+        How many devices there are, in all processes.
         """
 
     def device_from_local_hardware_id(self, local_hardware_id: int) -> Device:
@@ -292,9 +292,25 @@ class Client:
         How many devices this process has.
         """
 
-    def local_devices(self) -> list[typing.Any]:
+    def local_devices(self, process_index: int | None = None) -> list[typing.Any]:
         """
-        The devices of this process, in order of id: a new list.
+        The devices of one process, this one unless another is named, in order of id: a new list.
+
+        Raises:
+            ValueError: there is no such process.
+        """
+
+    def process_count(self) -> int:
+        """
+        How many processes share the world.
+        """
+
+    def process_host(self, process_index: int) -> str:
+        """
+        The name of the machine that a process runs on, as it told the others; "" in a world that one process has alone.
+
+        Raises:
+            ValueError: there is no such process.
         """
 
     def process_index(self) -> int:
@@ -302,6 +318,8 @@ class Client:
         Number of this process.
         """
 
+    @property
+    def _uid(self) -> int: ...
     @property
     def allocator_config(self) -> typing.Any:
         """
@@ -359,7 +377,7 @@ class Device:
 
     def __copy__(self) -> typing.Any: ...
     def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
-    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
@@ -420,6 +438,9 @@ class Device:
 
         Returns:
             dict of str to int. Source: counted by the library.
+
+        Raises:
+            RuntimeError: the device belongs to another process.
         """
 
     def set_bytes_limit(self, limit: int | None) -> None:
@@ -430,6 +451,7 @@ class Device:
 
         Raises:
             ValueError: a negative number.
+            RuntimeError: the device belongs to another process.
         """
 
     @property
@@ -600,7 +622,7 @@ class DeviceList:
     @property
     def addressable_device_list(self) -> typing.Any:
         """
-        Those that belong to this process, as a DeviceList; the list itself where that is all.
+        Those that belong to this process, as a DeviceList; the list itself where that is all. ValueError where it is none.
         """
 
     @property
@@ -831,7 +853,7 @@ class PartitionSpec:
 
     def __add__(self, arg0: typing.Any) -> typing.Any: ...
     def __contains__(self, arg0: typing.Any) -> bool: ...
-    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __eq__(self, other: object) -> bool: ...
     def __getitem__(self, index: typing.Any) -> typing.Any: ...
     def __hash__(self) -> int: ...
     def __init__(self, *args: typing.Any) -> None: ...
@@ -950,7 +972,7 @@ class Mesh:
     def __copy__(self) -> typing.Any: ...
     def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
     def __enter__(self) -> typing.Any: ...
-    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __eq__(self, other: object) -> bool: ...
     def __exit__(self, *args: typing.Any) -> None: ...
     def __hash__(self) -> int: ...
     def __init__(self, devices: typing.Any, axis_names: typing.Any, axis_types: typing.Any = None) -> None: ...
@@ -1016,7 +1038,7 @@ class Mesh:
     @property
     def is_multi_process(self) -> bool:
         """
-        Whether several processes take part.
+        Whether other processes than this one take part.
         """
 
     @property
@@ -1028,7 +1050,7 @@ class Mesh:
     @property
     def local_mesh(self) -> typing.Any:
         """
-        The part of this process; in one process the mesh itself.
+        The box of this process's devices; in one process the mesh itself. ValueError where they are no box.
         """
 
     @property
@@ -1057,7 +1079,7 @@ class Sharding:
 
     def __copy__(self) -> typing.Any: ...
     def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
-    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> typing.Any: ...
@@ -1069,6 +1091,20 @@ class Sharding:
     def addressable_devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
         """
         devices_indices_map of the devices of this process.
+        """
+
+    def device_index(self, device: typing.Any, global_shape: typing.Any) -> tuple[typing.Any, ...]:
+        """
+        Which part of an array of `global_shape` one device holds: devices_indices_map(global_shape)[device].
+
+        Takes the same time on any number of devices.
+
+        Returns:
+            tuple of slices.
+
+        Raises:
+            TypeError: `device` is no Device.
+            ValueError: the sharding does not lie on it; and as shard_shape.
         """
 
     def devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
@@ -1126,6 +1162,12 @@ class Sharding:
     def device_set(self) -> set[typing.Any]:
         """
         Set of all devices.
+        """
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        """
+        Whether some of them are of this process.
         """
 
     @property
@@ -1523,7 +1565,7 @@ class Array:
     def _repr_html_(self) -> typing.Any: ...
     def addressable_data(self, index: int) -> Array:
         """
-        The part of the device at `index` in mesh order, as an Array.
+        The part of the device at `index` in mesh order, of those of this process, as an Array.
         """
 
     def all(
@@ -1617,7 +1659,7 @@ class Array:
 
     def delete(self) -> None:
         """
-        Ends the Array and its shards; memory returns when the last view of it is gone. Twice is fine.
+        Ends the Array and its shards in this process; memory returns when the last view of it is gone. Twice is fine.
         """
 
     def describe(self) -> str:
@@ -1959,7 +2001,7 @@ class Array:
     @property
     def global_shards(self) -> list[typing.Any]:
         """
-        A Shard for each device, in mesh order.
+        A Shard for each device of all processes, in mesh order; the `data` of others is None.
         """
 
     @property
@@ -2041,9 +2083,9 @@ class Shard:
 
     def __repr__(self) -> str: ...
     @property
-    def data(self) -> Array:
+    def data(self) -> typing.Any:
         """
-        The part as an Array of its device, sharing the memory; deleting either deletes both.
+        The part as an Array of its device, sharing the memory; deleting either deletes both. None in another process.
         """
 
     @property
@@ -2226,6 +2268,84 @@ class PjRtLayout:
         The Layout itself.
         """
 
+class _CrossReshard:
+    """
+    This process's part of a reshard between processes.
+    """
+
+    def __init__(self, source: Array, sharding: Sharding) -> None: ...
+    def begin(self) -> None:
+        """
+        Takes memory and begins the copies within the process.
+        """
+
+    def finish(self) -> Array:
+        """
+        The Array, once all messages have come.
+        """
+
+    def pack(self, i: int, buffer: typing.Any) -> None:
+        """
+        Writes the bytes to send to a dense uint8 ndarray.
+        """
+
+    def receive_in_place(self, i: int) -> typing.Any:
+        """
+        Where to receive in the result, or None: unpack them.
+        """
+
+    def send_in_place(self, i: int) -> typing.Any:
+        """
+        The bytes to send as they lie in the source, or None: pack them.
+        """
+
+    def unpack(self, i: int, buffer: typing.Any) -> None:
+        """
+        Puts received bytes where they belong.
+        """
+
+    @property
+    def client(self) -> Client:
+        """
+        The world that it is of.
+        """
+
+    @property
+    def identity(self) -> str:
+        """
+        Equal in processes that plan the same.
+        """
+
+    @property
+    def planned_bytes(self) -> int:
+        """
+        Bytes of all messages of all processes.
+        """
+
+    @property
+    def processes(self) -> list[int]:
+        """
+        Those that send or receive anything, ascending (list of int).
+        """
+
+    @property
+    def receives(self) -> list[typing.Any]:
+        """
+        (peer, bytes) of each message to receive, in the order of all processes.
+        """
+
+    @property
+    def sends(self) -> list[typing.Any]:
+        """
+        (peer, bytes) of each message to send, in the order of all processes.
+        """
+
+    @property
+    def text(self) -> str:
+        """
+        What it does, for messages.
+        """
+
 class _HostLeaf:
     """
     The value of one Array on its way to the host.
@@ -2346,6 +2466,11 @@ def _all_reduce(kind: str, inputs: list[typing.Any], out: typing.Any) -> None:
     out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.
     """
 
+def _are_alike(parts: list[typing.Any]) -> bool:
+    """
+    Whether all of a list are ndarrays of the very same dtype and shape.
+    """
+
 def _array_from_callback(
     operation: str,
     shape: typing.Any,
@@ -2417,6 +2542,16 @@ def _close() -> None:
 
 def _config_read(name: str) -> int: ...
 def _config_write(name: str, value: int) -> None: ...
+def _copy_isa() -> str:
+    """
+    The one that copies use.
+    """
+
+def _copy_isas() -> list[typing.Any]:
+    """
+    Instruction sets that copies are compiled for and this processor runs, least first.
+    """
+
 def _copy_to_host(array: Array) -> _HostLeaf: ...
 def _copy_views(destinations: list[typing.Any], sources: list[typing.Any]) -> None:
     """
@@ -2427,11 +2562,25 @@ def _creation_line(array: Array) -> typing.Any: ...
 def _current_client() -> Client: ...
 def _default_device() -> Device: ...
 def _derived_batch_size(hardware: str) -> typing.Any: ...
+def _describe_process(
+    machine: Machine | None = None, num_devices: int | None = None
+) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int]]:
+    """
+    What a process with these devices (without arguments: the base client's) tells the others: a tuple that pickles.
+    """
+
 def _device_assignment(data: typing.Any) -> DeviceAssignment: ...
 def _device_count() -> int: ...
 def _device_list_from_pickle(platform: str, device_ids: collections.abc.Sequence[int]) -> DeviceList: ...
 def _device_topology(data: typing.Any) -> DeviceTopology: ...
 def _devices() -> list[typing.Any]: ...
+def _doors(
+    rendezvous: typing.Any, payloads: list[typing.Any], results: list[typing.Any], pending: typing.Any
+) -> tuple[typing.Any, ...]:
+    """
+    (arrive, take, finished) of a rendezvous, for what happens in each collective.
+    """
+
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
     """
     An Array whose memory is to be written through _local_arrays or _slab_array.
@@ -2444,6 +2593,11 @@ def _find_accelerators(
 ) -> dict[typing.Any, typing.Any]: ...
 def _find_device(platform: str, id: int) -> Device: ...
 def _find_memory(platform: str, id: int, kind: str) -> Memory: ...
+def _forget_recent() -> None:
+    """
+    Lets go of the meshes, shardings and index maps that were kept for the next call.
+    """
+
 def _gemm(isa: str, dtype: str, a: bytes, b: bytes, m: int, k: int, n: int) -> bytes:
     """
     The measured product itself, on the bytes of packed row-major matrices. For tests.
@@ -2461,11 +2615,52 @@ def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     An ndarray to write, on memory of the library's cache.
     """
 
+def _is_constant(array: typing.Any) -> bool:
+    """
+    Whether an ndarray shows memory of Arrays or results that nobody can write.
+    """
+
+def _join_world(
+    processes: collections.abc.Sequence[
+        tuple[
+            str,
+            int,
+            collections.abc.Sequence[
+                tuple[
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    int,
+                    int,
+                ]
+            ],
+            collections.abc.Sequence[int],
+        ]
+    ],
+    process_index: int,
+) -> Client:
+    """
+    Makes the base client, of the devices of all processes; each is described by its _describe_process.
+    """
+
+def _know_kind(
+    arrive: typing.Any,
+    operation: typing.Any,
+    axis_name: typing.Any,
+    x: typing.Any,
+    meeting: typing.Any,
+    groups: collections.abc.Sequence[int],
+    signature: int,
+) -> None:
+    """
+    From now on `arrive` answers for this operation over these axes with arrays like x; one group a participant, or one for all.
+    """
+
 def _layout_from_text(text: str) -> Layout: ...
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
-def _local_arrays(array: Array, writable: bool = False) -> list[typing.Any]:
+def _local_arrays(array: Array, writable: bool = False, some: bool = False) -> list[typing.Any]:
     """
-    An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty.
+    An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty. Those of this process, which must have all tiles unless `some` will do.
     """
 
 def _make_client(
@@ -2479,6 +2674,30 @@ def _make_client(
 def _make_mesh(
     axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any
 ) -> Mesh: ...
+def _make_shared_client(
+    machine: Machine,
+    processes: collections.abc.Sequence[
+        tuple[
+            str,
+            int,
+            collections.abc.Sequence[
+                tuple[
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    int,
+                    int,
+                ]
+            ],
+            collections.abc.Sequence[int],
+        ]
+    ],
+    process_index: int,
+) -> Client:
+    """
+    A client as one process of several has it, for tests: any number of them may be in one process.
+    """
+
 def _measure_gemm(
     device: Device | None, isa: str, dtype: str, seconds: float, window_seconds: float
 ) -> dict[typing.Any, typing.Any]:
@@ -2536,12 +2755,31 @@ def _put_leaves(
     explicit: bool = True,
 ) -> list[typing.Any]: ...
 def _read_nvml(library: str = "") -> dict[typing.Any, typing.Any]: ...
+def _recent_sizes() -> dict[typing.Any, typing.Any]:
+    """
+    How many of each are kept, by what they are.
+    """
+
 def _reinterpreted(array: Array, shape: typing.Any, sharding: Sharding, operation: str) -> Array:
     """
     An Array of another shape on the same memory: each device's elements stay as they are, in their order.
     """
 
 def _replace_base(client: Client | None) -> None: ...
+def _reshard_bytes(
+    source: Sharding, destination: Sharding, global_shape: typing.Any, itemsize: int
+) -> dict[typing.Any, typing.Any]:
+    """
+    Bytes that devices lack for the destination: bytes_in (all), most_bytes_in (of one device), devices_that_receive.
+    """
+
+def _restrict_live_machine(
+    mine: collections.abc.Sequence[int], all: collections.abc.Sequence[collections.abc.Sequence[int]]
+) -> None:
+    """
+    Leaves the live machine the CPUs `mine` (ascending); `all`: those of every process on it.
+    """
+
 def _run_parallel(tasks: list[typing.Any]) -> None:
     """
     Calls each of a list once, on the library's workers and this thread; raises the first exception.
@@ -2549,7 +2787,22 @@ def _run_parallel(tasks: list[typing.Any]) -> None:
 
 def _running_workers() -> int: ...
 def _scoped_option(name: str) -> typing.Any: ...
+def _select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typing.Any, stream: bool) -> None:
+    """
+    out = one where condition, else other, for dense ndarrays or choices of shape ().
+    """
+
 def _set_num_cpu_devices(count: int | None) -> None: ...
+def _share_cpus(machine: Machine, parts: int) -> list[list[int]]:
+    """
+    The CPUs that each of `parts` processes has of a machine.
+    """
+
+def _share_of_live_cpus(part: int, parts: int) -> list[int]:
+    """
+    The CPUs that one of `parts` processes has of this process's affinity mask.
+    """
+
 def _shutdown() -> None:
     """
     Ends the workers, after the copies under way.
@@ -2557,7 +2810,7 @@ def _shutdown() -> None:
 
 def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     """
-    All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None.
+    All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None; also where other processes have some.
     """
 
 def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typing.Any, ...]:
@@ -2567,7 +2820,37 @@ def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typi
 
 def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
 def _transfer_is_guarded(direction: str, explicit: bool) -> bool: ...
+def _tree_build(
+    node: typing.Any, leaves: list[typing.Any], make_node: collections.abc.Callable[..., typing.Any]
+) -> typing.Any:
+    """
+    The tree of a node with these leaves.
+    """
+
+def _tree_collect(
+    node: typing.Any, tree: typing.Any, children_of: collections.abc.Callable[..., typing.Any]
+) -> list[typing.Any] | None:
+    """
+    What stands in the tree at the leaves of the node; None where it has another structure.
+    """
+
+def _tree_open(
+    tree: typing.Any,
+    plain: set[typing.Any],
+    is_node: collections.abc.Callable[..., typing.Any],
+    open_other: collections.abc.Callable[..., typing.Any],
+    sorted_keys: collections.abc.Callable[..., typing.Any],
+) -> tuple[typing.Any, ...]:
+    """
+    Leaves and node of a tree; the node of a leaf is None.
+    """
+
 def _trim() -> int: ...
+def _use_copy_isa(name: str) -> None:
+    """
+    Lets all later copies use one of them.
+    """
+
 def _write_platform_option(name: str, names: str | None) -> None: ...
 def _write_scoped_option(name: str, value: typing.Any) -> None: ...
 def _x64_enabled() -> bool: ...

@@ -29,6 +29,8 @@ def facts_of(array: Array) -> list[tuple[str, str]]:
     if layout != PjRtLayout(Layout(range(array.ndim - 1, -1, -1))):
         facts.append(("layout", str(layout)))
     shards = f"{sharding.num_devices} of {sharding.shard_shape(array.shape)}"
+    if not sharding.is_fully_addressable:
+        shards += f", {len(sharding.addressable_devices) or 'none'} of them in this process"
     committed = "committed" if array.committed else "uncommitted"
     try:
         memory = _array_memory(array)
@@ -85,6 +87,8 @@ def _memory_text(memory: dict[str, int]) -> str:
     logical = bytes_text(memory["logical_bytes"])
     if memory["devices"] == 1 and memory["physical_bytes"] == memory["logical_bytes"]:
         return logical
+    if memory["buffers"] == 0:
+        return f"{logical} logical, none of it in this process"
     low, high = memory["device_bytes_min"], memory["device_bytes_max"]
     each = bytes_text(low) if low == high else f"{bytes_text(low)} to {bytes_text(high)}"
     buffers = f"{memory['buffers']} buffer{'' if memory['buffers'] == 1 else 's'}"

@@ -8,10 +8,10 @@ leaf stands. So structures compare, hash and pickle as the tuples that they are.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from artifex_devices._core import _tree_build, _tree_collect
 from artifex_devices._tree_mismatch import explain
 from artifex_devices._tree_nodes import (
     Aux,
@@ -76,12 +76,7 @@ class PyTreeDef:
                 f"tree_unflatten: {len(values)} leaves for {_shortened(self)}; expected {self._num_leaves}, "
                 f"got {len(values)}; give one value for each leaf, in the order of tree_flatten"
             )
-        node = self._node
-        if node is None:
-            return values[0]
-        if type(node[2]) is int:
-            return make_node(node[0], node[1], values)
-        return _build(node, iter(values))
+        return _tree_build(self._node, values, make_node)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """What stands in a tree where this structure has leaves: leaves or whole subtrees.
@@ -97,8 +92,7 @@ class PyTreeDef:
 
     def _up_to(self, tree: Any) -> list[Any] | None:
         """As flatten_up_to; None where that raises, so that callers say it in their words."""
-        found: list[Any] = []
-        return found if _collect(self._node, tree, found) else None
+        return _tree_collect(self._node, tree, _children_with)
 
     def children(self) -> list[PyTreeDef]:
         """The structures of the children of the topmost node."""
@@ -268,60 +262,13 @@ def _composed(node: Node | None, inner: Node | None) -> Node | None:
     return node_with(node[0], node[1], tuple(children))
 
 
-# Loops, not comprehensions, in what follows: a comprehension would cost a second frame for each level of the tree.
-
-
-def _build(node: Node, leaves: Iterator[Any]) -> Any:
-    typ, data, children = node
-    values: list[Any] = []
-    for child in children:
-        if child is None:
-            values.append(next(leaves))
-        elif type(child[2]) is not int:
-            values.append(_build(child, leaves))
-        elif child[0] is dict:
-            values.append(dict(zip(child[1], leaves)))  # noqa: B905  (ends with the keys, before it takes a leaf more)
-        else:
-            values.append(make_node(child[0], child[1], islice(leaves, child[2])))
-    return values if typ is list else make_node(typ, data, values)
-
-
-def _collect(node: Node | None, tree: Any, found: list[Any]) -> bool:
-    """Gathers what stands at the leaves of the structure; False where the tree has another one."""
-    if node is None:
-        found.append(tree)
-        return True
-    typ, data, children = node
-    kind: Any = type(tree)
-    if kind is not typ:
-        return False
-    values: Any
-    if typ is list or typ is tuple:
-        values = tree
-    elif typ is dict:
-        if len(tree) != len(data):
-            return False
-        try:
-            values = [tree[key] for key in data]
-        except KeyError:
-            return False
-    else:
-        try:
-            level = one_level(tree)
-        except UnsortableKeysError:
-            return False
-        if level is None or level[1] != data:
-            return False
-        values = level[0]
-    if type(children) is int:
-        found.extend(values)
-        return len(values) == children
-    if len(values) != len(children):
-        return False
-    for child, value in zip(children, values):  # noqa: B905, SIM110  (compared above)
-        if not _collect(child, value, found):
-            return False
-    return True
+def _children_with(tree: Any, data: Any) -> tuple[Any, ...] | None:
+    """The children of a node that has this data, else None."""
+    try:
+        level = one_level(tree)
+    except UnsortableKeysError:
+        return None
+    return None if level is None or level[1] != data else level[0]
 
 
 def _collect_paths(node: Node | None, path: tuple[Any, ...], found: list[tuple[Any, ...]]) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Taking trees apart.
 
-Dicts, lists, tuples and None are opened here, which is quicker than calling for each of their leaves. Other nodes, and
-whole trees under an is_leaf, are taken apart by optree, which is imported at the first of them.
+Dicts, lists, tuples and None are opened by the compiled core (cpp/bindings/bind_tree.cpp), in one call a tree. Other
+nodes, and whole trees under an is_leaf, are taken apart by optree, which is imported at the first of them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from artifex_devices._core import _tree_open
 from artifex_devices._tree_def import LEAF, PyTreeDef, node_with
 from artifex_devices._tree_keys import keystr
 from artifex_devices._tree_nodes import (
@@ -34,8 +35,6 @@ IsLeaf = Callable[[Any], bool]
 
 _NAMESPACE = "artifex_devices"  # in optree's registry, so that the global one stays as it is
 _MAX_DEPTH = 1000  # optree's
-_FEW = 4  # up to here asking for each child is quicker than asking for all at once
-_NONE = (NoneType, None, 0)
 
 
 class _ForeignNodeError(Exception):
@@ -49,8 +48,7 @@ def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTree
     try:
         if is_leaf is not None:
             return _flatten_with_optree(tree, _stopping_at_leaves(is_leaf))
-        leaves: list[Any] = []
-        node = _open(tree, type(tree), leaves)
+        leaves, node = _tree_open(tree, PLAIN, is_tree_node, _open_other, sorted_keys)
         return leaves, PyTreeDef(node, len(leaves))
     except UnsortableKeysError as error:
         path, found = _first(tree, is_leaf, _has_unsortable_keys)
@@ -59,36 +57,11 @@ def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTree
         raise RecursionError(_too_deep(tree, is_leaf)) from error
 
 
-def _open(tree: Any, kind: type, leaves: list[Any]) -> Any:
-    """The node of a tree, None for a leaf; appends the leaves."""
-    values: Any
-    if kind is dict:
-        data = tuple(sorted_keys(tree))
-        values = [tree[key] for key in data]
-    elif kind is list or kind is tuple:
-        data = None
-        values = tree
-    elif tree is None:
-        return _NONE
-    elif is_tree_node(kind):
-        found, treedef = _flatten_with_optree(tree, None)
-        leaves.extend(found)
-        return treedef._node
-    else:
-        leaves.append(tree)
-        return None
-    if len(values) > _FEW and PLAIN.issuperset(set(map(type, values))):
-        leaves.extend(values)
-        return kind, data, len(values)
-    nodes: list[Any] = []
-    for value in values:
-        child_kind = type(value)
-        if child_kind in PLAIN:
-            leaves.append(value)
-            nodes.append(None)
-        else:
-            nodes.append(_open(value, child_kind, leaves))
-    return node_with(kind, data, tuple(nodes))
+def _open_other(tree: Any, leaves: list[Any]) -> Any:
+    """The node of a tree whose topmost node is none of the plain ones; appends the leaves."""
+    found, treedef = _flatten_with_optree(tree, None)
+    leaves.extend(found)
+    return treedef._node
 
 
 def _flatten_with_optree(tree: Any, predicate: IsLeaf | None) -> tuple[list[Any], PyTreeDef]:

@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from artifex_devices import _core
 from artifex_devices._core import Array, _array_from_callback, _array_from_parts
 from artifex_devices.placement import device_put
 from artifex_devices.prefixes import per_leaf
-from artifex_devices.targets import sharding_for
+from artifex_devices.targets import PLACES, sharding_for
 
 __all__ = [
     "make_array_from_callback",
@@ -32,8 +35,9 @@ def make_array_from_single_device_arrays(
     Args:
         shape: Shape of the whole; or the arrays, in the document's form.
         sharding: A Sharding, a Format, or a PartitionSpec under set_mesh.
-        arrays: List or tuple, one Array for each device of the sharding, in any order: each is matched by its device.
-        dtype: None, or what all parts must have.
+        arrays: List or tuple, one Array for each device of the sharding that is of this process, in any order: each is
+            matched by its device. The other processes give the parts of theirs.
+        dtype: None, or what all parts must have; needed where no device is of this process.
 
     Returns:
         A committed Array on the parts' memory; each part keeps its own life. Replicas are compared: they must hold the
@@ -78,10 +82,10 @@ def make_array_from_callback(
         shape: Shape of the whole.
         sharding: A Sharding, a Format, or a PartitionSpec under set_mesh.
         data_callback: Gets the index of a block in the whole, a tuple of slices, and returns the block: an ndarray, a
-            number or an Array. It is called once for each device in mesh order, replicas too, but once in all for a
-            fully replicated array, as in JAX. The block is copied before the next call, so that it may be one buffer
-            that is filled again and again.
-        dtype: None, or what all blocks must have.
+            number or an Array. It is called once for each device of this process in mesh order, replicas too, but
+            once in all for a fully replicated array, as in JAX. The block is copied before the next call, so that it
+            may be one buffer that is filled again and again.
+        dtype: None, or what all blocks must have; needed where no device is of this process.
 
     Raises:
         ValueError: Blocks of a wrong shape or dtype, or replicas that differ; the text lists all of them.
@@ -110,18 +114,23 @@ def make_array_from_callback(
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """Makes Arrays out of the data that this process has: with one process, all of it.
+    """Makes Arrays out of the data that each process has.
+
+    In each dimension the data is either the whole (equal in all processes), or what the devices of this process hold of
+    it: their distinct parts, one after the other. With one process the data is the whole.
 
     Args:
         sharding: What device_put takes as device, or a prefix tree of these; not None.
         local_data: An ndarray or a number, or a tree of these.
-        global_shape: None, the shape of local_data, or a prefix tree of these.
+        global_shape: The shape of the whole, or a prefix tree of these. None: it follows from the data, taken as this
+            process's part in each dimension that processes cut.
 
     Returns:
         local_data with an Array for each leaf.
 
     Raises:
-        ValueError: global_shape is another than that of the data; sharding is None; it does not fit.
+        ValueError: The data does not fit the sharding and global_shape, or global_shape does not follow as processes
+            hold different numbers of parts; the text lists all that is wrong. sharding is None.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -133,12 +142,43 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     operation = "make_array_from_process_local_data"
     if sharding is None:
         raise ValueError(f"{operation}: sharding is None; expected a Sharding; say NamedSharding(mesh, P('data'))")
+    if _core._current_client().process_count() > 1:
+        return _from_all_processes(operation, sharding, local_data, global_shape)
     if global_shape is not None:
-        import numpy as np
+        wrong = [
+            f"leaf {name or '(all)'}: global_shape {tuple(shape)}, data {np.shape(leaf)}"
+            for name, leaf, shape in _with_shapes(operation, local_data, global_shape)
+            if shape is not None and tuple(shape) != np.shape(leaf)
+        ]
+        if wrong:
+            raise ValueError(
+                f"{operation}: global_shape is not that of the data; expected equal shapes, as there is one process, "
+                f"got {'; '.join(wrong)}; leave global_shape out"
+            )
+    return device_put(local_data, sharding)
 
-        from artifex_devices import tree_util
 
-        found = tree_util.tree_flatten_with_path(local_data)[0]
+def _from_all_processes(operation: str, sharding: Any, local_data: Any, global_shape: Any) -> Any:
+    from artifex_devices import tree_util
+    from artifex_devices.process_data import array_from_local_data
+
+    leaves, treedef = tree_util.tree_flatten(local_data)
+    places = per_leaf(operation, "sharding", sharding, local_data, len(leaves), PLACES)
+    made = []
+    for i, (name, leaf, shape) in enumerate(_with_shapes(operation, local_data, global_shape)):
+        target = sharding_for(operation, "sharding", places[i] if isinstance(places, list) else places, np.ndim(leaf))
+        made.append(array_from_local_data(operation, target, leaf, shape, f"leaf {name}: " if name else ""))
+    return tree_util.tree_unflatten(treedef, made)
+
+
+def _with_shapes(operation: str, local_data: Any, global_shape: Any) -> list[tuple[str, Any, Any]]:
+    """(path, leaf, its global shape or None) of each leaf."""
+    from artifex_devices import tree_util
+
+    found = tree_util.tree_flatten_with_path(local_data)[0]
+    if _is_shape(global_shape):
+        shapes = [global_shape] * len(found)
+    else:
         shapes = per_leaf(
             operation,
             "global_shape",
@@ -148,19 +188,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
             (type(None), tuple, list),
             is_value=_is_shape,
         )
-        if _is_shape(global_shape):
-            shapes = [global_shape] * len(found)
-        wrong = [
-            f"leaf {tree_util.keystr(path) or '(all)'}: global_shape {tuple(shape)}, data {np.shape(leaf)}"
-            for (path, leaf), shape in zip(found, shapes, strict=True)
-            if shape is not None and tuple(shape) != np.shape(leaf)
-        ]
-        if wrong:
-            raise ValueError(
-                f"{operation}: global_shape is not that of the data; expected equal shapes, as there is one process, "
-                f"got {'; '.join(wrong)}; leave global_shape out"
-            )
-    return device_put(local_data, sharding)
+    return [(tree_util.keystr(path), leaf, shape) for (path, leaf), shape in zip(found, shapes, strict=True)]
 
 
 def _is_shape(node: Any) -> bool:

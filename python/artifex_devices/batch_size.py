@@ -132,14 +132,19 @@ def hardware_name(hardware_type: HardwareType | str | None = None) -> str:
     return (_named(hardware_type) if hardware_type else _hardware_of(devices()[0])).name
 
 
-def validate_batch_size(batch_size: int, hardware_type: HardwareType | str, warn_suboptimal: bool) -> tuple[bool, str]:
-    """See `DevicePlacement.validate_batch_size`; chips of the catalogue are judged by their derived sizes."""
+def validate_batch_size(
+    batch_size: int, hardware_type: HardwareType | str | None, warn_suboptimal: bool, *, device: Device | None = None
+) -> tuple[bool, str]:
+    """See `DevicePlacement.validate_batch_size`; chips of the catalogue are judged by their derived sizes.
+
+    `hardware_type` None is what `device` is; that, None, is the first one.
+    """
     size = whole_number("validate_batch_size", "batch_size", batch_size)
     if abs(size) > _INT64_MAX:
         raise ValueError(
             f"validate_batch_size: batch_size is {size}; expected a number of examples below 2**63; is it one of bytes?"
         )
-    hardware = _named(hardware_type)
+    hardware = _named(hardware_type) if hardware_type else _hardware_of(device or devices()[0])
     row = hardware.row
     is_valid, message = _core.validate_batch_size(
         size,

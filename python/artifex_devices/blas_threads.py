@@ -4,20 +4,15 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
 __all__ = ["shared_cores"]
 
-_lock = threading.Lock()
+# Who bounds BLAS now: the token of a block, under one key. A dict, because setdefault and pop are one step each,
+# whenever Ctrl-C comes; a lock would stay held where it comes between taking it and noting so.
+_holder: dict[str, object] = {}
 _controller: Any = None  # knows the BLAS libraries of the process; made at the first use, as that takes milliseconds
-
-
-def _set_threads(numbers: Sequence[tuple[Any, int]]) -> None:
-    for library, number in numbers:
-        library.set_num_threads(number)
 
 
 class shared_cores:  # noqa: N801 - used like a function
@@ -34,18 +29,19 @@ class shared_cores:  # noqa: N801 - used like a function
         ...     pass
     """
 
-    __slots__ = ("_before", "_threads")
+    __slots__ = ("_before", "_threads", "_token")
 
     def __init__(self, calls: int) -> None:
         """See the class."""
         cores = len(os.sched_getaffinity(0))
         self._threads = max(1, cores // max(1, calls))
-        self._before: list[tuple[Any, int]] | None = None  # BLAS libraries and their numbers of threads
+        self._token = object()
+        self._before: list[tuple[Any, int]] = []  # BLAS libraries and their numbers of threads
 
     def __enter__(self) -> None:
         """Sets the bound."""
         global _controller
-        if not _lock.acquire(blocking=False):
+        if _holder.setdefault("blas", self._token) is not self._token:
             return
         try:
             if _controller is None:
@@ -53,37 +49,31 @@ class shared_cores:  # noqa: N801 - used like a function
 
                 _controller = threadpoolctl.ThreadpoolController()
             libraries = [library for library in _controller.lib_controllers if library.user_api == "blas"]
-            before = [(library, library.get_num_threads()) for library in libraries]
-        except BaseException:
-            _lock.release()
-            raise
-        self._before = before
-        try:
+            self._before = [(library, library.get_num_threads()) for library in libraries]
             for library in libraries:
                 library.set_num_threads(self._threads)
         except BaseException:  # Ctrl-C
-            self.__exit__(None, None, None)
+            self._restore()
             raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Restores what was."""
-        before, self._before = self._before, None
-        if before is None:
-            return
+        self._restore()
+
+    def __del__(self) -> None:
+        """Restores what was where Ctrl-C came before the end of the block could."""
         try:
-            _set_threads(before)
-        except BaseException:  # Ctrl-C
-            _set_threads(before)
-            raise
-        finally:
-            _lock.release()
+            self._restore()
+        except KeyboardInterrupt:
+            self._restore()
+
+    def _restore(self) -> None:
+        if _holder.get("blas") is self._token:  # can be done again when it was interrupted
+            for library, number in self._before:
+                library.set_num_threads(number)
+            _holder.pop("blas", None)
 
 
-def _start_anew() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_start_anew)
+os.register_at_fork(after_in_child=_holder.clear)

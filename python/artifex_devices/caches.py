@@ -33,10 +33,11 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 
 def clear_caches() -> None:
-    """Gives freed memory that is kept for reuse back to the system, and forgets layouts that were worked out.
+    """Gives freed memory that is kept for reuse back to the system, and forgets what was worked out or made before.
 
     Arrays stay as they are. `memory_stats()["pool_bytes_cached"]` of the devices says how much memory there is. Layouts
-    keep meshes, and with them worlds that have ended, until then; their number is bounded.
+    of operations keep meshes, and with them worlds that have ended, until then; meshes, shardings and index maps that
+    are kept for the next call are let go of when their world ends too. All of it is bounded in number.
 
     Example:
         >>> import artifex_devices as ad
@@ -47,4 +48,5 @@ def clear_caches() -> None:
     from artifex_devices.remembering import forget_all
 
     forget_all()
+    _core._forget_recent()
     _core._trim()

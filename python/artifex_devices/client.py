@@ -101,7 +101,7 @@ def make_cpu_client(
             "transfer_server_factory": transfer_server_factory,
         },
     )
-    count = _core._current_client().device_count() if num_devices is None else operator.index(num_devices)
+    count = _core._current_client().local_device_count() if num_devices is None else operator.index(num_devices)
     allocator = None if config is None else config._for_core()
     return _core._make_client(None, count, None, False, allocator, asynchronous)
 

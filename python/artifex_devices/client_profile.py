@@ -27,7 +27,10 @@ def _bytes_by_device(array: Array) -> Iterator[tuple[str, int]]:
     even = math.prod(sharding.shard_shape(array.shape)) * array.itemsize
     uneven = getattr(sharding, "uneven", None) is not None
     index_of = sharding.devices_indices_map(array.shape) if uneven else {}
+    own = sharding.addressable_devices
     for device in sharding._device_assignment:
+        if device not in own:
+            continue
         if uneven:
             parts = zip(index_of[device], array.shape, strict=True)
             yield str(device), math.prod(len(range(*part.indices(size))) for part, size in parts) * array.itemsize

@@ -22,7 +22,8 @@ _SCOPED = (
     "jax_enable_x64",
 )
 _SPMD = {"spmd_executor": "auto", "spmd_threads_bytes": 1 << 20, "collective_timeout_s": 60.0}
-_NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations", *_SPMD)
+_DISTRIBUTED = {"distributed_buffer_bytes": 64 << 20, "distributed_checks": True}
+_NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations", *_SPMD, *_DISTRIBUTED)
 
 
 class Config:
@@ -43,6 +44,9 @@ class Config:
     * `spmd_threads_bytes` (bytes): "auto" takes threads from this size of the biggest block on; the default is where
       threads begin to win on 2 cores (bench, family executors).
     * `collective_timeout_s` (seconds or None): how long a collective may wait for its members; None for ever.
+    * `distributed_buffer_bytes` (bytes): memory for messages that are packed, in a reshard between processes; at least
+      two messages of 8 MiB are under way in any case.
+    * `distributed_checks` (bool): compare what all processes put to devices of all; a digest of each value is sent.
 
     Guards, default device and x64 are read as they are for the calling context, `with` blocks included.
 
@@ -59,6 +63,7 @@ class Config:
         """Starts with the defaults; use the module's `config`."""
         self._num_cpu_devices: int | None = None
         self._spmd: dict[str, Any] = dict(_SPMD)
+        self._distributed: dict[str, Any] = dict(_DISTRIBUTED)
 
     def update(self, name: str, value: Any) -> None:
         """Sets one option, for all threads.
@@ -69,7 +74,7 @@ class Config:
 
         Raises:
             AttributeError: There is no such option; the nearest name is suggested.
-            TypeError: The value of a number is no int, or that of `trace_allocations` no bool.
+            TypeError: The value of a number is no int, or that of a flag no bool.
             ValueError: The value is out of range, or none of those that the option knows; or an environment variable
                 of these options is malformed.
             RuntimeError: `jax_num_cpu_devices` after the first use of a device.
@@ -85,12 +90,11 @@ class Config:
         elif name in _BYTES:
             _core._config_write(name, self._whole_number(name, value, least=_BYTES[name]))
         elif name == "trace_allocations":
-            if not isinstance(value, bool):
-                raise TypeError(
-                    f"config.update: {name} is of type {type(value).__name__}; expected a bool, got {value!r}; "
-                    "give True or False"
-                )
-            _core._config_write(name, value)
+            _core._config_write(name, self._flag(name, value))
+        elif name == "distributed_checks":
+            self._distributed[name] = self._flag(name, value)
+        elif name == "distributed_buffer_bytes":
+            self._distributed[name] = self._whole_number(name, value, least=0)
         elif name in _SPMD:
             self._spmd[name] = self._spmd_value(name, value)
         else:
@@ -110,6 +114,8 @@ class Config:
             return bool(_core._config_read(name))
         if name in _SPMD:
             return self._spmd[name]
+        if name in _DISTRIBUTED:
+            return self._distributed[name]
         raise AttributeError(self._unknown("config.read", name))
 
     @property
@@ -158,6 +164,15 @@ class Config:
                 "None waits for ever"
             )
         return float(value)
+
+    @staticmethod
+    def _flag(name: str, value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        raise TypeError(
+            f"config.update: {name} is of type {type(value).__name__}; expected a bool, got {value!r}; "
+            "give True or False"
+        )
 
     @staticmethod
     def _platforms(name: str, value: Any) -> str | None:

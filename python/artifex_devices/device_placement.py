@@ -19,6 +19,7 @@ from artifex_devices._core import (
     PartitionSpec,
     Sharding,
 )
+from artifex_devices.batch_placement import place_batch
 from artifex_devices.batch_size import (
     BatchSizeRecommendation,
     HardwareType,
@@ -27,7 +28,7 @@ from artifex_devices.batch_size import (
     validate_batch_size,
 )
 from artifex_devices.device_arguments import check_device, check_devices, check_target, whole_number
-from artifex_devices.discovery import device_count, devices
+from artifex_devices.discovery import device_count, devices, local_devices
 from artifex_devices.placement import device_put
 from artifex_devices.prefetch import Prefetcher, prefetch_to_device
 from artifex_devices.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -59,12 +60,12 @@ class DevicePlacement:
         """Takes the default device.
 
         Args:
-            default_device: Device to use where none is named; None is the first of `devices()`.
+            default_device: Device to use where none is named; None is the first of `local_devices()`.
 
         Raises:
             TypeError: If it is not a Device.
         """
-        self.default_device = devices()[0] if default_device is None else default_device
+        self.default_device = local_devices()[0] if default_device is None else default_device
 
     @property
     def default_device(self) -> Device:
@@ -105,7 +106,8 @@ class DevicePlacement:
         """Distributes data over devices.
 
         Args:
-            data: Tree of arrays and numbers.
+            data: Tree of arrays and numbers. Where the sharding has devices of several processes, ndarrays are each
+                process's own part of the batch.
             sharding: A Sharding (or a Device) for all leaves, or a tree of them that is a prefix of `data`.
 
         Returns:
@@ -157,7 +159,8 @@ class DevicePlacement:
         replicated. Other leaves (text, Python numbers) come back as they are.
 
         Args:
-            data: Tree of arrays of shape (batch, ...).
+            data: Tree of arrays of shape (batch, ...). Where the mesh has devices of several processes, ndarrays are
+                each process's own part of the batch.
             mesh: Mesh to cut over.
             batch_axis: Number of the batch dimension; negative numbers count from the last one.
             mesh_axis: Name of the mesh axis; or a tuple of names, the first one outermost.
@@ -191,13 +194,19 @@ class DevicePlacement:
 
         shapes = [leaves[i].shape for i in arrays]
         axes = [_batch_dimension(shape, axis, path_of, number) for number, shape in enumerate(shapes)]
-        _check_divisible(shapes, axes, path_of, mesh_axis, parts)
+        is_shared = not NamedSharding(mesh, PartitionSpec()).is_fully_addressable
+        if not is_shared:
+            _check_divisible(shapes, axes, path_of, mesh_axis, parts)
         kinds = {  # one sharding for all arrays of one rank
             (len(shape), cut): NamedSharding(mesh, _spec(len(shape), cut, mesh_axis))
             for shape, cut in zip(shapes, axes, strict=True)
         }
         shardings = [kinds[len(shape), cut] for shape, cut in zip(shapes, axes, strict=True)]
-        placed = _core._put_leaves([leaves[i] for i in arrays], shardings, False, None, path_of) if arrays else []
+        cut_leaves = [leaves[i] for i in arrays]
+        if is_shared:
+            placed = place_batch("DevicePlacement.shard_batch_dim", cut_leaves, shardings) if arrays else []
+        else:
+            placed = _core._put_leaves(cut_leaves, shardings, False, None, path_of) if arrays else []
         for i, array in zip(arrays, placed, strict=True):
             leaves[i] = array
         return tree_unflatten(treedef, leaves)
@@ -228,12 +237,8 @@ class DevicePlacement:
 
         See the function of the same name; `hardware_type` and `device` default to this object's.
         """
-        if (
-            not hardware_type
-            and device is None
-            and self._hardware_type is not detect_hardware_type(self._default_device)
-        ):
-            hardware_type = self._hardware_type  # the one that was assigned
+        if not hardware_type and device is None:
+            hardware_type = self._assigned_hardware()
         return get_batch_size_recommendation(
             hardware_type,
             bytes_per_example=bytes_per_example,
@@ -243,7 +248,7 @@ class DevicePlacement:
         )
 
     def validate_batch_size(self, batch_size: int, warn_suboptimal: bool = True) -> tuple[bool, str]:
-        """Says in words where a batch size stands on this hardware.
+        """Says in words where a batch size stands on this hardware, by what `get_batch_size_recommendation` says.
 
         Args:
             batch_size: Examples in a batch.
@@ -260,7 +265,12 @@ class DevicePlacement:
             >>> ad.DevicePlacement().validate_batch_size(256)
             (True, 'Batch size 256 is optimal for cpu (minimum 1, critical 16, optimum 32)')
         """
-        return validate_batch_size(batch_size, self._hardware_type, warn_suboptimal)
+        return validate_batch_size(batch_size, self._assigned_hardware(), warn_suboptimal, device=self._default_device)
+
+    def _assigned_hardware(self) -> HardwareType | None:
+        """What was assigned by hand in place of what the default device is; None where nothing was."""
+        is_detected = self._hardware_type is detect_hardware_type(self._default_device)
+        return None if is_detected else self._hardware_type
 
     def get_device_info(self) -> dict[str, Any]:
         """What devices there are, in types that JSON can hold.
@@ -309,13 +319,13 @@ def place_on_device(data: Any, device: Device | Sharding | None = None) -> Any:
         >>> ad.place_on_device({"x": np.arange(3)})["x"].shape
         (3,)
     """
-    return _place("place_on_device", data, devices()[0] if device is None else device)
+    return _place("place_on_device", data, local_devices()[0] if device is None else device)
 
 
 def distribute_batch(data: Any, sharding: Any) -> Any:
     """Distributes data over devices; see `DevicePlacement.distribute_batch`."""
     check_target("distribute_batch", sharding)
-    return device_put(data, sharding)
+    return place_batch("distribute_batch", data, sharding)
 
 
 def _place(operation: str, data: Any, target: Any) -> Any:

@@ -27,7 +27,7 @@ _ABSENT = frozenset({"gpu", "cuda", "rocm", "tpu", "metal", "oneapi"})
 
 
 def devices(backend: str | Client | None = None) -> list[Device]:
-    """All devices of the current world, in order of id.
+    """All devices of the current world, in order of id: those of all processes.
 
     Args:
         backend: None or "cpu"; or a Client, for the devices of that world.
@@ -62,7 +62,7 @@ def local_devices(process_index: int | None = None, backend: str | Client | None
     """
     client = _client_or_current("local_devices", backend)
     if process_index is None:
-        return client.devices()
+        return client.local_devices()
     try:
         number = operator.index(process_index)
     except TypeError:
@@ -70,58 +70,53 @@ def local_devices(process_index: int | None = None, backend: str | Client | None
             f"local_devices: process_index is of type {type(process_index).__name__}; expected an int or None, got "
             f"{process_index!r}; name a backend by local_devices(backend='cpu')"
         ) from None
-    if number != 0:
+    if not 0 <= number < client.process_count():
+        expected = "0, the only one" if client.process_count() == 1 else f"0 to {client.process_count() - 1}"
         raise ValueError(
-            f"local_devices: process_index names no process; expected 0, the only one, got {process_index}; "
-            "leave it out"
+            f"local_devices: process_index names no process; expected {expected}, got {process_index}; leave it out "
+            "for this process"
         )
-    return client.devices()
+    return client.local_devices(number)
 
 
 def device_count(backend: str | Client | None = None) -> int:
-    """Number of all devices; RuntimeError for a backend that is not there."""
+    """Number of all devices, in all processes; RuntimeError for a backend that is not there."""
     return _client_or_current("device_count", backend).device_count()
 
 
 def local_device_count(backend: str | Client | None = None) -> int:
     """Number of devices of this process; RuntimeError for a backend that is not there."""
-    return _client_or_current("local_device_count", backend).device_count()
+    return _client_or_current("local_device_count", backend).local_device_count()
 
 
 def process_count(backend: str | Client | None = None) -> int:
-    """Number of processes: 1; RuntimeError for a backend that is not there."""
-    _client_or_current("process_count", backend)
-    return 1
+    """Number of processes that share the world; RuntimeError for a backend that is not there."""
+    return _client_or_current("process_count", backend).process_count()
 
 
 def process_index(backend: str | Client | None = None) -> int:
-    """Number of this process: 0; RuntimeError for a backend that is not there."""
-    _client_or_current("process_index", backend)
-    return 0
+    """Number of this process, from 0; RuntimeError for a backend that is not there."""
+    return _client_or_current("process_index", backend).process_index()
 
 
 def process_indices(backend: str | Client | None = None) -> list[int]:
-    """Numbers of all processes: [0]; RuntimeError for a backend that is not there."""
-    _client_or_current("process_indices", backend)
-    return [0]
+    """Numbers of all processes; RuntimeError for a backend that is not there."""
+    return list(range(_client_or_current("process_indices", backend).process_count()))
 
 
 def host_count(backend: str | Client | None = None) -> int:
     """The older name of process_count."""
-    _client_or_current("host_count", backend)
-    return 1
+    return _client_or_current("host_count", backend).process_count()
 
 
 def host_id(backend: str | Client | None = None) -> int:
     """The older name of process_index."""
-    _client_or_current("host_id", backend)
-    return 0
+    return _client_or_current("host_id", backend).process_index()
 
 
 def host_ids(backend: str | Client | None = None) -> list[int]:
     """The older name of process_indices."""
-    _client_or_current("host_ids", backend)
-    return [0]
+    return list(range(_client_or_current("host_ids", backend).process_count()))
 
 
 def default_backend() -> str:

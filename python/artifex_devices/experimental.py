@@ -3,9 +3,21 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from artifex_devices.scopes import enable_x64
 
-__all__ = ["disable_x64", "enable_x64"]
+if TYPE_CHECKING:
+    from artifex_devices import multihost_utils
+
+__all__ = ["disable_x64", "enable_x64", "multihost_utils"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "multihost_utils":  # imported at its first use
+        return importlib.import_module("artifex_devices.multihost_utils")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def disable_x64() -> enable_x64:

@@ -17,6 +17,7 @@ import numpy as np
 from artifex_devices.constraints import with_sharding_constraint
 from artifex_devices.spmd import collectives
 from artifex_devices.spmd.axes import group_of, names_of, require
+from artifex_devices.spmd.participant import once_more
 
 __all__ = [
     "all_gather",
@@ -62,13 +63,13 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] |
         [6 6 6 6]
     """
     if axis_index_groups is None:
-        made = collectives.once_more("psum", axis_name, (), x)
+        made = once_more("psum", axis_name, x)
         if made is not None:
             return made
     me = require("psum", axis_name)
     group = group_of("psum", me, axis_name, axis_index_groups)
     if type(x) in (int, float, complex):
-        return x * len(group.members)
+        return x * group.size
     leaves, treedef = collectives.leaves_of("psum", x)
     leaves = [leaf.astype(np.int32) if leaf.dtype.char == "?" else leaf for leaf in leaves]
     return collectives.rebuild(treedef, collectives.reduce("psum", "sum", me, group, axis_name, leaves))
@@ -254,7 +255,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
         ValueError: perm does not hold each index once.
     """
     me = require("pshuffle", axis_name)
-    count = len(group_of("pshuffle", me, axis_name).members)
+    count = group_of("pshuffle", me, axis_name).size
     if sorted(perm) != list(range(count)):
         raise ValueError(
             f"pshuffle: perm is no permutation; expected each of 0 to {count - 1} once, got {list(perm)}; complete it"
@@ -280,21 +281,11 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     me = require("pbroadcast", axis_name)
     group = group_of("pbroadcast", me, axis_name)
     source = operator.index(source)
-    if not 0 <= source < len(group.members):
-        raise ValueError(
-            f"pbroadcast: there is no member {source}; expected 0 to {len(group.members) - 1}; choose one of them"
-        )
+    if not 0 <= source < group.size:
+        raise ValueError(f"pbroadcast: there is no member {source}; expected 0 to {group.size - 1}; choose one of them")
     leaves, treedef = collectives.leaves_of("pbroadcast", x)
 
-    def complete(payloads: list[Any]) -> list[Any]:
-        kept = []
-        for leaf in payloads[source]:
-            copy = leaf.copy()
-            copy.flags.writeable = False
-            kept.append(copy)
-        return [kept] * len(payloads)
-
-    made = collectives.meet("pbroadcast", me, group, axis_name, (("source", source),), leaves, complete)
+    made = collectives.broadcast("pbroadcast", me, group, axis_name, leaves, source)
     return collectives.rebuild(treedef, made)
 
 
@@ -307,7 +298,7 @@ def axis_index(axis_name: Any) -> np.int32:
 def axis_size(axis_name: Any) -> int:
     """Number of members of an axis, or of several together; NameError if unbound."""
     me = require("axis_size", axis_name)
-    return len(group_of("axis_size", me, axis_name).members)
+    return group_of("axis_size", me, axis_name).size
 
 
 def pvary(x: Any, axis_name: Any) -> Any:

@@ -15,8 +15,8 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
+from artifex_devices.batch_placement import place_batch
 from artifex_devices.device_arguments import check_target, whole_number
-from artifex_devices.placement import device_put
 
 __all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
 
@@ -348,7 +348,8 @@ def prefetch_to_device(iterator: Iterable[Any], device_or_sharding: Any = None, 
     Args:
         iterator: The source of batches, each a pytree of arrays.
         device_or_sharding: Where to: a Device, a Sharding, or a tree of them that is a prefix of each batch.
-            None is the default device.
+            None is the default device. Where a sharding has devices of several processes, each process reads its own
+            part of the batches.
         buffer_size: Batches read ahead, at least 1.
 
     Returns:
@@ -381,4 +382,4 @@ def prefetch_to_device(iterator: Iterable[Any], device_or_sharding: Any = None, 
             f"prefetch_to_device: the source is {type(iterator).__name__}; expected an iterator or iterable "
             "of batches; call the function if it makes the generator"
         ) from None
-    return Prefetcher(source, lambda batch: device_put(batch, device_or_sharding), size)
+    return Prefetcher(source, lambda batch: place_batch("prefetch_to_device", batch, device_or_sharding), size)

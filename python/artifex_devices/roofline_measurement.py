@@ -214,7 +214,7 @@ def _measured(
     error = max(rate.relative_error for rate in best)
     if error > _LARGE_ERROR:
         notes.append(
-            f"the machine was busy, or the time short: an error of {100 * error:.0f} %; refresh=True measures anew"
+            f"the machine was busy, or the time short: an error of {100 * error:.0f} %; measure anew on a quiet machine"
         )
     from artifex_devices import __version__
 

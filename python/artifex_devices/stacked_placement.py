@@ -123,6 +123,13 @@ def _some_devices(operation: str, listed: Any) -> list[Device]:
     found = check_devices(operation, listed)
     if not found:
         raise ValueError(f"{operation}: devices is empty; expected at least one; say artifex_devices.devices()")
+    own = found[0].client.process_index()
+    remote = [str(device) for device in found if device.process_index != own]
+    if remote:
+        raise ValueError(
+            f"{operation}: {', '.join(remote)} of other processes than this one, {own}; expected devices of this "
+            "process; give local_devices(), or use make_array_from_process_local_data"
+        )
     return found
 
 

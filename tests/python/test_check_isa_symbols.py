@@ -32,6 +32,12 @@ def test_what_carries_the_sets_name_is_its_own(tool):
     assert list(tool.foreign_symbols(LISTING, "avx2")) == []
 
 
+def test_a_table_of_loops_is_its_sets_own(tool):
+    listing = "0000000000000000 D artifex_devices::copy_kernels_avx2\n"
+    assert list(tool.foreign_symbols(listing, "avx2")) == []
+    assert list(tool.foreign_symbols(listing, "avx512")) == ["artifex_devices::copy_kernels_avx2"]
+
+
 def test_an_inline_function_of_everybodys_is_found(tool):
     listing = LISTING + "0000000000000000 W int const& std::max<int>(int const&, int const&)\n"
     assert list(tool.foreign_symbols(listing, "avx2")) == ["int const& std::max<int>(int const&, int const&)"]

@@ -137,6 +137,52 @@ def test_all_to_all(executor):
     assert_same_bits(swapped[2], np.stack([blocks[j][2] for j in range(4)], 0))
 
 
+@given(st.data())
+def test_all_to_all_is_numpys_split_and_join(data):
+    count = data.draw(st.sampled_from([1, 2, 4]), label="members")
+    tiled = data.draw(st.booleans(), label="tiled")
+    shape = data.draw(st.lists(st.integers(0, 6), min_size=1, max_size=3), label="block")
+    split = data.draw(st.integers(0, len(shape) - 1), label="split")
+    concat = data.draw(st.integers(0, len(shape) - 1), label="concat")
+    shape[split] = count * data.draw(st.integers(0, 3), label="times") if tiled else count
+    wide = data.draw(st.sampled_from([1, 500]), label="more")  # below and above what the core copies
+    blocks = [np.random.default_rng(i).random((*shape, 2 * wide))[..., ::2] for i in range(count)]
+    got = launch(lambda i: lax.all_to_all(blocks[i], "i", split, concat, tiled=tiled), "cooperative", {"i": count})
+    for i, mine in enumerate(got):
+        if tiled:
+            expected = np.concatenate([np.split(block, count, split)[i] for block in blocks], concat)
+        else:
+            expected = np.stack([block.take(i, split) for block in blocks], concat)
+        assert_same_bits(mine, np.ascontiguousarray(expected))
+        assert not mine.flags.writeable
+
+
+def test_ppermute_hands_on_blocks_that_nobody_can_write(executor):
+    mesh = ad.Mesh(np.array(ad.devices()[:8]), ("i",))
+    x = ad.device_put(np.arange(16.0), ad.NamedSharding(mesh, ad.P("i")))
+    ring = [(i, (i + 1) % 8) for i in range(8)]
+    shared = []
+
+    def body(block):
+        once = lax.ppermute(block, "i", ring)
+        twice = lax.ppermute(once, "i", ring)
+        own = block + 0
+        seen = own.view()
+        seen.flags.writeable = False
+        copied = lax.ppermute(seen, "i", ring)
+        own[:] = -1
+        lax.psum(own, "i")  # everybody has written by now
+        shared.append(once.ctypes.data)
+        return once, twice, copied
+
+    mapped = ad.shard_map(body, mesh=mesh, in_specs=ad.P("i"), out_specs=ad.P("i"), executor=executor)
+    once, twice, copied = mapped(x)
+    assert sorted(shared) == sorted(np.asarray(shard.data).ctypes.data for shard in x.addressable_shards)
+    assert np.asarray(once).tolist() == np.roll(np.arange(16.0), 2).tolist()
+    assert np.asarray(twice).tolist() == np.roll(np.arange(16.0), 4).tolist()
+    assert np.asarray(copied).tolist() == np.roll(np.arange(16.0), 2).tolist()
+
+
 def test_ppermute_pshuffle_pbroadcast(executor):
     blocks = [random_bits((2,), np.dtype(np.float64), i) for i in range(8)]
     ring = [(i, (i + 1) % 8) for i in range(8)]

@@ -265,7 +265,7 @@ def test_topology_writes_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture
     root = ElementTree.fromstring(path.read_text())
     assert [tile.text for tile in root.iter("{http://www.w3.org/2000/svg}text")][2:5] == [
         "Group 0",
-        "memory 0: 1 GiB",
+        "memory 0: 1.0 GiB",
         "0",
     ]
 

@@ -25,8 +25,11 @@ DEFAULTS = {
     "spmd_executor": "auto",
     "spmd_threads_bytes": 1 << 20,
     "collective_timeout_s": 60.0,
+    "distributed_buffer_bytes": 64 << 20,
+    "distributed_checks": True,
 }
 PROGRAMS = ("spmd_executor", "spmd_threads_bytes", "collective_timeout_s")
+PROCESSES = ("distributed_buffer_bytes", "distributed_checks")
 
 
 def output_of(code, **variables):
@@ -46,7 +49,7 @@ def test_defaults_can_be_read_in_three_ways():
             continue  # the environment of the tests may say cpu
         assert values[name] == ad.config.read(name) == getattr(ad.config, name) == default
     assert list(values) == [
-        *(name for name in DEFAULTS if name not in ("cache_bytes", "trace_allocations", *PROGRAMS)),
+        *(name for name in DEFAULTS if name not in ("cache_bytes", "trace_allocations", *PROGRAMS, *PROCESSES)),
         "cache_bytes",
         "parallel_copy_bytes",
         "async_copy_bytes",
@@ -54,6 +57,7 @@ def test_defaults_can_be_read_in_three_ways():
         "spmd_executor",
         "spmd_threads_bytes",
         "collective_timeout_s",
+        *PROCESSES,
     ]
 
 

@@ -151,6 +151,8 @@ def test_variables_that_act_are_shown_and_no_others() -> None:
 def test_a_broken_mpi4py_is_a_fact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"mpi4py/__init__.py": "raise RuntimeError('no libmpi.so')"})
     monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mpi4py"]:
+        monkeypatch.delitem(sys.modules, name)  # a whole one that was imported before
     section = mpi({"OMPI_COMM_WORLD_SIZE": "4"})
     assert section.facts["library"].problem == "mpi4py cannot be imported (RuntimeError: no libmpi.so)"
     assert section.value("processes") == {"OMPI_COMM_WORLD_SIZE": "4"}

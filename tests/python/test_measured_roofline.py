@@ -249,7 +249,7 @@ def test_what_was_wrong_with_a_measurement_is_told_of_the_kept_one_too(fresh, tm
     caveats = first.notes[:-1]
     assert any("only 1 of 2 workers could run" in note for note in caveats)
     assert any("are not well above the caches" in note for note in caveats)
-    assert any("an error of 100 %; refresh=True measures anew" in note for note in caveats)
+    assert any("an error of 100 %; measure anew on a quiet machine" in note for note in caveats)
     monkeypatch.setattr(roofline_measurement, "_found", {})
     kept = measure_roofline(ad.devices()[0], cache=tmp_path)
     assert kept.from_cache

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices.testing import arrays, assert_same_bits, meshes, shardings
+from artifex_devices.testing.arrays import random_bits
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -268,6 +269,32 @@ def test_big_arrays_are_worked_on_in_pieces(line):
     assert_same_bits(x * 2 + x, value * 2 + value)
     assert_same_bits(whole * 2 + whole, value * 2 + value)
     assert_same_bits(np.where(x > 0, x, -1), np.where(value > 0, value, np.float32(-1)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_where_of_big_operands_takes_their_bits(name, line):
+    dtype = np.dtype(getattr(ml_dtypes, name, name))
+    rng = np.random.default_rng(0)
+    shape = (8 * 64, 1024)  # blocks of 64 KiB and more; the result bypasses the cache where elements have 8 bytes
+    one, other = (random_bits(shape, dtype, seed) for seed in (1, 2))
+    mask = rng.random(shape) < 0.5
+    cut = ad.NamedSharding(line, ad.P("x"))
+    x, y, m = (ad.device_put(value, cut) for value in (one, other, mask))
+    assert_same_bits(np.where(m, x, y), np.where(mask, one, other))
+    assert_same_bits(np.where(m, x, other[0]), np.where(mask, one, other[0]))  # broadcast
+    assert_same_bits(np.where(m, other[3, 5], y), np.where(mask, other[3, 5], other))  # one for all
+    assert_same_bits(np.where(mask[:, :1], x, y), np.where(mask[:, :1], one, other))
+    assert_same_bits(np.where(True, x, y), one)
+    assert_same_bits(np.where(m.T, x.T, y.T), np.where(mask.T, one.T, other.T))
+
+
+def test_where_of_big_operands_promotes_as_numpy(line):
+    values = np.arange(8.0 * (1 << 15), dtype=np.float32)
+    x = ad.device_put(values, ad.NamedSharding(line, ad.P("x")))
+    assert_same_bits(np.where(x > 9, x, 0), np.where(values > 9, values, 0))
+    wide = np.arange(x.size)  # int64 and float32 make float64
+    assert_same_bits(np.where(x > 9, x, wide), np.where(values > 9, values, wide))
+    assert_same_bits(np.where(wide, x, -0.0), np.where(wide, values, -0.0))  # any number that is not 0 is true
 
 
 def test_numpys_error_state_holds_on_every_core(line):

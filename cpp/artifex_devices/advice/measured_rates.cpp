@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
 #include <memory>
 #include <set>
 #include <string>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/topology/machine.h"
+#include "artifex_devices/topology/system_files.h"
 
 namespace artifex_devices {
 namespace {
@@ -105,19 +105,6 @@ int64_t resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-int64_t available_memory_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  int64_t kibibytes = 0;
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("MemAvailable:")) continue;
-    const size_t digit = line.find_first_of("0123456789");
-    if (digit != std::string::npos) kibibytes = parse_cache_size(line.substr(digit, line.find(' ', digit) - digit));
-    return kibibytes << 10;
-  }
-  return std::numeric_limits<int64_t>::max() / 8;
-}
-
 }  // namespace
 
 RateSeries measure_gemm_rate(const std::vector<int>& lanes, GemmIsa isa, DType dtype, const RateOptions& options) {
@@ -146,8 +133,8 @@ StreamRates measure_stream_rates(const std::vector<int>& lanes, const RateOption
   rates.cache_bytes = last_level_cache_bytes(cpus);
   const int64_t workers = workers_of(lanes);
   const int64_t usable = usable_memory_bytes_now();
-  const int64_t memory =
-      std::min({usable / 8, std::max<int64_t>(usable - resident_bytes(), 0) / 4, available_memory_bytes() / 4});
+  const int64_t memory = std::min(
+      {usable / 8, std::max<int64_t>(usable - resident_bytes(), 0) / 4, available_memory_bytes().value_or(usable) / 4});
   const int64_t wanted = kCacheMultiple * (rates.cache_bytes > 0 ? rates.cache_bytes : kUnknownCache);
   const int64_t pieces = std::min({wanted, memory / 3, kMostArrayBytes}) / workers / kPieceBytes;
   if (pieces < 1) {

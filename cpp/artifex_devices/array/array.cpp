@@ -87,6 +87,13 @@ Shard Array::shard(int64_t position) const {
 ArrayRef Array::shard_data(int64_t position) {
   check_position(position, "shard_data");
   check_alive("shard_data");
+  const Device& owner = *(*sharding_->devices())[position];
+  if (!owner.is_addressable()) {
+    fail<NotAddressable>(
+        "shard_data: the part on {} lies in process {}; expected a device of this process, {}; ask there, or gather "
+        "the value by multihost_utils.process_allgather",
+        owner.to_string(), owner.process_index(), owner.client().process_index());
+  }
   const IndexDomain domain = sharding_->domains(shape_, "shard_data").domain(sharding_->grid().tile(position));
   Device* device = (*sharding_->devices())[position];
   return make(domain.shape, dtype_, SingleDeviceSharding::make(device, sharding_->memory_kind()), storage_,
@@ -105,6 +112,16 @@ void Array::check_alive(std::string_view operation) const {
       "{}: the Array of shape {} and dtype {} was deleted; make it again, or delete or donate it only "
       "after its last use",
       operation, artifex_devices::to_string(shape_), name(dtype_));
+}
+
+void Array::fail_not_addressable(std::string_view operation) const {
+  const DeviceList& devices = *sharding_->devices();
+  fail<NotAddressable>(
+      "{}: the Array of shape {} and dtype {} spans devices that are not addressable: {} of {} are of other processes "
+      "than this one, {}; expected an Array whose parts are all here; gather it in all processes by "
+      "multihost_utils.process_allgather(x), or look at x.addressable_shards",
+      operation, artifex_devices::to_string(shape_), name(dtype_), devices.size() - devices.addressable_count(),
+      devices.size(), devices.client()->process_index());
 }
 
 bool Array::is_ready() const {

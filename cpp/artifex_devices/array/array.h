@@ -61,7 +61,8 @@ class Array : public std::enable_shared_from_this<Array> {
 
   /// By position; any number of devices costs only what is asked for. Throws DeletedArray.
   Shard shard(int64_t position) const;
-  /// The shard as an array of its own on its device, sharing the memory. Deleting either deletes both.
+  /// The shard as an array of its own on its device, sharing the memory. Deleting either deletes both. Throws
+  /// NotAddressable for the device of another process.
   ArrayRef shard_data(int64_t position);
 
   bool is_deleted() const noexcept { return storage_->is_deleted(); }
@@ -69,6 +70,10 @@ class Array : public std::enable_shared_from_this<Array> {
   void delete_() noexcept { storage_->delete_all(); }
   /// As delete_, but check_alive then speaks of a donation.
   void donate() noexcept { storage_->donate(); }
+  /// Throws NotAddressable where parts of the value are in other processes only.
+  void check_addressable(std::string_view operation) const {
+    if (!sharding_->buffers().has_every_tile()) fail_not_addressable(operation);
+  }
   /// Throws DeletedArray: "operation: the Array of shape (8,) and dtype float32 was deleted; ...".
   void check_alive(std::string_view operation) const;
 
@@ -78,7 +83,7 @@ class Array : public std::enable_shared_from_this<Array> {
   const EventRef& ready_event() const noexcept { return ready_; }
 
   const std::shared_ptr<Storage>& storage() const noexcept { return storage_; }
-  /// The buffer of `position` in storage(), for whole arrays and shards alike.
+  /// The buffer of `position` in storage(), for whole arrays and shards alike; -1 in another process.
   int64_t buffer_number(int64_t position) const noexcept;
   int64_t position_in_storage() const noexcept { return position_; }  // -1: the whole
 
@@ -97,6 +102,7 @@ class Array : public std::enable_shared_from_this<Array> {
   static ArrayRef make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage,
                        int64_t position, EventRef ready, bool committed, LayoutRef layout);
   void check_position(int64_t position, std::string_view operation) const;
+  [[noreturn]] void fail_not_addressable(std::string_view operation) const;
 
   Dims shape_;
   DType dtype_ = DType::kFloat32;

@@ -13,7 +13,7 @@ ArrayMemory memory_of(const Array& array) {
   const Storage& storage = *array.storage();
   ArrayMemory memory;
   memory.is_shard = array.position_in_storage() >= 0;
-  memory.devices = array.sharding()->num_devices();
+  memory.devices = array.sharding()->devices()->addressable_count();
   memory.logical_bytes = array.on_device_size_in_bytes();
   const int64_t first = memory.is_shard ? array.buffer_number(0) : 0;
   const int64_t end = memory.is_shard ? first + 1 : storage.buffer_count();
@@ -23,7 +23,7 @@ ArrayMemory memory_of(const Array& array) {
   std::unordered_map<const Block*, int64_t> references;  // of the storage and of `held`
   int64_t stride = 0;
   const bool is_slab = storage.slab(&stride) != nullptr;
-  memory.device_bytes_min = storage.buffer_bytes(first);
+  memory.device_bytes_min = first < end ? storage.buffer_bytes(first) : 0;  // none: all of it is in other processes
   for (int64_t number = first; number < end; ++number) {
     const int64_t bytes = storage.buffer_bytes(number);
     memory.device_bytes_min = std::min(memory.device_bytes_min, bytes);

@@ -7,11 +7,11 @@
 
 namespace artifex_devices {
 
-/// Where the bytes of an array are, and with whom it shares them, at one moment.
+/// Where the bytes of an array are in this process, and with whom it shares them, at one moment.
 struct ArrayMemory {
   int64_t device_bytes_min = 0;  // logical: of the devices' shards
   int64_t device_bytes_max = 0;
-  int64_t logical_bytes = 0;   // of all devices, replicas counted
+  int64_t logical_bytes = 0;   // of the devices of all processes, replicas counted
   int64_t physical_bytes = 0;  // each distinct buffer once, without what alignment adds
   int64_t devices = 0;
   int64_t buffers = 0;         // distinct ones

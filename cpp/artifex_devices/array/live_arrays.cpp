@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <mutex>
 
-#include "artifex_devices/array/bytes_text.h"
 #include "artifex_devices/array/live_list.h"
+#include "artifex_devices/base/bytes_text.h"
 #include "artifex_devices/base/fork.h"
 
 namespace artifex_devices {

@@ -19,7 +19,7 @@ Storage::~Storage() {
 }
 
 void Storage::discharge_first(int64_t positions) const noexcept {
-  for (int64_t p = 0; p < positions; ++p) device(p)->discharge(position_bytes(p), kind());
+  for_positions(positions, [this](int64_t p) { device(p)->discharge(position_bytes(p), kind()); });
 }
 
 void Storage::retain(int64_t position) {
@@ -69,10 +69,11 @@ Storage::Shares* Storage::split() {
       made->positions_left[i].store(0, std::memory_order_relaxed);
       made->buffers_left[i].store(0, std::memory_order_relaxed);
     }
-    for (int64_t p = 0; p < positions; ++p) {
+    for (int64_t p = 0; p < positions; ++p) made->handles[static_cast<size_t>(p)].store(0, std::memory_order_relaxed);
+    for_positions(position_count(), [&](int64_t p) {
       made->handles[static_cast<size_t>(p)].store(1, std::memory_order_relaxed);
       made->positions_left[static_cast<size_t>(buffer_of(p))].fetch_add(1, std::memory_order_relaxed);
-    }
+    });
     std::unordered_map<const Block*, int64_t> last_of_block;
     for (int64_t b = 0; b < count_; ++b) {
       const auto i = static_cast<size_t>(b);
@@ -105,25 +106,25 @@ Storage::Shares* Storage::split() {
 void Storage::end_all() noexcept {
   Shares* shares = nullptr;
   if (shares_.compare_exchange_strong(shares, ended(), std::memory_order_acq_rel, std::memory_order_acquire)) {
-    discharge_first(sharding_->num_devices());
+    discharge_first(position_count());
     return;
   }
   if (shares == ended()) return;
-  for (int64_t p = 0; p < sharding_->num_devices(); ++p) {
+  for_positions(position_count(), [&](int64_t p) {
     if (shares->handles[static_cast<size_t>(p)].exchange(0, std::memory_order_acq_rel) > 0) end_position(*shares, p);
-  }
+  });
 }
 
 void Storage::end_whole() noexcept {
   drop_host_value();
   Shares* shares = nullptr;
   if (shares_.compare_exchange_strong(shares, ended(), std::memory_order_acq_rel, std::memory_order_acquire)) {
-    discharge_first(sharding_->num_devices());
+    discharge_first(position_count());
     close();
     return;
   }
   if (shares == ended()) return;
-  for (int64_t p = 0; p < sharding_->num_devices(); ++p) drop_handle(*shares, p);
+  for_positions(position_count(), [&](int64_t p) { drop_handle(*shares, p); });
 }
 
 void Storage::drop_handle(Shares& shares, int64_t position) noexcept {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "artifex_devices/array/bytes_text.h"
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/array/shares.h"
+#include "artifex_devices/base/bytes_text.h"
 #include "artifex_devices/base/error.h"
 
 namespace artifex_devices {
@@ -62,6 +62,10 @@ std::shared_ptr<Storage> Storage::make(ShardingRef sharding, const ShardDomains&
       const int64_t tile = domains.grid().tile(map.position(domains.grid(), b));
       self.uneven_bytes_.push_back(domains.domain(tile).volume() * itemsize(dtype));
     }
+    const TileGrid& grid = domains.grid();
+    for (int64_t p = 0; p < grid.positions(); ++p) {
+      self.uneven_total_ += domains.domain(grid.tile(p)).volume() * itemsize(dtype);
+    }
   }
   self.sharding_ = std::move(sharding);
   return storage;
@@ -114,11 +118,20 @@ std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains
 }
 
 void Storage::charge(std::string_view operation) {
-  const int64_t positions = sharding_->num_devices();
-  for (int64_t p = 0; p < positions; ++p) {
-    if (device(p)->try_charge(position_bytes(p), kind())) continue;
+  int64_t charged = 0;
+  int64_t full = -1;  // the first position that cannot take its part
+  for_positions(position_count(), [&](int64_t p) {
+    if (full >= 0) return;
+    if (device(p)->try_charge(position_bytes(p), kind())) {
+      ++charged;
+    } else {
+      full = p;
+    }
+  });
+  if (full >= 0) {
+    const int64_t p = full;
     const int64_t asked = position_bytes(p);
-    discharge_first(p);
+    discharge_first(charged);
     const DeviceMemoryStats stats = device(p)->memory_stats();
     fail<OutOfMemory>(
         "RESOURCE_EXHAUSTED: {}: out of memory on {}: {} bytes ({}) asked for, {} bytes ({}) in use, limit {} bytes "
@@ -131,6 +144,7 @@ void Storage::charge(std::string_view operation) {
 }
 
 void Storage::allocate_blocks(std::string_view operation) {
+  if (count_ == 0) return;  // all of it is in other processes
   int64_t asked = 0;
   Device* where = device_of_buffer(0);
   try {
@@ -184,10 +198,7 @@ void Storage::allocate_slabs() {
 }
 
 int64_t Storage::charged_bytes() const noexcept {
-  if (uneven_bytes_.empty()) return tile_bytes_ * sharding_->num_devices();
-  int64_t sum = 0;
-  for (int64_t p = 0; p < sharding_->num_devices(); ++p) sum += position_bytes(p);
-  return sum;
+  return uneven_total_ > 0 ? uneven_total_ : tile_bytes_ * sharding_->num_devices();
 }
 
 bool Storage::enter() const noexcept {

@@ -20,8 +20,9 @@ struct BufferRef {
   std::byte* data() const noexcept { return block->data() + offset; }
 };
 
-/// The memory of one array: its buffers (numbered by Sharding::buffers()), what they cost each device, whether they
-/// were deleted. Shared by the Arrays that show it: the whole one, and one for each shard that was taken out.
+/// The memory of one array in this process: its buffers (numbered by Sharding::buffers()), what they cost each device,
+/// whether they were deleted. Shared by the Arrays that show it: the whole one, and one for each shard that was taken
+/// out. Only devices of this process are charged; there may be none of them, and then no buffer.
 ///
 /// Shards below 256 KiB that share an arena share one slab at 64-byte strides, in buffer order; bigger ones have a
 /// block each. The memory is of the sharding's kind. Each device is charged the bytes of its shard until its last
@@ -64,7 +65,7 @@ class Storage {
     return slab_data_;
   }
   bool is_foreign() const noexcept { return foreign_; }
-  /// What all positions are charged together, replicas counted.
+  /// The bytes of all positions together, replicas and those of other processes counted.
   int64_t charged_bytes() const noexcept;
 
   /// Handles: position -1 is the whole array. Who retains a position has a handle on it, or on the whole, already.
@@ -114,6 +115,17 @@ class Storage {
   void drop_blocks() const noexcept;
   void drop_host_value() const noexcept;
 
+  /// f(position) for the first `count` devices of this process.
+  template <class F>
+  void for_positions(int64_t count, F&& f) const {
+    const DeviceList& devices = *sharding_->devices();
+    if (devices.is_fully_addressable()) {
+      for (int64_t p = 0; p < count; ++p) f(p);
+    } else {
+      for (int64_t i = 0; i < count; ++i) f(devices.addressable_position(i));
+    }
+  }
+  int64_t position_count() const noexcept { return sharding_->devices()->addressable_count(); }
   void discharge_first(int64_t positions) const noexcept;
   Shares* split();
   void end_all() noexcept;
@@ -124,7 +136,8 @@ class Storage {
   ShardingRef sharding_;
   int64_t count_ = 0;
   int64_t tile_bytes_ = 0;             // of every buffer, unless
-  std::vector<int64_t> uneven_bytes_;  // says otherwise, by buffer
+  std::vector<int64_t> uneven_bytes_;  // says otherwise, by buffer; then
+  int64_t uneven_total_ = 0;           // is what all positions have
   bool foreign_ = false;
 
   // One slab (also: one buffer), or a reference a buffer. Dropped by whoever leaves a closed storage last.

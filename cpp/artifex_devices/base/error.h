@@ -54,6 +54,12 @@ class Unavailable : public Error {  // RuntimeError
   using Error::Error;
 };
 
+/// It lies in another process.
+class NotAddressable : public Unavailable {  // RuntimeError
+ public:
+  using Unavailable::Unavailable;
+};
+
 /// The value of an Array was asked for after delete() or donation.
 class DeletedArray : public Unavailable {  // RuntimeError
  public:

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "artifex_devices/base/copy_kernels.h"
 #include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/transpose_tile.h"
 
@@ -19,6 +20,13 @@ constexpr int64_t kStagingBytes = int64_t{16} << 10;   // half of the smallest f
 constexpr int64_t kStagedRunBytes = 1024;              // shorter dense runs are put together before they are streamed
 constexpr int64_t kShortestStreamed = 256;             // shorter runs are mostly partial lines
 constexpr int64_t kTransposeBytes = int64_t{1} << 10;  // below this tiles do not pay
+constexpr int64_t kShortRun = 1024;                    // up to here a loop of our own beats memcpy
+constexpr int64_t kFarApart = 256;                     // units that the processor does not fetch ahead by itself
+constexpr int64_t kBytesAhead = 4096;                  // fetched ahead in the source, in at most
+constexpr int64_t kRowsAhead = 16;                     // so many rows, where
+constexpr int64_t kRowsForeseen = 32;                  // so many are equally far apart
+constexpr int64_t kTogetherRuns = 1024;                // bytes of each of several copies that read one source in turn
+constexpr int64_t kTogetherGathered = 2048;            // the same for units
 constexpr int64_t kCutBytes = 4096;                    // longer dense stretches may be cut inside
 
 int64_t address(const std::byte* pointer) noexcept {
@@ -63,31 +71,6 @@ class Staging {
   int64_t filled_ = 0;
   alignas(kLine) std::byte buffer_[kStagingBytes];
 };
-
-template <int kUnit>
-void copy_units(std::byte* d, int64_t d_stride, const std::byte* s, int64_t s_stride, int64_t count) noexcept {
-#pragma GCC unroll 4
-  for (int64_t i = 0; i < count; ++i, d += d_stride, s += s_stride) std::memcpy(d, s, kUnit);
-}
-
-/// Copies `count` units that lie `d_stride` and `s_stride` apart.
-void copy_units(std::byte* d, int64_t d_stride, const std::byte* s, int64_t s_stride, int64_t count,
-                int64_t unit) noexcept {
-  switch (unit) {
-    case 1:
-      return copy_units<1>(d, d_stride, s, s_stride, count);
-    case 2:
-      return copy_units<2>(d, d_stride, s, s_stride, count);
-    case 4:
-      return copy_units<4>(d, d_stride, s, s_stride, count);
-    case 8:
-      return copy_units<8>(d, d_stride, s, s_stride, count);
-    case 16:
-      return copy_units<16>(d, d_stride, s, s_stride, count);
-    default:
-      for (int64_t i = 0; i < count; ++i) std::memcpy(d + i * d_stride, s + i * s_stride, static_cast<size_t>(unit));
-  }
-}
 
 }  // namespace
 
@@ -160,10 +143,11 @@ void StridedCopy::choose_kind() {
   const int64_t rank = shape_.size();
   row_bytes_ = dense_bytes_ = unit_;
   for (int64_t k = rank - 1; k >= 0 && destination_strides_[k] == dense_bytes_; --k) dense_bytes_ *= shape_[k];
-  if (rank == 0 || unit_ >= kLine) return;
+  if (rank == 0 || unit_ >= kLine) return choose_way();
 
   kind_ = Kind::kGather;
   row_bytes_ = shape_.back() * unit_;
+  if (stream_ && destination_strides_.back() == unit_) way_ = Way::kStaged;
   if (bytes_ < kTransposeBytes || destination_strides_.back() != unit_ || std::abs(source_strides_.back()) == unit_) {
     return;
   }
@@ -198,6 +182,28 @@ void StridedCopy::choose_kind() {
   p.count = bytes_ / unit_ / all_rows / all_columns * p.across * p.down;
 }
 
+void StridedCopy::choose_way() {
+  if (!stream_) return;
+  const int64_t rank = shape_.size();
+  int64_t low_bits = address(destination_) | unit_;
+  for (const int64_t stride : destination_strides_) low_bits |= stride;
+  if (rank > 0 && low_bits % kLine == 0) {
+    way_ = Way::kLines;
+  } else if (dense_bytes_ > unit_ && unit_ < kStagedRunBytes) {
+    way_ = Way::kStaged;
+  } else if (unit_ >= kShortestStreamed) {
+    way_ = Way::kStreamed;
+  }
+  if (way_ != Way::kLines && way_ != Way::kStreamed) return;
+  // Where neither side needs its order: in that of the source. Reading here and there costs more than writing so.
+  for (int64_t i = 1; i < rank; ++i) {
+    for (int64_t k = i; k > 0 && std::abs(source_strides_[k - 1]) < std::abs(source_strides_[k]); --k) {
+      for (Dims* dims : {&shape_, &destination_strides_, &source_strides_}) std::swap((*dims)[k - 1], (*dims)[k]);
+      dense_bytes_ = unit_;
+    }
+  }
+}
+
 int64_t StridedCopy::pieces(int64_t piece_bytes) const noexcept {
   if (bytes_ == 0) return 0;
   const int64_t size = std::max<int64_t>(piece_bytes, kLine);
@@ -222,56 +228,162 @@ void StridedCopy::run(int64_t index, int64_t count) const noexcept {
     const auto begin = [&](int64_t i) { return panels_.count / count * i + std::min(i, panels_.count % count); };
     copy_panels(begin(index), begin(index + 1));
   } else {
-    copy_rows(boundary(index, count), boundary(index + 1, count));
+    copy_rows(boundary(index, count), boundary(index + 1, count), -1);
   }
   if (stream_) stream_fence();
 }
 
-void StridedCopy::copy_rows(int64_t begin, int64_t end) const noexcept {
-  if (begin >= end) return;
-  const bool runs = kind_ == Kind::kRuns;
-  const int64_t outer = shape_.size() - (runs ? 0 : 1);
-  const bool dense_rows = runs ? dense_bytes_ > unit_ : destination_strides_.back() == unit_;
-  const bool streamed_run = stream_ && unit_ >= kShortestStreamed;
-  Staging staging(stream_ && dense_rows && unit_ < kStagedRunBytes);
-
-  Dims at(outer, 0);
-  std::byte* d = destination_;
-  const std::byte* s = source_;
-  int64_t row = begin / row_bytes_;
-  for (int64_t k = outer - 1; k >= 0; row /= shape_[k--]) {
-    at[k] = row % shape_[k];
-    d += at[k] * destination_strides_[k];
-    s += at[k] * source_strides_[k];
+/// Goes through the rows of a copy, in the order of its dimensions.
+class StridedCopy::Rows {
+ public:
+  Rows(const StridedCopy& copy, int64_t row) noexcept
+      : copy_(copy),
+        last_(copy.shape_.size() - (copy.kind_ == Kind::kRuns ? 1 : 2)),
+        at_(last_ + 1, 0),
+        d_(copy.destination_),
+        s_(copy.source_) {
+    for (int64_t k = last_; k >= 0; row /= copy.shape_[k--]) {
+      at_[k] = row % copy.shape_[k];
+      d_ += at_[k] * copy.destination_strides_[k];
+      s_ += at_[k] * copy.source_strides_[k];
+    }
   }
-  int64_t offset = begin % row_bytes_;
-  for (int64_t left = end - begin;;) {
-    const int64_t bytes = std::min(left, row_bytes_ - offset);
-    if (!runs) {
-      const int64_t d_stride = destination_strides_.back();
-      const int64_t s_stride = source_strides_.back();
-      const int64_t step = kStagingBytes / 2 / unit_;
-      for (int64_t i = offset / unit_, stop = i + bytes / unit_; i < stop; i += step) {
-        const int64_t count = std::min(step, stop - i);
-        copy_units(staging.room(d + i * d_stride, count * unit_), d_stride, s + i * s_stride, s_stride, count, unit_);
+
+  std::byte* destination() const noexcept { return d_; }
+  const std::byte* source() const noexcept { return s_; }
+  /// From this row on, as many are equally far apart on both sides.
+  int64_t in_line() const noexcept { return last_ < 0 ? 1 : copy_.shape_[last_] - at_[last_]; }
+  int64_t destination_stride() const noexcept { return last_ < 0 ? 0 : copy_.destination_strides_[last_]; }
+  int64_t source_stride() const noexcept { return last_ < 0 ? 0 : copy_.source_strides_[last_]; }
+
+  /// By up to in_line() rows. Past the last row it is at the first one again.
+  void forward(int64_t rows) noexcept {
+    for (int64_t k = last_; k >= 0; --k, rows = 1) {
+      d_ += rows * copy_.destination_strides_[k];
+      s_ += rows * copy_.source_strides_[k];
+      at_[k] += rows;
+      if (at_[k] < copy_.shape_[k]) return;
+      d_ -= copy_.shape_[k] * copy_.destination_strides_[k];
+      s_ -= copy_.shape_[k] * copy_.source_strides_[k];
+      at_[k] = 0;
+    }
+  }
+
+ private:
+  const StridedCopy& copy_;
+  const int64_t last_;  // dimension that rows follow each other in; -1 with one row
+  Dims at_;
+  std::byte* d_;
+  const std::byte* s_;
+};
+
+void StridedCopy::copy_rows(int64_t begin, int64_t end, int64_t rows_ahead) const noexcept {
+  if (begin >= end) return;
+  if (kind_ == Kind::kGather) {
+    copy_gathered(begin, end, rows_ahead);
+  } else {
+    copy_runs(begin, end, rows_ahead);
+  }
+}
+
+void StridedCopy::copy_runs(int64_t begin, int64_t end, int64_t rows_ahead) const noexcept {
+  const CopyKernels& kernels = copy_kernels();
+  const bool one_by_one = way_ == Way::kLines || way_ == Way::kStreamed || unit_ > kShortRun;
+  const int64_t usual_ahead = std::clamp<int64_t>(kBytesAhead / unit_, 1, kRowsAhead);
+  Staging staging(way_ == Way::kStaged);
+  Rows rows(*this, begin / unit_);
+  int64_t offset = begin % unit_;
+  for (int64_t left = end - begin; left > 0;) {
+    std::byte* d = rows.destination();
+    const std::byte* s = rows.source();
+    int64_t count = std::min(rows.in_line(), left / unit_);
+    int64_t ahead = rows_ahead * rows.source_stride();
+    if (rows_ahead < 0) ahead = stream_ && count >= kRowsForeseen ? usual_ahead * rows.source_stride() : 0;
+    if (offset > 0 || count == 0) {
+      const int64_t bytes = std::min(left, unit_ - offset);
+      if (way_ == Way::kStaged || !stream_) {
+        std::memcpy(staging.room(d + offset, bytes), s + offset, static_cast<size_t>(bytes));
+      } else {
+        stream_copy(d + offset, s + offset, bytes);
       }
-    } else if (streamed_run && !staging.on()) {
-      stream_copy(d + offset, s + offset, bytes);
+      left -= bytes;
+      offset = 0;
+      rows.forward(1);
+      continue;
+    }
+    if (!one_by_one) {
+      if (staging.on()) count = std::min(count, kStagingBytes / 2 / unit_);
+      kernels.copy_runs(staging.room(d, count * unit_), rows.destination_stride(), s, rows.source_stride(), unit_,
+                        count, ahead);
     } else {
-      std::memcpy(staging.room(d + offset, bytes), s + offset, static_cast<size_t>(bytes));
+      // The last part of a row is long enough for what is needed of the next one at first.
+      const int64_t tail = std::min(unit_, kBytesAhead);
+      for (int64_t i = 0; i < count; ++i, d += rows.destination_stride(), s += rows.source_stride()) {
+        const std::byte* const next = ahead != 0 ? s + ahead : nullptr;
+        if (way_ == Way::kPlain) {
+          std::memcpy(d, s, static_cast<size_t>(unit_));
+        } else if (way_ == Way::kLines) {
+          kernels.stream_lines(d, s, (unit_ - tail) / kLine, nullptr);
+          kernels.stream_lines(d + unit_ - tail, s + unit_ - tail, tail / kLine, next);
+        } else {
+          if (unit_ > tail) stream_copy(d, s, unit_ - tail);
+          stream_copy(d + unit_ - tail, s + unit_ - tail, tail, next);
+        }
+      }
+    }
+    left -= count * unit_;
+    rows.forward(count);
+  }
+}
+
+void StridedCopy::copy_gathered(int64_t begin, int64_t end, int64_t rows_ahead) const noexcept {
+  const CopyKernels& kernels = copy_kernels();
+  const int64_t d_stride = destination_strides_.back();
+  const int64_t s_stride = source_strides_.back();
+  const bool foreseen = stream_ && rows_ahead < 0 && std::abs(s_stride) >= kFarApart;
+  const int64_t ahead = foreseen ? kRowsAhead * s_stride : 0;
+  const int64_t step = kStagingBytes / 2 / unit_;
+  Staging staging(way_ == Way::kStaged);
+  Rows rows(*this, begin / row_bytes_);
+  int64_t offset = begin % row_bytes_;
+  for (int64_t left = end - begin; left > 0; offset = 0, rows.forward(1)) {
+    if (offset == 0 && row_bytes_ <= std::min(left, kStagingBytes / 2)) {
+      kernels.copy_runs(staging.room(rows.destination(), row_bytes_), d_stride, rows.source(), s_stride, unit_,
+                        shape_.back(), ahead);
+      left -= row_bytes_;
+      continue;
+    }
+    const int64_t bytes = std::min(left, row_bytes_ - offset);
+    for (int64_t i = offset / unit_, stop = i + bytes / unit_; i < stop; i += step) {
+      const int64_t count = std::min(step, stop - i);
+      kernels.copy_runs(staging.room(rows.destination() + i * d_stride, count * unit_), d_stride,
+                        rows.source() + i * s_stride, s_stride, unit_, count, ahead);
     }
     left -= bytes;
-    if (left == 0) return;
-    offset = 0;
-    for (int64_t k = outer - 1;; --k) {
-      d += destination_strides_[k];
-      s += source_strides_[k];
-      if (++at[k] < shape_[k]) break;
-      d -= shape_[k] * destination_strides_[k];
-      s -= shape_[k] * source_strides_[k];
-      at[k] = 0;
-    }
   }
+}
+
+bool StridedCopy::continues(const StridedCopy& before) const noexcept {
+  return stream_ && before.stream_ && kind_ != Kind::kTranspose && kind_ == before.kind_ && way_ == before.way_ &&
+         unit_ == before.unit_ && source_ == before.source_ + unit_ && shape_ == before.shape_ &&
+         source_strides_ == before.source_strides_ && destination_strides_ == before.destination_strides_;
+}
+
+void StridedCopy::run_together(std::span<const StridedCopy* const> copies, int64_t index, int64_t count) noexcept {
+  const StridedCopy& first = *copies.front();
+  const bool gathers = first.kind_ == Kind::kGather;
+  const int64_t wanted = gathers ? kTogetherGathered : kTogetherRuns;
+  const int64_t step = gathers && first.row_bytes_ > wanted ? first.unit_ : first.row_bytes_;
+  const int64_t rows = std::max<int64_t>(wanted / step, 1);
+  const int64_t ahead = gathers ? 0 : rows;
+  const int64_t block = rows * step;
+  const int64_t end = first.boundary(index + 1, count);
+  for (int64_t at = first.boundary(index, count); at < end;) {
+    const int64_t stop = std::min(end, at - at % block + block);
+    for (const StridedCopy* copy : copies) copy->copy_rows(at, stop, ahead);
+    at = stop;
+  }
+  stream_fence();
 }
 
 void StridedCopy::copy_panels(int64_t begin, int64_t end) const noexcept {

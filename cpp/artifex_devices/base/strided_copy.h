@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "artifex_devices/base/shape.h"
 
@@ -33,6 +34,18 @@ class StridedCopy {
   /// Copies piece `index` of `count`, where `count` is any number up to `pieces(...)`. Thread-safe for distinct pieces.
   void run(int64_t index, int64_t count) const noexcept;
 
+  /// Whether this copy is as `before`, of memory that follows its runs in the source: the next columns of a matrix.
+  /// Then the two gain by being run together.
+  bool continues(const StridedCopy& before) const noexcept;
+  /// Whether it is, or is part of, so big a transfer that stores bypass the cache.
+  bool bypasses_cache() const noexcept { return stream_; }
+  /// The address that it reads first.
+  const std::byte* source() const noexcept { return source_; }
+
+  /// Piece `index` of `count` of each of some copies, where each continues the one before it: a block of each in turn,
+  /// so that the source is read from front to back. `count` is up to the `pieces(...)` of the first.
+  static void run_together(std::span<const StridedCopy* const> copies, int64_t index, int64_t count) noexcept;
+
   /// Copies all of it on the calling thread.
   void run() const noexcept {
     if (bytes_ > 0) run(0, 1);
@@ -45,16 +58,30 @@ class StridedCopy {
     kTranspose,  // tiles: the last dimension is dense in the destination, the one before it in the source
   };
 
+  /// How runs and rows are written.
+  enum class Way : uint8_t {
+    kPlain,     // as they are
+    kStaged,    // put together in the cache, then past it
+    kStreamed,  // past the cache
+    kLines,     // past the cache, all of them whole lines
+  };
+  class Rows;
+
   void collapse();
   void choose_kind();
+  void choose_way();
   /// Where piece `index` of `count` begins, in bytes of the copy in the order of the destination.
   int64_t boundary(int64_t index, int64_t count) const noexcept;
-  void copy_rows(int64_t begin, int64_t end) const noexcept;
+  /// `rows_ahead`: so many rows from the one that is copied the source is fetched (0: not; -1: as many as suit it).
+  void copy_rows(int64_t begin, int64_t end, int64_t rows_ahead) const noexcept;
+  void copy_runs(int64_t begin, int64_t end, int64_t rows_ahead) const noexcept;
+  void copy_gathered(int64_t begin, int64_t end, int64_t rows_ahead) const noexcept;
   void copy_panels(int64_t begin, int64_t end) const noexcept;
 
   std::byte* destination_;
   const std::byte* source_;
-  // Collapsed, in units of unit_ bytes; destination strides are positive and fall (but for the last two of kTranspose).
+  // Collapsed, in units of unit_ bytes; destination strides are positive and fall, but for the last two of kTranspose
+  // and where runs go past the cache.
   Dims shape_;
   Dims destination_strides_;
   Dims source_strides_;
@@ -63,6 +90,7 @@ class StridedCopy {
   int64_t row_bytes_ = 0;    // kRuns: unit_; kGather: of the last dimension
   int64_t dense_bytes_ = 0;  // of the longest dense stretches of the destination
   Kind kind_ = Kind::kRuns;
+  Way way_ = Way::kPlain;
   bool stream_ = false;
 
   struct Panels {

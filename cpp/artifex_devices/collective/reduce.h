@@ -4,10 +4,9 @@
 #include <span>
 
 #include "artifex_devices/array/host_view.h"
+#include "artifex_devices/collective/combine.h"
 
 namespace artifex_devices {
-
-enum class Reduction : uint8_t { kSum, kProduct, kMax, kMin };
 
 /// out = inputs[0] op inputs[1] op ... element by element, always in this order, so that the result has the same bits
 /// on any number of cores. All views are dense row-major, of one shape and dtype; `out` overlaps no input. float16 and

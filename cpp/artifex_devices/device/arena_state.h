@@ -186,8 +186,6 @@ std::byte* map_pages(int64_t bytes, const PageAdvice& advice) noexcept;
 void unmap_pages(std::byte* data, int64_t bytes) noexcept;
 /// Writes to every page, so that it is there; false when the system has no memory for it.
 bool touch_pages(std::byte* data, int64_t bytes) noexcept;
-/// What the system could give to this process now, without that others lose theirs; INT64_MAX if it does not say.
-int64_t free_memory_bytes() noexcept;
 /// 0, or the error number.
 int lock_pages(std::byte* data, int64_t bytes) noexcept;
 void unlock_pages(std::byte* data, int64_t bytes) noexcept;

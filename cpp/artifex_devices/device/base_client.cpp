@@ -130,6 +130,29 @@ void Client::set_num_cpu_devices(std::optional<int64_t> count) {
   base.count = count;
 }
 
+ProcessInfo Client::describe_base() {
+  BaseState& base = state();
+  const std::lock_guard lock(base.mutex);
+  return describe(*Machine::live(), base.count ? base.count : count_from_environment());
+}
+
+std::shared_ptr<Client> Client::join(std::vector<ProcessInfo> processes, int process_index) {
+  BaseState& base = state();
+  const std::lock_guard lock(base.mutex);
+  if (base.made || base.exchanged) {
+    fail<Unavailable>(
+        "distributed.initialize: the devices are in use already; expected to come before their first use; call it at "
+        "the beginning of the program");
+  }
+  ClientOptions options;
+  options.num_devices = base.count ? base.count : count_from_environment();
+  options.processes = std::move(processes);
+  options.process_index = process_index;
+  base.made = make(Machine::live(), options);
+  base.exists.store(true, std::memory_order_release);
+  return base.made;
+}
+
 std::shared_ptr<Client> Client::exchange_base(std::shared_ptr<Client> client) {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);

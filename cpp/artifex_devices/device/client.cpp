@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/device/client.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <cmath>
 
 #include "artifex_devices/base/error.h"
@@ -45,19 +48,84 @@ int64_t memory_of_node(const Machine& machine, int node) {
                               static_cast<long double>(usable));
 }
 
+/// The memories that devices on `domains` allocate from, each once, and which of them each domain has.
+struct Memories {
+  std::vector<int> nodes;
+  std::vector<int> of_domain;
+};
+
+Memories memories_of(const std::vector<CpuDomain>& domains) {
+  Memories found;
+  for (const CpuDomain& domain : domains) {
+    const auto known = std::ranges::find(found.nodes, domain.default_node);
+    found.of_domain.push_back(static_cast<int>(known - found.nodes.begin()));
+    if (known == found.nodes.end()) found.nodes.push_back(domain.default_node);
+  }
+  return found;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("localhost");
+}
+
+void check_count(int64_t count) {
+  if (count >= 1 && count <= kMostDevices) return;
+  fail("make_client: num_devices is {}; expected a number of devices from 1 to {}", count, kMostDevices);
+}
+
+/// What is wrong with the list of processes, this one's entry above all; the number of all devices.
+int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, const ProcessInfo& expected) {
+  const auto count = static_cast<int>(processes.size());
+  if (own < 0 || own >= count) {
+    fail("make_client: process_index is {}; expected 0 to {}, one of the {} processes; number them from 0", own,
+         count - 1, count);
+  }
+  int64_t devices = 0;
+  for (int p = 0; p < count; ++p) {
+    const ProcessInfo& info = processes[static_cast<size_t>(p)];
+    check_count(info.num_devices);
+    devices += info.num_devices;
+    check_count(devices);
+    if (info.domains.empty() || memories_of(info.domains).nodes.size() != info.arena_memory_bytes.size()) {
+      fail(
+          "make_client: process {} is described by {} CPU domains and {} memories; expected at least one domain, and "
+          "a number of bytes for each memory that they name; take what Client::describe makes there",
+          p, info.domains.size(), info.arena_memory_bytes.size());
+    }
+  }
+  const ProcessInfo& mine = processes[static_cast<size_t>(own)];
+  if (mine.num_devices != expected.num_devices || mine.domains != expected.domains) {
+    fail(
+        "make_client: process {}, which is this one, is described as {} devices on {} CPU domains; expected {} on {}, "
+        "as they are here; take what Client::describe makes in this process",
+        own, mine.num_devices, mine.domains.size(), expected.num_devices, expected.domains.size());
+  }
+  return devices;
+}
+
 constinit std::atomic<int64_t> next_uid{1};
 constinit std::atomic<bool> workers_configured{false};
 
 }  // namespace
 
+ProcessInfo Client::describe(const Machine& machine, std::optional<int64_t> num_devices) {
+  ProcessInfo info;
+  info.host = host_name();
+  info.domains = machine.cpu_domains();
+  info.num_devices = num_devices.value_or(static_cast<int64_t>(info.domains.size()));
+  check_count(info.num_devices);
+  for (const int node : memories_of(info.domains).nodes) {
+    info.arena_memory_bytes.push_back(memory_of_node(machine, node));
+  }
+  return info;
+}
+
 std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, const ClientOptions& options) {
   if (!machine) fail("make_client: the machine is null; give one of Machine::live, from_xml or from_synthetic");
-  const std::vector<CpuDomain>& domains = machine->cpu_domains();
-  const int64_t domain_count = static_cast<int64_t>(domains.size());
-  const int64_t count = options.num_devices.value_or(domain_count);
-  if (count < 1 || count > kMostDevices) {
-    fail("make_client: num_devices is {}; expected a number of devices from 1 to {}", count, kMostDevices);
-  }
+  const ProcessInfo own = describe(*machine, options.num_devices);
+  const int64_t count =
+      options.processes.empty() ? own.num_devices : check_processes(options.processes, options.process_index, own);
   if (options.bytes_limit && *options.bytes_limit < 0) {
     fail("make_client: bytes_limit is {}; expected a number of bytes, 0 or more, or none for no limit",
          *options.bytes_limit);
@@ -67,42 +135,27 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   if (options.allocator && options.allocator->preallocate && options.compile_only) {
     fail("make_client: preallocate is True for devices without memory; expected False; leave one of them out");
   }
-  const bool caching = !options.allocator || options.allocator->kind != AllocatorKind::kPlatform;
 
   std::shared_ptr<Client> client(new Client());
   client->allocator_ = options.allocator;
   client->uid_ = next_uid.fetch_add(1, std::memory_order_relaxed);
   client->compile_only_ = options.compile_only;
   client->asynchronous_ = options.asynchronous;
-  client->count_ = count;
-
-  std::vector<int> arena_nodes;
-  std::vector<int> arena_of_domain;
-  for (const CpuDomain& domain : domains) {
-    const auto found = std::ranges::find(arena_nodes, domain.default_node);
-    arena_of_domain.push_back(static_cast<int>(found - arena_nodes.begin()));
-    if (found == arena_nodes.end()) arena_nodes.push_back(domain.default_node);
-  }
-  for (size_t i = 0; i < arena_nodes.size(); ++i) {
-    // A made-up machine's nodes are taken in turn for those that this one has.
-    client->arenas_.push_back(
-        &Arena::of_node(machine->is_live() ? arena_nodes[i] : static_cast<int>(i), MemoryKind::kDevice, caching));
-    client->arena_memory_bytes_.push_back(memory_of_node(*machine, arena_nodes[i]));
-  }
-  client->arena_devices_.resize(arena_nodes.size());
-
+  client->machine_ = std::move(machine);
+  client->process_index_ = options.processes.empty() ? 0 : options.process_index;
+  client->processes_ = options.processes;
   client->devices_.reset(new Device[static_cast<size_t>(count)]);
-  for (int64_t i = 0; i < count; ++i) {
-    Device& device = client->devices_[static_cast<size_t>(i)];
-    device.client_ = client.get();
-    device.id_ = i;
-    device.domain_ = static_cast<int>(i * domain_count / count);
-    device.arena_ = arena_of_domain[static_cast<size_t>(device.domain_)];
-    if (options.bytes_limit) device.limit_.store(*options.bytes_limit, std::memory_order_relaxed);
-    ++client->arena_devices_[static_cast<size_t>(device.arena_)];
+  if (options.processes.empty()) {
+    client->add_devices(own, 0, options);
+  } else {
+    for (int p = 0; p < client->process_count(); ++p) {
+      const ProcessInfo& info = client->process(p);
+      const auto first = std::ranges::find(client->processes_, info.host, &ProcessInfo::host);
+      client->host_of_process_.push_back(static_cast<int>(first - client->processes_.begin()));
+      client->add_devices(info, p, options);
+    }
   }
   if (options.allocator) client->set_limits(*options.allocator);
-  client->machine_ = std::move(machine);
   if (!options.compile_only) {
     // Not a guarded static (base/fork.h). Doing it twice is harmless: the same lanes, or nothing once they are in use.
     if (!workers_configured.load(std::memory_order_acquire)) {
@@ -113,11 +166,42 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   return client;
 }
 
+void Client::add_devices(const ProcessInfo& info, int process, const ClientOptions& options) {
+  const Memories memories = memories_of(info.domains);
+  const bool is_here = process == process_index_;
+  const bool caching = !options.allocator || options.allocator->kind != AllocatorKind::kPlatform;
+  const size_t first_arena = arenas_.size();
+  for (size_t i = 0; i < memories.nodes.size(); ++i) {
+    // A made-up machine's nodes are taken in turn for those that this one has.
+    const int node = machine_->is_live() ? memories.nodes[i] : static_cast<int>(i);
+    arenas_.push_back(is_here ? &Arena::of_node(node, MemoryKind::kDevice, caching) : nullptr);
+    arena_memory_bytes_.push_back(info.arena_memory_bytes[i]);
+  }
+  arena_devices_.resize(arenas_.size());
+  if (is_here) {
+    first_local_ = count_;
+    local_count_ = info.num_devices;
+  }
+  const auto domain_count = static_cast<int64_t>(info.domains.size());
+  for (int64_t i = 0; i < info.num_devices; ++i) {
+    Device& device = devices_[static_cast<size_t>(count_)];
+    device.client_ = this;
+    device.id_ = count_++;
+    device.local_id_ = i;
+    device.process_index_ = process;
+    device.addressable_ = is_here;
+    device.domain_ = static_cast<int>(i * domain_count / info.num_devices);
+    device.arena_ = static_cast<int>(first_arena) + memories.of_domain[static_cast<size_t>(device.domain_)];
+    if (options.bytes_limit && is_here) device.limit_.store(*options.bytes_limit, std::memory_order_relaxed);
+    ++arena_devices_[static_cast<size_t>(device.arena_)];
+  }
+}
+
 void Client::set_limits(const AllocatorOptions& allocator) {
   const auto part = [&](int64_t bytes) {
     return static_cast<int64_t>(static_cast<long double>(bytes) * static_cast<long double>(allocator.memory_fraction));
   };
-  for (int64_t i = 0; i < count_; ++i) {
+  for (int64_t i = first_local_; i < first_local_ + local_count_; ++i) {
     Device& device = devices_[static_cast<size_t>(i)];
     const int64_t limit = part(device.memory_bytes());
     const int64_t asked = device.limit_.load(std::memory_order_relaxed);
@@ -125,6 +209,7 @@ void Client::set_limits(const AllocatorOptions& allocator) {
   }
   if (!allocator.preallocate) return;
   for (size_t a = 0; a < arenas_.size(); ++a) {
+    if (arenas_[a] == nullptr) continue;  // of another process
     preallocated_.push_back(arenas_[a]->preallocate(part(arena_memory_bytes_[a]), "make_client"));
   }
 }

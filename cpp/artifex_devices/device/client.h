@@ -13,6 +13,7 @@
 #include "artifex_devices/device/allocator_options.h"
 #include "artifex_devices/device/arena.h"
 #include "artifex_devices/device/memory_kind.h"
+#include "artifex_devices/device/process_info.h"
 #include "artifex_devices/topology/machine.h"
 
 namespace artifex_devices {
@@ -37,7 +38,10 @@ class Device {
   int64_t id() const noexcept { return id_; }
   Client& client() const noexcept { return *client_; }
   int process_index() const noexcept { return process_index_; }
-  int64_t local_hardware_id() const noexcept { return id_; }
+  /// Whether it is of this process. The others have a place in meshes, but no memory here.
+  bool is_addressable() const noexcept { return addressable_; }
+  /// Its number among the devices of its process.
+  int64_t local_hardware_id() const noexcept { return local_id_; }
   const std::string& platform() const noexcept;     // "cpu"
   const std::string& device_kind() const noexcept;  // "cpu"
   std::string to_string() const;                    // "cpu:0"
@@ -46,9 +50,9 @@ class Device {
   /// Cores and NUMA nodes (logical indexes; the default one first) of the domain that the device lies on.
   const CpuDomain& domain() const noexcept;
   int lane() const noexcept { return domain_; }  // of the worker pool
-  /// Which memory of the client: devices with equal numbers share it.
+  /// Which memory of the client: devices with equal numbers share it. Those of other processes have numbers only.
   int arena_index() const noexcept { return arena_; }
-  Arena& arena() const noexcept;
+  Arena& arena() const noexcept;  // of an addressable device
   Arena& arena(MemoryKind kind) const noexcept;
   /// Its view of one kind of memory (device/memory.h), made at the first call.
   Memory& memory(MemoryKind kind);
@@ -98,7 +102,9 @@ class Device {
   std::atomic<Memories*> memories_{nullptr};
   Client* client_ = nullptr;
   int64_t id_ = 0;
+  int64_t local_id_ = 0;
   int process_index_ = 0;
+  bool addressable_ = true;
   int domain_ = 0;
   int arena_ = 0;
   std::atomic<int64_t> limit_{-1};
@@ -122,14 +128,18 @@ struct ClientOptions {
   bool compile_only = false;                          // devices without memory: placing on them throws Unavailable
   std::optional<AllocatorOptions> allocator = std::nullopt;  // nothing: cached, no limit, nothing taken up front
   bool asynchronous = true;                                  // false: no copy goes on after the call that asks for it
+  std::vector<ProcessInfo> processes = {};                   // all that share the world; none: this one has it alone
+  int process_index = 0;                                     // which of them this is
 };
 
 /// A world of devices. Immutable but for its devices' counters. Held by everything that lives on its devices.
 class Client : public std::enable_shared_from_this<Client> {
  public:
   /// CPU devices on `machine`, ids from 0, spread over its domains in order (with 8 devices on 2 domains the first four
-  /// lie on the first). Throws InvalidArgument for num_devices outside 1 .. 2^24 and for allocator options that are
-  /// wrong or mean nothing on a CPU; OutOfMemory when what is to be taken up front is not free.
+  /// lie on the first). With `processes` it has the devices of all of them, ids counting over processes in order; those
+  /// of the others are not addressable. Throws InvalidArgument for num_devices outside 1 .. 2^24, for processes that
+  /// are wrong (this one's entry is not that of `machine`, say), and for allocator options that are wrong or mean
+  /// nothing on a CPU; OutOfMemory when what is to be taken up front is not free.
   static std::shared_ptr<Client> make(std::shared_ptr<const Machine> machine, const ClientOptions& options);
 
   /// The process's base client, made at the first call from the live machine and, in this order of precedence,
@@ -138,6 +148,11 @@ class Client : public std::enable_shared_from_this<Client> {
   /// only: call under the GIL.
   static std::shared_ptr<Client> base();
   static bool base_exists() noexcept;
+  /// What the base client would say of this process to others that share its world.
+  static ProcessInfo describe_base();
+  /// Makes the base client, of the devices of all `processes`. Throws Unavailable when there is one already, and as
+  /// make().
+  static std::shared_ptr<Client> join(std::vector<ProcessInfo> processes, int process_index);
   /// Throws Unavailable once the base client exists; nothing resets.
   static void set_num_cpu_devices(std::optional<int64_t> count);
   /// Makes `client` the base (nullptr: the one from before comes back at the next base()); returns the old one.
@@ -148,14 +163,30 @@ class Client : public std::enable_shared_from_this<Client> {
   const Machine& machine() const noexcept { return *machine_; }
   bool is_compile_only() const noexcept { return compile_only_; }
   bool is_asynchronous() const noexcept { return asynchronous_; }
-  int process_index() const noexcept { return 0; }
+  int process_index() const noexcept { return process_index_; }
+  int process_count() const noexcept { return std::max(static_cast<int>(processes_.size()), 1); }
+  bool is_multi_process() const noexcept { return processes_.size() > 1; }
+  /// Not for a world that one process has alone.
+  const ProcessInfo& process(int index) const noexcept { return processes_[static_cast<size_t>(index)]; }
+  /// Processes with equal numbers are on one machine.
+  int host_of_process(int index) const noexcept {
+    return processes_.empty() ? 0 : host_of_process_[static_cast<size_t>(index)];
+  }
+  /// The entry of a process with so many devices (nothing: one a CPU domain) on `machine`.
+  static ProcessInfo describe(const Machine& machine, std::optional<int64_t> num_devices);
   /// From now on placing on its devices throws Unavailable; nothing reopens it. Arrays that there are stay.
   void close() noexcept { closed_.store(true, std::memory_order_release); }
   bool is_closed() const noexcept { return closed_.load(std::memory_order_acquire); }
   int64_t device_count() const noexcept { return count_; }
+  /// The devices of this process have ids from first_local_device() on.
+  int64_t first_local_device() const noexcept { return first_local_; }
+  int64_t local_device_count() const noexcept { return local_count_; }
+  /// The first of them, where data goes that no place is named for.
+  Device* default_device() const noexcept { return &devices_[static_cast<size_t>(first_local_)]; }
   /// In order of id. Throws IndexOutOfRange.
   Device* device(int64_t id) const;
   int arenas() const noexcept { return static_cast<int>(arenas_.size()); }
+  bool has_arena(int index) const noexcept { return arenas_[static_cast<size_t>(index)] != nullptr; }
   Arena& arena(int index) const noexcept { return *arenas_[static_cast<size_t>(index)]; }
   Arena& arena(int index, MemoryKind kind) const noexcept {
     const Arena& of_device = arena(index);
@@ -171,6 +202,7 @@ class Client : public std::enable_shared_from_this<Client> {
 
  private:
   Client() = default;
+  void add_devices(const ProcessInfo& info, int process, const ClientOptions& options);
   /// By the options' fraction; takes what is to be taken up front.
   void set_limits(const AllocatorOptions& allocator);
 
@@ -181,8 +213,13 @@ class Client : public std::enable_shared_from_this<Client> {
   bool asynchronous_ = true;
   std::atomic<bool> closed_{false};
   int64_t count_ = 0;
+  int64_t first_local_ = 0;
+  int64_t local_count_ = 0;
+  int process_index_ = 0;
+  std::vector<ProcessInfo> processes_;  // none: this one alone
+  std::vector<int> host_of_process_;
   std::unique_ptr<Device[]> devices_;
-  std::vector<Arena*> arenas_;          // physical memory behind each logical arena
+  std::vector<Arena*> arenas_;          // physical memory behind each logical arena; null for those of other processes
   std::vector<int64_t> arena_devices_;  // devices on each
   std::vector<int64_t> arena_memory_bytes_;
   std::optional<AllocatorOptions> allocator_;

@@ -23,7 +23,8 @@ std::string Device::to_string() const { return fmt::format("{}:{}", platform(), 
 std::string Device::repr() const { return fmt::format("CpuDevice(id={})", id_); }
 
 const CpuDomain& Device::domain() const noexcept {
-  return client_->machine().cpu_domains()[static_cast<size_t>(domain_)];
+  const auto domain = static_cast<size_t>(domain_);
+  return addressable_ ? client_->machine().cpu_domains()[domain] : client_->process(process_index_).domains[domain];
 }
 Arena& Device::arena() const noexcept { return client_->arena(arena_); }
 Arena& Device::arena(MemoryKind kind) const noexcept { return client_->arena(arena_, kind); }

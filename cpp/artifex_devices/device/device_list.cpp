@@ -22,6 +22,18 @@ std::string names_of(const std::vector<Device*>& devices, size_t most = 8) {
 }
 
 std::vector<Device*> repeated(std::vector<Device*> devices) {
+  // Marks a device are quicker than sorting, but not for a few devices of very many.
+  const auto all = static_cast<size_t>(devices[0]->client().device_count());
+  if (devices.size() > all / 64) {
+    std::vector<bool> seen(all);
+    const bool none = std::ranges::none_of(devices, [&](const Device* device) {
+      const auto id = static_cast<size_t>(device->id());
+      const bool before = seen[id];
+      seen[id] = true;
+      return before;
+    });
+    if (none) return {};
+  }
   std::ranges::sort(devices, {}, &Device::id);
   std::vector<Device*> twice;
   for (size_t i = 1; i < devices.size(); ++i) {
@@ -58,17 +70,34 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
 
   std::shared_ptr<DeviceList> list(new DeviceList());
   list->client_ = devices[0]->client().shared_from_this();
-  const int arena = devices[0]->arena_index();
-  size_t hash = static_cast<size_t>(client.uid());
   for (const Device* device : devices) {
-    hash = hash_mix(hash, static_cast<size_t>(device->id()));
-    list->on_one_arena_ = list->on_one_arena_ && device->arena_index() == arena;
+    list->is_fully_addressable_ = list->is_fully_addressable_ && device->is_addressable();
+  }
+  int arena = -1;  // of the first device that is here
+  size_t hash = static_cast<size_t>(client.uid());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const Device& device = *devices[i];
+    hash = hash_mix(hash, static_cast<size_t>(device.id()));
+    if (!device.is_addressable()) continue;
+    if (!list->is_fully_addressable_) list->addressable_.push_back(static_cast<int64_t>(i));
+    if (arena < 0) arena = device.arena_index();
+    list->on_one_arena_ = list->on_one_arena_ && device.arena_index() == arena;
   }
   list->hash_ = hash;
   list->is_range_ =
       ascending && devices.back()->id() - devices.front()->id() + 1 == static_cast<int64_t>(devices.size());
   list->devices_ = std::move(devices);
   return list;
+}
+
+std::vector<int> DeviceList::processes() const {
+  std::vector<int> found;
+  for (const Device* device : devices_) {
+    if (found.empty() || found.back() != device->process_index()) found.push_back(device->process_index());
+  }
+  std::ranges::sort(found);
+  found.erase(std::ranges::unique(found).begin(), found.end());
+  return found;
 }
 
 bool DeviceList::contains(const Device* device) const noexcept { return position_of(device) >= 0; }

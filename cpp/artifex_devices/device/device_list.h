@@ -19,9 +19,19 @@ class DeviceList {
   Device* operator[](int64_t position) const noexcept { return devices_[static_cast<size_t>(position)]; }
   const std::vector<Device*>& devices() const noexcept { return devices_; }
   const ClientRef& client() const noexcept { return client_; }
-  bool is_fully_addressable() const noexcept { return true; }
-  /// All on one arena: replicas can share memory and everything is one copy away.
+  /// Whether all are of this process.
+  bool is_fully_addressable() const noexcept { return is_fully_addressable_; }
+  int64_t addressable_count() const noexcept {
+    return is_fully_addressable_ ? size() : static_cast<int64_t>(addressable_.size());
+  }
+  /// The position of the i-th device of this process, of addressable_count().
+  int64_t addressable_position(int64_t i) const noexcept {
+    return is_fully_addressable_ ? i : addressable_[static_cast<size_t>(i)];
+  }
+  /// Those of this process are on one arena: replicas can share memory and everything is one copy away.
   bool on_one_arena() const noexcept { return on_one_arena_; }
+  /// Ascending numbers of the processes that own them.
+  std::vector<int> processes() const;
   bool contains(const Device* device) const noexcept;
   int64_t position_of(const Device* device) const noexcept;  // -1: not in the list
   size_t hash() const noexcept { return hash_; }
@@ -33,6 +43,8 @@ class DeviceList {
   DeviceList() = default;
   ClientRef client_;
   std::vector<Device*> devices_;
+  std::vector<int64_t> addressable_;  // positions; none are kept where all devices are of this process
+  bool is_fully_addressable_ = true;
   bool on_one_arena_ = true;
   bool is_range_ = false;  // ids in ascending order without a gap
   size_t hash_ = 0;

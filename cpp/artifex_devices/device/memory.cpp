@@ -45,6 +45,10 @@ Arena& Memory::arena() const {
         "this machine",
         device_->to_string());
   }
+  if (!device_->is_addressable()) {
+    fail<NotAddressable>("memory: {} belongs to process {}; expected a device of this process, {}; ask there",
+                         device_->to_string(), device_->process_index(), device_->client().process_index());
+  }
   return device_->arena(kind_);
 }
 

@@ -32,7 +32,7 @@ class Memory {
   std::string to_string() const;  // "PinnedHostMemory(id=1, process_index=0, client=cpu)"
   std::string repr() const;       // "PINNED_HOST_1"
 
-  /// Physical; of a device without memory Unavailable.
+  /// Physical; of a device without memory Unavailable, of one of another process NotAddressable.
   Arena& arena() const;
   /// Logical bytes, replicas included; the limit of a host kind is the device's share of the machine's memory.
   DeviceMemoryStats stats() const noexcept;

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/device/arena_state.h"
@@ -62,18 +60,6 @@ bool touch_pages(std::byte* data, int64_t bytes) noexcept {
 #endif
   for (int64_t i = 0; i < bytes; i += kPage) *const_cast<volatile std::byte*>(data + i) = std::byte{0};
   return true;
-}
-
-int64_t free_memory_bytes() noexcept {
-  std::FILE* file = std::fopen("/proc/meminfo", "re");
-  if (file == nullptr) return INT64_MAX;
-  std::array<char, 128> line{};
-  long long kib = -1;
-  while (kib < 0 && std::fgets(line.data(), static_cast<int>(line.size()), file) != nullptr) {
-    if (std::sscanf(line.data(), "MemAvailable: %lld kB", &kib) != 1) kib = -1;
-  }
-  std::fclose(file);
-  return kib < 0 ? INT64_MAX : static_cast<int64_t>(kib) * 1024;
 }
 
 // System calls of our own: the sanitizers' versions of mlock do nothing.

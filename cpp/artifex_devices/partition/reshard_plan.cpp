@@ -47,8 +47,11 @@ class Replicas {
     std::iota(order_.begin(), order_.end(), int64_t{0});
     std::ranges::sort(order_, {}, [&](int64_t i) {
       const BufferPlace& place = at(i);
-      return std::tuple(place.tile, place.arena, place.device, i);
+      return std::tuple(place.tile, place.host, place.process, place.arena, place.device, i);
     });
+    for (const BufferPlace& place : places) {
+      many_processes_ = many_processes_ || place.process != places.front().process;
+    }
     first_.assign(static_cast<size_t>(tiles) + 1, 0);
     turn_.assign(static_cast<size_t>(tiles), 0);
     for (const BufferPlace& place : places) {
@@ -68,14 +71,22 @@ class Replicas {
   };
 
   Choice nearest(int64_t tile, const BufferPlace& wanted) {
-    auto begin = order_.begin() + first_[static_cast<size_t>(tile)];
-    auto end = order_.begin() + first_[static_cast<size_t>(tile) + 1];
+    auto begin = order_.cbegin() + first_[static_cast<size_t>(tile)];
+    auto end = order_.cbegin() + first_[static_cast<size_t>(tile) + 1];
     if (begin == end) {
       fail(
           "reshard: no source buffer holds tile {}; expected at least one of each tile; give all buffers of the source",
           tile);
     }
     Link link = Link::kOtherArena;
+    if (many_processes_ || at(*begin).process != wanted.process) {
+      const auto here = std::ranges::equal_range(begin, end, wanted.host, {}, [&](int64_t i) { return at(i).host; });
+      if (here.empty()) return in_turn(tile, begin, end, Link::kOtherHost);
+      const auto own = std::ranges::equal_range(here, wanted.process, {}, [&](int64_t i) { return at(i).process; });
+      if (own.empty()) return in_turn(tile, here.begin(), here.end(), Link::kOtherProcess);
+      begin = own.begin();
+      end = own.end();
+    }
     const auto near = std::ranges::equal_range(begin, end, wanted.arena, {}, [&](int64_t i) { return at(i).arena; });
     if (!near.empty()) {
       const auto own = std::ranges::lower_bound(near, wanted.device, {}, [&](int64_t i) { return at(i).device; });
@@ -84,17 +95,22 @@ class Replicas {
       end = near.end();
       link = Link::kSameArena;
     }
-    if (end - begin == 1) return {*begin, link};
-    return {begin[turn_[static_cast<size_t>(tile)]++ % (end - begin)], link};
+    return in_turn(tile, begin, end, link);
   }
 
  private:
+  Choice in_turn(int64_t tile, std::vector<int64_t>::const_iterator begin, std::vector<int64_t>::const_iterator end,
+                 Link link) {
+    if (end - begin == 1) return {*begin, link};
+    return {begin[turn_[static_cast<size_t>(tile)]++ % (end - begin)], link};
+  }
   const BufferPlace& at(int64_t i) const { return places_[static_cast<size_t>(i)]; }
 
   const std::vector<BufferPlace>& places_;
   std::vector<int64_t> order_;
   std::vector<int64_t> first_;  // of each tile in order_
   std::vector<int64_t> turn_;   // copies taken from each tile's replicas so far
+  bool many_processes_ = false;
 };
 
 /// The source tiles that overlap one destination box: in each dimension the cuts from `first` to `last`.
@@ -229,7 +245,7 @@ ReshardPlan make_reshard_plan(const ShardDomains& source, const std::vector<Buff
     const bool same_box = overlap.is_same_box();
     do {
       const auto [from, link] = replicas.nearest(overlap.tile(), place);
-      if (same_box && link != Link::kOtherArena) {
+      if (same_box && (link == Link::kSameDevice || link == Link::kSameArena)) {
         plan.reused.emplace_back(number, from);
         add_checked(&plan.bytes_reused, box_bytes, "reshard");
         break;
@@ -242,7 +258,9 @@ ReshardPlan make_reshard_plan(const ShardDomains& source, const std::vector<Buff
       copy.link = link;
       add_checked(&plan.bytes_copied, copy.bytes, "reshard");
       if (link != Link::kSameDevice) plan.bytes_between_devices += copy.bytes;
-      if (link == Link::kOtherArena) plan.bytes_between_arenas += copy.bytes;
+      if (link >= Link::kOtherArena) plan.bytes_between_arenas += copy.bytes;
+      if (link >= Link::kOtherProcess) plan.bytes_between_processes += copy.bytes;
+      if (link == Link::kOtherHost) plan.bytes_between_hosts += copy.bytes;
     } while (overlap.next());
   }
   return plan;

@@ -15,9 +15,11 @@ struct BufferPlace {
   int64_t tile = 0;
   int64_t device = 0;  // id of the first device that uses it
   int32_t arena = 0;   // memory that it lies in
+  int32_t process = 0;
+  int32_t host = 0;  // the machine of the process
 };
 
-enum class Link : uint8_t { kSameDevice, kSameArena, kOtherArena };
+enum class Link : uint8_t { kSameDevice, kSameArena, kOtherArena, kOtherProcess, kOtherHost };
 
 /// Copy the elements of `box` (in indices of the whole array) from one buffer to another.
 struct ReshardCopy {
@@ -38,10 +40,14 @@ struct ReshardPlan {
   int64_t bytes_copied = 0;           // sum over copies
   int64_t bytes_between_devices = 0;  // of copies whose link is not kSameDevice
   int64_t bytes_between_arenas = 0;
+  int64_t bytes_between_processes = 0;
+  int64_t bytes_between_hosts = 0;
 };
 
 /// Plans with interval intersections a dimension, so that the cost grows with the copies that come out. Of several
-/// replicas the nearest is read: same device, then same arena, then the others, equals in turn by destination number.
+/// replicas the nearest is read: same device, then same arena, process and host, then the others, equals in turn by
+/// destination number, so that every process that makes the same plan makes the same choices. A device is on one arena,
+/// an arena of one process, a process on one host.
 /// A destination buffer is reused when a source buffer of the same box lies on its device or in its arena. Each
 /// destination byte is written at most once. Throws InvalidArgument for domains of different shapes, places that name
 /// no tile, tiles that no source buffer holds, and totals that overflow.

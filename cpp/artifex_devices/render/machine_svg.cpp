@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "artifex_devices/base/bytes_text.h"
 #include "artifex_devices/render/labels.h"
 #include "artifex_devices/render/svg_document.h"
 #include "artifex_devices/topology/machine_objects.h"
@@ -20,15 +21,6 @@ constexpr double kLine = 20;
 constexpr double kGap = 6;
 constexpr double kTile = 24;
 constexpr double kShape = 1.7;  // width by height that boxes of many children come near to
-
-std::string size_text(int64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  const bool is_whole = std::abs(value - std::round(value)) < 0.05;
-  return fmt::format("{:.{}f} {}", value, is_whole ? 0 : 1, kUnits[unit]);
-}
 
 /// One box or tile with what lies in it.
 struct Part {
@@ -82,7 +74,7 @@ class MachinePicture {
     for (const NumaNode& node : machine_.numa_nodes()) bytes += node.memory_bytes;
     const size_t devices = machine_.cpu_domains().size();
     return fmt::format("{}: {} CPU device{}, {} PUs, {}", machine_.source(), devices, devices == 1 ? "" : "s",
-                       machine_.counts().pus, size_text(bytes));
+                       machine_.counts().pus, bytes_text(bytes));
   }
 
   int64_t device_of(const CpuSet& cpus) const {
@@ -173,11 +165,11 @@ class MachinePicture {
   }
 
   static std::string title_of(const MachineObject& object) {
-    const std::string bytes = object.bytes > 0 ? " " + size_text(object.bytes) : "";
+    const std::string bytes = object.bytes > 0 ? fmt::format(" {}", bytes_text(object.bytes)) : "";
     if (object.type == "Machine") return "machine";
     if (object.type == "NUMANode") {
-      const std::string kind = object.subtype.empty() ? "" : " " + object.subtype;
-      return fmt::format("memory {}{}:{}", object.logical_index, kind, bytes.empty() ? " 0 B" : bytes);
+      const std::string kind = object.subtype.empty() ? "" : fmt::format(" {}", object.subtype);
+      return fmt::format("memory {}{}:{}", object.logical_index, kind, bytes.empty() ? " 0 bytes" : bytes);
     }
     if (object.type.find("Cache") != std::string::npos) {
       return object.type.substr(0, object.type.find("Cache")) + bytes;

@@ -45,7 +45,8 @@ std::string MeshGrid::column_axes() const {
   const auto& names = mesh_.abstract_mesh().axis_names();
   std::string label;
   for (size_t axis = has_row_axis_ ? 1 : 0; axis < names.size(); ++axis) {
-    label += (label.empty() ? "" : ",") + axis_label(names[axis]);
+    if (!label.empty()) label += ',';
+    label += axis_label(names[axis]);
   }
   return label;
 }

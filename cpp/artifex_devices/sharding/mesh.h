@@ -29,7 +29,8 @@ class Mesh {
   const DeviceListRef& devices() const noexcept { return devices_; }
   bool empty() const noexcept { return devices_ == nullptr; }
   int64_t size() const noexcept { return devices_ ? devices_->size() : 0; }
-  bool is_multi_process() const noexcept { return false; }
+  /// Whether some of its devices are of other processes than this one.
+  bool is_multi_process() const noexcept { return devices_ && !devices_->is_fully_addressable(); }
 
   /// JAX's repr: "Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto))"
   std::string to_string() const;

@@ -2,20 +2,25 @@
 #include "artifex_devices/sharding/sharding.h"
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "artifex_devices/base/error.h"
 
 namespace artifex_devices {
 
 BufferMap::BufferMap(const TileGrid& grid, const DeviceList& devices)
-    : one_arena_(devices.on_one_arena()), size_(grid.tiles()) {
-  if (one_arena_) return;
+    : is_tile_(devices.on_one_arena() && devices.is_fully_addressable()), size_(grid.tiles()) {
+  if (is_tile_) return;
   size_ = 0;
-  buffer_of_position_.resize(static_cast<size_t>(grid.positions()));
+  buffer_of_position_.assign(static_cast<size_t>(grid.positions()), -1);
   const int64_t arenas = devices.client()->arenas();
   std::unordered_map<int64_t, int64_t> buffer_of;  // tile and arena
-  for (int64_t position = 0; position < grid.positions(); ++position) {
-    const int64_t key = grid.tile(position) * arenas + devices[position]->arena_index();
+  std::unordered_set<int64_t> tiles;
+  for (int64_t i = 0; i < devices.addressable_count(); ++i) {
+    const int64_t position = devices.addressable_position(i);
+    const int64_t tile = grid.tile(position);
+    tiles.insert(tile);
+    const int64_t key = tile * arenas + devices[position]->arena_index();
     const auto [entry, is_new] = buffer_of.try_emplace(key, size_);
     if (is_new) {
       ++size_;
@@ -23,6 +28,7 @@ BufferMap::BufferMap(const TileGrid& grid, const DeviceList& devices)
     }
     buffer_of_position_[static_cast<size_t>(position)] = entry->second;
   }
+  has_every_tile_ = static_cast<int64_t>(tiles.size()) == grid.tiles();
 }
 
 std::vector<BufferPlace> BufferMap::places(const TileGrid& grid, const DeviceList& devices) const {
@@ -30,7 +36,7 @@ std::vector<BufferPlace> BufferMap::places(const TileGrid& grid, const DeviceLis
   for (int64_t buffer = 0; buffer < size_; ++buffer) {
     const int64_t first = position(grid, buffer);
     const Device* device = devices[first];
-    places[static_cast<size_t>(buffer)] = {grid.tile(first), device->id(), device->arena_index()};
+    places[static_cast<size_t>(buffer)] = {grid.tile(first), device->id(), device->arena_index(), 0, 0};
   }
   return places;
 }

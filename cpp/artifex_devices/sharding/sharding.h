@@ -12,26 +12,33 @@
 
 namespace artifex_devices {
 
-/// Which distinct buffers an array of this sharding has. Positions that hold the same tile in the same arena share one
-/// (arrays are immutable). On a single arena buffer number = tile number, and nothing is stored.
+/// Which distinct buffers an array of this sharding has in this process. Positions that hold the same tile in the same
+/// arena share one (arrays are immutable). Where all devices are on a single arena of this process, buffer number =
+/// tile number, and nothing is stored.
 class BufferMap {
  public:
   BufferMap() = default;  // of no devices
   BufferMap(const TileGrid& grid, const DeviceList& devices);
 
   int64_t size() const noexcept { return size_; }
+  /// -1 for a position of another process.
   int64_t buffer(const TileGrid& grid, int64_t position) const noexcept {
-    return one_arena_ ? grid.tile(position) : buffer_of_position_[static_cast<size_t>(position)];
+    return is_tile_ ? grid.tile(position) : buffer_of_position_[static_cast<size_t>(position)];
   }
   /// The first position that uses the buffer.
   int64_t position(const TileGrid& grid, int64_t buffer) const noexcept {
-    return one_arena_ ? grid.position(buffer, 0) : position_of_buffer_[static_cast<size_t>(buffer)];
+    return is_tile_ ? grid.position(buffer, 0) : position_of_buffer_[static_cast<size_t>(buffer)];
   }
+  /// Buffer b holds tile b, and they are all that there are.
+  bool is_tile() const noexcept { return is_tile_; }
+  /// Whether each tile is in one of them, so that the whole value can be read here.
+  bool has_every_tile() const noexcept { return has_every_tile_; }
   /// Tile, device id and arena of each buffer, for reshard plans.
   std::vector<BufferPlace> places(const TileGrid& grid, const DeviceList& devices) const;
 
  private:
-  bool one_arena_ = true;
+  bool is_tile_ = true;
+  bool has_every_tile_ = true;
   int64_t size_ = 0;
   std::vector<int64_t> buffer_of_position_;
   std::vector<int64_t> position_of_buffer_;
@@ -56,7 +63,7 @@ class Sharding {
   /// Whether there are devices and every dimension is said to be cut or not, so that data can be placed: UNCONSTRAINED
   /// entries leave it open.
   virtual bool is_concrete() const noexcept { return true; }
-  /// Not for abstract ones.
+  /// Whether all devices are of this process. Not for abstract ones.
   bool is_fully_addressable() const noexcept { return devices_->is_fully_addressable(); }
 
   /// Throws as ShardDomains does; `operation` begins the message.

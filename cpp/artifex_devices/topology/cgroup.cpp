@@ -173,8 +173,8 @@ std::string below_mount(const std::string& path, const std::string& mounted) {
   if (mounted != "/") {
     if (!path.starts_with(mounted)) return "";
     rest = path.substr(mounted.size());
-    if (!rest.empty() && rest.front() != '/') return "";
   }
+  if (!rest.empty() && rest.front() != '/') return "";
   if ((rest + "/").find("/../") != std::string::npos) return "";
   while (!rest.empty() && rest.back() == '/') rest.pop_back();
   return rest;

@@ -161,6 +161,21 @@ void LoadedMachine::apply_limits(std::optional<double> cpus, std::optional<int64
   if (memory_bytes) usable_memory_bytes_ = std::min(usable_memory_bytes_, *memory_bytes);
 }
 
+void LoadedMachine::divide_memory(const std::vector<NumaNode>& nodes, const std::vector<CpuSet>& shares) noexcept {
+  const auto users = [&](const NumaNode& node) -> int64_t {
+    if (node.cpus.cpus.empty()) return to_int(static_cast<int64_t>(shares.size()));  // of nobody more than of others
+    return std::ranges::count_if(shares, [&](const CpuSet& share) {
+      return std::ranges::any_of(share.cpus, [&](int cpu) { return std::ranges::binary_search(node.cpus.cpus, cpu); });
+    });
+  };
+  for (NumaNode& mine : numa_nodes_) {
+    for (const NumaNode& whole : nodes) {
+      if (whole.os_index == mine.os_index) mine.memory_bytes /= std::max<int64_t>(users(whole), 1);
+    }
+  }
+  usable_memory_bytes_ /= std::max<int64_t>(static_cast<int64_t>(shares.size()), 1);
+}
+
 std::string LoadedMachine::to_xml() const {
   char* text = nullptr;
   int length = 0;

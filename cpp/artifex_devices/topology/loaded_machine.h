@@ -35,6 +35,9 @@ class LoadedMachine final : public Machine {
 
   /// The live machine's limits that hwloc does not see.
   void apply_limits(std::optional<double> cpus, std::optional<int64_t> memory_bytes) noexcept;
+  /// Divides the memory of each node by the number of `shares` that have CPUs of it. `nodes` are those of the whole
+  /// machine, by number of the operating system.
+  void divide_memory(const std::vector<NumaNode>& nodes, const std::vector<CpuSet>& shares) noexcept;
 
  private:
   void count_objects();
@@ -66,8 +69,14 @@ class LiveIoTopology {
   hwloc_topology* topology_ = nullptr;
 };
 
-/// Loads the live machine; never throws but for want of memory.
-std::shared_ptr<const Machine> load_live_machine();
+/// What this process has of the machine where others of its job run beside it.
+struct LiveShare {
+  CpuSet mine;
+  std::vector<CpuSet> all;  // of every process there, mine among them
+};
+
+/// Loads the live machine, or a share of it (null: all); never throws but for want of memory.
+std::shared_ptr<const Machine> load_live_machine(const LiveShare* share = nullptr);
 
 /// The running system as hwloc XML, from `root`/sys and the affinity mask alone: machine, NUMA nodes, PUs.
 std::string system_xml(const CpuSet& affinity, const std::string& root);

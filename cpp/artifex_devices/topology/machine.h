@@ -33,6 +33,7 @@ struct CpuDomain {
   std::vector<int> wider_nodes;  // of nodes with these and more CPUs
   int default_node = 0;          // logical index: the DRAM node, else the largest
   int cores = 0;                 // physical cores among them; CPUs where unknown
+  friend bool operator==(const CpuDomain&, const CpuDomain&) = default;
 };
 
 /// Counts by type, as hwloc's default load with all I/O types kept says; the live machine is loaded without I/O.

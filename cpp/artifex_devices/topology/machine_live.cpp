@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <mutex>
 
+#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/topology/cpu_share.h"
 #include "artifex_devices/topology/loaded_machine.h"
 #include "artifex_devices/topology/system_files.h"
 
@@ -19,7 +22,7 @@ namespace artifex_devices {
 namespace {
 
 constinit std::mutex g_loading;  // held over a fork: hwloc has locks of its own
-constinit std::atomic<const std::shared_ptr<const Machine>*> g_live{nullptr};
+constinit std::atomic<const std::shared_ptr<const Machine>*> g_live{nullptr};  // what it points to is never freed
 
 [[maybe_unused]] const bool g_held_over_fork = [] {
   register_fork_handlers(
@@ -47,7 +50,7 @@ bool restrict_to(hwloc_topology_t topology, const CpuSet& cpus) {
   return done;
 }
 
-hwloc_topology* load_topology(const std::string* xml, bool with_devices = false) {
+hwloc_topology* load_topology(const std::string* xml, const CpuSet& cpus, bool with_devices = false) {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) < 0) return nullptr;
   const unsigned long flags = HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING |
@@ -55,7 +58,7 @@ hwloc_topology* load_topology(const std::string* xml, bool with_devices = false)
   const bool loaded =
       hwloc_topology_set_flags(topology, flags) == 0 && (!with_devices || ask_for_devices(topology)) &&
       (!xml || hwloc_topology_set_xmlbuffer(topology, xml->c_str(), static_cast<int>(xml->size() + 1)) == 0) &&
-      hwloc_topology_load(topology) == 0 && (xml || with_devices || restrict_to(topology, affinity_cpus()));
+      hwloc_topology_load(topology) == 0 && (xml || with_devices || restrict_to(topology, cpus));
   if (loaded) return topology;
   hwloc_topology_destroy(topology);
   return nullptr;
@@ -123,27 +126,29 @@ int64_t system_memory_bytes(const std::string& root, bool with_swap) {
   return bytes;
 }
 
-std::shared_ptr<const Machine> load_live_machine() {
+std::shared_ptr<const Machine> load_live_machine(const LiveShare* share) {
   std::shared_ptr<LoadedMachine> machine;
-  const CpuSet affinity = affinity_cpus();
-  if (variable_that_replaces_machine().empty() && sysfs_problem(affinity).empty()) {
-    machine = as_machine(load_topology(nullptr));
-    if (machine && !has_cpus(*machine, affinity)) machine = nullptr;  // files that do not fit together
+  const CpuSet cpus = share ? share->mine : affinity_cpus();
+  if (variable_that_replaces_machine().empty() && sysfs_problem(cpus).empty()) {
+    machine = as_machine(load_topology(nullptr, cpus));
+    if (machine && !has_cpus(*machine, cpus)) machine = nullptr;  // files that do not fit together
   }
   if (!machine) {
-    const std::string xml = system_xml(affinity, "");
-    machine = as_machine(load_topology(&xml));
+    const std::string xml = system_xml(cpus, "");
+    machine = as_machine(load_topology(&xml, cpus));
   }
-  if (!machine) machine = std::make_shared<LoadedMachine>(affinity, system_memory_bytes());
-  const CgroupLimits limits = read_limits();
+  if (!machine) machine = std::make_shared<LoadedMachine>(cpus, system_memory_bytes());
+  CgroupLimits limits = read_limits();
+  if (share && limits.cpus) *limits.cpus /= static_cast<double>(share->all.size());
   machine->apply_limits(limits.cpus, limits.memory_bytes);
+  if (share) machine->divide_memory(load_live_machine()->numa_nodes(), share->all);
   return machine;
 }
 
 LiveIoTopology::LiveIoTopology() {
   const std::lock_guard lock(g_loading);
   if (variable_that_replaces_machine().empty() && sysfs_problem(affinity_cpus()).empty()) {
-    topology_ = load_topology(nullptr, true);
+    topology_ = load_topology(nullptr, {}, true);
   }
 }
 
@@ -167,6 +172,19 @@ std::shared_ptr<const Machine> Machine::live() {
     g_live.store(machine, std::memory_order_release);
   }
   return *machine;
+}
+
+void restrict_live_machine(const CpuSet& mine, const std::vector<CpuSet>& all) {
+  const CpuSet allowed = affinity_cpus();
+  LiveShare share{.mine = {}, .all = all};
+  std::ranges::set_intersection(mine.cpus, allowed.cpus, std::back_inserter(share.mine.cpus));
+  if (share.mine.cpus.empty()) {
+    fail("restrict_live_machine: none of the CPUs {} may be used; expected some of {}", mine.to_string(),
+         allowed.to_string());
+  }
+  if (share.all.empty()) share.all.push_back(share.mine);
+  const std::lock_guard lock(g_loading);
+  g_live.store(new std::shared_ptr<const Machine>(load_live_machine(&share)), std::memory_order_release);
 }
 
 }  // namespace artifex_devices

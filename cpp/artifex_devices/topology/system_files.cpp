@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "artifex_devices/topology/cgroup.h"
 #include "artifex_devices/topology/loaded_machine.h"
@@ -118,6 +120,21 @@ MemoryPolicy memory_policy() {
     if (nodes[node / kBits] >> (node % kBits) & 1UL) policy.nodes.push_back(static_cast<int>(node));
   }
   return policy;
+}
+
+std::optional<int64_t> available_memory_bytes(const std::string& root) {
+  std::FILE* file = std::fopen((root + "/proc/meminfo").c_str(), "re");
+  if (file == nullptr) return std::nullopt;
+  std::array<char, 128> line{};
+  std::optional<int64_t> bytes;
+  while (!bytes && std::fgets(line.data(), static_cast<int>(line.size()), file) != nullptr) {
+    long long kib = -1;
+    if (std::sscanf(line.data(), "MemAvailable: %lld kB", &kib) != 1) continue;
+    if (kib < 0 || kib > (std::numeric_limits<int64_t>::max() >> 10)) break;
+    bytes = static_cast<int64_t>(kib) << 10;
+  }
+  std::fclose(file);
+  return bytes;
 }
 
 std::string hwloc_version() { return HWLOC_VERSION; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,10 @@ struct MemoryPolicy {
   std::string problem;     // why it cannot be read
 };
 MemoryPolicy memory_policy();
+
+/// What the system could give to this process now, without that others lose theirs (MemAvailable of
+/// `root`/proc/meminfo); nothing if it does not say.
+std::optional<int64_t> available_memory_bytes(const std::string& root = "");
 
 /// The hwloc that was built against: "2.9.0".
 std::string hwloc_version();

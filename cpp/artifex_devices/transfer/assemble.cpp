@@ -71,6 +71,7 @@ class Assembler {
   explicit Assembler(Assembly assembly)
       : given_(std::move(assembly)),
         sharding_(*given_.sharding),
+        devices_(*sharding_.devices()),
         part_of_(static_cast<size_t>(sharding_.num_devices()), -1) {}
 
   ArrayRef make() {
@@ -80,7 +81,7 @@ class Assembler {
     const ShardDomains domains = sharding_.domains(shape, given_.operation);
     check_shapes(shape, domains);
     refuse();
-    const LayoutRef layout = common_layout();
+    const LayoutRef layout = given_.parts.empty() ? nullptr : common_layout();
     std::vector<BufferRef> buffers = take_buffers();
     refuse();
 
@@ -96,6 +97,7 @@ class Assembler {
  private:
   const Array& part(int64_t number) const { return *given_.parts[static_cast<size_t>(number)].array; }
   int64_t part_at(int64_t position) const { return part_of_[static_cast<size_t>(position)]; }
+  int64_t position(int64_t i) const { return devices_.addressable_position(i); }
 
   template <class... Args>
   void fault(fmt::format_string<Args...> format, Args&&... args) {
@@ -111,12 +113,13 @@ class Assembler {
 
   void match_devices() {
     const auto count = static_cast<int64_t>(given_.parts.size());
-    if (count != sharding_.num_devices()) {
-      fault("{} has {} entries; expected {}, one for each device of {}", given_.name, count, sharding_.num_devices(),
-            sharding_.to_string());
+    const int64_t expected = devices_.addressable_count();
+    if (count != expected) {
+      fault("{} has {} entries; expected {}, one for each device {}of {}", given_.name, count, expected,
+            devices_.is_fully_addressable() ? "" : "of this process ", sharding_.to_string());
     }
     std::unordered_map<const Device*, int64_t> position_of;
-    for (int64_t p = 0; p < sharding_.num_devices(); ++p) position_of[(*sharding_.devices())[p]] = p;
+    for (int64_t i = 0; i < expected; ++i) position_of[devices_[position(i)]] = position(i);
     for (int64_t i = 0; i < count; ++i) {
       const Assembly::Part& each = given_.parts[static_cast<size_t>(i)];
       if (!each.fault.empty()) fault_of(i, "{}", each.fault);
@@ -134,8 +137,9 @@ class Assembler {
       const auto found = position_of.find(device);
       if (found == position_of.end()) {
         const bool elsewhere = array.sharding()->devices()->client() != sharding_.devices()->client();
-        fault_of(i, "lies on {}{}, which is no device of the sharding", device->to_string(),
-                 elsewhere ? " of another world" : "");
+        const char* whose = elsewhere ? " of another world" : device->is_addressable() ? "" : " of another process";
+        fault_of(i, "lies on {}{}, which is no device of the sharding{}", device->to_string(), whose,
+                 devices_.is_fully_addressable() ? "" : " in this process");
         continue;
       }
       if (array.sharding()->memory_kind() != sharding_.memory_kind()) {
@@ -150,14 +154,25 @@ class Assembler {
       taken = i;
       if (first_ < 0) first_ = i;
     }
-    for (int64_t p = 0; p < sharding_.num_devices() && count == sharding_.num_devices(); ++p) {
-      if (part_at(p) < 0) fault("no part for {}", (*sharding_.devices())[p]->to_string());
+    for (int64_t i = 0; i < expected && count == expected; ++i) {
+      if (part_at(position(i)) < 0) fault("no part for {}", devices_[position(i)]->to_string());
     }
-    if (count == 0 && sharding_.num_devices() > 0) refuse();
+    if (count == 0 && expected > 0) refuse();
   }
 
   void check_dtypes() {
     const bool is_asked_for = given_.dtype.has_value();
+    if (devices_.addressable_count() == 0 && given_.parts.empty()) {
+      if (is_asked_for && given_.shape) return;
+      fail(
+          "{}: no device of {} is of this process, so that no part says shape and dtype; expected both, got {}; give "
+          "{}",
+          given_.operation, sharding_.to_string(),
+          is_asked_for   ? "a dtype only"
+          : given_.shape ? "a shape only"
+                         : "none",
+          "shape and dtype");
+    }
     if (first_ < 0) refuse();
     if (!is_asked_for) given_.dtype = part(first_).dtype();
     for (int64_t i = 0; i < static_cast<int64_t>(given_.parts.size()); ++i) {
@@ -221,7 +236,8 @@ class Assembler {
   std::vector<BufferRef> take_buffers() {
     std::vector<BufferRef> buffers(static_cast<size_t>(sharding_.buffers().size()));
     std::vector<int64_t> owner(buffers.size(), -1);
-    for (int64_t p = 0; p < sharding_.num_devices(); ++p) {
+    for (int64_t i = 0; i < devices_.addressable_count(); ++i) {
+      const int64_t p = position(i);
       const auto b = static_cast<size_t>(sharding_.buffers().buffer(sharding_.grid(), p));
       const Array& array = part(part_at(p));
       BufferRef memory = array.storage()->buffer(array.buffer_number(0));
@@ -252,6 +268,7 @@ class Assembler {
 
   Assembly given_;
   const Sharding& sharding_;
+  const DeviceList& devices_;
   std::vector<int64_t> part_of_;  // by position, -1: none
   int64_t first_ = -1;            // the first part that is where it should be
   int faults_ = 0;

@@ -12,7 +12,7 @@
 
 namespace artifex_devices {
 
-/// One array to be assembled from arrays that lie on one device each.
+/// One array to be assembled from arrays that lie on one device each: of this process, those of others are theirs.
 struct Assembly {
   struct Part {
     ArrayRef array;             // null: what was given is none
@@ -47,9 +47,9 @@ class ShardWriter {
   /// Copies the part at `position` of that shape and of the array's dtype; `source` has been read when it returns. For
   /// a replica that shares its memory with an earlier position the bits are compared instead: false if they differ.
   bool write(int64_t position, const HostView& source);
-  /// Copies the value of a fully replicated array to all devices.
+  /// Copies the value of a fully replicated array to all devices of this process.
   void write_everywhere(const HostView& source);
-  /// All positions were written.
+  /// All positions of this process were written.
   ArrayRef finish();
 
  private:

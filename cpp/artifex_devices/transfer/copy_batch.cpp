@@ -2,7 +2,10 @@
 #include "artifex_devices/transfer/copy_batch.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <functional>
+#include <span>
 
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
@@ -18,6 +21,8 @@ namespace {
 constexpr int64_t kLargestPiece = int64_t{4} << 20;
 constexpr int64_t kSmallestPiece = int64_t{128} << 10;
 constexpr int64_t kPiecesPerWorker = 4;
+constexpr int64_t kMostOrdered = int64_t{1} << 16;  // copies; to order more takes longer than it saves
+constexpr int64_t kMostTogether = 64;               // copies: as many streams of stores at once
 
 }  // namespace
 
@@ -27,7 +32,26 @@ void CopyBatch::add(const StridedCopy& copy, int lane) {
   copies_.push_back({copy, lane});
 }
 
+/// Puts copies that continue each other side by side.
+void CopyBatch::order() {
+  const auto count = static_cast<int64_t>(copies_.size());
+  if (count < 2 || count > kMostOrdered || !copies_[0].copy.bypasses_cache()) return;
+  std::vector<const Copy*> sorted;
+  sorted.reserve(copies_.size());
+  for (const Copy& each : copies_) sorted.push_back(&each);
+  const auto before = [](const Copy* a, const Copy* b) {
+    return a->lane != b->lane ? a->lane < b->lane : std::less<>()(a->copy.source(), b->copy.source());
+  };
+  if (std::ranges::is_sorted(sorted, before)) return;
+  std::ranges::sort(sorted, before);
+  std::vector<Copy> copies;
+  copies.reserve(copies_.size());
+  for (const Copy* each : sorted) copies.push_back(*each);
+  copies_ = std::move(copies);
+}
+
 void CopyBatch::cut() {
+  order();
   const WorkerPool& pool = WorkerPool::process();
   const int64_t share = bytes_ / (std::max(pool.max_workers(), 1) * kPiecesPerWorker);
   const int64_t piece_bytes = std::clamp(share, kSmallestPiece, kLargestPiece);
@@ -40,18 +64,36 @@ void CopyBatch::cut() {
     auto work = std::ranges::find(work_, lane, &LaneWork::lane);
     if (work == work_.end()) work = work_.insert(work_.end(), LaneWork{lane, {}});
     int64_t last = i + 1;
+    const auto follows = [&](int64_t next) {
+      const Copy& other = copies_[static_cast<size_t>(next)];
+      return other.lane == each.lane && other.copy.continues(copies_[static_cast<size_t>(next - 1)].copy);
+    };
+    while (last < count && last - i < kMostTogether && follows(last)) ++last;
+    if (last > i + 1) {
+      const int64_t pieces = each.copy.pieces(std::max<int64_t>(piece_bytes / (last - i), 1));
+      for (int64_t piece = 0; piece < pieces; ++piece) work->pieces.push_back({i, last, piece, pieces, true});
+      i = last - 1;
+      continue;
+    }
     int64_t together = each.copy.bytes();
     while (last < count && copies_[static_cast<size_t>(last)].lane == each.lane &&
            together + copies_[static_cast<size_t>(last)].copy.bytes() <= piece_bytes) {
       together += copies_[static_cast<size_t>(last++)].copy.bytes();
     }
     const int64_t pieces = last > i + 1 ? 1 : each.copy.pieces(piece_bytes);
-    for (int64_t piece = 0; piece < pieces; ++piece) work->pieces.push_back({i, last, piece, pieces});
+    for (int64_t piece = 0; piece < pieces; ++piece) work->pieces.push_back({i, last, piece, pieces, false});
     i = last - 1;
   }
 }
 
 void CopyBatch::run_piece(const Piece& piece) const noexcept {
+  if (piece.together) {
+    std::array<const StridedCopy*, kMostTogether> copies;
+    const auto count = static_cast<size_t>(piece.last - piece.first);
+    for (size_t i = 0; i < count; ++i) copies[i] = &copies_[static_cast<size_t>(piece.first) + i].copy;
+    StridedCopy::run_together(std::span(copies).first(count), piece.index, piece.count);
+    return;
+  }
   for (int64_t i = piece.first; i < piece.last; ++i) copies_[static_cast<size_t>(i)].copy.run(piece.index, piece.count);
 }
 

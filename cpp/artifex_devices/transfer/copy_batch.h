@@ -15,7 +15,8 @@
 namespace artifex_devices {
 
 /// The copies of one transfer, cut into pieces that the workers of each destination's lane take in turn. Many small
-/// copies make one piece together. Destinations do not overlap.
+/// copies make one piece together; big ones that read neighbouring columns of one source are run together, so that it
+/// is read once from front to back. Destinations do not overlap.
 class CopyBatch {
  public:
   void reserve(int64_t copies) { copies_.reserve(static_cast<size_t>(copies)); }
@@ -40,15 +41,17 @@ class CopyBatch {
     int lane;
   };
   struct Piece {
-    int64_t first;  // copies [first, last), whole ones, or one copy's piece `index` of `count`
+    int64_t first;  // copies [first, last): whole ones, or piece `index` of `count` of each, run together
     int64_t last;
     int64_t index;
     int64_t count;
+    bool together;
   };
   struct LaneWork {
     int lane;
     std::vector<Piece> pieces;
   };
+  void order();
   void cut();
   void run_piece(const Piece& piece) const noexcept;
 

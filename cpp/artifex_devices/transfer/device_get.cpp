@@ -32,8 +32,19 @@ std::shared_ptr<HostView> show_gathered(const Array& array, const BufferRef& buf
 BufferRef find_whole(const Array& array, const ShardDomains& domains) {
   const bool one_tile = domains.grid().tiles() == 1;  // maybe several buffers, on as many arenas
   if (one_tile || (!array.layout() && row_major_run(*array.storage(), domains)))
-    return array.storage()->buffer(array.buffer_number(0));
+    return array.storage()->buffer(array.position_in_storage() < 0 ? 0 : array.buffer_number(0));
   return {};
+}
+
+/// For each tile a position of this process that holds it.
+std::vector<int64_t> positions_of_tiles(const Sharding& sharding) {
+  const TileGrid& grid = sharding.grid();
+  std::vector<int64_t> positions(static_cast<size_t>(grid.tiles()), -1);
+  for (int64_t b = sharding.buffers().size() - 1; b >= 0; --b) {
+    const int64_t position = sharding.buffers().position(grid, b);
+    positions[static_cast<size_t>(grid.tile(position))] = position;
+  }
+  return positions;
 }
 
 /// The copies that gather all tiles; `data` is the first element of the destination. Holds what it reads.
@@ -52,8 +63,9 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
     return batch;
   }
   batch->reserve(grid.tiles());
-  for (int64_t tile = 0; tile < grid.tiles(); ++tile) {
-    const int64_t position = grid.position(tile, 0);
+  const std::vector<int64_t> positions = positions_of_tiles(sharding);
+  for (const int64_t position : positions) {
+    const int64_t tile = grid.tile(position);
     const IndexDomain box = domains.domain(tile);
     if (box.volume() == 0) continue;
     int64_t offset = 0;
@@ -76,7 +88,8 @@ void gather(const Array& array, const ShardDomains& domains, void* data, const D
 /// Room for the value in our cache.
 BufferRef host_buffer(const Array& array) {
   try {
-    return {(*array.sharding()->devices())[0]->arena().allocate(array.nbytes()), 0};
+    const DeviceList& devices = *array.sharding()->devices();
+    return {devices[devices.addressable_position(0)]->arena().allocate(array.nbytes()), 0};
   } catch (const OutOfMemory& error) {
     fail_out_of_memory("device_get", "the host", array.nbytes(), error, *array.sharding()->devices()->client(),
                        "delete arrays that are no longer needed, or get shard by shard");
@@ -98,6 +111,7 @@ std::shared_ptr<const HostView> gathered_before(const Array& array) {
 
 std::shared_ptr<const HostView> device_get(const ArrayRef& array) {
   array->check_alive("device_get");
+  array->check_addressable("device_get");
   wait_for(array->ready_event());
   if (auto cached = gathered_before(*array)) {
     wait_for(cached->ready);
@@ -115,6 +129,7 @@ std::shared_ptr<const HostView> device_get(const ArrayRef& array) {
 
 std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
   array->check_alive("copy_to_host_async");
+  array->check_addressable("copy_to_host_async");
   if (auto cached = gathered_before(*array)) return cached;
   const ShardDomains domains = array->sharding()->domains(array->shape(), "copy_to_host_async");
   const EventRef& source_ready = array->ready_event();
@@ -138,6 +153,7 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
 void device_get_into(const ArrayRef& array, const HostView& destination) {
   constexpr std::string_view kOperation = "device_get_into";
   array->check_alive(kOperation);
+  array->check_addressable(kOperation);
   std::string wrong;
   const auto differ = [&wrong](std::string_view what, const auto& expected, const auto& got) {
     wrong += fmt::format("{}{}: expected {}, got {}", wrong.empty() ? "" : "; ", what, expected, got);

@@ -11,7 +11,7 @@ namespace artifex_devices {
 /// The value as one dense host array, never writable: row-major, or in the order of the array's layout where one buffer
 /// holds it all. Waits for the array (interruptible). When one buffer
 /// holds it all, that memory is shown without a copy; else it is gathered once into a block of our cache and kept with
-/// the array. `owner` keeps the memory alive. Throws DeletedArray.
+/// the array. `owner` keeps the memory alive. Throws DeletedArray, NotAddressable.
 std::shared_ptr<const HostView> device_get(const ArrayRef& array);
 
 /// Begins to gather and returns at once; memory is taken in the call. The value's `ready` says when it is written, or

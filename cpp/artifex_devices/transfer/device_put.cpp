@@ -96,7 +96,7 @@ ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, b
         "pinned_host; expected device or unpinned_host; leave may_alias out for a copy",
         kOperation, sharding->to_string());
   }
-  if (!dense || buffers != 1) {
+  if (!dense || buffers != 1 || !sharding->is_fully_replicated()) {
     std::string wrong;
     if (!dense) {
       wrong = fmt::format("source with strides {} for shape {} is not dense row-major", to_string(source.byte_strides),
@@ -105,6 +105,9 @@ ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, b
     if (buffers != 1) {
       wrong += fmt::format("{}sharding {} needs {} buffers; expected 1", dense ? "" : ", and ", sharding->to_string(),
                            buffers);
+    } else if (!sharding->is_fully_replicated()) {
+      wrong += fmt::format("{}sharding {} has only a part here; expected all of it", dense ? "" : ", and ",
+                           sharding->to_string());
     }
     fail("{}: may_alias=True shows the source's own memory: {}; leave may_alias out for a copy", kOperation, wrong);
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/transfer/layout_copy.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "artifex_devices/base/worker_pool.h"
@@ -47,50 +49,88 @@ void copy_plain(Way way, const Strided& laid_out, const Strided& plain, int64_t 
   batch.run();
 }
 
-/// Between a dense tiled array and one of shape step.combined. In each tiled dimension the full tiles are one box, the
-/// cut off last tile another, so that a few strided copies do all: never more than there are elements.
-void copy_tiles(Way way, std::byte* tiled, const TileStep& step, const Strided& plain, int64_t itemsize) {
-  const Dims tiled_strides = row_major_strides(step.result, itemsize);
+/// A box of the elements of one stage: where it begins and how far it goes in each dimension of the stage, and where
+/// its elements lie in plain memory.
+struct Box {
+  Dims begins;
+  Dims shape;
+  std::byte* plain;
+  Dims plain_strides;
+};
+
+/// Cuts the boxes of a stage of shape step.combined into boxes of step.result: in each tiled dimension the full tiles
+/// are one, the cut off last tile another, so that there are few. False where a box begins inside a tile.
+bool cut_into_tiles(std::vector<Box>& boxes, const TileStep& step) {
   const int64_t count = step.tile.size();
   const int64_t whole = step.combined.size() - count;
-  const int64_t all_bytes = elements_of(step.combined) * itemsize;
-  CopyBatch batch;
-  if (all_bytes == 0) return;
-  std::vector<bool> is_rest(static_cast<size_t>(count), false);  // by dimension: the cut off tile of it
-  for (;;) {
-    Dims shape(step.result.size(), 1);
-    Dims plain_strides(step.result.size(), 0);
-    std::byte* to = tiled;
-    std::byte* from = plain.data;
-    bool is_empty = false;
-    for (int64_t d = 0; d < whole; ++d) {
-      shape[d] = step.combined[d];
-      plain_strides[d] = plain.strides[d];
-    }
+  std::vector<Box> cut;
+  for (const Box& box : boxes) {
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t size = step.tile[i];
-      const int64_t full = step.combined[whole + i] / size;
-      const int64_t stride = plain.strides[whole + i];
-      const bool rest = is_rest[static_cast<size_t>(i)];
-      shape[whole + i] = rest ? 1 : full;
-      shape[whole + count + i] = rest ? step.combined[whole + i] % size : size;
-      is_empty = is_empty || shape[whole + i] == 0 || shape[whole + count + i] == 0;
-      // Of one element no stride is taken, and that of a huge tile might not fit.
-      plain_strides[whole + i] = shape[whole + i] > 1 ? stride * size : 0;
-      plain_strides[whole + count + i] = shape[whole + count + i] > 1 ? stride : 0;
-      if (rest) {
-        to += full * tiled_strides[whole + i];
-        from += full * size * stride;
+      if (box.begins[whole + i] % step.tile[i] != 0) return false;
+    }
+    std::vector<bool> is_rest(static_cast<size_t>(count), false);  // by tiled dimension: the cut off tile of it
+    for (int64_t next = 0; next >= 0;) {
+      Box part{Dims(step.result.size(), 0), Dims(step.result.size(), 1), box.plain, Dims(step.result.size(), 0)};
+      bool is_empty = false;
+      for (int64_t d = 0; d < whole; ++d) {
+        part.begins[d] = box.begins[d];
+        part.shape[d] = box.shape[d];
+        part.plain_strides[d] = box.plain_strides[d];
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t size = step.tile[i];
+        const int64_t full = box.shape[whole + i] / size;
+        const int64_t stride = box.plain_strides[whole + i];
+        const bool rest = is_rest[static_cast<size_t>(i)];
+        const int64_t tiles = rest ? 1 : full;
+        const int64_t inside = rest ? box.shape[whole + i] % size : size;
+        part.begins[whole + i] = box.begins[whole + i] / size + (rest ? full : 0);
+        part.shape[whole + i] = tiles;
+        part.shape[whole + count + i] = inside;
+        is_empty = is_empty || tiles == 0 || inside == 0;
+        // Of one element no stride is taken, and that of a huge tile might not fit.
+        part.plain_strides[whole + i] = tiles > 1 ? stride * size : 0;
+        part.plain_strides[whole + count + i] = inside > 1 ? stride : 0;
+        if (rest) part.plain += full * size * stride;
+      }
+      if (!is_empty) cut.push_back(std::move(part));
+      for (next = count - 1; next >= 0; --next) {
+        const auto n = static_cast<size_t>(next);
+        is_rest[n] = !is_rest[n] && box.shape[whole + next] % step.tile[next] != 0;
+        if (is_rest[n]) break;
       }
     }
-    if (!is_empty) batch.add(box_copy(way, to, tiled_strides, from, plain_strides, shape, itemsize, all_bytes), -1);
-    int64_t next = count - 1;
-    for (; next >= 0; --next) {
-      const auto n = static_cast<size_t>(next);
-      is_rest[n] = !is_rest[n] && step.combined[whole + next] % step.tile[next] != 0;
-      if (is_rest[n]) break;
-    }
-    if (next < 0) break;
+  }
+  boxes = std::move(cut);
+  return true;
+}
+
+/// What a few strided copies do together: between elements, and a dense array that is the result of some steps.
+struct Leg {
+  std::vector<Box> boxes;
+  Dims tiled_shape;
+  std::byte* tiled = nullptr;
+};
+
+/// The leg over as many of `steps` as it can take; they lose those. `plain` is of shape steps[0].combined.
+Leg first_leg(const Strided& plain, std::span<const TileStep>& steps) {
+  Leg leg{{{Dims(plain.shape.size(), 0), plain.shape, plain.data, plain.strides}}, plain.shape};
+  while (!steps.empty() && steps[0].combined == leg.tiled_shape && cut_into_tiles(leg.boxes, steps[0])) {
+    leg.tiled_shape = steps[0].result;
+    steps = steps.subspan(1);
+  }
+  return leg;
+}
+
+void run(Way way, const Leg& leg, int64_t itemsize) {
+  const Dims strides = row_major_strides(leg.tiled_shape, itemsize);
+  int64_t all_bytes = 0;
+  for (const Box& box : leg.boxes) all_bytes += elements_of(box.shape) * itemsize;
+  CopyBatch batch;
+  for (const Box& box : leg.boxes) {
+    std::byte* to = leg.tiled;
+    for (int64_t d = 0; d < box.shape.size(); ++d) to += box.begins[d] * strides[d];
+    batch.add(box_copy(way, to, strides, box.plain, box.plain_strides, box.shape, itemsize, all_bytes), -1);
   }
   batch.run();
 }
@@ -143,30 +183,31 @@ void copy_elements(Way way, std::byte* memory, const Layout& layout, Strided pla
   }
   if (steps.empty()) return copy_plain(way, dense(memory, shape, itemsize), plain, itemsize);
 
-  // What each step stands on; the last one's result is `memory` itself. Scratch begins as zeros, which pad.
-  std::vector<Scratch> scratch(steps.size());
-  std::vector<Strided> stages(steps.size());
   Scratch merged;
-  const bool is_merged = merge(plain, steps[0], &stages[0]);
+  Strided stage;
+  const bool is_merged = merge(plain, steps[0], &stage);
   if (!is_merged) {
     Strided copy = dense(merged.make(elements_of(plain.shape) * itemsize, false), plain.shape, itemsize);
     if (way == Way::kToLayout) copy_plain(way, copy, plain, itemsize);
-    stages[0] = dense(copy.data, steps[0].combined, itemsize);
+    stage = dense(copy.data, steps[0].combined, itemsize);
   }
-  for (size_t i = 1; i < steps.size(); ++i) {
-    std::byte* data = scratch[i].make(elements_of(steps[i - 1].result) * itemsize, true);
-    stages[i] = dense(data, steps[i].combined, itemsize);
+  // Between legs there is scratch, which begins as the zeros that pad.
+  std::vector<Scratch> scratch(steps.size());
+  std::vector<Leg> legs;
+  for (std::span<const TileStep> left(steps); !left.empty();) {
+    Leg& leg = legs.emplace_back(first_leg(stage, left));
+    if (left.empty()) {
+      leg.tiled = memory;
+    } else {
+      leg.tiled = scratch[legs.size() - 1].make(elements_of(leg.tiled_shape) * itemsize, true);
+      stage = dense(leg.tiled, left[0].combined, itemsize);
+    }
   }
-  const auto run = [&](size_t i) {
-    std::byte* tiled = i + 1 < steps.size() ? stages[i + 1].data : memory;
-    copy_tiles(way, tiled, steps[i], stages[i], itemsize);
-  };
-  if (way == Way::kToLayout) {
-    for (size_t i = 0; i < steps.size(); ++i) run(i);
-    return;
+  if (way == Way::kFromLayout) std::ranges::reverse(legs);
+  for (const Leg& leg : legs) run(way, leg, itemsize);
+  if (way == Way::kFromLayout && !is_merged) {
+    copy_plain(way, dense(merged.memory.get(), plain.shape, itemsize), plain, itemsize);
   }
-  for (size_t i = steps.size(); i > 0; --i) run(i - 1);
-  if (!is_merged) copy_plain(way, dense(merged.memory.get(), plain.shape, itemsize), plain, itemsize);
 }
 
 template <class Each>

@@ -7,6 +7,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/copy_batch.h"
 #include "artifex_devices/transfer/counters.h"
+#include "artifex_devices/transfer/cross_reshard.h"
 #include "artifex_devices/transfer/tiling.h"
 
 namespace artifex_devices {
@@ -113,18 +114,12 @@ struct Move {
   }
 };
 
-/// What came of it: the memory, and when it is written (null: now).
-struct Moved {
-  std::shared_ptr<Storage> storage;
-  EventRef ready;
-};
-
 /// What the plan comes to in one memory, without making it: tiles cut alike are shared, small ones cut differently are
 /// copied in one go. Nothing where it is not as simple as that.
 std::optional<Moved> move_tilings(const Move& move) {
   const Sharding& from = *move.source.sharding();
   const Sharding& to = *move.sharding;
-  const bool in_one_memory = from.devices()->on_one_arena() && to.devices()->on_one_arena() &&
+  const bool in_one_memory = from.buffers().is_tile() && to.buffers().is_tile() &&
                              (*from.devices())[0]->arena_index() == (*to.devices())[0]->arena_index();
   const bool even = move.source_domains.is_even() && move.domains.is_even();
   if (!in_one_memory || !even || move.source.size() == 0) return std::nullopt;
@@ -160,12 +155,13 @@ std::optional<Moved> move_tilings(const Move& move) {
   return Moved{std::move(storage), nullptr};
 }
 
-Moved move_by_plan(const Move& move) {
+Moved move_by_plan(const Move& move, std::optional<ReshardPlan> given = std::nullopt) {
   const Sharding& from = *move.source.sharding();
   const std::vector<BufferPlace> source_places = from.buffers().places(from.grid(), *from.devices());
   const std::vector<BufferPlace> places =
       move.sharding->buffers().places(move.sharding->grid(), *move.sharding->devices());
-  ReshardPlan plan = make_reshard_plan(move.source_domains, source_places, move.domains, places, move.size);
+  ReshardPlan plan = given ? std::move(*given)
+                           : make_reshard_plan(move.source_domains, source_places, move.domains, places, move.size);
   if (move.force_copy) copy_reused(plan, move.domains, source_places, places, move.size);
 
   std::vector<BufferRef> held;  // through a delete of the source meanwhile
@@ -192,15 +188,33 @@ Moved move_by_plan(const Move& move) {
 
 }  // namespace
 
+Moved execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options, ReshardPlan plan) {
+  return move_by_plan(Move(source, sharding, options), std::move(plan));
+}
+
 ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding) {
   const Sharding& from = *source.sharding();
   const int64_t size = itemsize(source.dtype());
   const ShardDomains domains = sharding.domains(source.shape(), kOperation);
-  const std::vector<BufferPlace> source_places = from.buffers().places(from.grid(), *from.devices());
-  const std::vector<BufferPlace> places = sharding.buffers().places(sharding.grid(), *sharding.devices());
+  const std::vector<BufferPlace> source_places = WorldPlaces(from).places;
+  const std::vector<BufferPlace> places = WorldPlaces(sharding).places;
   ReshardPlan plan = make_reshard_plan(from.domains(source.shape(), kOperation), source_places, domains, places, size);
   if (from.memory_kind() != sharding.memory_kind()) copy_reused(plan, domains, source_places, places, size);
   return plan;
+}
+
+/// On devices of several processes, where each has what it needs.
+static ArrayRef reshard_without_messages(const ArrayRef& source, const ShardingRef& sharding,
+                                         const ReshardOptions& options) {
+  CrossReshard cross(source, sharding, options);
+  if (cross.has_messages()) {
+    fail<NotAddressable>(
+        "{}: parts of the Array would come from other processes; expected to find all of them in this one, {}; move "
+        "it by device_put in all processes",
+        kOperation, cross.client()->process_index());
+  }
+  cross.begin();
+  return cross.finish();
 }
 
 ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {
@@ -210,6 +224,9 @@ ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const Resh
         "{}: the Array lies on devices of another world than sharding {}; expected devices of one; get its value with "
         "device_get and put that",
         kOperation, sharding->to_string());
+  }
+  if (!source->sharding()->is_fully_addressable() || !sharding->is_fully_addressable()) {
+    return reshard_without_messages(source, sharding, options);
   }
   const Move move(*source, sharding, options);
   std::optional<Moved> moved = move_tilings(move);

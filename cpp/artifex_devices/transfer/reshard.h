@@ -18,14 +18,24 @@ struct ReshardOptions {
 /// `source` with another sharding on the same client. Buffers that are already right are shared (arrays are immutable).
 /// Checks and allocation happen in the call; copies of config().async_copy_bytes and more go on after it returned, and
 /// the result's ready event says when they end. An error in the source poisons the result.
-/// Throws DeletedArray, InvalidArgument for devices of another client (use device_get and device_put), and as
-/// Storage::allocate.
+/// Throws DeletedArray, InvalidArgument for devices of another client (use device_get and device_put), NotAddressable
+/// where parts must come from other processes (see CrossReshard), and as Storage::allocate.
 ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options);
 
 /// The array itself where it is row-major, else a row-major copy on the same devices.
 ArrayRef row_major(const ArrayRef& array);
 
-/// The plan that reshard() would execute.
+/// What came of copies: the memory, and when it is written (null: now).
+struct Moved {
+  std::shared_ptr<Storage> storage;
+  EventRef ready;
+};
+
+/// The part of a reshard that happens within this process: allocates, and copies what `plan` says, which has the
+/// numbers of buffers here. What it leaves out is for others to write.
+Moved execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options, ReshardPlan plan);
+
+/// The plan that reshard() would execute; of all processes.
 ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding);
 
 /// Bytes that transfers have copied so far in this process, by kind; tests compare them with plans.

@@ -9,7 +9,7 @@ std::optional<Tiling> Tiling::of(const Storage& storage, const ShardDomains& dom
                                  int64_t itemsize) {
   int64_t stride = 0;
   std::byte* slab = storage.slab(&stride);
-  if (!slab || !domains.is_even()) return std::nullopt;
+  if (!slab || !domains.is_even() || !storage.sharding()->buffers().is_tile()) return std::nullopt;
   Tiling tiling;
   tiling.data = slab;
   tiling.strides = buffer_strides(layout, domains.shard_shape(), itemsize);

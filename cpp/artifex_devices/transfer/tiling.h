@@ -16,7 +16,7 @@ struct Tiling {
   Dims parts;               // tiles along each dimension; later dimensions have one
   int64_t tile_stride = 0;  // from a tile to the next one in row-major order
 
-  /// Nothing when the buffers lie apart, or are not all of one size.
+  /// Nothing when the buffers lie apart, are not all of one size, or not all here.
   /// `layout` of the tiles (null: row-major).
   static std::optional<Tiling> of(const Storage& storage, const ShardDomains& domains, const Layout* layout,
                                   int64_t itemsize);

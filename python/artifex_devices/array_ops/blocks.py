@@ -78,7 +78,7 @@ def allocate(
         TypeError: No device holds this dtype.
     """
     array = _core._empty(shape, dtype, sharding, committed, operation)
-    return array, local_arrays(array, True)
+    return array, local_arrays(array, True, True)
 
 
 def moved_to(operation: str, x: Array, home: Home, sharding: Sharding) -> Array:
@@ -123,7 +123,7 @@ def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operat
     """Views of the boxes of x out of what each position holds; None when one of them holds too little."""
     mine = tiling(x.sharding, x.shape, operation)
     numbers = _buffers_at(x.sharding, positions)
-    arrays = local_arrays(x)
+    arrays = local_arrays(x, False, True)
     views = []
     for number, box in zip(numbers, boxes, strict=True):
         whole = mine.boxes[number]
@@ -156,17 +156,18 @@ def read_box(x: Array, box: Box, operation: str) -> NDArray[Any]:
     return result
 
 
-def run_all(tasks: Sequence[Callable[[], Any]], touched_bytes: int) -> None:
+def run_all(tasks: Sequence[Callable[[], Any]], touched_bytes: int, spread_from: int | None = None) -> None:
     """Calls every task, over the cores when there is enough to do; each sees the caller's context variables.
 
     Args:
         tasks: Independent calls; their results are dropped.
         touched_bytes: What they read and write together.
+        spread_from: How many of these bytes are worth several cores; by default PARALLEL_BYTES.
 
     Raises:
         BaseException: The first one that a task raised, once all that had started have ended.
     """
-    if len(tasks) < 2 or touched_bytes < PARALLEL_BYTES:
+    if len(tasks) < 2 or touched_bytes < (PARALLEL_BYTES if spread_from is None else spread_from):
         for task in tasks:
             task()
         return

@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from artifex_devices import _core
 from artifex_devices._core import Array
 from artifex_devices.array_ops.dispatch import implements, operand
 from artifex_devices.array_ops.elementwise import map_elements
 
 __all__ = ["astype", "clip", "round_", "where"]
 
+_SELECT_BYTES = 64 << 10  # from here on the core chooses: NumPy's copies under a mask branch at each element
+_STREAM_BYTES = 4 << 20  # from here on results bypass the cache
 _SCALARS = (bool, int, float, complex)
 
 
@@ -34,6 +38,11 @@ def _map(operation: str, function: Any, *inputs: Any, dtype: Any = None) -> Arra
     return result
 
 
+def _dense(part: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """A choice as the core takes it: dense and of the shape of the result, or one number for all."""
+    return part if part.ndim == 0 else np.require(np.broadcast_to(part, shape), requirements=("C", "A"))
+
+
 @implements(np.where)
 def where(condition: Any, *choices: Any) -> Array:
     """np.where with all three operands; result cut as an element-wise function's."""
@@ -45,10 +54,17 @@ def where(condition: Any, *choices: Any) -> Array:
     inputs = [operand("where", x) for x in (condition, *choices)]
     dtype = np.where(*_samples(inputs)).dtype
 
+    stream = sum(x.nbytes for x in inputs if isinstance(x, Array)) >= _STREAM_BYTES
+
     def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
-        chosen, one, other = parts
-        np.copyto(outputs[0], other)
-        np.copyto(outputs[0], one, where=np.asarray(chosen, bool))
+        out = outputs[0]
+        chosen = np.broadcast_to(np.asarray(parts[0], bool), out.shape)
+        if out.nbytes < _SELECT_BYTES or not out.flags.c_contiguous:
+            np.copyto(out, parts[2])
+            np.copyto(out, parts[1], where=chosen)
+            return
+        one, other = (_dense(np.asarray(part, dtype), out.shape) for part in parts[1:])
+        _core._select(out, np.require(chosen, requirements=("C", "A")), one, other, stream)
 
     result: Array = map_elements("where", compute, inputs, (dtype,))[0]
     return result

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from artifex_devices.array_ops.arguments import array_operand
+from artifex_devices.array_ops.blocks import PIECE_BYTES
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.out import host_target
-from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
+from artifex_devices.array_ops.partials import READ_BYTES, Part, Rule, State, reduce_parts
 
 __all__ = ["argmax", "argmin"]
 
@@ -87,5 +88,6 @@ def _position(operation: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any
             )
         return (state[1],)
 
-    rule = Rule(local, lambda one, two: join((one, two)), finish, join=join)
+    piece_bytes = PIECE_BYTES if skips else READ_BYTES
+    rule = Rule(local, lambda one, two: join((one, two)), finish, join=join, piece_bytes=piece_bytes)
     return reduce_parts(operation, x, axes, (np.intp,), rule, keepdims=keepdims, into=into)[0]

@@ -10,9 +10,10 @@ import numpy as np
 
 from artifex_devices._core import Array
 from artifex_devices.array_ops.arguments import array_operand, normal_axes
+from artifex_devices.array_ops.blocks import PIECE_BYTES
 from artifex_devices.array_ops.dispatch import implements, implements_method
 from artifex_devices.array_ops.out import host_target
-from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
+from artifex_devices.array_ops.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices.remembering import remembered
 
 __all__ = ["ASSOCIATIVE", "all_", "any_", "max_", "min_", "prod", "ptp", "reduce_ufunc", "sum_", "wide_dtype"]
@@ -131,7 +132,8 @@ def reduce_ufunc(
         return (value.astype(result, copy=False),)
 
     extras = ((where if isinstance(where, Array) else np.asarray(where, bool)),) if masked else ()
-    rule = Rule(local, combine, finish, ufunc in ASSOCIATIVE)
+    piece_bytes = READ_BYTES if prepare is None and not masked else PIECE_BYTES
+    rule = Rule(local, combine, finish, ufunc in ASSOCIATIVE, piece_bytes=piece_bytes)
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=extras, into=into)[0]
 
 

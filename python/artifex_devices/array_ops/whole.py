@@ -90,7 +90,7 @@ def from_whole(operation: str, value: Any, dtype: Any, sharding: Sharding, *, co
     result = _core._empty(shape, dtype, sharding, committed, operation)
     slab = _core._slab_array(result, True)
     if slab is None:
-        for buffer, box in zip(local_arrays(result, True), tiling(sharding, shape, operation).boxes, strict=True):
+        for buffer, box in zip(local_arrays(result, True, True), tiling(sharding, shape, operation).boxes, strict=True):
             np.copyto(buffer, value[box], casting="unsafe")
         return result
     if len(slab) > 1:

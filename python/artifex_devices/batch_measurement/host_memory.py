@@ -6,7 +6,7 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-from artifex_devices._core import Machine
+from artifex_devices._core import Machine, _cgroup_report
 
 __all__ = ["HostMemory"]
 
@@ -16,6 +16,10 @@ _NOT_RESET = (
     "are not seen"
 )
 
+# The file of a limit, and the one of what counts against it: version 2 of control groups, and 1.
+_USAGE_BESIDE = {"memory.max": "memory.current", "memory.limit_in_bytes": "memory.usage_in_bytes"}
+_NO_LIMIT = 1 << 60  # version 1 writes the largest number of whole pages
+
 
 class HostMemory:
     """Asks the kernel; a fact that it does not give is left out, and said in `source`.
@@ -24,10 +28,10 @@ class HostMemory:
     hundred KiB.
     """
 
-    def __init__(self, proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> None:
-        """`proc`, `cgroup`: where these file systems lie."""
-        self._proc = proc
-        self._cgroup = cgroup
+    def __init__(self, root: str = "") -> None:
+        """`root`: what comes before /proc and the mounts of control groups."""
+        self._root = root
+        self._proc = Path(f"{root}/proc")
         self._before: tuple[int, int] | None = None
         self._was_reset = False
 
@@ -89,24 +93,13 @@ class HostMemory:
     def _free_of_groups(self) -> list[int]:
         """What each control group of memory above the process has left, files that can be dropped counted as free."""
         found = []
-        try:
-            lines = (self._proc / "self" / "cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            return []
-        for line in lines:
-            _, controllers, path = [*line.split(":", 2), "", ""][:3]
-            if controllers and "memory" not in controllers.split(","):
+        for path, text in _cgroup_report(self._root)["files"]:
+            file = Path(path)
+            if file.name not in _USAGE_BESIDE or not text.isdigit():
                 continue
-            root = self._cgroup / "memory" if controllers else self._cgroup
-            names = (
-                ("memory.limit_in_bytes", "memory.usage_in_bytes") if controllers else ("memory.max", "memory.current")
-            )
-            parts = [part for part in path.split("/") if part not in ("", ".", "..")]
-            for depth in range(len(parts), -1, -1):
-                group = root.joinpath(*parts[:depth])
-                limit, used = _number(group / names[0]), _number(group / names[1])
-                if limit is not None and used is not None and limit < 1 << 60:
-                    found.append(limit - used + _inactive_files(group))
+            limit, used = int(text), _number(file.with_name(_USAGE_BESIDE[file.name]))
+            if used is not None and limit < _NO_LIMIT:
+                found.append(limit - used + _inactive_files(file.parent))
         return found
 
 

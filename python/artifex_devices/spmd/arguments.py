@@ -185,7 +185,7 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
     numbers = _core._buffers_at(target, layout.positions)
     boxes = [places.boxes[number] for number in numbers]
     if not isinstance(x, Array):
-        return _host_blocks(operation, target, boxes, path, whole=len(places.boxes) == 1)
+        return _host_blocks(operation, target, boxes, path, whole=target.is_fully_replicated)
     if x.sharding._same_devices(target):
         views = _views(operation, layout, x, boxes)
         if views is not None:
@@ -197,10 +197,15 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
                 f"{operation}: {path} lies on other devices than the mesh; expected {_ids(target)}, got "
                 f"{_ids(x.sharding)}; move it first: device_put({path}, NamedSharding(mesh, {spec!r}))"
             )
-        arrays = local_arrays(moved_to(operation, x, Home(target, committed=True), target))
+        arrays = _arrays_here(moved_to(operation, x, Home(target, committed=True), target))
         return [arrays[number] for number in numbers]
 
     return moved
+
+
+def _arrays_here(x: Array) -> list[NDArray[Any]]:
+    """An ndarray on each distinct buffer that x has in this process."""
+    return local_arrays(x, False, True)
 
 
 def _ids(sharding: Any) -> str:
@@ -217,10 +222,10 @@ def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Bl
         return None
     if list(boxes) == wholes:
         if list(numbers) == list(range(len(mine.boxes))):
-            return local_arrays
+            return _arrays_here
 
         def as_they_are(x: Array) -> list[NDArray[Any]]:
-            arrays = local_arrays(x)
+            arrays = _arrays_here(x)
             return [arrays[number] for number in numbers]
 
         return as_they_are
@@ -230,7 +235,7 @@ def _views(operation: str, layout: Layout, x: Array, boxes: Sequence[Box]) -> Bl
     ]
 
     def parts_of(x: Array) -> list[NDArray[Any]]:
-        arrays = local_arrays(x)
+        arrays = _arrays_here(x)
         return [arrays[number][part] for number, part in zip(numbers, parts, strict=True)]
 
     return parts_of

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 from artifex_devices.spmd.participant import Participant, _current
+from artifex_devices.spmd.span import Spread, members_of_axes
 
 __all__ = ["Group", "Groups", "group_of", "names_of", "require"]
 
@@ -16,28 +16,50 @@ __all__ = ["Group", "Groups", "group_of", "names_of", "require"]
 class Groups:
     """How a collective divides the participants: parts that do not meet, and each participant's place."""
 
-    __slots__ = ("of", "parts")
+    __slots__ = ("crossing", "identity", "is_whole", "of", "parts", "span")
 
-    def __init__(self, parts: list[tuple[int, ...]], participants: int) -> None:
-        """Each part has positions in the order of the collective; together all participants, each once."""
-        self.parts = parts
-        self.of: list[Group] = [Group(self, (), 0, 0)] * participants
-        for number, members in enumerate(parts):
-            for index, member in enumerate(members):
-                self.of[member] = Group(self, members, number, index)
+    def __init__(self, parts: list[tuple[int, ...]], participants: int, spread: Spread | None = None) -> None:
+        """Each part has participants in the order of the collective; together all, each once.
+
+        Args:
+            parts: The groups, of participants of all processes.
+            participants: How many run here.
+            spread: Who runs where, unless all run here.
+        """
+        self.span = None if spread is None else spread.span_of(parts)
+        self.of: list[Group] = [Group(self, (), 0, 0, 0)] * participants
+        self.parts: list[tuple[int, ...]] = []  # who meets whom in this process
+        self.crossing = -1  # the part whose members meet those of other processes, in one go
+        crossing = () if self.span is None else self.span.parts
+        beyond = {part.members for part in crossing}
+        for members in parts:
+            slots = members if spread is None else tuple(spread.slot_of[i] for i in members if i in spread.slot_of)
+            if slots and members not in beyond:
+                for index, slot in enumerate(slots):
+                    self.of[slot] = Group(self, slots, len(self.parts), index, len(members))
+                self.parts.append(slots)
+        if self.span is not None:
+            self.crossing = len(self.parts)
+            for part in crossing:
+                for index, slot in part.mine.items():
+                    self.of[slot] = Group(self, self.span.slots, self.crossing, index, len(part.members))
+            self.parts.append(self.span.slots)
+        self.identity = "" if self.span is None else repr(parts)  # the same in all processes
+        self.is_whole = self.parts == [tuple(range(participants))]  # all meet, in their order
 
 
 class Group:
-    """The members of one collective for one participant."""
+    """One collective for one participant: whom it meets, and who it is there."""
 
-    __slots__ = ("groups", "index", "members", "part")
+    __slots__ = ("groups", "index", "members", "part", "size")
 
-    def __init__(self, groups: Groups, members: tuple[int, ...], part: int, index: int) -> None:
-        """Positions in the order of the collective, the number of this part, and which member this participant is."""
+    def __init__(self, groups: Groups, members: tuple[int, ...], part: int, index: int, size: int) -> None:
+        """Who meets in this process, the number of this part, and which of how many members this participant is."""
         self.groups = groups
         self.members = members
         self.part = part
         self.index = index
+        self.size = size
 
 
 def names_of(axis_name: Any) -> tuple[Hashable, ...]:
@@ -108,19 +130,12 @@ def _all_groups(
         )
     if len(set(names)) != len(names):
         raise ValueError(f"{operation}: an axis name comes twice; expected each once, got {names}; drop one")
-    where = [program.axis_names.index(name) for name in names]
-    sizes = [program.axis_sizes[d] for d in where]
-    strides = [math.prod(program.axis_sizes[d + 1 :]) for d in range(len(program.axis_sizes))]
-    parts: list[tuple[int, ...]] = []
-    for position, coordinates in enumerate(program.coordinates):
-        if any(coordinates[d] for d in where):
-            continue  # not the first member of its group
-        offsets = itertools.product(*(range(size) for size in sizes))
-        members = tuple(
-            position + sum(c * strides[d] for c, d in zip(offset, where, strict=True)) for offset in offsets
-        )
-        parts += _split(operation, members, index_groups)
-    return Groups(parts, len(program.participants))
+    parts = [
+        part
+        for members in members_of_axes(names, program.axis_names, program.axis_sizes)
+        for part in _split(operation, members, index_groups)
+    ]
+    return Groups(parts, len(program.participants), program.spread)
 
 
 def _split(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What collectives compute out of their members' blocks: the last one to arrive does it for all.
 
-Results never show a member's memory. Where all members get the same, they share one read-only array.
+Results never show memory that a member can write. Where all members get the same, they share one read-only array.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from numpy.exceptions import AxisError
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices.spmd.across import Crossing
 from artifex_devices.spmd.axes import Group
-from artifex_devices.spmd.participant import Participant, _current
+from artifex_devices.spmd.participant import Participant
 from artifex_devices.spmd.specs import check_unmasked
 
 __all__ = [
     "all_to_all",
+    "broadcast",
     "gather",
     "leaves_of",
     "meet",
-    "once_more",
     "permute",
     "rebuild",
     "reduce",
@@ -75,8 +76,9 @@ def meet(
     options: tuple[tuple[str, Any], ...],
     leaves: Leaves,
     complete: Callable[[list[Leaves]], Sequence[Leaves]],
+    crossing: Crossing | None = None,
 ) -> Leaves:
-    """Meets the group with these leaves."""
+    """Meets the group with these leaves; `crossing` as Program.meeting."""
     axes = tuple(axis_name) if type(axis_name) is list else axis_name
     signature: tuple[Any, ...]
     if len(leaves) == 1:
@@ -85,20 +87,13 @@ def meet(
     else:
         described = [detail for leaf in leaves for detail in (leaf.dtype, leaf.shape)]
         signature = (operation, axes, options, *described)
-    result: Leaves = me.join(me.program.meeting(signature, group.groups, complete), leaves, _DEPTH)
+    program = me.program
+    is_new = signature not in program.meetings
+    meeting = program.meeting(signature, group.groups, complete, crossing)
+    if is_new and not options and len(leaves) == 1 and group.groups is program.groups.get(axes):
+        program.know(operation, axes, leaves[0], meeting)
+    result: Leaves = me.join(meeting, leaves, _DEPTH)
     return result
-
-
-def once_more(operation: str, axis_name: Any, options: tuple[tuple[str, Any], ...], x: Any) -> NDArray[Any] | None:
-    """The everyday collective: one ndarray, of a kind that the program has seen. None for all others."""
-    me = _current.get()
-    if me is None or type(x) is not np.ndarray or type(axis_name) is list:
-        return None
-    meeting = me.program.meetings.get((operation, axis_name, options, x.dtype, x.shape))
-    if meeting is None or meeting.groups is not me.program.groups.get(axis_name):
-        return None
-    result: Leaves = me.join(meeting, [x], 3)  # join <- here <- lax <- the user's line
-    return result[0]
 
 
 def _empty(operation: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -114,16 +109,31 @@ def _sealed(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _reduced(operation: str, kind: str, parts: Sequence[NDArray[Any]], *, mean: bool = False) -> NDArray[Any]:
+def _columns(payloads: Sequence[Any]) -> list[Leaves]:
+    """The blocks of all members, leaf by leaf; members bring lists of leaves, or the only one as it is."""
+    first = payloads[0]
+    if type(first) is list and len(first) != 1:
+        return [list(parts) for parts in zip(*payloads, strict=True)]
+    return [[leaves[0] if type(leaves) is list else leaves for leaves in payloads]]
+
+
+def _fill(out: NDArray[Any], places: Sequence[Any], parts: Sequence[NDArray[Any]]) -> None:
+    """Copies each part to its place in `out`, over the cores where there is enough to do."""
+    if out.nbytes < 4096:
+        for part, place in zip(parts, places, strict=True):
+            out[place] = part
+    else:
+        _core._copy_views([out[place] for place in places], list(parts))
+
+
+def _reduced(operation: str, kind: str, parts: Leaves) -> NDArray[Any]:
     first = parts[0]
     out = _empty(operation, first.shape, first.dtype)
     try:
-        _core._all_reduce(kind, list(parts), out)
+        _core._all_reduce(kind, parts, out)
     except TypeError as error:
         raise TypeError(f"{operation}: {str(error).removeprefix('all_reduce: ')}") from None
-    if mean:
-        np.divide(out, out.dtype.type(len(parts)), out=out)
-    return _sealed(out)
+    return out
 
 
 def reduce(
@@ -131,11 +141,19 @@ def reduce(
 ) -> Leaves:
     """Combines leaf by leaf, and divides by the number of members for a mean; all members get the same arrays."""
 
-    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        result = [_reduced(operation, kind, parts, mean=mean) for parts in zip(*payloads, strict=True)]
-        return [result] * len(payloads)
+    def share(totals: Leaves, size: int) -> Sequence[Leaves]:
+        for total in totals:
+            if mean:
+                np.divide(total, total.dtype.type(size), out=total)
+            _sealed(total)
+        return [totals] * size
 
-    return meet(operation, me, group, axis_name, (), leaves, complete)
+    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+        return share([_reduced(operation, kind, parts) for parts in _columns(payloads)], len(payloads))
+
+    return meet(
+        operation, me, group, axis_name, (), leaves, complete, Crossing(reduction=kind, share=share, is_shared=True)
+    )
 
 
 def gather(
@@ -144,13 +162,14 @@ def gather(
     """Puts members' blocks after each other along a new dimension, or along one that they have."""
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        result = [_joined(operation, parts, axis, tiled) for parts in zip(*payloads, strict=True)]
+        result = [_joined(operation, parts, axis, tiled) for parts in _columns(payloads)]
         return [result] * len(payloads)
 
-    return meet(operation, me, group, axis_name, (("axis", axis), ("tiled", tiled)), leaves, complete)
+    options = (("axis", axis), ("tiled", tiled))
+    return meet(operation, me, group, axis_name, options, leaves, complete, Crossing(is_shared=True))
 
 
-def _joined(operation: str, parts: Sequence[NDArray[Any]], axis: int, tiled: bool) -> NDArray[Any]:
+def _joined(operation: str, parts: Leaves, axis: int, tiled: bool) -> NDArray[Any]:
     first = parts[0]
     count = len(parts)
     shape = list(first.shape)
@@ -164,11 +183,7 @@ def _joined(operation: str, parts: Sequence[NDArray[Any]], axis: int, tiled: boo
     out = _empty(operation, tuple(shape), first.dtype)
     before = (slice(None),) * d
     places = [slice(i * size, (i + 1) * size) if tiled else i for i in range(count)]
-    if out.nbytes < 4096:
-        for part, place in zip(parts, places, strict=True):
-            out[(*before, place)] = part
-    else:
-        _core._copy_views([out[(*before, place, ...)] for place in places], list(parts))
+    _fill(out, [(*before, place, ...) for place in places], parts)
     return _sealed(out)
 
 
@@ -205,15 +220,19 @@ def scatter(
     operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, axis: int, tiled: bool
 ) -> Leaves:
     """Sums, and gives each member its piece: a view of the one sum."""
-    count = len(group.members)
+    count = group.size
     for leaf in leaves:
         _check_split(operation, leaf, axis, count, tiled)
 
-    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        sums = [_reduced(operation, "sum", parts) for parts in zip(*payloads, strict=True)]
-        return [[_piece(total, axis, i, count, tiled) for total in sums] for i in range(count)]
+    def share(totals: Leaves, size: int) -> Sequence[Leaves]:
+        sums = [_sealed(total) for total in totals]
+        return [[_piece(total, axis, i, size, tiled) for total in sums] for i in range(size)]
 
-    return meet(operation, me, group, axis_name, (("scatter_dimension", axis), ("tiled", tiled)), leaves, complete)
+    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+        return share([_reduced(operation, "sum", parts) for parts in _columns(payloads)], len(payloads))
+
+    options = (("scatter_dimension", axis), ("tiled", tiled))
+    return meet(operation, me, group, axis_name, options, leaves, complete, Crossing(reduction="sum", share=share))
 
 
 def all_to_all(
@@ -227,29 +246,56 @@ def all_to_all(
     tiled: bool,
 ) -> Leaves:
     """Member i gets piece i of everybody, in their order."""
-    count = len(group.members)
+    count = group.size
     for leaf in leaves:
         _check_split(operation, leaf, split_axis, count, tiled)
         _dimension(operation, concat_axis, leaf.ndim)
 
+    def pick(block: NDArray[Any], index: int, size: int) -> NDArray[Any]:
+        return _piece(block, split_axis, index, size, tiled)
+
+    def finish(index: int, pieces: list[Leaves]) -> Leaves:
+        return [
+            _joined(operation, parts, concat_axis % leaf.ndim, tiled)
+            for leaf, parts in zip(leaves, _columns(pieces), strict=True)
+        ]
+
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        results: list[Leaves] = [[] for _ in range(count)]
-        for parts in zip(*payloads, strict=True):
-            concat = concat_axis % parts[0].ndim
-            for i in range(count):
-                pieces = [_piece(part, split_axis, i, count, tiled) for part in parts]
-                results[i].append(_joined(operation, pieces, concat, tiled))
-        return results
+        exchanged = [_exchanged(operation, parts, split_axis, concat_axis, tiled) for parts in _columns(payloads)]
+        return [[whole[i] for whole in exchanged] for i in range(count)]
 
     options = (("split_axis", split_axis), ("concat_axis", concat_axis), ("tiled", tiled))
-    return meet(operation, me, group, axis_name, options, leaves, complete)
+    crossing = Crossing(pick=pick, finish=finish)
+    return meet(operation, me, group, axis_name, options, leaves, complete, crossing)
+
+
+def _exchanged(
+    operation: str, parts: Sequence[NDArray[Any]], split_axis: int, concat_axis: int, tiled: bool
+) -> NDArray[Any]:
+    """The blocks of all members, one after the other: member i's are piece i of each part, joined in their order."""
+    count = len(parts)
+    shape = parts[0].shape
+    split, concat = split_axis % len(shape), concat_axis % len(shape)
+    pieces = (*shape[:split], count, shape[split] // count, *shape[split + 1 :]) if tiled else shape
+    sources = [np.moveaxis(part.reshape(pieces), split, 0) for part in parts]  # views: by member, then its piece
+    made = list(sources[0].shape)
+    if tiled:
+        made[concat + 1] *= count
+    else:
+        made.insert(concat + 1, count)
+    out = _empty(operation, tuple(made), parts[0].dtype)
+    size = sources[0].shape[concat + 1] if tiled else 1
+    before = (slice(None),) * (concat + 1)
+    places = [(*before, slice(j * size, (j + 1) * size) if tiled else j, ...) for j in range(count)]
+    _fill(out, places, sources)
+    return _sealed(out)
 
 
 def permute(
     operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, pairs: tuple[tuple[int, int], ...]
 ) -> Leaves:
     """Member `target` gets the block of member `source`; zeros where nothing arrives."""
-    count = len(group.members)
+    count = group.size
     sources = [source for source, _ in pairs]
     targets = [target for _, target in pairs]
     wrong = [pair for pair in pairs if not all(0 <= i < count for i in pair)]
@@ -264,19 +310,47 @@ def permute(
             f"at most once, got {list(pairs)}; drop the ones that come twice"
         )
 
-    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        results = [[_empty(operation, leaf.shape, leaf.dtype) for leaf in leaves] for _ in range(count)]
-        arrives = {target: source for source, target in pairs}
-        targets: Leaves = []
+    arrives = {target: source for source, target in pairs}
+
+    def fill(blocks: Sequence[Leaves | None]) -> list[Leaves]:
+        """What members get of blocks, or zeros of None."""
+        results: list[Leaves] = [[] for _ in blocks]
+        copies: Leaves = []
         origins: Leaves = []
-        for i, mine in enumerate(results):
-            if i in arrives:
-                targets.extend(mine)
-                origins.extend(payloads[arrives[i]])
-            else:
-                for leaf in mine:
-                    leaf.fill(0)
-        _core._copy_views(targets, origins)
+        for mine, block in zip(results, blocks, strict=True):
+            for number, leaf in enumerate(leaves):
+                part = None if block is None else block[number]
+                if part is not None and _core._is_constant(part):
+                    mine.append(part.view())  # of a block of an argument, or a result: nobody can write it
+                    continue
+                made = _empty(operation, leaf.shape, leaf.dtype)
+                mine.append(made)
+                if part is None:
+                    made.fill(0)
+                else:
+                    copies.append(made)
+                    origins.append(part)
+        _core._copy_views(copies, origins)
         return [[_sealed(leaf) for leaf in mine] for mine in results]
 
-    return meet(operation, me, group, axis_name, (("perm", pairs),), leaves, complete)
+    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+        return fill([payloads[arrives[i]] if i in arrives else None for i in range(count)])
+
+    crossing = Crossing(
+        sources=lambda index, size: (arrives[index],) if index in arrives else (),
+        finish=lambda index, blocks: fill([blocks[0] if blocks else None])[0],
+    )
+    return meet(operation, me, group, axis_name, (("perm", pairs),), leaves, complete, crossing)
+
+
+def broadcast(operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, source: int) -> Leaves:
+    """All members get the block of one, in the same arrays."""
+
+    def kept(block: Leaves) -> Leaves:
+        return [_sealed(leaf.copy()) for leaf in block]
+
+    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+        return [kept(payloads[source])] * len(payloads)
+
+    crossing = Crossing(sources=lambda index, size: (source,), finish=lambda index, blocks: kept(blocks[0]))
+    return meet(operation, me, group, axis_name, (("source", source),), leaves, complete, crossing)

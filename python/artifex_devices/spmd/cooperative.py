@@ -29,6 +29,9 @@ _FOREIGN = frozenset({"optree", "tensorstore", "torch", "jaxlib"})
 _KEPT = 256  # idle greenlets kept by a thread
 
 
+_Turn = tuple[Participant, Callable[[], Any]]
+
+
 class _Seats(threading.local):
     """Greenlets of this thread that wait for their next participant."""
 
@@ -40,18 +43,23 @@ _seats = _Seats()
 
 
 def _serve() -> None:
-    """Runs one participant after the other for as long as the greenlet lives.
+    """Runs participants for as long as the greenlet lives.
 
     It has no parameters, as a greenlet keeps what it was begun with until it ends.
     """
     hub = greenlet.getcurrent().parent
     while True:
-        participant: Participant
-        body: Callable[[], Any]
-        hub, participant, body = hub.switch()
-        enter(participant, body)
-        participant.state = None
-        del participant, body
+        turns: _Turns
+        turn: _Turn | None
+        turns, turn = hub.switch()
+        hub = turns.hub
+        try:
+            while turn is not None:
+                enter(*turn)
+                turn = turns.follow(turn[0]) if turns.begins else None
+        except BaseException as error:  # Ctrl-C between two participants is the hub's
+            turns.interruption = error
+        del turns, turn
 
 
 _ENTER = enter.__code__
@@ -88,49 +96,144 @@ class _Seat:
         self.order = -1  # of all foreign frames of the program, in the order in which they began; -1 without one
 
 
-class _Round:
-    """The suspended participants of one program, in the order of their suspension."""
+class _Turns:
+    """Whose turn it is: participants that have not begun, then those that may go on.
 
-    def __init__(self, program: Program, hub: greenlet.greenlet) -> None:
+    Whoever must wait gives the thread to the next one itself; the caller of `run`, the hub, has it when that one is not
+    known.
+    """
+
+    __slots__ = (
+        "batch",
+        "begins",
+        "context",
+        "foreign_frames",
+        "fresh",
+        "hub",
+        "idle",
+        "interruption",
+        "plain",
+        "program",
+        "seats",
+        "suspended",
+        "used",
+        "watches_frames",
+    )
+
+    def __init__(self, program: Program, bodies: Sequence[Callable[[], Any]], idle: list[_Seat]) -> None:
+        """`idle` has a seat for each of the program's participants at its end, and is taken from."""
         self.program = program
-        self.hub = hub
-        self.suspended: dict[Participant, None] = {}
+        self.hub = greenlet.getcurrent()
+        self.context = contextvars.copy_context()
+        self.fresh = zip(program.participants, bodies, strict=True)  # participants that have not begun
+        self.begins = True  # whether there may be such
+        self.idle = idle
+        self.used: list[_Seat] = []
+        self.seats: list[Any] = [None] * len(program.participants)  # by position
+        self.suspended: dict[Participant, None] = {}  # in the order of their suspension
+        self.batch: list[Participant] = []  # may go on, the last one first
+        self.interruption: BaseException | None = None
         self.watches_frames = any(name in sys.modules for name in _FOREIGN)
+        self.plain: CodeType | None = None  # waits in such a function, when `enter` called it, are in no foreign frame
         self.foreign_frames = 0
+
+    def begin(self) -> bool:
+        """Lets the next participant begin, in a seat of its own; False where there is none left."""
+        if not self.program.failed:  # else the others need not begin
+            for turn in self.fresh:
+                seat = self.idle.pop()
+                self.used.append(seat)
+                self._seat(turn[0], seat)
+                seat.greenlet.switch(self, turn)
+                return True
+        self.begins = False
+        return False
+
+    def follow(self, ended: Participant) -> _Turn | None:
+        """Who begins in the seat of a participant that has ended; None where nobody is left."""
+        if not self.program.failed:
+            for turn in self.fresh:
+                self._seat(turn[0], self.seats[ended.position])
+                return turn
+        self.begins = False
+        return None
+
+    def _seat(self, participant: Participant, seat: _Seat) -> None:
+        self.seats[participant.position] = seat
+        seat.foreign = None
+        seat.order = -1
+        seat.greenlet.gr_context = self.context.copy()
 
     def wait(self, me: Participant, frame: FrameType) -> None:
         """Called by a participant whose line is in `frame`: the others run until it may go on."""
         if self.watches_frames:
-            seat: _Seat = me.state
-            foreign = _foreign_frame(frame)
-            if foreign is not seat.foreign:
-                seat.foreign = foreign
-                seat.order = -1 if foreign is None else self.foreign_frames
-                self.foreign_frames += 1
+            back = frame.f_back
+            is_plain = frame.f_code is self.plain and back is not None and back.f_code is _ENTER
+            if not is_plain or self.foreign_frames:
+                self._watch(me, frame)
+            del back
         del frame
         self.suspended[me] = None
-        self.hub.switch()
+        try:
+            if self.begins and self.begin():
+                return
+            if self.batch and not self.foreign_frames:
+                self._resume(self.batch.pop())
+            else:
+                self.hub.switch()
+        except BaseException:  # Ctrl-C before the switch
+            self.suspended.pop(me, None)
+            raise
 
-    def resume_all(self) -> None:
-        """Resumes participants until all have ended."""
+    def _watch(self, me: Participant, frame: FrameType) -> None:
+        seat: _Seat = self.seats[me.position]
+        foreign = _foreign_frame(frame)
+        if foreign is None and seat.foreign is None:
+            self.plain = frame.f_code
+        if foreign is not seat.foreign:
+            seat.foreign = foreign
+            seat.order = -1 if foreign is None else self.foreign_frames
+            self.foreign_frames += 1
+
+    def _resume(self, participant: Participant) -> None:
+        switch = self.seats[participant.position].greenlet.switch
+        del self.suspended[participant]  # no call between this and the switch: no Ctrl-C either
+        switch()
+
+    def run(self) -> None:
+        """Runs participants until all have ended; called by the hub."""
+        if not self.interruption:
+            self.begin()
         results = self.program.results
         while self.suspended:
+            self._end_if_interrupted()
             if self.program.rendezvous.failure:
                 # Foreign frames end in the reverse order of their beginning, whatever else happens.
-                batch = sorted(self.suspended, key=lambda p: p.state.order, reverse=True)
+                batch = sorted(self.suspended, key=lambda p: self._order(p), reverse=True)
+                batch.reverse()
             else:
-                batch = [p for p in reversed(self.suspended) if results[p.position] is not PENDING]
+                batch = [p for p in self.suspended if results[p.position] is not PENDING]
                 assert batch, "nobody can go on and the rendezvous does not know"
-            for participant in batch:
-                if self.foreign_frames and not self._keeps_order(participant):
+            self.batch = batch
+            while batch:
+                if self.foreign_frames and not self._keeps_order(batch[-1]):
                     break
-                del self.suspended[participant]
-                participant.state.greenlet.switch()
+                self._resume(batch.pop())
+        self._end_if_interrupted()
+
+    def _end_if_interrupted(self) -> None:
+        error, self.interruption = self.interruption, None
+        if error is not None:
+            raise error
+
+    def _order(self, participant: Participant) -> int:
+        order: int = self.seats[participant.position].order
+        return order
 
     def _keeps_order(self, participant: Participant) -> bool:
         """Fails the program where a foreign frame could end before one that began later."""
-        order = participant.state.order
-        if order < 0 or not any(other.state.order > order for other in self.suspended):
+        order = self._order(participant)
+        if order < 0 or not any(self._order(other) > order for other in self.suspended):
             return True
         program = self.program
         program.refused = CollectiveError(
@@ -145,31 +248,19 @@ class _Round:
 
 def run(program: Program, bodies: Sequence[Callable[[], Any]]) -> None:
     """Runs all bodies to their ends; failures are in the program."""
-    hub = greenlet.getcurrent()
     idle = _seats.idle
-    turns = _Round(program, hub)
+    while len(idle) < len(bodies):
+        idle.append(_Seat())
+    turns = _Turns(program, bodies, idle)
     program.wait = turns.wait
-    used: list[_Seat] = []
-    context = contextvars.copy_context()
     try:
-        for participant, body in zip(program.participants, bodies, strict=True):
-            if program.failed:
-                break  # the others need not begin
-            seat = idle.pop() if idle else _Seat()
-            used.append(seat)
-            participant.state = seat
-            seat.foreign = None
-            seat.order = -1
-            seat.greenlet.gr_context = context.copy()
-            seat.greenlet.switch(hub, participant, body)
-            if participant.error is not None:
-                program.failed = True
-        turns.resume_all()
+        turns.run()
     except BaseException:  # Ctrl-C between two participants
         program.rendezvous.cancel()
-        turns.resume_all()
+        program.failed = True
+        turns.run()
         raise
-    for seat in used:
+    for seat in turns.used:
         seat.greenlet.gr_context = None  # it names the participant, and what the caller's variables hold
-    if len(idle) < _KEPT:
-        idle.extend(used)
+    idle.extend(turns.used)
+    del idle[max(_KEPT, len(bodies)) :]

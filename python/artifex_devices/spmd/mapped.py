@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -91,7 +92,7 @@ def run_plan(
     if not columns:
         bodies = [function if treedef is None else functools.partial(function, *treedef.unflatten([]))] * count
     elif treedef is None:
-        bodies = [functools.partial(function, *row) for row in zip(*columns, strict=True)]
+        bodies = list(map(functools.partial, itertools.repeat(function), *columns))
     else:
         bodies = [functools.partial(function, *treedef.unflatten(row)) for row in zip(*columns, strict=True)]
     program = Program(
@@ -101,6 +102,18 @@ def run_plan(
         operation=operation,
         any_name=any_name,
         timeout_s=options["collective_timeout_s"],
+        spread=layout.spread,
     )
     program.groups = layout.groups if not any_name else {}
-    return plan.outputs.assemble(run(program, bodies, executor))
+    if layout.spread is None:
+        return plan.outputs.assemble(run(program, bodies, executor))
+    from artifex_devices.spmd.ending import Ending, abandon
+
+    try:
+        ending = Ending(layout, program)
+        made = plan.outputs.assemble(run(program, bodies, executor), ending)
+        ending.settle()
+        return made
+    except BaseException as error:
+        abandon(layout, program, error)
+        raise

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from artifex_devices import _core
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
 from artifex_devices.array_ops.blocks import run_all, tiling
 from artifex_devices.spmd.specs import Layout, check_unmasked, names_by_dimension, shape_text, spread
+
+if TYPE_CHECKING:
+    from artifex_devices.spmd.ending import Ending
 
 __all__ = ["Outputs"]
 
@@ -52,8 +55,10 @@ class Outputs:
     def _is_spec(node: Any) -> bool:
         return isinstance(node, PartitionSpec)
 
-    def assemble(self, results: list[Any]) -> Any:
+    def assemble(self, results: list[Any], ending: Ending | None = None) -> Any:
         """The tree of Arrays; `results` is emptied, so that nothing here keeps them.
+
+        `ending` hears of each output, where other processes have parts of them.
 
         Raises:
             ValueError: out_specs is no prefix; results differ in structure, shape, dtype or, where they should be
@@ -61,7 +66,7 @@ class Outputs:
             TypeError: A result is no array. All name the path of the result and devices.
         """
         if self._single and {*map(type, results)} == _NDARRAY:
-            return self._array(self.out_specs, results, "")
+            return self._array(self.out_specs, results, "", ending)
         from artifex_devices import tree_util
 
         leaves, treedef = tree_util.tree_flatten(results[0])
@@ -87,7 +92,7 @@ class Outputs:
             column = columns[len(made)]
             name = tree_util.keystr(path)
             self._make_arrays(column, name)
-            made.append(self._array(spec, column, name))
+            made.append(self._array(spec, column, name, ending))
         return tree_util.tree_unflatten(treedef, made)
 
     def _make_arrays(self, column: list[Any], path: str) -> None:
@@ -108,15 +113,14 @@ class Outputs:
                 f"{type(leaf).__name__}; expected an ndarray or a number, got {told}; return arrays only"
             )
 
-    def _array(self, spec: Any, parts: list[NDArray[Any]], path: str) -> Array:
+    def _array(self, spec: Any, parts: list[NDArray[Any]], path: str, ending: Ending | None) -> Array:
         if not _core._x64_enabled():
             for i, part in enumerate(parts):
                 parts[i] = _core._narrowed(part, self.operation, f"output{path}")
         first = parts[0]
         shape, dtype = first.shape, first.dtype
-        for part in parts:
-            if part is not first and (part.shape != shape or part.dtype != dtype):
-                raise self._unlike(parts, path)
+        if not _core._are_alike(parts) and any(part.shape != shape or part.dtype != dtype for part in parts):
+            raise self._unlike(parts, path)
         key = (spec, shape, dtype)
         place = self._places.get(key)
         if place is None:
@@ -125,10 +129,13 @@ class Outputs:
             place = self._places[key] = self._place(spec, shape, dtype, path)
         for group in place.replicas:
             self._check_equal(group, parts, path)
+        if ending is not None:
+            named = [name for names in names_by_dimension(spec) for name in names]
+            ending.add(path, spec, named, self.checks_replicas, parts)
         chosen = parts if place.is_complete else [parts[participant] for participant in place.participants]
         given = place.none_given
         if first.nbytes >= _GIVEN_BYTES:
-            del first, part
+            del first
             parts.clear() if chosen is not parts else None
             given = [_is_given(chosen, i) for i in range(len(chosen))]
         return _core._adopt(place.shape, dtype, place.sharding, chosen, given, self.operation)

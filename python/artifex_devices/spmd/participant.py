@@ -12,10 +12,11 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from artifex_devices.spmd.across import Crossing
     from artifex_devices.spmd.axes import Groups
     from artifex_devices.spmd.program import Program
 
-__all__ = ["PENDING", "Meeting", "Participant", "Raised", "Stopped", "current", "signature_text"]
+__all__ = ["PENDING", "Meeting", "Participant", "Raised", "Stopped", "current", "once_more", "signature_text"]
 
 _COMPLETE, _WAIT = 0, 1  # what an arrival is answered
 
@@ -44,16 +45,24 @@ class Raised:
 class Meeting:
     """One kind of collective in one program; participants that call it again find it made."""
 
-    __slots__ = ("complete", "groups", "number", "numbers")
+    __slots__ = ("complete", "crossing", "groups", "number", "numbers", "signature")
 
     def __init__(
-        self, number: int, groups: Groups, numbers: list[int], complete: Callable[[list[Any]], Sequence[Any]]
+        self,
+        signature: Hashable,
+        number: int,
+        groups: Groups,
+        numbers: list[int],
+        complete: Callable[[list[Any]], Sequence[Any]],
+        crossing: Crossing | None,
     ) -> None:
-        """The number of its signature, who meets whom, the rendezvous' number of each part, what makes the results."""
+        """Its signature and number, who meets whom, the rendezvous' number of each part, what makes the results."""
+        self.signature = signature
         self.number = number
         self.groups = groups
         self.numbers = numbers
         self.complete = complete
+        self.crossing = crossing
 
 
 def signature_text(signature: Hashable) -> str:
@@ -68,6 +77,33 @@ def signature_text(signature: Hashable) -> str:
     return f"{operation} {shown} over {over}{chosen}"
 
 
+def once_more(operation: str, axis_name: Any, x: Any) -> Any:
+    """The everyday collective: one ndarray, no options, of a kind that the program has seen, in the shortest way.
+
+    The user's call is two frames above this one.
+
+    Returns:
+        The result; None for all other collectives, and on another thread than the body's.
+    """
+    me = _current.get()
+    if me is None:
+        return None
+    program = me.program
+    position = me.position
+    arrival = program.arrive_known(position, me.thread, operation, axis_name, x)
+    if arrival is None:
+        return None
+    frame = sys._getframe(2)
+    me._code = frame.f_code
+    me._instruction = frame.f_lasti
+    if arrival is True:
+        program.wait(me, frame)
+    elif arrival is not False:
+        program.complete(position, arrival)
+    made = program.take_known(position)
+    return me.result()[0] if made is None else made
+
+
 def current() -> Participant | None:
     """The participant of the calling context, or None outside shard_map and pmap."""
     return _current.get()
@@ -76,17 +112,25 @@ def current() -> Participant | None:
 class Participant:
     """One run of the body: where it lies in the mesh, and how it meets the others."""
 
-    __slots__ = ("_code", "_instruction", "error", "position", "program", "state", "thread")
+    __slots__ = ("_code", "_instruction", "position", "program", "thread")
 
-    def __init__(self, program: Program, position: int) -> None:
-        """`position` is that of its device in the program's axes, row-major."""
-        self.program = program
-        self.position = position
-        self.thread = 0  # the only thread that may call collectives, once it runs
-        self.error: BaseException | None = None
-        self.state: Any = None  # the executor's own
-        self._code: CodeType | None = None  # where the body called its last collective
-        self._instruction = 0
+    program: Program
+    position: int  # of its device in the program's axes, row-major
+    thread: int  # the only one that may call collectives, once it runs
+    _code: CodeType | None  # where the body called its last collective
+    _instruction: int
+
+    @classmethod
+    def all_of(cls, program: Program, count: int) -> list[Participant]:
+        """One for each position of a new program; without __init__, which would take as long as a collective."""
+        made = []
+        for position in range(count):
+            me = cls()
+            me.program = program
+            me.position = position
+            me._code = None
+            made.append(me)
+        return made
 
     @property
     def axis_names(self) -> tuple[Hashable, ...]:
@@ -104,6 +148,11 @@ class Participant:
         return self.program.coordinates[self.position]
 
     @property
+    def call(self) -> tuple[CodeType | None, int]:
+        """Where the body called its last collective: the code and the place in it."""
+        return self._code, 0 if self._code is None else self._instruction
+
+    @property
     def site(self) -> str:
         """The line of the body that called its last collective: "file.py:12", or "" before the first."""
         if self._code is None:
@@ -112,7 +161,7 @@ class Participant:
         line = next((line for start, end, line in lines if start <= self._instruction < end), None)
         return f"{self._code.co_filename}:{line or self._code.co_firstlineno}"
 
-    def join(self, meeting: Meeting, payload: Any, depth: int = 2) -> Any:
+    def join(self, meeting: Meeting, payload: Any, depth: int) -> Any:
         """Meets other participants: each leaves a payload, the last one computes the results of all.
 
         Args:
@@ -138,19 +187,24 @@ class Participant:
         self._code = frame.f_code
         self._instruction = frame.f_lasti
         position = self.position
-        payloads, results = program.payloads, program.results
-        payloads[position] = payload
-        results[position] = PENDING
+        program.payloads[position] = payload
         arrival = program.arrive(position, meeting.numbers[meeting.groups.of[position].part], meeting.number)
         if arrival == _COMPLETE:
             program.complete(position, meeting)
         elif arrival == _WAIT:
             program.wait(self, frame)
-        result = results[position]
+        return self.result()
+
+    def result(self) -> Any:
+        """What the last collective made for this participant, once; raises what it raised."""
+        program = self.program
+        position = self.position
+        result = program.results[position]
         if result is PENDING:
             program.failed = True
             raise Stopped
-        results[position] = payloads[position] = None
+        program.payloads[position] = None
+        program.results[position] = PENDING
         if type(result) is Raised:
             raise result.error.with_traceback(result.trace)
         return result

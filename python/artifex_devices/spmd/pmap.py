@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from artifex_devices.spmd.arguments import Blocks, blocks_of, leaf_of
 from artifex_devices.spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
 from artifex_devices.spmd.outputs import Outputs
 from artifex_devices.spmd.specs import Layout, layout_of, shape_text, spread
+
+if TYPE_CHECKING:
+    from artifex_devices.spmd.ending import Ending
 
 __all__ = ["pmap"]
 
@@ -38,6 +41,9 @@ def pmap(
     executor: str | None = None,
 ) -> Callable[..., Any]:
     """Maps a function over devices: each runs it with one row of the arguments.
+
+    In a job of several processes each gives the rows of its own devices and gets theirs back; the axis goes over the
+    devices of all.
 
     Args:
         fun: Takes rows as read-only ndarrays and returns ndarrays or numbers; it may call the collectives of `lax`.
@@ -109,9 +115,9 @@ class _Outputs(Outputs):
     def _is_spec(node: Any) -> bool:
         return _is_axis(node)
 
-    def _array(self, spec: Any, parts: list[NDArray[Any]], path: str) -> Array:
+    def _array(self, spec: Any, parts: list[NDArray[Any]], path: str, ending: Ending | None) -> Array:
         if spec is None:
-            return super()._array(PartitionSpec(), parts, path)
+            return super()._array(PartitionSpec(), parts, path, ending)
         ndim = parts[0].ndim + 1
         if not -ndim <= spec < ndim:
             raise ValueError(
@@ -121,7 +127,7 @@ class _Outputs(Outputs):
         axis = spec % ndim
         for i, part in enumerate(parts):
             parts[i] = part.reshape(*part.shape[:axis], 1, *part.shape[axis:])
-        return super()._array(PartitionSpec(*(None,) * axis, self.layout.manual[0]), parts, path)
+        return super()._array(PartitionSpec(*(None,) * axis, self.layout.manual[0]), parts, path, ending)
 
 
 class _Pmapped:
@@ -244,17 +250,26 @@ class _Pmapped:
                 "give one whose in_axes is an int"
             )
         axes = self._checked_axes(arrays, axes, path_of)
-        rows = self._rows(pool, arrays, axes, path_of)
+        own = tuple(device for device in pool if device.process_index == device.client.process_index())
+        rows = self._rows(own, arrays, axes, path_of)
         name = _UNNAMED if self.axis_name is None else self.axis_name
-        mesh = Mesh(np.array(pool[:rows], dtype=object), (name,))
+        mesh = Mesh(np.array(own[:rows], dtype=object), (name,))
         layout = layout_of(mesh, (name,))
+        if len(own) < len(pool) and rows < len(own):
+            raise ValueError(
+                f"{operation}: arguments have {rows} rows for the {len(own)} devices of this process; expected one a "
+                "device, as the axis goes over all processes; give as many, or name devices="
+            )
         fetches = []
         for i, (axis, array) in enumerate(zip(axes, arrays, strict=True)):
             spec = PartitionSpec() if axis is None else PartitionSpec(*(None,) * axis, name)
             self._check_committed(mesh, spec, array, path_of(i))
             blocks = blocks_of(operation, layout, spec, array, path_of(i))
             fetches.append(blocks if axis is None else _rows_of(blocks, axis))
-        return Plan(layout, fetches, _Outputs(operation, layout, self.out_axes), path_of)
+        outputs = _Outputs(operation, layout, self.out_axes)
+        if len(own) < len(pool):
+            layout = layout.within(layout_of(Mesh(np.array(pool, dtype=object), (name,)), (name,)))
+        return Plan(layout, fetches, outputs, path_of)
 
     def _checked_axes(self, arrays: Sequence[Any], axes: Sequence[Any], path_of: Callable[[int], str]) -> list[Any]:
         """The axes counted from 0; ValueError for a number without dimensions, IndexError for a missing dimension."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
@@ -16,17 +15,17 @@ from artifex_devices import _core
 from artifex_devices.errors import CollectiveError
 from artifex_devices.remembering import remembered
 from artifex_devices.spmd.participant import PENDING, Meeting, Participant, Raised, Stopped, _current, signature_text
+from artifex_devices.spmd.span import Spread, coordinates_of
 from artifex_devices.spmd.watchdog import watched
 
 if TYPE_CHECKING:
+    from artifex_devices.spmd.across import Crossing
     from artifex_devices.spmd.axes import Groups
 
 __all__ = ["Program", "run"]
 
 
-@remembered(maxsize=256)
-def _coordinates(sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    return tuple(itertools.product(*(range(size) for size in sizes)))
+_coordinates = remembered(maxsize=256)(coordinates_of)
 
 
 class Program:
@@ -41,17 +40,22 @@ class Program:
         operation: str,
         any_name: bool = False,
         timeout_s: float | None = None,
+        spread: Spread | None = None,
     ) -> None:
-        """Axes that are bound in the bodies, the name of each participant's device, and how long a wait may take."""
+        """Axes that are bound in the bodies, the name of each participant's device, and how long a wait may take.
+
+        `spread` says who runs where, unless all participants run in this process.
+        """
         self.axis_names = axis_names
         self.axis_sizes = axis_sizes
-        self.coordinates = _coordinates(axis_sizes)
+        self.spread = spread
+        self.coordinates = _coordinates(axis_sizes) if spread is None else spread.coordinates
         self.device_names = device_names
         self.operation = operation
         self.any_name = any_name
         self.timeout_s = timeout_s
         self.rendezvous = _core.Rendezvous(len(device_names))
-        self.participants = [Participant(self, i) for i in range(len(device_names))]
+        self.participants = Participant.all_of(self, len(device_names))
         self.payloads: list[Any] = [None] * len(device_names)
         self.results: list[Any] = [PENDING] * len(device_names)
         self.outcomes: list[Any] = [PENDING] * len(device_names)  # what bodies returned
@@ -63,11 +67,23 @@ class Program:
         self.started_s = time.monotonic()
         self.groups: dict[Any, Groups] = {}  # of axis names, kept by axes.py
         self.arrive = self.rendezvous.arrive
+        self.arrive_known, self.take_known, self.finished = _core._doors(
+            self.rendezvous, self.payloads, self.results, PENDING
+        )
+        self.lost: tuple[int, ...] | None = None  # processes that this one failed to meet
+        self._common: dict[int, tuple[Any, tuple[int, ...]]] = {}
+        self.errors: dict[int, BaseException] = {}  # what bodies raised, by position
         self.meetings: dict[Hashable, Meeting] = {}
         self._signatures: dict[Hashable, int] = {}
         self._signature_lock = threading.Lock()
 
-    def meeting(self, signature: Hashable, groups: Groups, complete: Callable[[list[Any]], Sequence[Any]]) -> Meeting:
+    def meeting(
+        self,
+        signature: Hashable,
+        groups: Groups,
+        complete: Callable[[list[Any]], Sequence[Any]],
+        crossing: Crossing | None = None,
+    ) -> Meeting:
         """A kind of collective: the same number for all who bring an equal signature, kept for the next of its kind.
 
         Args:
@@ -75,6 +91,7 @@ class Program:
             groups: Who meets whom.
             complete: Makes one result a member from the payloads in the order of the members; called once, by whoever
                 comes last. What it raises is raised in all members.
+            crossing: What members need of those in other processes; None for their payloads as they are.
         """
         known = self.meetings.get(signature)
         if known is not None and known.groups is groups:
@@ -82,22 +99,49 @@ class Program:
         with self._signature_lock:
             number = self._signatures.setdefault(signature, len(self._signatures))
         numbers = [self.rendezvous.group(part) for part in groups.parts]
-        made = self.meetings[signature] = Meeting(number, groups, numbers, complete)
+        made = self.meetings[signature] = Meeting(signature, number, groups, numbers, complete, crossing)
         return made
+
+    def know(self, operation: str, axis_name: Any, x: Any, meeting: Meeting) -> None:
+        """From now on `once_more` finds this meeting for arrays like x."""
+        groups, numbers = meeting.groups, meeting.numbers
+        numbers = numbers if groups.is_whole else [numbers[group.part] for group in groups.of]
+        _core._know_kind(self.arrive_known, operation, axis_name, x, meeting, numbers, meeting.number)
 
     def text_of(self, meeting: Meeting) -> str:
         """What errors call a collective."""
         with self._signature_lock:
             return next(signature_text(text) for text, number in self._signatures.items() if number == meeting.number)
 
+    def keep_common(self, arrays: Sequence[Any], members: tuple[int, ...]) -> None:
+        """Notes that these participants, of several processes, got these very bits from a collective."""
+        for array in arrays:
+            self._common[id(array)] = (array, members)
+
+    def is_common(self, array: Any, members: tuple[int, ...]) -> bool:
+        """Whether these participants have the bits of an array from one collective."""
+        return self._common.get(id(array), (None, ()))[1] == members
+
     def complete(self, position: int, meeting: Meeting) -> None:
         """Called by the last member to arrive: makes everybody's results."""
         results = self.results
-        members = meeting.groups.of[position].members
+        group = meeting.groups.of[position]
+        members = group.members
         try:
-            made = meeting.complete([self.payloads[member] for member in members])
-            for member, result in zip(members, made, strict=True):
-                results[member] = result
+            if group.part == meeting.groups.crossing:
+                from artifex_devices.spmd import across
+
+                results_here = across.complete(self, meeting, position, [self.payloads[member] for member in members])
+                for member, result in zip(members, results_here, strict=True):
+                    results[member] = result
+            elif meeting.groups.is_whole:
+                made = meeting.complete(self.payloads)
+                if len(made) == len(members):
+                    results[:] = made
+            else:
+                made = meeting.complete([self.payloads[member] for member in members])
+                for member, result in zip(members, made, strict=True):
+                    results[member] = result
         except BaseException as error:
             raised = Raised(error)
             for member in members:
@@ -127,11 +171,13 @@ class Program:
         self.has_ended = True
         count = len(self.device_names)
         self.payloads, self.results, self.outcomes = [None] * count, [PENDING] * count, [PENDING] * count
+        self.arrive_known = _knows_nothing
         self.participants = []
+        self.errors = {}
         self.wait = _no_executor
 
     def _first_error(self) -> BaseException | None:
-        own = [p.error for p in self.participants if p.error is not None and not isinstance(p.error, Stopped)]
+        own = [error for _, error in sorted(self.errors.items()) if not isinstance(error, Stopped)]
         # What was raised while another error was on its way out is not the cause.
         return own[0] if own else None
 
@@ -166,6 +212,10 @@ class Program:
 
 def _no_executor(me: Participant, frame: FrameType) -> None:
     raise AssertionError("a participant waits without an executor")
+
+
+def _knows_nothing(*arguments: Any) -> None:
+    """Stands for arrive_known of a program that has ended."""
 
 
 def _add_note(error: BaseException, note: str) -> None:
@@ -222,17 +272,18 @@ def _engine(program: Program, executor: str) -> Callable[[Program, Sequence[Call
 
 def enter(participant: Participant, body: Callable[[], Any]) -> None:
     """Runs one body to its end on the calling thread, in a context where `participant` is the current one."""
-    participant.thread = get_ident()
-    _current.set(participant)
     program = participant.program
     position = participant.position
+    participant.thread = get_ident()
+    _current.set(participant)
     try:
         program.outcomes[position] = body()
     except BaseException as error:
-        participant.error = error
+        program.errors[position] = error
+        program.failed = True
         if isinstance(error, Stopped):
-            program.rendezvous.finished(position)
+            program.finished(position)
         else:
             program.rendezvous.raised(position)
     else:
-        program.rendezvous.finished(position)
+        program.finished(position)

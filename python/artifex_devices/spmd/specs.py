@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec
 from artifex_devices.errors import DuplicateSpecError
 from artifex_devices.remembering import forgettable
+from artifex_devices.spmd.span import Spread
 
 __all__ = [
     "Infer",
@@ -39,7 +41,17 @@ Infer: Any = _Infer()
 class Layout:
     """The participants of a mapped call: one for each combination of the manual axes of a mesh."""
 
-    __slots__ = ("device_names", "groups", "is_partial", "manual", "mesh", "participant_of", "positions", "sizes")
+    __slots__ = (
+        "device_names",
+        "groups",
+        "is_partial",
+        "manual",
+        "mesh",
+        "participant_of",
+        "positions",
+        "sizes",
+        "spread",
+    )
 
     def __init__(self, mesh: Mesh, manual: Names) -> None:
         """`manual` are the axes that bodies see cut, in mesh order; along the others everybody's data is whole."""
@@ -48,34 +60,64 @@ class Layout:
         sizes: dict[Hashable, int] = dict(mesh.shape)
         self.sizes: tuple[int, ...] = tuple(sizes[name] for name in manual)
         self.is_partial = len(manual) < len(mesh.axis_names)
-        # Of each device of the mesh, row-major: who runs for it; and of each participant: its first device.
+        # Of each device of the mesh, row-major: the number of who runs for it, among those that run in this process.
         self.participant_of: list[int] = []
-        self.positions: tuple[int, ...] = ()
         strides = {name: math.prod(self.sizes[i + 1 :]) for i, name in enumerate(manual)}
-        first: dict[int, int] = {}
         for position in range(math.prod(sizes.values())):
             rest, participant = position, 0
             for name in reversed(mesh.axis_names):
                 rest, coordinate = divmod(rest, sizes[name])
                 participant += coordinate * strides.get(name, 0)
             self.participant_of.append(participant)
-            first.setdefault(participant, position)
-        self.positions = tuple(first[participant] for participant in range(len(first)))
         devices = mesh.devices.reshape(-1)
+        self.spread = self._spread(devices)
+        first: dict[int, int] = {}
+        for position, participant in enumerate(self.participant_of):
+            if self.spread is None or devices[position].process_index == self.spread.me:
+                first.setdefault(participant, position)
+        # Of each participant that runs here: its first device here.
+        self.positions: tuple[int, ...] = tuple(first[participant] for participant in sorted(first))
         self.device_names = [str(devices[position]) for position in self.positions]
         self.groups: dict[Any, Any] = {}  # of collectives over these axes, filled by axes.py
+        if self.spread is not None:
+            slots = self.spread.slot_of
+            self.participant_of = [slots.get(participant, -1) for participant in self.participant_of]
+
+    def _spread(self, devices: Sequence[Any]) -> Spread | None:
+        """Who runs what, where the mesh has devices of other processes."""
+        client = devices[0].client
+        if client.process_count() == 1:
+            return None
+        holders: list[set[int]] = [set() for _ in range(math.prod(self.sizes))]
+        for position, participant in enumerate(self.participant_of):
+            holders[participant].add(devices[position].process_index)
+        if all(each == {client.process_index()} for each in holders):
+            return None
+        if not any(client.process_index() in each for each in holders):
+            raise ValueError(
+                f"shard_map: the mesh has no device of this process, {client.process_index()}; expected one at least; "
+                f"call it only in the processes {sorted(set().union(*holders))}, whose devices the mesh has"
+            )
+        return Spread(client, self.sizes, [tuple(sorted(each)) for each in holders])
+
+    def within(self, whole: Layout) -> Layout:
+        """The participants of this mesh of own devices as some of those of a mesh over several processes."""
+        made = copy.copy(self)
+        made.sizes, made.spread, made.groups = whole.sizes, whole.spread, whole.groups
+        return made
 
     def replicas(self, named: Sequence[Hashable]) -> list[list[int]]:
-        """Participants that hold the same part of a value cut over `named`, grouped; each group in order."""
+        """Participants here that hold the same part of a value cut over `named`, grouped; each group in order."""
         unnamed = [i for i, name in enumerate(self.manual) if name not in named]
         groups: dict[tuple[int, ...], list[int]] = {}
-        for participant in range(len(self.positions)):
+        numbers = range(len(self.positions)) if self.spread is None else self.spread.here
+        for slot, participant in enumerate(numbers):
             rest, coordinates = participant, [0] * len(self.sizes)
             for i in reversed(range(len(self.sizes))):
                 rest, coordinates[i] = divmod(rest, self.sizes[i])
             for i in unnamed:
                 coordinates[i] = 0
-            groups.setdefault(tuple(coordinates), []).append(participant)
+            groups.setdefault(tuple(coordinates), []).append(slot)
         return list(groups.values())
 
 

@@ -5,7 +5,6 @@
 
 #include <thread>
 
-#include "artifex_devices/array/bytes_text.h"
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
 #include "worlds.h"
@@ -194,14 +193,6 @@ TEST(LiveArrays, can_be_listed_while_arrays_come_and_go) {
   stop = true;
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(live_arrays(world.get()), (std::vector<ArrayRef>{stays}));
-}
-
-TEST(BytesText, has_a_unit) {
-  EXPECT_EQ(bytes_text(0), "0 bytes");
-  EXPECT_EQ(bytes_text(1023), "1023 bytes");
-  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
-  EXPECT_EQ(bytes_text(int64_t{256} << 20), "256.0 MiB");
-  EXPECT_EQ(bytes_text(INT64_MAX), "8.0 EiB");
 }
 
 }  // namespace

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "artifex_devices/base/copy_kernels.h"
+
 namespace artifex_devices {
 namespace {
 
@@ -172,20 +174,100 @@ TEST(StridedCopy, FourRunsOfTheExample) {
   EXPECT_TRUE(memories.right());
 }
 
-TEST(StridedCopy, EqualsAnElementLoopForRandomLayouts) {
-  std::mt19937_64 random(20240917);
-  for (int i = 0; i < 100 * kThoroughness; ++i) {
-    expect_right(random_case(random, 3000));
-    if (HasFatalFailure()) return;
+/// With each set of instructions in turn; the greatest, which is used without a choice, comes last.
+class StridedCopyByIsa : public testing::Test {
+ protected:
+  template <class F>
+  static void with_each_isa(F test) {
+    for (const CopyIsa isa : copy_isas()) {
+      use_copy_isa(to_string(isa), "test");
+      SCOPED_TRACE(to_string(isa));
+      test();
+      if (HasFatalFailure()) return;
+    }
+  }
+};
+
+TEST_F(StridedCopyByIsa, EqualsAnElementLoopForRandomLayouts) {
+  with_each_isa([] {
+    std::mt19937_64 random(20240917);
+    for (int i = 0; i < 60 * kThoroughness; ++i) {
+      expect_right(random_case(random, 3000));
+      if (HasFatalFailure()) return;
+    }
+  });
+}
+
+TEST_F(StridedCopyByIsa, EqualsAnElementLoopForBiggerRandomLayouts) {
+  with_each_isa([] {
+    std::mt19937_64 random(31);
+    for (int i = 0; i < 2 * kThoroughness; ++i) {
+      expect_right(random_case(random, 200000), 4096);
+      if (HasFatalFailure()) return;
+    }
+  });
+}
+
+/// Columns of a matrix of `cuts * run` bytes a row go to a dense memory each.
+void expect_right_together(int64_t cuts, int64_t run, int64_t itemsize, int64_t rows, int64_t source_shift,
+                           int64_t destination_shift) {
+  const int64_t pitch = cuts * run + 8;
+  std::vector<std::byte> source(static_cast<size_t>(rows * pitch + source_shift));
+  std::mt19937_64 random(11);
+  for (std::byte& each : source) each = static_cast<std::byte>(random());
+  std::vector<std::byte> memory(static_cast<size_t>(cuts * (rows * run + 64) + 128), std::byte{0xA5});
+  const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory.data()) % 64);
+  const int64_t first = 64 - past + destination_shift;
+  std::vector<std::byte> expected = memory;
+  std::vector<StridedCopy> copies;
+  std::vector<const StridedCopy*> together;
+  for (int64_t c = 0; c < cuts; ++c) {
+    std::byte* const to = memory.data() + first + c * (rows * run + 64);
+    const std::byte* const from = source.data() + source_shift + c * run;
+    copies.emplace_back(to, Dims{run, itemsize}, from, Dims{pitch, itemsize}, Dims{rows, run / itemsize}, itemsize,
+                        int64_t{1} << 30);
+    for (int64_t r = 0; r < rows; ++r) {
+      std::memcpy(expected.data() + first + c * (rows * run + 64) + r * run, from + r * pitch,
+                  static_cast<size_t>(run));
+    }
+  }
+  for (const StridedCopy& each : copies) together.push_back(&each);
+  for (int64_t c = 1; c < cuts; ++c) {
+    ASSERT_TRUE(copies[static_cast<size_t>(c)].continues(copies[static_cast<size_t>(c - 1)]));
+    ASSERT_FALSE(copies[static_cast<size_t>(c - 1)].continues(copies[static_cast<size_t>(c)]));
+  }
+  for (const int64_t count : {int64_t{1}, int64_t{3}, copies[0].pieces(512)}) {
+    std::fill(memory.begin(), memory.end(), std::byte{0xA5});
+    const int64_t pieces = std::min(count, copies[0].pieces(64));
+    for (int64_t i = 0; i < pieces; ++i) StridedCopy::run_together(together, pieces - 1 - i, pieces);
+    ASSERT_EQ(memory, expected) << cuts << " cuts of " << run << " in " << pieces;
   }
 }
 
-TEST(StridedCopy, EqualsAnElementLoopForBiggerRandomLayouts) {
-  std::mt19937_64 random(31);
-  for (int i = 0; i < 4 * kThoroughness; ++i) {
-    expect_right(random_case(random, 200000), 4096);
-    if (HasFatalFailure()) return;
-  }
+TEST_F(StridedCopyByIsa, CopiesThatReadOneSourceInTurnAreRunTogether) {
+  with_each_isa([] {
+    for (const int64_t run : {1, 2, 4, 8, 12, 16, 24, 48, 64, 100, 128, 1000, 1024, 4096, 5000}) {
+      for (const int64_t cuts : {2, 5}) {
+        for (const int64_t shift : {0, 4}) {
+          expect_right_together(cuts, run, run % 4 == 0 ? 4 : 1, std::max<int64_t>(30000 / run / kThoroughness, 7),
+                                shift, shift * 3);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  });
+}
+
+TEST(StridedCopy, SmallCopiesAndThoseApartDoNotContinueEachOther) {
+  std::vector<std::byte> from(4096);
+  std::vector<std::byte> to(4096);
+  const auto column = [&](int64_t c, int64_t transfer_bytes) {
+    return StridedCopy(to.data() + c * 512, {16, 1}, from.data() + c * 16, {64, 1}, {32, 16}, 1, transfer_bytes);
+  };
+  EXPECT_FALSE(column(1, 0).continues(column(0, 0)));
+  EXPECT_TRUE(column(1, 1 << 30).continues(column(0, 1 << 30)));
+  EXPECT_FALSE(column(2, 1 << 30).continues(column(0, 1 << 30)));
+  EXPECT_FALSE(column(1, 1 << 30).continues(column(0, 0)));
 }
 
 TEST(StridedCopy, TransposesEveryItemSize) {

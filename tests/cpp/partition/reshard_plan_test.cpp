@@ -100,6 +100,37 @@ TEST(ReshardPlan, ReadsTheNearestReplica) {
                                       "2->2 (2,)+(1,) 1 bytes link 1", "0->3 (3,)+(1,) 1 bytes link 1"}));
 }
 
+TEST(ReshardPlan, ReadsTheNearestReplicaOfManyProcesses) {
+  // Replicas in processes 0 and 1 of host 0, and 2 of host 1, which has two memories.
+  const TileGrid replicated(line(4), P({}));
+  const std::vector<BufferPlace> from = {{0, 0, 0, 0, 0}, {0, 1, 1, 1, 0}, {0, 2, 2, 2, 1}, {0, 3, 3, 2, 1}};
+  const TileGrid parts(line(8), P({SpecEntry(x)}));
+  const std::vector<BufferPlace> to = {
+      {0, 3, 3, 2, 1},                    // its own device
+      {1, 5, 2, 2, 1},                    // another one of its memory
+      {2, 6, 4, 2, 1},                    // another memory of its process: those there take turns
+      {3, 7, 4, 2, 1},  {4, 8, 5, 3, 1},  // another process of its host: likewise
+      {5, 9, 6, 4, 2},                    // another host: all take turns
+      {6, 10, 6, 4, 2}, {7, 11, 7, 5, 0},
+  };
+  const ReshardPlan plan = make_reshard_plan(domains(replicated, {8}), from, domains(parts, {8}), to, 1);
+  std::vector<std::pair<int64_t, Link>> chosen;
+  for (const ReshardCopy& copy : plan.copies) chosen.emplace_back(copy.source, copy.link);
+  EXPECT_EQ(chosen, (std::vector<std::pair<int64_t, Link>>{{3, Link::kSameDevice},
+                                                           {2, Link::kSameArena},
+                                                           {2, Link::kOtherArena},
+                                                           {3, Link::kOtherArena},
+                                                           {2, Link::kOtherProcess},
+                                                           {3, Link::kOtherHost},
+                                                           {0, Link::kOtherHost},
+                                                           {1, Link::kOtherProcess}}));
+  EXPECT_EQ(plan.bytes_copied, 8);
+  EXPECT_EQ(plan.bytes_between_devices, 7);
+  EXPECT_EQ(plan.bytes_between_arenas, 6);
+  EXPECT_EQ(plan.bytes_between_processes, 4);
+  EXPECT_EQ(plan.bytes_between_hosts, 2);
+}
+
 TEST(ReshardPlan, EquallyFarReplicasTakeTurns) {
   const TileGrid replicated(line(2), P({}));
   const std::vector<BufferPlace> from = {{0, 0, 0}, {0, 1, 1}};

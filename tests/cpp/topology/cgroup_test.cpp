@@ -109,6 +109,15 @@ TEST_F(CgroupTest, JunkIsNoLimit) {
   EXPECT_FALSE(limits().memory_bytes);
 }
 
+TEST_F(CgroupTest, APathWithoutSlashIsTheMountedGroup) {
+  write("proc/self/mountinfo", kVersion2);
+  write("sys/fs/cgroup/memory.max", "7000000\n");
+  for (const char* line : {"::::\n", "0::a\n", "0::..\n", "0:::\n"}) {
+    write("proc/self/cgroup", line);
+    EXPECT_EQ(limits().memory_bytes, 7000000) << line;
+  }
+}
+
 TEST_F(CgroupTest, TheReportNamesTheFilesOfTheTightestLimits) {
   write("proc/self/mountinfo", kVersion2);
   write("proc/self/cgroup", "0::/a/b\n");

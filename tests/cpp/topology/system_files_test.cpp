@@ -104,6 +104,19 @@ TEST(SystemMemoryTest, WithoutAFileTheSystemIsAskedForItsMemory) {
   EXPECT_EQ(system_memory_bytes("/nonexistent"), 0);  // another root is never filled up from this system
 }
 
+TEST_F(SystemFilesTest, AvailableMemoryIsTheKernelsNumberOrUnknown) {
+  EXPECT_EQ(available_memory_bytes(root_.string()), std::nullopt);  // kernels before 3.14
+  write("proc/meminfo", "MemTotal: 2048 kB\nMemAvailable:    1024 kB\nBuffers: 1 kB\n");
+  EXPECT_EQ(available_memory_bytes(root_.string()), 1024 * 1024);
+  for (const char* odd :
+       {"MemAvailable: x kB\n", "MemAvailable: -4 kB\n", "MemAvailable: 9223372036854775807 kB\n", ""}) {
+    write("proc/meminfo", odd);
+    EXPECT_EQ(available_memory_bytes(root_.string()), std::nullopt) << odd;
+  }
+  remove("proc/meminfo");
+  EXPECT_EQ(available_memory_bytes(root_.string()), std::nullopt);
+}
+
 TEST(MemoryPolicyTest, IsTheDefaultOrSaysWhyNot) {
   const MemoryPolicy policy = memory_policy();
   EXPECT_NE(policy.name.empty(), policy.problem.empty());

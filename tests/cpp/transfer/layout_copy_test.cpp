@@ -64,6 +64,57 @@ TEST(LayoutCopy, EveryOrderAndTileComesBack) {
   }
 }
 
+/// Tile after tile, element by element.
+std::vector<uint16_t> tiled_by_a_loop(const Dims& shape, const std::vector<Dims>& tiles) {
+  std::vector<uint16_t> values = counting(checked_product(shape, "test"));
+  Dims now = shape;
+  for (const Dims& tile : tiles) {
+    const TileStep step = tile_step(now, tile, "test");
+    const int64_t whole = step.combined.size() - step.tile.size();
+    const Dims strides = row_major_strides(step.result, 1);
+    std::vector<uint16_t> next(static_cast<size_t>(checked_product(step.result, "test")), 0);
+    for (size_t n = 0; n < values.size(); ++n) {
+      int64_t at = 0;
+      auto rest = static_cast<int64_t>(n);
+      for (int64_t d = step.combined.size() - 1; d >= 0; rest /= step.combined[d--]) {
+        const int64_t index = rest % step.combined[d];
+        if (d < whole) {
+          at += index * strides[d];
+        } else {
+          const int64_t size = step.tile[d - whole];
+          at += index / size * strides[d] + index % size * strides[d + step.tile.size()];
+        }
+      }
+      next[static_cast<size_t>(at)] = values[n];
+    }
+    values = std::move(next);
+    now = step.result;
+  }
+  return values;
+}
+
+TEST(LayoutCopy, TilesOfTilesEqualALoop) {
+  for (const Dims& shape : {Dims{5, 4, 7}, Dims{16, 8, 12}, Dims{3, 17, 30}, Dims{1, 1, 1}, Dims{2, 0, 3}}) {
+    for (const std::vector<Dims>& tiles : {std::vector<Dims>{{4, 6}, {2, 1}},
+                                           {{4, 6}, {2, 2}},
+                                           {{4, 6}, {3, 4}},
+                                           {{4, 6}, {2, 3}, {2, 1}},
+                                           {{4, 6}, {2, 2, 2}},
+                                           {{2, 3}, {2, 2, 2, 2}},
+                                           {{2, 3, 4}, {2, 1}},
+                                           {{8}, {4}, {2}},
+                                           {{8, 128}, {2, 1}}}) {
+      EXPECT_EQ(packed(Layout({2, 1, 0}, tiles, 0), shape), tiled_by_a_loop(shape, tiles))
+          << Layout({2, 1, 0}, tiles, 0).to_string() << " of " << to_string(shape);
+      const Layout layout({2, 1, 0}, tiles, 0);
+      const std::vector<uint16_t> memory = tiled_by_a_loop(shape, tiles);
+      std::vector<uint16_t> back(static_cast<size_t>(checked_product(shape, "test")), 0);
+      copy_from_layout(reinterpret_cast<const std::byte*>(memory.data()), layout, view_of(back, shape));
+      EXPECT_EQ(back, counting(checked_product(shape, "test"))) << layout.to_string();
+    }
+  }
+}
+
 TEST(LayoutCopy, HalfBytesShareAByteAndTheFirstIsLow) {
   std::vector<uint8_t> values{1, 8, 7};
   HostView view;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace artifex_devices {
+
+enum class Reduction : uint8_t { kSum, kProduct, kMax, kMin };
+
+/// Numbers that a vector register adds and compares as they are.
+enum class Lane : uint8_t {
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUInt8,
+  kUInt16,
+  kUInt32,
+  kUInt64,
+  kFloat32,
+  kFloat64,
+};
+
+/// Writes inputs[0] op inputs[1] op ... for elements [begin, end) of dense arrays, always in this order, so that bits
+/// do not depend on the processor, nor on how a range is cut. Integers wrap; max and min give NaN where any input has
+/// one. Up to eight inputs are read at a time, each as one long stream: a core reads as fast from them as from one
+/// array. `stream`: the result bypasses the cache, for results far larger than that; others see it after
+/// `stream_fence()` on this thread. At least one input; `out` overlaps none.
+void combine(Reduction reduction, Lane lane, std::span<const void* const> inputs, void* out, int64_t begin, int64_t end,
+             bool stream) noexcept;
+
+}  // namespace artifex_devices

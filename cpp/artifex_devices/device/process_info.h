@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "artifex_devices/topology/machine.h"
+
+namespace artifex_devices {
+
+/// One of the processes that share a world, as all of them know it. Made by Client::describe in that process.
+struct ProcessInfo {
+  std::string host;  // processes of one name are on one machine
+  int64_t num_devices = 0;
+  std::vector<CpuDomain> domains;           // that its devices are spread over in order, at least one
+  std::vector<int64_t> arena_memory_bytes;  // of each of its memories, in the order in which domains name them
+
+  friend bool operator==(const ProcessInfo&, const ProcessInfo&) = default;
+};
+
+}  // namespace artifex_devices

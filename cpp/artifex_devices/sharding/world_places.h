@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "artifex_devices/sharding/sharding.h"
+
+namespace artifex_devices {
+
+/// The buffers that arrays of one sharding have in all processes. Every process numbers them alike: by first position;
+/// in a world of one process they are Sharding::buffers().
+struct WorldPlaces {
+  std::vector<BufferPlace> places;     // for reshard plans
+  std::vector<int64_t> local_numbers;  // of each: its number in Sharding::buffers(), -1 in another process
+
+  explicit WorldPlaces(const Sharding& sharding);
+};
+
+}  // namespace artifex_devices

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+
+#include "artifex_devices/transfer/reshard.h"
+
+namespace artifex_devices::bindings {
+
+/// reshard(), also between processes. With the GIL; drops it while it copies. What goes to other processes goes by the
+/// client's transport (artifex_devices.distributed.transport).
+ArrayRef moved(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options);
+
+/// Raises ValueError in all processes of a sharding that is not fully addressable where they do not come with the same
+/// value. `what` is shape and dtype, for messages. With the GIL.
+void check_same_everywhere(const HostView& value, const Sharding& sharding, const std::string& what);
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "artifex_devices/sharding/sharding.h"
+
+namespace artifex_devices::bindings {
+
+namespace py = pybind11;
+
+/// {device: tuple of slices} of all devices, in mesh order. A dict of its own each time; what was worked out for small
+/// numbers of devices is kept and copied.
+py::dict devices_indices_map(const std::shared_ptr<Sharding>& self, py::handle global_shape);
+
+/// The same of the devices of this process.
+py::dict addressable_indices_map(const std::shared_ptr<Sharding>& self, py::handle global_shape);
+
+/// The part of one device, in the same time on any number of devices. Throws InvalidArgument for one that is not in it.
+py::tuple device_index(const Sharding& self, py::handle device, py::handle global_shape);
+
+/// What a reshard brings to each device at least, summed up: a dict of bytes. No Array is needed, and no memory of
+/// devices.
+py::dict reshard_bytes(const Sharding& source, const Sharding& destination, py::handle global_shape, int64_t itemsize);
+
+/// A new set of the devices.
+py::set device_set(const DeviceListRef& devices);
+
+/// Puts short cuts before `shard_shape` and what asks for devices.
+void shorten_sharding(py::object cls);
+
+/// Tells which class NamedSharding is: only its shard shapes have a short cut.
+void shorten_shard_shape_of(py::object cls);
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "short_cut.h"
+
+#include <cstddef>
+
+namespace artifex_devices::bindings {
+
+PyObject* make_generally(PyObject* cls, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
+  const auto positional = py::reinterpret_steal<py::object>(PyTuple_New(count));
+  if (!positional) return nullptr;
+  for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(positional.ptr(), i, Py_NewRef(arguments[i]));
+  py::object named;
+  if (names != nullptr) {
+    named = py::reinterpret_steal<py::object>(PyDict_New());
+    if (!named) return nullptr;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+      if (PyDict_SetItem(named.ptr(), PyTuple_GET_ITEM(names, i), arguments[count + i]) < 0) return nullptr;
+    }
+  }
+  return Py_TYPE(cls)->tp_call(cls, positional.ptr(), named.ptr());
+}
+
+py::handle short_cut_metaclass() {
+  static PyObject* metaclass = nullptr;
+  if (metaclass != nullptr) return metaclass;
+  const py::handle general = reinterpret_cast<PyObject*>(py::detail::get_internals().default_metaclass);
+  py::dict contents;
+  contents["__module__"] = "artifex_devices._core";
+  metaclass = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(&PyType_Type))(
+                  "short_cut_type", py::make_tuple(general), contents)
+                  .release()
+                  .ptr();
+  // Classes without a tp_vectorcall are called by tp_call, as before.
+  auto* type = reinterpret_cast<PyTypeObject*>(metaclass);
+  type->tp_vectorcall_offset = offsetof(PyTypeObject, tp_vectorcall);
+  type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+  return metaclass;
+}
+
+}  // namespace artifex_devices::bindings

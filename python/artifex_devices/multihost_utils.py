@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values between processes, as in `jax.experimental.multihost_utils`.
+
+Every process calls the same function, in the same order. A process alone needs no `distributed.initialize()`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices import _core, tree_util
+from artifex_devices._core import Array, Client, Mesh, NamedSharding, PartitionSpec
+from artifex_devices.discovery import devices
+from artifex_devices.distributed import transport as transports
+from artifex_devices.placement import device_put
+
+__all__ = ["assert_equal", "broadcast_one_to_all", "process_allgather", "sync_global_devices"]
+
+_TAG = 2  # of messages between two processes; those of reshards have another
+_TEXT_BYTES = 2048  # of the texts that are shown when values are not alike
+
+
+def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+    """Gathers what every process has.
+
+    Args:
+        in_tree: Tree of ndarrays, numbers or Arrays; shapes and dtypes are equal in all processes.
+        tiled: Whether the values are joined along dimension 0 instead of stacked along a new one. Numbers are stacked
+            in any case.
+
+    Returns:
+        The tree with ndarrays: of shape (process_count(), ...), or, tiled, of process_count() times the length. Of an
+        Array that spans devices of other processes it is the whole value.
+
+    Raises:
+        ValueError: Trees, shapes or dtypes differ between processes, or an Array that spans processes is to be stacked.
+        CollectiveError: A process does not come.
+
+    Example:
+        >>> import numpy as np
+        >>> from artifex_devices import multihost_utils
+        >>> multihost_utils.process_allgather(np.arange(3)).shape
+        (1, 3)
+    """
+    leaves, structure = tree_util.tree_flatten(in_tree)
+    spanning = [isinstance(leaf, Array) and not leaf.is_fully_addressable for leaf in leaves]
+    if any(spanning) and not tiled:
+        raise ValueError(
+            "process_allgather: an Array that spans devices of other processes is to be stacked; expected tiled=True, "
+            "got tiled=False; its whole value comes with process_allgather(x, tiled=True)"
+        )
+    client = _core._current_client()
+    own = [_host(leaf) for leaf, spans in zip(leaves, spanning, strict=True) if not spans]
+    gathered = iter(_gather(client, "process_allgather", structure, own))
+    done: list[Any] = []
+    for leaf, spans in zip(leaves, spanning, strict=True):
+        if spans:
+            done.append(_whole_value(leaf))
+            continue
+        parts = next(gathered)
+        if len(parts) == 1:  # a number of a single process stays one, as in JAX
+            done.append(parts[0] if tiled else parts[0][np.newaxis])
+        elif tiled and parts[0].ndim > 0:
+            done.append(np.concatenate(parts))
+        else:
+            done.append(np.stack(parts))
+    return tree_util.tree_unflatten(structure, done)
+
+
+def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+    """Gives every process the values of one.
+
+    Args:
+        in_tree: Tree of ndarrays, numbers or Arrays of this process; shapes and dtypes are equal in all processes.
+        is_source: Whether this process is the one; None for process 0.
+
+    Returns:
+        The tree with ndarrays of the source.
+
+    Raises:
+        ValueError: Trees, shapes or dtypes differ between processes, or not exactly one of them is the source.
+        CollectiveError: A process does not come.
+
+    Example:
+        >>> from artifex_devices import multihost_utils
+        >>> multihost_utils.broadcast_one_to_all({"seed": 7})
+        {'seed': array(7)}
+    """
+    client = _core._current_client()
+    leaves, structure = tree_util.tree_flatten(in_tree)
+    own = [_host(leaf) for leaf in leaves]
+    if client.process_count() == 1:
+        return tree_util.tree_unflatten(structure, own)
+    me = client.process_index()
+    claims = (me == 0) if is_source is None else bool(is_source)
+    claimed = _meet(client, "broadcast_one_to_all", structure, own, bytes([claims]))
+    sources = [number for number, claim in enumerate(claimed) if claim == b"\x01"]
+    if len(sources) != 1:
+        raise ValueError(
+            f"broadcast_one_to_all: {len(sources)} processes say that they are the source; expected one, got processes "
+            f"{sources}; give is_source=True in one of them"
+        )
+    others = [number for number in range(client.process_count()) if number != sources[0]]
+    if me == sources[0]:
+        _transfer(client, "broadcast_one_to_all", [(number, own) for number in others], [])
+        return tree_util.tree_unflatten(structure, own)
+    got = [np.empty(leaf.shape, leaf.dtype) for leaf in own]
+    _transfer(client, "broadcast_one_to_all", [], [(sources[0], got)])
+    return tree_util.tree_unflatten(structure, got)
+
+
+def sync_global_devices(name: str) -> None:
+    """Waits until every process has come here.
+
+    Args:
+        name: Of this place in the program; equal in all processes.
+
+    Raises:
+        AssertionError: The names differ; all of them are in the text.
+        CollectiveError: A process does not come.
+
+    Example:
+        >>> from artifex_devices import multihost_utils
+        >>> multihost_utils.sync_global_devices("loaded")
+    """
+    client = _core._current_client()
+    if client.process_count() == 1:
+        return
+    _, texts = _compare(client, "sync_global_devices", str(name))
+    if texts is not None:
+        raise AssertionError(
+            f"sync_global_devices name mismatch ({str(name)!r}): expected one name in all processes, got "
+            f"{_by_process(texts)}"
+        )
+
+
+def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+    """Raises AssertionError, in every process, unless all have the same tree of values.
+
+    Args:
+        in_tree: Tree of ndarrays, numbers or Arrays. NaN equals nothing. Of an Array that spans processes its first
+            part here is compared.
+        fail_message: Begins the text of the error.
+
+    Raises:
+        AssertionError: The values differ, which shows the values of all processes; or trees, shapes or dtypes do.
+        CollectiveError: A process does not come.
+
+    Example:
+        >>> from artifex_devices import multihost_utils
+        >>> multihost_utils.assert_equal({"step": 3}, "the step differs")
+    """
+    leaves, structure = tree_util.tree_flatten(in_tree)
+    own = [
+        _host(leaf.addressable_data(0) if isinstance(leaf, Array) and not leaf.is_fully_addressable else leaf)
+        for leaf in leaves
+    ]
+    try:
+        gathered = _gather(_core._current_client(), "assert_equal", structure, own)
+    except ValueError as error:
+        raise AssertionError(f"{fail_message}. {error}") from None
+    if not all(np.all(np.equal(part, parts[0])) for parts in gathered for part in parts):
+        everything = [np.stack(parts) for parts in gathered]
+        shown = tree_util.tree_unflatten(structure, everything)
+        raise AssertionError(f"{fail_message}. Expected: {shown}; got: {in_tree}.")
+
+
+def _host(leaf: Any) -> NDArray[Any]:
+    return np.asarray(leaf, order="C")
+
+
+def _gather(client: Client, operation: str, structure: Any, own: list[NDArray[Any]]) -> list[list[NDArray[Any]]]:
+    """Of each leaf, what each process has."""
+    count = client.process_count()
+    if count == 1:
+        return [[leaf] for leaf in own]
+    _meet(client, operation, structure, own)
+    me = client.process_index()
+    others = [number for number in range(count) if number != me]
+    parts = {number: [np.empty(leaf.shape, leaf.dtype) for leaf in own] for number in others}
+    _transfer(client, operation, [(number, own) for number in others], list(parts.items()))
+    parts[me] = own
+    return [[parts[number][i] for number in range(count)] for i in range(len(own))]
+
+
+def _meet(
+    client: Client, operation: str, structure: Any, leaves: Sequence[NDArray[Any]], payload: bytes = b""
+) -> list[bytes]:
+    """Comes together with all processes; their payloads. ValueError where their trees, shapes or dtypes differ."""
+    for leaf in leaves:
+        if leaf.dtype.hasobject:
+            raise TypeError(
+                f"{operation}: a leaf is of dtype {leaf.dtype}; expected numbers, got {str(leaf)[:80]}; objects cannot "
+                "be sent"
+            )
+    kinds = ", ".join(f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]" for leaf in leaves)
+    payloads, texts = _compare(client, operation, f"{kinds or 'no leaves'} in {structure}", payload)
+    if texts is not None:
+        raise ValueError(
+            f"{operation}: the values of the processes are not alike; expected equal trees, shapes and dtypes, got "
+            f"{_by_process(texts)}; give every process the same kind of value"
+        )
+    return payloads
+
+
+def _compare(client: Client, operation: str, text: str, payload: bytes = b"") -> tuple[list[bytes], list[str] | None]:
+    """Comes together with all processes: their payloads, and the texts of all when they are not equal."""
+    count, me = client.process_count(), client.process_index()
+    digest = hashlib.blake2b(operation.encode(), digest_size=32).digest()
+    mine = hashlib.blake2b(text.encode(), digest_size=32).digest()
+    carrier = transports.of_client(client, operation)
+    met = carrier.agree(operation, digest, range(count), mine + payload)
+    payloads = [each[32:] for each in met]
+    if all(each[:32] == mine for each in met):
+        return payloads, None
+    texts = {number: np.zeros(_TEXT_BYTES, np.uint8) for number in range(count)}
+    words = np.frombuffer(text.encode()[:_TEXT_BYTES], np.uint8)
+    texts[me][: len(words)] = words
+    others = [number for number in range(count) if number != me]
+    _transfer(client, operation, [(n, [texts[me]]) for n in others], [(n, [texts[n]]) for n in others])
+    return payloads, [texts[n].tobytes().rstrip(b"\0").decode(errors="replace") for n in range(count)]
+
+
+_Messages = Sequence[tuple[int, Sequence[NDArray[Any]]]]
+
+
+def _transfer(client: Client, operation: str, sends: _Messages, receives: _Messages) -> None:
+    """Sends contiguous arrays to processes and receives others into place."""
+    carrier = transports.of_client(client, operation)
+    requests: list[Any] = []
+    try:
+        for begin, messages in ((carrier.irecv, receives), (carrier.isend, sends)):
+            for peer, arrays in messages:
+                requests += [begin(a.reshape(-1).view(np.uint8), peer, _TAG) for a in arrays if a.nbytes]
+        while requests:
+            done = set(carrier.wait_some(requests, operation))
+            requests = [request for i, request in enumerate(requests) if i not in done]
+    except BaseException:
+        carrier.cancel(requests)
+        raise
+
+
+def _whole_value(x: Array) -> NDArray[Any]:
+    """The value of an Array that spans processes, in all processes of the world."""
+    everywhere = Mesh(np.array(devices()), ("devices",))
+    return np.asarray(device_put(x, NamedSharding(everywhere, PartitionSpec())))
+
+
+def _by_process(texts: Sequence[str]) -> str:
+    return "; ".join(f"process {number}: {text}" for number, text in enumerate(texts))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests in several real processes: `processes(3, body)` runs `body()` in each of them, started by mpiexec.
+
+A body is a function of a test module; it is imported anew in each process, after `distributed.initialize()`. What it
+returns comes back by pickle. A job that hangs is ended, and the test shows where each process stood.
+"""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from launching import HERE, Job, environment_of, find_mpiexec, stack_of
+
+
+@pytest.fixture
+def processes(request, tmp_path):
+    """processes(count, body, *arguments) runs `body(*arguments)` in so many processes and returns the Job.
+
+    Options: `timeout` in seconds; `devices`, how many each process has; `environment`, more variables; `flags` of
+    mpiexec; `before`, a command that starts mpiexec; `initialize=False` leaves `distributed.initialize` to the body;
+    `shielded=True` hides the death of a process from the launcher, which would end the others at once;
+    `interrupt_after`, a function after which the launcher gets Ctrl-C.
+    """
+    mpiexec = find_mpiexec()
+    started = []
+
+    def run(
+        count,
+        body,
+        *arguments,
+        timeout=60,
+        devices=2,
+        environment=None,
+        flags=(),
+        before=(),
+        initialize=True,
+        shielded=False,
+        interrupt_after=None,
+    ):
+        folder = tmp_path / f"job{len(started)}"
+        folder.mkdir()
+        started.append(folder)
+        (folder / "call").write_bytes(pickle.dumps((request.path, body.__name__, arguments, timeout, initialize)))
+        command = [*before, mpiexec, *flags, "-n", str(count), sys.executable]
+        if shielded:
+            command.append(str(HERE / "shield.py"))
+            command += [str(folder), str(count), sys.executable]
+        command += [str(HERE / "runner.py"), str(folder)]
+        begin = time.monotonic()
+        job = subprocess.Popen(
+            command,
+            env=environment_of(devices, environment or {}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        timed_out = False
+        try:
+            if interrupt_after is not None:
+                interrupt_after(folder)
+                job.send_signal(signal.SIGINT)
+            output, _ = job.communicate(timeout=timeout + 10)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            os.killpg(job.pid, signal.SIGKILL)
+            output, _ = job.communicate()
+        finally:
+            if job.poll() is None:
+                os.killpg(job.pid, signal.SIGKILL)
+                job.communicate()
+        timed_out = timed_out or any(stack_of(folder, n) for n in range(count))
+        return Job(folder, count, output, job.returncode, time.monotonic() - begin, timed_out)
+
+    return run

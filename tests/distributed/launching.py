@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What starts jobs of several processes, and what became of them."""
+
+import importlib.util
+import os
+import pickle
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+CHECKOUT = HERE.parents[1]
+DROPPED = ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES", "PYTHONUNBUFFERED")  # the last one tears lines of processes apart
+
+
+def find_mpiexec():
+    """mpiexec of the MPI that mpi4py uses: beside this Python first. Skips the tests where there is none."""
+    if importlib.util.find_spec("mpi4py") is None:
+        pytest.skip("there is no mpi4py in this environment (pip install 'artifex_devices[mpi]')")
+    beside = Path(sys.executable).parent / "mpiexec"
+    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if found is None:
+        pytest.skip("there is no mpiexec, beside this Python or on the PATH")
+    return found
+
+
+class Outcome:
+    """What became of one process."""
+
+    def __init__(self, folder, number):
+        try:
+            self.state, self.value, self.trace = pickle.loads((folder / f"outcome.{number}").read_bytes())
+        except FileNotFoundError:
+            self.state, self.value, self.trace = "ended without an outcome", None, ""
+        self.stack = stack_of(folder, number)
+
+
+def stack_of(folder, number):
+    """Where the threads of a process stood when its time was over; "" where it was in time."""
+    file = folder / f"stack.{number}"
+    return file.read_text() if file.exists() else ""
+
+
+class Job:
+    """A job that has ended.
+
+    Attributes:
+        outcomes: Of each process.
+        output: Standard output and error of all processes and of the launcher.
+        status: Exit status of the launcher.
+        seconds: How long it ran.
+        timed_out: Whether it had to be ended.
+    """
+
+    def __init__(self, folder, count, output, status, seconds, timed_out):
+        self.outcomes = [Outcome(folder, number) for number in range(count)]
+        self.output, self.status, self.seconds, self.timed_out = output, status, seconds, timed_out
+
+    @property
+    def values(self):
+        """What the bodies have returned; fails the test unless all of them did, and the job ended well."""
+        if self.status != 0 or any(outcome.state != "returned" for outcome in self.outcomes):
+            pytest.fail(str(self))
+        return [outcome.value for outcome in self.outcomes]
+
+    @property
+    def errors(self):
+        """What the bodies have raised, as (name of the class, text) or None; fails the test if the job hung."""
+        if self.timed_out:
+            pytest.fail(str(self))
+        return [outcome.value if outcome.state == "raised" else None for outcome in self.outcomes]
+
+    def __str__(self):
+        parts = [
+            f"the job of {len(self.outcomes)} processes ended with status {self.status} after {self.seconds:.1f} s"
+        ]
+        if self.timed_out:
+            parts[0] += ", killed because it hung"
+        for number, outcome in enumerate(self.outcomes):
+            parts += [f"--- process {number}: {outcome.state}", outcome.trace, outcome.stack]
+        return "\n".join([*(part for part in parts if part), "--- output", self.output])
+
+
+def environment_of(devices, more):
+    """Variables of a job: ours, less what would change the number of devices, and what lets root start Open MPI."""
+    kept = {key: value for key, value in os.environ.items() if key not in DROPPED}
+    kept["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT / "python"), kept.get("PYTHONPATH", "")])
+    kept["OMPI_ALLOW_RUN_AS_ROOT"] = kept["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+    kept["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
+    kept["PRTE_MCA_hwloc_default_binding_policy"] = "none"
+    if devices is not None:
+        kept["JAX_NUM_CPU_DEVICES"] = str(devices)
+    return {**kept, **more}

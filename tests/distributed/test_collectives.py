@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""shard_map and its collectives over the devices of real processes: the bits of one process."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+
+
+def shards_of_everything(sizes, columns, dtype, order=None, executor="cooperative"):
+    """(index, bytes) of each shard that is here, of all that the program makes."""
+    from crossing_programs import run
+
+    return [
+        [
+            (
+                tuple(part.indices(size)[:2] for part, size in zip(shard.index, made.shape, strict=True)),
+                np.asarray(shard.data).tobytes(),
+            )
+            for shard in made.addressable_shards
+        ]
+        for made in run(sizes, columns, dtype, order, executor)
+    ]
+
+
+def check(processes, count, *arguments):
+    from crossing_programs import expected
+
+    sizes, columns, dtype, *rest = arguments
+    wanted = expected(sizes, columns, dtype, *rest[:1])
+    for outcome in processes(count, shards_of_everything, *arguments, devices=int(np.prod(sizes)) // count).values:
+        assert len(outcome) == len(wanted)
+        for shards, value in zip(outcome, wanted, strict=True):
+            assert shards
+            for index, data in shards:
+                part = value[tuple(slice(*each) for each in index)]
+                assert data == np.ascontiguousarray(part).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int8"])
+@pytest.mark.parametrize(("count", "sizes"), [(2, (4,)), (3, (3,)), (4, (2, 2)), (2, (2, 2))], ids=str)
+def test_collectives_give_the_bits_of_one_process(processes, count, sizes, dtype):
+    check(processes, count, sizes, 5, dtype)
+
+
+@pytest.mark.parametrize("executor", ["cooperative", "threads"])
+def test_big_blocks_too(processes, executor):
+    check(processes, 2, (4,), 400_001, "float32", None, executor)
+
+
+def test_devices_in_another_order(processes):
+    check(processes, 2, (4,), 40_000, "float16", (0, 2, 1, 3))
+
+
+def many_sums():
+    import artifex_devices as ad
+    from artifex_devices import P, lax
+
+    mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+    add = ad.shard_map(lambda b: lax.psum(b, "x"), mesh, in_specs=P("x"), out_specs=P())
+    x = ad.device_put(np.ones(len(mesh.devices)), ad.NamedSharding(mesh, P("x")))
+    return {np.asarray(add(x * turn)).item() for turn in range(200)} == {4.0 * turn for turn in range(200)}
+
+
+def test_many_calls(processes):
+    assert processes(2, many_sums).values == [True, True]
+
+
+def raise_in_one(executor):
+    import artifex_devices as ad
+    from artifex_devices import P, lax
+
+    mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+
+    def body(block):
+        if lax.axis_index("x") == 3:
+            raise ZeroDivisionError("in the last one")
+        return lax.psum(block, "x")
+
+    texts = []
+    for turn in range(3):
+        try:
+            ad.shard_map(body, mesh, in_specs=P("x"), out_specs=P(), executor=executor)(np.ones(4))
+        except Exception as error:
+            texts.append(f"{turn} {type(error).__name__}: {error}")
+    add = ad.shard_map(lambda b: lax.psum(b, "x"), mesh, in_specs=P("x"), out_specs=P())
+    return texts, np.asarray(add(np.ones(4))).item()
+
+
+@pytest.mark.parametrize("executor", ["cooperative", "threads"])
+def test_an_exception_in_one_process_is_heard_in_the_other_and_the_job_goes_on(processes, executor):
+    (first, total), (second, other) = processes(2, raise_in_one, executor).values
+    assert [text[:19] for text in second] == [f"{turn} ZeroDivisionError" for turn in range(3)]
+    assert len(first) == 3
+    assert all("ZeroDivisionError: in the last one" in text for text in first)
+    assert total == other == 4.0
+
+
+def differ():
+    import artifex_devices as ad
+    from artifex_devices import P, distributed, lax
+    from artifex_devices.distributed import job
+
+    mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+    if job._job.transport.process_index == 0:
+        body = lambda b: lax.psum(b, "x")  # noqa: E731
+    else:
+        body = lambda b: lax.pmax(b, "x")  # noqa: E731
+    ad.shard_map(body, mesh, in_specs=P("x"), out_specs=P())(np.ones(4))
+    return distributed
+
+
+def test_different_programs_are_an_error_that_names_both_with_their_lines(processes):
+    for name, text in processes(2, differ).errors:
+        assert name == "CollectiveError"
+        assert "psum float64(1,) over x at " in text
+        assert "pmax float64(1,) over x at " in text
+        assert text.count("test_collectives.py:") >= 2
+
+
+def end_in_a_sum(how, executor):
+    import os
+    import signal
+    import threading
+    import time
+
+    import artifex_devices as ad
+    from artifex_devices import P, config, lax
+    from artifex_devices.distributed import job
+
+    if how == "deadline":
+        config.update("collective_timeout_s", 1.0)
+    mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+    me = job._job.transport.process_index
+    begin = time.monotonic()
+
+    def body(block):
+        block = lax.psum(block, "x")
+        if me == 1 and lax.axis_index("x") == 2:
+            if how == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(4 if how == "deadline" else 20)
+        return lax.psum(block, "x")
+
+    if how == "interrupted" and me == 0:
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        ad.shard_map(body, mesh, in_specs=P("x"), out_specs=P(), executor=executor)(np.ones(4))
+    except BaseException as error:
+        return type(error).__name__, str(error), time.monotonic() - begin
+    return "nothing", "", 0.0
+
+
+@pytest.mark.parametrize("executor", ["cooperative", "threads"])
+def test_a_process_that_is_killed_in_a_body_is_named_by_the_other(processes, executor):
+    job = processes(2, end_in_a_sum, "killed", executor, shielded=True)
+    name, text, seconds = job.outcomes[0].value
+    assert name == "CollectiveError"
+    assert "process 1 (pid " in text
+    assert "gone without a word" in text
+    assert seconds < 10
+
+
+@pytest.mark.parametrize("executor", ["cooperative", "threads"])
+def test_a_process_that_does_not_come_to_a_sum_in_time(processes, executor):
+    job = processes(2, end_in_a_sum, "deadline", executor)
+    name, text, seconds = job.outcomes[0].value
+    assert name == "CollectiveError"
+    assert "psum float64(1,) over x" in text
+    assert "collective_timeout_s" in text
+    assert seconds < 10
+
+
+@pytest.mark.parametrize("executor", ["cooperative", "threads"])
+def test_ctrl_c_in_a_sum(processes, executor):
+    job = processes(2, end_in_a_sum, "interrupted", executor, shielded=True)
+    name, _, seconds = job.outcomes[0].value
+    assert name == "KeyboardInterrupt"
+    assert seconds < 8

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the others see when something goes wrong in one process."""
+
+import os
+import re
+import signal
+import sys
+import time
+
+import pytest
+
+
+def transport():
+    from artifex_devices.distributed import job
+
+    return job._job.transport
+
+
+def everyone():
+    return range(transport().process_count)
+
+
+def different_operations():
+    if transport().process_index == 0:
+        transport().agree("psum of float32[4] over 'x'", b"a", everyone())
+    else:
+        transport().agree("device_put of float32[8] to P('x')", b"b", everyone())
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_different_operations_give_every_process_one_error(processes, count):
+    errors = processes(count, different_operations).errors
+    assert [name for name, _ in errors] == ["CollectiveError"] * count
+    texts = {text for _, text in errors}
+    assert len(texts) == 1
+    (text,) = texts
+    assert text.startswith("the processes came to different operations; expected every process to run the same")
+    line = re.search(r"process 0 \(pid \d+ on .*\): psum of float32\[4\] over 'x', at .*test_faults.py:(\d+)\n", text)
+    other = re.search(r"process 1 \(pid \d+ on .*\): device_put of float32\[8\] to P\('x'\), at .*:(\d+)\n", text)
+    assert int(other[1]) == int(line[1]) + 2
+
+
+def different_groups():
+    members = [(0, 1), (0, 1, 2), (0, 1, 2)][transport().process_index]
+    transport().agree("psum", b"a", members)
+
+
+def test_different_groups_are_noticed(processes):
+    errors = processes(3, different_groups).errors
+    assert [name for name, _ in errors] == ["CollectiveError"] * 3
+    assert all("the processes came to different operations" in text for _, text in errors)
+
+
+def raise_in_one():
+    if transport().process_index == 1:
+        raise ValueError("boom")
+    transport().agree("psum", b"a", everyone())
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_an_exception_in_one_process_reaches_those_that_wait_for_it(processes, count):
+    job = processes(count, raise_in_one)
+    assert job.errors[1] == ("ValueError", "boom")
+    for number in [n for n in range(count) if n != 1]:
+        name, text = job.errors[number]
+        assert name == "CollectiveError"
+        assert re.match(r"psum: process 1 \(pid \d+ on .*\) has failed: ValueError: boom; expected it to come", text)
+        assert f"while process {number} waited in psum, at " in text
+    assert job.status != 0
+    assert job.seconds < 20
+    assert "ValueError: boom" in job.output
+
+
+def kill_one():
+    if transport().process_index == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    transport().agree("psum", b"a", everyone())
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_killed_process_is_named_by_all_others(processes, count):
+    job = processes(count, kill_one, shielded=True)
+    for number in [n for n in range(count) if n != 1]:
+        name, text = job.errors[number]
+        assert name == "CollectiveError"
+        assert re.match(r"psum: process 1 \(pid \d+ on .*\) is gone without a word, killed or crashed; ", text)
+    assert job.status != 0
+    assert re.search(r"artifex_devices: psum: process 1 \(pid \d+ on .*\) is gone without a word", job.output)
+
+
+def test_a_killed_process_ends_the_job(processes):
+    job = processes(2, kill_one)
+    assert not job.timed_out
+    assert job.status != 0
+    assert job.seconds < 20
+
+
+def leave_early(code):
+    if transport().process_index == 1:
+        sys.exit(code)
+    transport().agree("psum", b"a", everyone())
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_program_that_ends_early_keeps_nobody_waiting(processes, code):
+    job = processes(3, leave_early, code)
+    for number in (0, 2):
+        name, text = job.errors[number]
+        assert name == "CollectiveError"
+        assert re.match(r"process 1 \(pid \d+ on .*\) takes no further part; expected every process", text)
+        assert re.search(r"process 0 \(.*\): psum, at .*\n  process 1 \(.*\): takes no further part: its program", text)
+    assert job.status != 0
+
+
+def miss_the_deadline():
+    import artifex_devices as ad
+
+    ad.config.update("collective_timeout_s", 1)
+    if transport().process_index == 1:
+        time.sleep(5)
+    else:
+        transport().agree("psum", b"a", everyone())
+
+
+def test_the_deadline_ends_a_wait_for_a_process_that_does_something_else(processes):
+    job = processes(3, miss_the_deadline)
+    for number in (0, 2):
+        name, text = job.errors[number]
+        assert name == "CollectiveError"
+        assert text.startswith("the deadline of 1 s (config.collective_timeout_s) is over; expected every process")
+        assert re.search(r"process 1 \(.*\): not in an operation of this library", text)
+        assert re.search(r"process 2 \(.*\): psum, at ", text)
+
+
+def go_on_after_a_fault():
+    texts = []
+    for _ in range(3):
+        try:
+            different_operations()
+        except RuntimeError as error:
+            texts.append(str(error))
+    return texts
+
+
+def test_later_calls_say_what_broke_the_job(processes):
+    for outcome in processes(2, go_on_after_a_fault).outcomes:
+        first, *later = outcome.value
+        assert first.startswith("the processes came to different operations")
+        for text in later:
+            assert "the processes of this job no longer work together, since: the processes came to different" in text
+
+
+def wait_for_ever(folder):
+    if transport().process_index == 1:
+        open(os.path.join(folder, "waits"), "w").close()
+        time.sleep(60)
+    transport().agree("psum", b"a", everyone())
+
+
+def test_ctrl_c_ends_the_job(processes, tmp_path):
+    def until_it_waits(_):
+        until = time.monotonic() + 30
+        while not (tmp_path / "waits").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+
+    job = processes(2, wait_for_ever, str(tmp_path), interrupt_after=until_it_waits)
+    assert not job.timed_out
+    assert job.status != 0
+    assert job.seconds < 30
+
+
+def interrupt_one():
+    if transport().process_index == 1:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        transport().agree("psum", b"a", (0, 1))
+    elif transport().process_index == 0:
+        transport().agree("psum", b"a", (0, 2))
+
+
+def test_ctrl_c_in_one_wait_is_told_to_the_others(processes):
+    job = processes(3, interrupt_one)
+    assert job.errors[1] == ("KeyboardInterrupt", "")
+    name, text = job.errors[0]
+    assert name == "CollectiveError"
+    assert "KeyboardInterrupt in process 1" in text or "takes no further part" in text
+
+
+def fork_a_child():
+    from artifex_devices import distributed
+
+    t, members = transport(), everyone()
+    child = os.fork()
+    if child == 0:
+        try:
+            assert not distributed.is_initialized()
+            t.agree("psum", b"a", members)
+        except RuntimeError as error:
+            os._exit(0 if "was forked from process" in str(error) else 1)
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), t.agree("after", b"b", members, b"c")
+
+
+def test_a_forked_child_is_no_part_of_the_job(processes):
+    assert processes(2, fork_a_child).values == [(0, [b"c", b"c"])] * 2
+
+
+def fork_and_be_killed():
+    if transport().process_index == 1:
+        if os.fork() == 0:
+            time.sleep(20)
+            os._exit(0)
+        os.kill(os.getpid(), signal.SIGKILL)
+    transport().agree("psum", b"a", everyone())
+
+
+def test_a_child_that_lives_on_does_not_hide_the_end_of_its_parent(processes):
+    job = processes(2, fork_and_be_killed, shielded=True)
+    name, text = job.errors[0]
+    assert name == "CollectiveError"
+    assert "process 1 (pid " in text
+    assert "is gone without a word" in text
+    assert job.seconds < 15

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bound on BLAS threads: set for a block, restored however the block ends."""
+
+import threading
+
+import numpy as np
+import pytest
+import threadpoolctl
+from artifex_devices.blas_threads import shared_cores
+
+
+def blas_threads():
+    np.ones((2, 2)) @ np.ones((2, 2))
+    return [library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"]
+
+
+@pytest.fixture
+def three():
+    """BLAS with three threads, a number that no bound here gives."""
+    if not blas_threads():
+        pytest.skip("this NumPy's BLAS is none that threadpoolctl can set")
+    with threadpoolctl.threadpool_limits(3, user_api="blas"):
+        yield
+
+
+def test_the_bound_holds_in_the_block_and_ends_with_it(three):
+    with shared_cores(10_000):
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {3}
+
+
+def test_blocks_inside_and_beside_change_nothing(three):
+    with shared_cores(10_000):
+        with shared_cores(1):
+            assert set(blas_threads()) == {1}
+        beside = threading.Thread(target=lambda: shared_cores(1).__enter__())
+        beside.start()
+        beside.join()
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {3}
+
+
+def test_a_block_whose_end_was_interrupted_restores_when_it_is_dropped(three):
+    block = shared_cores(10_000)
+    block.__enter__()  # Ctrl-C as __exit__ begins: its first line never runs
+    del block
+    assert set(blas_threads()) == {3}
+    with shared_cores(10_000):
+        assert set(blas_threads()) == {1}  # nobody is left that holds the bound
+
+
+def test_an_error_on_the_way_in_leaves_nothing_set(three, monkeypatch):
+    calls = []
+    real = shared_cores._restore
+
+    def counted(self):
+        calls.append(1)
+        real(self)
+
+    with shared_cores(10_000):
+        pass
+    from artifex_devices import blas_threads as module
+
+    class Broken:
+        @property
+        def lib_controllers(self):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_controller", Broken())
+    monkeypatch.setattr(shared_cores, "_restore", counted)
+    with pytest.raises(KeyboardInterrupt), shared_cores(10_000):
+        pass
+    assert calls
+    monkeypatch.undo()
+    with shared_cores(10_000):
+        assert set(blas_threads()) == {1}

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reshards between processes: values, bytes sent, memory, and programs that do not agree."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+
+import artifex_devices as ad
+import numpy as np
+import pytest
+from artifex_devices import _core
+from artifex_devices.distributed import exchange
+from hypothesis import given
+from hypothesis import strategies as st
+from shared_worlds import Job, check_value, clients_of, entered
+
+X = np.arange(64, dtype=np.int32).reshape(8, 8)
+
+
+def named(sizes, names, *spec):
+    return ad.NamedSharding(ad.make_mesh(sizes, names), ad.P(*spec))
+
+
+def placed(value, sharding):
+    """An Array of which every process gives its part, without asking the others."""
+    return ad.make_array_from_callback(value.shape, sharding, value.__getitem__, value.dtype)
+
+
+def between(counts, source, target, value=X, **more):
+    """Moves a value in a job; what was sent, as planned bytes and [(sent, received)] of the processes."""
+    with Job(counts, **more) as job:
+
+        def body(index):
+            x = placed(value, source())
+            planned = _core._CrossReshard(x, target()).planned_bytes
+            check_value(ad.device_put(x, target()), value)
+            check_value(x, value)
+            return planned
+
+        planned = job.run(body)
+        assert len(set(planned)) == 1
+        traffic = job.traffic()
+        assert sum(sum(sent.values()) for sent, _ in traffic) == planned[0]
+        for (a, (sent, _)), (b, (_, received)) in itertools.permutations(enumerate(traffic), 2):
+            assert sent.get(b, 0) == received.get(a, 0)
+        return planned[0], traffic
+
+
+def test_replicating_sends_every_other_process_what_it_lacks_once():
+    # 256 bytes in halves: each process has one and gets the other, for both of its devices together.
+    planned, traffic = between((2, 2), lambda: named((4,), ("x",), "x"), lambda: named((4,), ("x",)))
+    assert planned == 256
+    assert traffic == [({1: 128}, {1: 128}), ({0: 128}, {0: 128})]
+
+
+def test_from_rows_to_columns_only_the_quarters_that_cross_are_sent():
+    planned, traffic = between((1, 1), lambda: named((2,), ("x",), "x"), lambda: named((2,), ("x",), None, "x"))
+    assert planned == 128
+    assert traffic == [({1: 64}, {1: 64}), ({0: 64}, {0: 64})]
+
+
+def test_what_is_there_already_is_not_sent():
+    assert between((2, 2), lambda: named((4,), ("x",)), lambda: named((4,), ("x",), "x"))[0] == 0
+    assert between((2, 2), lambda: named((2, 2), ("p", "d"), "p"), lambda: named((2, 2), ("p", "d"), "p", "d"))[0] == 0
+
+
+def test_the_replica_on_the_same_machine_is_read():
+    # 3 processes of which 0 and 2 have all rows: process 1 is on the machine of 2.
+    def source():
+        devices = [ad.devices()[0], ad.devices()[2]]
+        return ad.NamedSharding(ad.Mesh(np.array(devices), ("x",)), ad.P())
+
+    target = lambda: ad.SingleDeviceSharding(ad.devices()[1])  # noqa: E731
+    assert between((1, 1, 1), source, target, hosts=["a", "b", "b"])[1] == [({}, {}), ({}, {2: 256}), ({1: 256}, {})]
+    assert between((1, 1, 1), source, target, hosts=["a", "a", "b"])[1] == [({1: 256}, {}), ({}, {0: 256}), ({}, {})]
+
+
+def test_from_one_process_to_another_and_between_sets_of_devices():
+    first = lambda: ad.SingleDeviceSharding(ad.devices()[0])  # noqa: E731
+    last = lambda: ad.SingleDeviceSharding(ad.devices()[-1])  # noqa: E731
+    assert between((1, 2), first, last)[1] == [({1: 256}, {}), ({}, {0: 256})]
+    halves = lambda: ad.NamedSharding(ad.Mesh(np.array(ad.devices()[1:3]), ("x",)), ad.P("x"))  # noqa: E731
+    assert between((2, 2), halves, first)[1] == [({}, {1: 128}), ({0: 128}, {})]
+
+
+def test_uneven_shards_and_empty_ones():
+    def uneven(*spec):
+        return ad.NamedSharding(ad.make_mesh((4,), ("x",)), ad.P(*spec), uneven="last-short")
+
+    value = np.arange(35, dtype=np.int16).reshape(5, 7)
+    between((2, 2), lambda: uneven("x"), lambda: uneven(None, "x"), value)
+    between((1, 3), lambda: uneven(None, "x"), lambda: uneven(), value)
+    nothing = np.zeros((0, 4), np.float32)
+    assert between((2, 2), lambda: named((4,), ("x",), "x"), lambda: named((4,), ("x",)), nothing)[0] == 0
+
+
+def test_layouts_and_kinds_of_memory_are_changed_on_the_way():
+    with Job((2, 1)) as job:
+
+        def body(index):
+            rows = named((3,), ("x",), "x")
+            value = np.arange(54, dtype=np.float64).reshape(9, 6)
+            x = placed(value, rows)
+            columns = ad.device_put(x, ad.layout.Format(ad.layout.Layout((1, 0)), named((3,), ("x",), None, "x")))
+            check_value(columns, value)
+            check_value(ad.device_put(columns, rows), value)
+            host = ad.device_put(x, rows.with_memory_kind("unpinned_host"))
+            check_value(host, value)
+            check_value(ad.device_put(host, named((3,), ("x",))), value)
+
+        job.run(body)
+
+
+def test_donation_and_copies():
+    with Job((2, 2)) as job:
+
+        def body(index):
+            rows, columns = named((4,), ("x",), "x"), named((4,), ("x",), None, "x")
+            x = placed(X, rows)
+            y = ad.device_put(x, columns, donate=True)
+            assert x.is_deleted()
+            check_value(y, X)
+            z = ad.device_put(y, columns, may_alias=False)
+            assert z.addressable_data(0).unsafe_buffer_pointer() != y.addressable_data(0).unsafe_buffer_pointer()
+            check_value(z, X)
+            check_value(z.__copy__(), X)
+            assert ad.device_put(z, columns) is z
+            tree = ad.device_put({"a": z, "b": (y,)}, rows, donate={"a": True, "b": False})
+            check_value(tree["a"], X)
+            check_value(tree["b"][0], X)
+            assert (z.is_deleted(), y.is_deleted()) == (True, False)
+
+        job.run(body)
+        for client in job.clients:
+            client_bytes = [d.memory_stats()["bytes_in_use"] for d in client.local_devices()]
+            assert client_bytes == [0, 0]
+
+
+def test_big_messages_are_cut_and_memory_stays_within_the_budget(monkeypatch):
+    taken = []
+    host_empty = _core._host_empty
+    monkeypatch.setattr(exchange._core, "_host_empty", lambda *args: taken.append(args[0][0]) or host_empty(*args))
+    value = np.arange(15 << 20, dtype=np.int32).reshape(-1, 1 << 10)  # 60 MiB, each process has half of each row
+    ad.config.update("distributed_buffer_bytes", 16 << 20)
+    try:
+        with Job((1, 1)) as job:
+
+            def body(index):
+                rows = ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P(None, "x"))
+                x = placed(value, rows)
+                check_value(ad.device_put(x, named((2,), ("x",))), value)
+
+            job.run(body)
+            assert [sent for sent, _ in job.traffic()] == [{1: 30 << 20}, {0: 30 << 20}]
+            # Sent as it lies; received by 8 MiB, then the rest of 6.
+            assert sorted(taken) == [6 << 20, 6 << 20, 8 << 20, 8 << 20]
+    finally:
+        ad.config.update("distributed_buffer_bytes", 64 << 20)
+
+
+def test_messages_come_in_an_order_that_all_processes_share():
+    for own, client in enumerate(clients_of((1, 1, 1, 1))):
+        with entered(client):
+            x = placed(X, named((4,), ("x",), "x"))
+            cross = _core._CrossReshard(x, named((4,), ("x",)))
+            assert cross.processes == [0, 1, 2, 3]
+            assert cross.planned_bytes == 3 * 256
+            assert cross.sends == [((own + k) % 4, 64) for k in (1, 2, 3)]
+            assert cross.receives == [((own - k) % 4, 64) for k in (1, 2, 3)]
+
+
+def test_dense_messages_are_sent_as_they_lie_and_others_are_packed():
+    with entered(clients_of((1, 1))[1]):
+        x = placed(X, named((2,), ("x",), "x"))
+        cross = _core._CrossReshard(x, named((2,), ("x",)))
+        cross.begin()
+        sent = cross.send_in_place(0)
+        assert sent.tobytes() == X[4:].tobytes()
+        assert not sent.flags.writeable
+        received = cross.receive_in_place(0)
+        received[:] = np.frombuffer(X[:4].tobytes(), np.uint8)
+        check_value(cross.finish(), X)
+        cross = _core._CrossReshard(x, named((2,), ("x",), None, "x"))
+        cross.begin()
+        assert cross.send_in_place(0) is None
+        packed = np.empty(64, np.uint8)
+        cross.pack(0, packed)
+        assert packed.tobytes() == X[4:, :4].tobytes()
+        assert cross.receive_in_place(0).shape == (64,)  # its columns are dense memory of their own
+        with pytest.raises(IndexError, match="pack: there is no message 1; expected 0 to 0"):
+            cross.pack(1, packed)
+        with pytest.raises(ValueError, match=r"unpack: the buffer does not fit; expected dense uint8 of shape \(64,\)"):
+            cross.unpack(0, packed[:63])
+
+
+def test_programs_that_differ_are_an_error_in_all_processes():
+    with Job((2, 2)) as job:
+
+        def body(index):
+            x = placed(X, named((4,), ("x",), "x"))
+            return ad.device_put(x, named((4,), ("x",)) if index == 0 else named((4,), ("x",), None, "x"))
+
+        errors = job.run(body, expect_errors=True)
+        assert [type(error) for error in errors] == [RuntimeError, RuntimeError]
+        assert "P()" in str(errors[0])
+        assert "P(None, 'x')" in str(errors[0])
+        assert str(errors[0]) == str(errors[1])
+
+
+def test_a_process_without_memory_tells_the_others():
+    with Job((2, 2)) as job:
+
+        def body(index):
+            x = placed(X, named((4,), ("x",), "x"))
+            if index == 1:
+                ad.devices()[3].set_bytes_limit(64)
+            return ad.device_put(x, named((4,), ("x",)))
+
+        errors = job.run(body, expect_errors=True)
+        assert isinstance(errors[1], ad.errors.ResourceExhaustedError)
+        assert "refused: device_put of int32(8, 8)" in str(errors[0])
+        assert "RESOURCE_EXHAUSTED" in str(errors[0])
+        del errors
+        gc.collect()  # their tracebacks refer to the list of them
+        assert job.clients[0].local_devices()[0].memory_stats()["bytes_in_use"] == 0
+
+
+def test_a_transport_that_fails_leaves_nothing_behind():
+    with Job((1, 1)) as job:
+
+        def fail(requests, operation):
+            raise RuntimeError("the cable was cut")
+
+        for each in job.transports:
+            each.wait_some = fail
+
+        def body(index):
+            return ad.device_put(placed(X, named((2,), ("x",), "x")), named((2,), ("x",)))
+
+        errors = job.run(body, expect_errors=True)
+        assert [str(error) for error in errors] == ["the cable was cut"] * 2
+        assert [each.cancelled for each in job.transports] == [2, 2]
+        del errors
+        gc.collect()
+        assert [c.local_devices()[0].memory_stats()["bytes_in_use"] for c in job.clients] == [0, 0]
+
+
+def test_without_a_transport_only_what_needs_none_is_done():
+    with entered(clients_of((2, 2))[0]):
+        x = placed(X, named((4,), ("x",), "x"))
+        check_value(ad.device_put(x, named((2, 2), ("a", "b"), ("a", "b"))), X)
+        with pytest.raises(
+            RuntimeError, match=r"device_put of int32.* data would go to another process, but there is no"
+        ):
+            ad.device_put(x, named((4,), ("x",)))
+
+
+MESHES = {4: [((4,), ("x",)), ((2, 2), ("x", "y")), ((4, 1), ("x", "y"))], 6: [((6,), ("x",)), ((2, 3), ("x", "y"))]}
+
+
+@st.composite
+def shardings(draw, count):
+    sizes, names = draw(st.sampled_from(MESHES[count]))
+    order = draw(st.permutations(range(count)))
+    axes = draw(st.permutations(names))
+    spec = []
+    for _ in range(draw(st.integers(0, 3))):
+        taken = draw(st.integers(0, len(axes)))
+        spec.append(tuple(axes[:taken]) or None)
+        axes = axes[taken:]
+    return sizes, names, order, spec
+
+
+@given(st.data())
+def test_any_two_shardings_of_any_processes(data):
+    counts = data.draw(st.sampled_from([(2, 2), (1, 3), (1, 1, 2), (1, 1, 1, 1), (2, 4), (3, 1, 2)]))
+    total = sum(counts)
+    pairs = [data.draw(shardings(total)) for _ in range(2)]
+    machine = data.draw(st.sampled_from(["pack:1 numa:1 core:4 pu:1", "pack:2 numa:1 core:2 pu:1"]))
+    value = np.arange(12 * 12 * 2, dtype=np.uint16).reshape(12, 12, 2)
+    value = np.concatenate([value] * 6, axis=2)
+    dtype = data.draw(st.sampled_from([np.int8, np.float32, np.complex128]))
+    value = value.astype(dtype)
+
+    def sharding(sizes, names, order, spec):
+        devices = np.array(ad.devices())[order].reshape(sizes)
+        return ad.NamedSharding(ad.Mesh(devices, names), ad.P(*spec))
+
+    between(counts, lambda: sharding(*pairs[0]), lambda: sharding(*pairs[1]), value, machine=machine)
