@@ -7,6 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 
+def _layer(leaf: Any) -> dict[str, Any]:
+    """The parameters of one layer of a transformer, as nested dicts."""
+    linear = {"w": leaf, "b": leaf}
+    norm = {"scale": leaf, "bias": leaf}
+    attention = {name: dict(linear) for name in ("query", "key", "value", "out")}
+    return {"attention": attention, "mlp": {"up": dict(linear), "down": dict(linear)}, "ln 1": norm, "ln 2": norm}
+
+
 def hot_calls() -> dict[str, Callable[[], Any]]:
     """Calls by name, on a world of 8 devices."""
     import artifex_devices as ad
@@ -23,6 +31,9 @@ def hot_calls() -> dict[str, Callable[[], Any]]:
     replicated = NamedSharding(line, P())
     small = np.ones((8, 16), np.float32)
     tree = {f"leaf {number:03}": small for number in range(200)}
+    dicts = [{"a": 1, "b": 2, "c": 3} for _ in range(1000)]
+    model = {f"layer {number}": _layer(small) for number in range(48)}
+    model_leaves, model_structure = ad.tree.flatten(model)
     nested = {f"layer {number}": {"w": small, "b": [small, small]} for number in range(50)}
     sharded = ad.device_put(small, rows)
     whole = ad.device_put(small, one)
@@ -47,5 +58,12 @@ def hot_calls() -> dict[str, Callable[[], Any]]:
         "NamedSharding": lambda: NamedSharding(plane, P("x", "y")),
         "devices_indices_map": lambda: rows.devices_indices_map((8, 16)),
         "shard_shape": lambda: rows.shard_shape((8, 16)),
+        "PartitionSpec": lambda: P("x", ("y", "z"), None),
+        "device_set": lambda: rows.device_set,
+        "sharding and spec of an Array": lambda: sharded.sharding.spec,
+        "hash and == of a sharding": lambda: (hash(rows), rows == columns),
+        "tree.flatten, 1,000 dicts of 3": lambda: ad.tree.flatten(dicts),
+        "tree.flatten, parameters of 48 layers": lambda: ad.tree.flatten(model),
+        "tree.unflatten, parameters of 48 layers": lambda: ad.tree.unflatten(model_structure, model_leaves),
         "shard_map and psum, 8 devices": lambda: mapped(sharded),
     }

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+LONG_S = 6.0  # a row that has taken as long is timed no more than LEAST times
+LEAST = 3
+
 
 @dataclass
 class Row:
@@ -21,10 +24,12 @@ class Row:
         prepare: Makes a fresh input for each timing, not timed.
         bytes: Bytes of the value that is moved; 0 where a rate means nothing.
         calls: Calls of `run` in one timing; the time is divided by it.
+        per: Things of the row's kind that one call does; the time is divided by it, too.
         repeats: Timings after the warm-up.
         notes: What a reader must know to compare.
         samples: Filled with times that were measured elsewhere; then `run` is not called.
-        unit: "s", or "bytes" and "count" for samples that are no times.
+        x: Where the row stands on the axis of its curve, for curves.py.
+        unit: "s"; "bytes", "count" or "ratio" for samples that are no times.
     """
 
     name: str
@@ -32,10 +37,12 @@ class Row:
     prepare: Callable[[], Any] = lambda: None
     bytes: int = 0
     calls: int = 1
+    per: int = 1
     repeats: int = 15
     notes: str = ""
     samples: list[float] = field(default_factory=list)
     unit: str = "s"
+    x: float = 0.0
 
 
 def time_row(row: Row, *, quick: bool) -> list[float]:
@@ -44,8 +51,12 @@ def time_row(row: Row, *, quick: bool) -> list[float]:
         return row.samples
     repeats = max(row.repeats // 3, 3) if quick else row.repeats
     warm_up = 1 if quick else 3
-    times = []
+    times: list[float] = []
+    begun = time.perf_counter()
     for repeat in range(warm_up + repeats):
+        is_long = time.perf_counter() - begun > LONG_S
+        if is_long and len(times) >= LEAST:
+            break
         given = row.prepare()
         gc.collect() if row.bytes >= 1 << 20 else None
         gc.disable()
@@ -55,8 +66,8 @@ def time_row(row: Row, *, quick: bool) -> list[float]:
         end = time.perf_counter()
         gc.enable()
         del made, given
-        if repeat >= warm_up:
-            times.append((end - begin) / row.calls)
+        if repeat >= warm_up or is_long:
+            times.append((end - begin) / (row.calls * row.per))
     return times
 
 

@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table: with rich where it is installed, plain text elsewhere."""
+"""The table of one run, with rich where it is installed, plain text elsewhere; and that of several runs.
+
+Example:
+    python bench/run.py --json a.json; python bench/run.py --json b.json
+    python bench/report.py a.json b.json --json bench/table.json
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -11,9 +19,11 @@ def quantity(value: float, unit: str) -> str:
     """A number in a unit that fits it."""
     if unit == "count":
         return f"{value:.0f}"
+    if unit == "ratio":
+        return f"{value:.2f}"
     if unit == "bytes":
-        return f"{value / 1e6:.1f} MB"
-    for limit, scale, name in ((1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
+        return f"{value / 1e6:.1f} MB" if value >= 1e5 else f"{value:.0f} bytes"
+    for limit, scale, name in ((1e-7, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
         if value < limit:
             return f"{value * scale:.3g} {name}" if value * scale < 100 else f"{value * scale:.0f} {name}"
     return f"{value:.3g} s"
@@ -39,7 +49,12 @@ def ratio(row: dict[str, Any], peer: str) -> str:
     ours, theirs = row["peers"].get("ours"), row["peers"].get(peer)
     if not ours or not theirs or not ours["median"]:
         return "-"
-    return f"{theirs['median'] / ours['median']:.3g}x"
+    return f"{times(theirs['median'] / ours['median'])}x"
+
+
+def times(ratio: float) -> str:
+    """A ratio in three digits."""
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
 
 
 def lines_of(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -61,6 +76,64 @@ def lines_of(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return header, table
 
 
+def merged(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Several results of run.py beside each other; single times are left out."""
+    rows: dict[str, dict[str, Any]] = {}
+    for number, run in enumerate(runs):
+        for row in run["rows"]:
+            kept = rows.setdefault(row["name"], {**{key: row[key] for key in ("name", "family", "bytes", "unit")}})
+            by_peer = kept.setdefault("peers", {})
+            for peer, stats in row["peers"].items():
+                told = {key: value for key, value in stats.items() if key != "samples"}
+                told = {key: float(f"{value:.4g}") if type(value) is float else value for key, value in told.items()}
+                by_peer.setdefault(peer, [None] * len(runs))[number] = told
+    facts = ("machine", "copy_limits_bytes_per_s", "versions", "quick", "problems")
+    return {
+        "runs": [{key: run[key] for key in facts} for run in runs],
+        "peers": runs[0]["peers"],
+        "rows": list(rows.values()),
+    }
+
+
+def lines_of_runs(table: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the table of several runs: a number of each run in a cell."""
+    others = [peer for peer in table["peers"] if peer != "ours"]
+    header = ["work", "ours"]
+    for peer in others:
+        header += [peer, f"{peer} / ours"]
+    header.append("of copy limit")
+    singles = [_single(table, number) for number in range(len(table["runs"]))]
+    found = [dict(zip((row["name"] for row in each["rows"]), lines_of(each)[1], strict=True)) for each in singles]
+    lines = []
+    for row in table["rows"]:
+        cells = [each[row["name"]] for each in found if row["name"] in each]
+        lines.append([row["name"], *(_both(told) for told in list(zip(*cells, strict=True))[1:])])
+    return header, lines
+
+
+def _single(table: dict[str, Any], number: int) -> dict[str, Any]:
+    """One of the runs, as run.py told it."""
+    rows = [
+        {**row, "peers": {peer: runs[number] for peer, runs in row["peers"].items() if runs[number]}}
+        for row in table["rows"]
+    ]
+    rows = [row for row in rows if row["peers"]]
+    return {**table["runs"][number], "peers": table["peers"], "rows": rows}
+
+
+def _both(told: tuple[str, ...]) -> str:
+    shown = [text for text in told if text not in ("", "-")]
+    return ", ".join(shown) or "-"
+
+
+def footnotes_of_runs(table: dict[str, Any]) -> list[str]:
+    """What belongs to single cells, and what could not be measured."""
+    notes: dict[str, None] = {}
+    for number in range(len(table["runs"])):
+        notes |= dict.fromkeys(footnotes(_single(table, number))[3:])
+    return list(notes)
+
+
 def footnotes(result: dict[str, Any]) -> list[str]:
     """Facts and warnings that belong to the table."""
     facts = result["machine"]
@@ -80,6 +153,12 @@ def footnotes(result: dict[str, Any]) -> list[str]:
     return notes
 
 
+def _print_plain(header: list[str], table: list[list[str]]) -> None:
+    widths = [max(len(line[i]) for line in [header, *table]) for i in range(len(header))]
+    for line in [header, ["-" * width for width in widths], *table]:
+        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+
+
 def print_report(result: dict[str, Any]) -> None:
     """Prints table and footnotes."""
     header, table = lines_of(result)
@@ -96,8 +175,25 @@ def print_report(result: dict[str, Any]) -> None:
             shown.add_row(*line)
         Console().print(shown)
     else:
-        widths = [max(len(line[i]) for line in [header, *table]) for i in range(len(header))]
-        for line in [header, ["-" * width for width in widths], *table]:
-            print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+        _print_plain(header, table)
     for note in footnotes(result):
         print(note)
+
+
+def main() -> None:
+    """Prints the table of several runs, and keeps it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("runs", type=Path, nargs="+", help="what run.py --json wrote")
+    parser.add_argument("--json", type=Path, help="file for the table")
+    options = parser.parse_args()
+    table = merged([json.loads(path.read_text()) for path in options.runs])
+    header, lines = lines_of_runs(table)
+    _print_plain(header, lines)
+    for note in footnotes_of_runs(table):
+        print(note)
+    if options.json:
+        options.json.write_text(json.dumps(table, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -20,7 +20,21 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-FAMILIES = ("import", "put", "get", "reshard", "eager", "functions", "spmd", "executors", "mesh", "many", "roofline")
+FAMILIES = (
+    "import",
+    "put",
+    "get",
+    "reshard",
+    "copies",
+    "eager",
+    "functions",
+    "spmd",
+    "executors",
+    "prefetch",
+    "mesh",
+    "many",
+    "roofline",
+)
 MODULES = {"import": "importing", "functions": "numpy_functions"}
 PEERS = ("jax", "numpy")
 DEVICES = {"many": 4096, "spmd": 256}  # others: 8
@@ -54,10 +68,10 @@ def interpreter(peer: str, options: argparse.Namespace) -> str | None:
     return sys.executable if importlib.util.find_spec("jax") else None
 
 
-def run_worker(python: str, peer: str, family: str, quick: bool) -> tuple[list[dict[str, Any]], str, str]:
+def run_worker(python: str, peer: str, family: str, quick: bool, devices: int) -> tuple[list[dict[str, Any]], str, str]:
     """Rows, version and what went wrong."""
     command = [python, str(HERE / "worker.py"), peer, MODULES.get(family, family)]
-    command += ["--devices", str(DEVICES.get(family, 8))] + (["--quick"] if quick else [])
+    command += ["--devices", str(devices)] + (["--quick"] if quick else [])
     done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), timeout=1800)
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     problem = ""
@@ -71,7 +85,7 @@ def run_worker(python: str, peer: str, family: str, quick: bool) -> tuple[list[d
 def collect(options: argparse.Namespace) -> dict[str, Any]:
     """Runs everything."""
     sys.path.insert(0, str(HERE))
-    from machine import copy_limits, machine_facts
+    from machine import copy_limits, machine_facts, raised
     from measure import summary
 
     peers = ["ours", *options.against]
@@ -81,16 +95,17 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
             problems.append(f"{peer} is not installed here and was left out; give --jax-python PATH")
     peers = [peer for peer in peers if interpreter(peer, options)]
     facts = machine_facts()
-    limits = copy_limits(quick=options.quick)
+    limits: dict[str, float] = {}
     rows: dict[str, dict[str, Any]] = {}
     versions: dict[str, str] = {}
     for family in options.family:
+        limits = raised(limits, copy_limits(quick=options.quick))
         for turn in range(1 if options.quick else options.rounds):
             for peer in peers if turn % 2 == 0 else peers[::-1]:
                 print(f"{family}: {peer}, round {turn + 1}", file=sys.stderr, flush=True)
                 python = interpreter(peer, options)
                 assert python is not None
-                told, version, problem = run_worker(python, peer, family, options.quick)
+                told, version, problem = run_worker(python, peer, family, options.quick, DEVICES.get(family, 8))
                 versions[peer] = version or versions.get(peer, "")
                 problems += [problem] if problem else []
                 for line in told:

@@ -34,7 +34,8 @@ def main() -> None:
     with os.fdopen(out, "w") as lines:
         for row in family.rows(peer, quick=options.quick):
             samples = time_row(row, quick=options.quick)
-            told = {"name": row.name, "bytes": row.bytes, "notes": row.notes, "unit": row.unit, "samples": samples}
+            told = {"name": row.name, "x": row.x, "bytes": row.bytes, "notes": row.notes, "unit": row.unit}
+            told["samples"] = samples
             print(json.dumps(told), file=lines, flush=True)
         print(json.dumps({"version": peer.version()}), file=lines, flush=True)
 

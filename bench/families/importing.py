@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import over NumPy: seconds and resident memory, each in a fresh process."""
+"""Import over NumPy: seconds and resident memory, each in a fresh process; and what an installation takes on disk."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import json
+import os
+import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from measure import Row
@@ -33,14 +39,67 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
         ("import over NumPy", peer.IMPORT),
         ("import and devices() over NumPy", f"{peer.IMPORT}\n{library}.devices()"),
     ):
-        answers = [_run(work) for _ in range(4 if quick else 12)][1:]
+        with tempfile.TemporaryDirectory() as bytecode:  # as an installation has it, whatever this process is told
+            answers = [_run(work, bytecode) for _ in range(4 if quick else 12)][1:]
         yield Row(what, samples=[seconds for seconds, _ in answers])
         yield Row(f"{what}, resident memory", samples=[float(size) for _, size in answers], unit="bytes")
 
+    sizes = _installed(library)
+    yield Row(
+        "installed with dependencies, beside NumPy",
+        samples=[float(sum(sizes.values()))],
+        unit="bytes",
+        notes=", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in sizes.items()),
+    )
 
-def _run(work: str) -> tuple[float, int]:
+
+def _installed(library: str) -> dict[str, int]:
+    """Bytes of the package and of all that it requires, without NumPy, extras and what Python compiled."""
+    sizes: dict[str, int] = {}
+    wanted = [library]
+    for name in wanted:
+        try:
+            known = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            if name == library:  # runs from a checkout: its packages are as pyproject.toml says
+                sizes[name] = _folder_bytes(name)
+                wanted += [each for each in _OUR_DEPENDENCIES if each not in wanted]
+            continue
+        sizes[name] = _distribution_bytes(known) or _folder_bytes(name)
+        for requirement in known.requires or []:
+            required = re.match(r"[\w.-]+", requirement)
+            assert required is not None
+            is_extra = "extra ==" in requirement
+            if not is_extra and required[0] != "numpy" and required[0] not in wanted:
+                wanted.append(required[0])
+    return sizes
+
+
+_OUR_DEPENDENCIES = ("greenlet", "ml_dtypes", "optree", "threadpoolctl")
+
+
+def _distribution_bytes(known: importlib.metadata.Distribution) -> int:
+    files = [Path(str(file.locate())) for file in known.files or [] if file.suffix != ".pyc"]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _folder_bytes(name: str) -> int:
+    found = importlib.util.find_spec(name)
+    assert found is not None, f"{name} is not to be found"
+    assert found.origin is not None, f"{name} has no folder"
+    files = Path(found.origin).parent.rglob("*")
+    return sum(file.stat().st_size for file in files if file.is_file() and file.suffix != ".pyc")
+
+
+def _run(work: str, bytecode: str) -> tuple[float, int]:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
-        [sys.executable, "-c", CODE.format(work=work)], stdout=subprocess.PIPE, check=True, text=True, timeout=120
+        [sys.executable, "-c", CODE.format(work=work)],
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+        timeout=120,
+        env={**environment, "PYTHONPYCACHEPREFIX": bytecode},
     )
     seconds, size = json.loads(done.stdout)
     return seconds, size

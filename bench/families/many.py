@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""4,096 CPU devices in one process. The first call that makes the devices is timed once a process."""
+"""4,096 CPU devices in one process, and a mesh of 1,048,576 devices that have no memory.
+
+The first call that makes the devices is timed once a process. JAX cannot make a million CPU devices.
+"""
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -11,10 +15,11 @@ import numpy as np
 from measure import Row
 
 DEVICES = 4096
+VERY_MANY = 1 << 20
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
-    """Devices, mesh, shard map, a round trip, threads."""
+    """Devices, mesh, shard map, a round trip, threads; then the million."""
     if not peer.HAS_MESHES:
         return
     begin = time.perf_counter()
@@ -42,9 +47,52 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
         lambda _: peer.get(peer.put(value, sharding)),
         repeats=repeats,
     )
-    yield Row("4,096 devices: threads of the process", samples=[_threads()], unit="count")
+    yield Row("4,096 devices: threads of the process", samples=[_status("Threads:")], unit="count")
+    if peer.NAME == "artifex_devices":
+        yield from _very_many(repeats)
 
 
-def _threads() -> float:
+def _very_many(repeats: int) -> Iterator[Row]:
+    """Planning for 1,048,576 devices: what asks for one of them touches no other."""
+    import artifex_devices as ad
+
+    gc.collect()
+    before = _status("VmRSS:")
+    with ad.simulate(VERY_MANY, compile_only=True):
+        mesh = ad.make_mesh((1024, 1024), ("x", "y"))
+        yield Row(
+            "1,048,576 devices: memory of one, before use",
+            samples=[1024 * (_status("VmRSS:") - before) / VERY_MANY],
+            unit="bytes",
+        )
+        rows = ad.NamedSharding(mesh, ad.P(("x", "y")))
+        plane = ad.NamedSharding(mesh, ad.P("x", "y"))
+        devices = ad.make_mesh((4,), ("z",)).devices
+        shape = (1 << 20, 1 << 20)
+        yield Row("1,048,576 devices: mesh", lambda _: ad.make_mesh((1024, 1024), ("x", "y")), repeats=repeats)
+        yield Row(
+            "1,048,576 devices: NamedSharding, its hash, text and shard shape",
+            lambda spec: _look(ad.NamedSharding(mesh, spec), shape),
+            lambda: ad.P(("y", "x")) + ad.P(),
+            repeats=repeats,
+        )
+        yield Row(
+            "1,048,576 devices: one device's shard index",
+            lambda _: plane.device_index(devices[3], shape),
+            calls=200,
+            repeats=repeats,
+        )
+        yield Row(
+            "1,048,576 devices: byte totals of a reshard, rows to 2-D blocks",
+            lambda _: ad._core._reshard_bytes(rows, plane, shape, 4),
+            repeats=repeats,
+        )
+
+
+def _look(sharding: Any, shape: tuple[int, int]) -> Any:
+    return hash(sharding), repr(sharding), sharding.shard_shape(shape), sharding == sharding.with_memory_kind("device")
+
+
+def _status(name: str) -> float:
     with open("/proc/self/status") as file:
-        return next(float(line.split()[1]) for line in file if line.startswith("Threads:"))
+        return next(float(line.split()[1]) for line in file if line.startswith(name))

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import queue
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -11,6 +14,7 @@ import numpy as np
 NAME = "jax"
 IMPORT = "import jax"
 HAS_MESHES = True
+PREFETCH = "a thread and a queue of two batches"
 P = jax.sharding.PartitionSpec
 
 
@@ -42,6 +46,27 @@ def put(value: Any, where: Any) -> Any:
 def get(array: Any) -> np.ndarray:
     """Gathers into one ndarray."""
     return np.asarray(array)
+
+
+def get_tree(tree: Any) -> Any:
+    """Gathers each leaf of a dict."""
+    return jax.device_get(tree)
+
+
+def prefetch(batches: Iterator[Any], where: Any) -> Iterator[Any]:
+    """Placed batches, read ahead by a thread: JAX itself has nothing for it."""
+    ready: queue.Queue[Any] = queue.Queue(2)
+    end = object()
+
+    def read() -> None:
+        for batch in batches:
+            ready.put(put(batch, where))
+        ready.put(end)
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    yield from iter(ready.get, end)
+    thread.join()
 
 
 numpy = jax.numpy

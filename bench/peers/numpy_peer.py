@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 NAME = "numpy"
 IMPORT = ""
 HAS_MESHES = False
+PREFETCH = "a plain loop"
 numpy = np
 
 
@@ -79,3 +81,13 @@ def get(array: Any) -> np.ndarray:
     for index, piece in array.pieces:
         out[index] = piece
     return out
+
+
+def get_tree(tree: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Gathers each leaf of a dict."""
+    return {key: get(item) for key, item in tree.items()}
+
+
+def prefetch(batches: Iterator[Any], where: Any) -> Iterator[Any]:
+    """Placed batches, each read when it is asked for."""
+    return (put(batch, where) for batch in batches)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from typing import Any
 
 import artifex_devices as lib
@@ -11,6 +13,7 @@ import numpy as np
 NAME = "artifex_devices"
 IMPORT = "import artifex_devices"
 HAS_MESHES = True
+PREFETCH = "prefetch_to_device"
 P = lib.PartitionSpec
 
 
@@ -39,9 +42,27 @@ def put(value: Any, where: Any) -> Any:
     return lib.block_until_ready(lib.device_put(value, where))
 
 
+def forget_memory() -> None:
+    """Gives the memory that is kept for reuse back to the system."""
+    gc.collect()
+    lib._core._trim()
+
+
 def get(array: Any) -> np.ndarray:
     """Gathers into one ndarray."""
     return np.asarray(array)
+
+
+def get_tree(tree: Any) -> Any:
+    """Gathers each leaf of a dict."""
+    return lib.device_get(tree)
+
+
+def prefetch(batches: Iterator[Any], where: Any) -> Iterator[Any]:
+    """Placed batches, read ahead."""
+    from artifex_devices.prefetch import prefetch_to_device
+
+    return prefetch_to_device(batches, where)
 
 
 numpy = np

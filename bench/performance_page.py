@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes docs/performance.md and its pictures of bench/table.json and bench/curves.json; nothing in it is typed by hand.
+
+Example:
+    python bench/performance_page.py            # write
+    python bench/performance_page.py --check    # status 1 where what is committed is not what the data say
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from bounds import BOUNDS
+from log_picture import Curve, log_picture
+from report import footnotes_of_runs, lines_of_runs, quantity, times
+from targets import TARGETS, Target
+
+HERE = Path(__file__).resolve().parent
+DOCS = HERE.parent / "docs"
+LABELS = {"ours": "artifex_devices", "jax": "JAX", "numpy": "NumPy, one thread"}
+AXES = {
+    "by_bytes": ("Bytes of the array", "against bytes"),
+    "by_shards": ("Shards, one a device, of 64 MiB", "against shards"),
+    "by_devices": ("Devices of the mesh, of 4,096 in the process", "against devices"),
+    "by_leaves": ("Leaves of the tree, (8,16) float32 each", "against leaves"),
+}
+BEYOND_CACHES = 64 << 20
+MOVED = ("device_put", "gather", "reshard", "x + x")  # of the curves that copies of the machine bound
+
+
+def pages(table: dict[str, Any], curves: dict[str, Any]) -> dict[str, str]:
+    """Texts by their path below docs/."""
+    made: dict[str, str] = {}
+    sections = [_head(table, curves), _targets(table), _whole_table(table)]
+    for family, (axis, title) in AXES.items():
+        found = [curve for curve in curves["curves"] if curve["family"] == family and "ours" in curve["peers"]]
+        limits = {curve["name"]: curve for curve in found if curve["name"].startswith("limit")}
+        shown = [curve for curve in found if curve["name"] not in limits]
+        if shown:
+            sections.append(f"## Time {title}\n")
+        for curve in shown:
+            path = f"images/performance/{_slug(family, curve['name'])}.svg"
+            limit = _limit(curve, family, list(limits.values()), curves)
+            made[path] = _picture(curve, axis, limit)
+            sections.append(_section(curve, path, axis, limit))
+    return {"performance.md": "\n".join(sections), **made}
+
+
+def _slug(family: str, name: str) -> str:
+    kept = "".join(letter if letter.isalnum() else " " for letter in name.replace("+", "plus"))
+    return "_".join([family, *kept.lower().split()])
+
+
+def _head(table: dict[str, Any], curves: dict[str, Any]) -> str:
+    return f"""# Performance
+
+How long things take here, in JAX and in NumPy on the same machine in the same run, and how far that is from what the
+machine can do at all. The whole page with its pictures is made by `bench/performance_page.py` of `bench/table.json` and
+`bench/curves.json`, which `bench/run.py` and `bench/curves.py` measure; a test holds page and data together.
+
+JAX runs in processes of its own on as many CPU devices, waits for its results (`block_until_ready`) and is compiled
+before it is timed. Its sources are not aligned to 64 bytes, for it shows aligned ones instead of copying them. NumPy's
+numbers are of plain loops in one thread: a floor for small work, no rival for big. All times are medians.
+
+{_wrapped(f"Conditions of the tables: {_conditions(table['runs'])}.")}
+
+{_wrapped(f"Conditions of the curves: {_conditions([curves])}; {_course(curves)}.")}
+"""
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _course(curves: dict[str, Any]) -> str:
+    facts, rounds = curves["machine"], curves["rounds"]
+    return (
+        f"{rounds} round{'s' if rounds > 1 else ''} in {facts['seconds']} s, load {facts['load_after']:.1f} at the end"
+    )
+
+
+def _conditions(runs: list[dict[str, Any]]) -> str:
+    first = runs[0]
+    facts = first["machine"]
+    versions = ", ".join(f"{LABELS[peer].split(',')[0]} {version}" for peer, version in first["versions"].items())
+    dates = " and ".join(run["machine"]["date"].replace("T", " ").replace("+00:00", " UTC") for run in runs)
+    loads = ", ".join(f"{run['machine']['load_before']:.1f}" for run in runs)
+    rates = ", ".join(f"{max(run['copy_limits_bytes_per_s'].values()) / 1e9:.1f}" for run in runs)
+    return (
+        f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_bytes'] / 2**30:.0f} GiB, Linux {facts['kernel']}, "
+        f"Python {facts['python']}, {versions}; {dates}; load {loads} at the start; streaming copy {rates} GB/s at best"
+        f"{' (few repeats: --quick)' if any(run.get('quick') for run in runs) else ''}"
+    )
+
+
+def _markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def _targets(table: dict[str, Any]) -> str:
+    rows = []
+    reasons = []
+    for target in TARGETS:
+        cells, outcome = _judged(target, table)
+        rows.append([target.work or target.row, *cells, outcome])
+        if outcome not in ("met", "not measured"):
+            reasons.append(
+                _wrapped(f"- {target.work or target.row}: {target.why or 'not looked into yet'}.", "  ") + "\n"
+            )
+    text = "## What was aimed at\n\nFor 8 CPU devices where no number is said; a row is met when each run meets it.\n\n"
+    text += _markdown(["work", "aim", "ours", "JAX", "outcome"], rows)
+    if reasons:
+        text += "\nWhat is not met, and what bounds it:\n\n" + "".join(reasons)
+    return text
+
+
+def _judged(target: Target, table: dict[str, Any]) -> tuple[list[str], str]:
+    by_name = {row["name"]: row for row in table["rows"]}
+    row = by_name.get(target.row)
+    ours = [run for run in row["peers"].get("ours", []) if run] if row else []
+    if row is None or not ours:
+        return [target.aim, "-", "-"], "not measured"
+    verdicts = [target.holds(row, run, by_name, number) for number, run in enumerate(row["peers"]["ours"]) if run]
+    outcome = "met" if all(verdicts) else "not met" if not any(verdicts) else "in some runs"
+    cells = [_values(row, peer, is_rate=target.least_rate is not None) for peer in ("ours", "jax")]
+    return [target.aim, *cells], outcome
+
+
+def _values(row: dict[str, Any], peer: str, *, is_rate: bool) -> str:
+    medians = [run["median"] for run in row["peers"].get(peer, []) if run]
+    if is_rate:
+        return ", ".join(f"{row['bytes'] / median / 1e9:.1f} GB/s" for median in medians) or "-"
+    return ", ".join(quantity(median, row["unit"]) for median in medians) or "-"
+
+
+def _whole_table(table: dict[str, Any]) -> str:
+    header, rows = lines_of_runs(table)
+    notes = "".join(_wrapped(f"- {note.removeprefix('* ')}", "  ") + "\n" for note in footnotes_of_runs(table))
+    runs = {1: "One run", 2: "Two separate runs, a number of each"}.get(
+        len(table["runs"]), "Separate runs, a number of each"
+    )
+    legend = _wrapped(
+        f"{runs}. ± is half the distance of the quartiles; GB/s are the bytes of the value by the median; a ratio "
+        "above 1 means that ours is faster (or smaller)."
+    )
+    return f"## The whole table\n\n{legend}\n\n{_markdown(header, rows)}\n{notes}"
+
+
+def _limit(
+    curve: dict[str, Any], family: str, limits: list[dict[str, Any]], curves: dict[str, Any]
+) -> dict[float, float]:
+    """What a copy of as many bytes takes at least, by x; empty where no copy bounds the curve."""
+    rate = max(curves["copy_limits_bytes_per_s"].values())
+    if family == "by_bytes" and limits and curve["name"].startswith(MOVED):
+        measured: dict[float, list[float]] = {}
+        for each in limits:
+            for point in each["peers"]["ours"]:
+                at_best = [point["x"] / rate] if point["x"] >= BEYOND_CACHES else []
+                measured.setdefault(point["x"], []).extend([point["median"], *at_best])
+        return {x: min(times) for x, times in measured.items()}
+    if family == "by_shards":
+        return {point["x"]: (64 << 20) / rate for point in curve["peers"]["ours"]}
+    return {}
+
+
+def _picture(curve: dict[str, Any], axis: str, limit: dict[float, float]) -> str:
+    drawn = [
+        Curve(
+            LABELS[peer],
+            [(p["x"], p["median"], p["first_quartile"], p["third_quartile"]) for p in curve["peers"][peer]],
+        )
+        for peer in LABELS
+        if peer in curve["peers"]
+    ]
+    if limit:
+        drawn.append(Curve("a copy of as many bytes", [(x, y, y, y) for x, y in sorted(limit.items())], is_limit=True))
+    values = [point["x"] for point in curve["peers"]["ours"]]
+    ticks = [(x, _amount(x, axis)) for x in values]
+    return log_picture(curve["name"], axis, ticks, drawn)
+
+
+def _amount(x: float, axis: str) -> str:
+    if not axis.startswith("Bytes"):
+        return f"{x:,.0f}"
+    for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if x >= 1 << shift:
+            return f"{x / (1 << shift):.0f} {unit}"
+    return f"{x:.0f} B"
+
+
+def _section(curve: dict[str, Any], path: str, axis: str, limit: dict[float, float]) -> str:
+    others = [peer for peer in ("jax", "numpy") if peer in curve["peers"]]
+    points = {peer: {point["x"]: point["median"] for point in curve["peers"][peer]} for peer in curve["peers"]}
+    header = [axis.split(",")[0].lower(), "ours", *(f"{LABELS[peer].split(',')[0]} / ours" for peer in others)]
+    header += ["ours / copy"] if limit else []
+    each = {"by_devices": "a device", "by_leaves": "a leaf"}.get(curve["family"])
+    header += [f"ours, {each}"] if each else []
+    rows = []
+    for x, seconds in points["ours"].items():
+        cells = [_amount(x, axis), quantity(seconds, "s")]
+        cells += [times(points[peer][x] / seconds) if x in points[peer] else "-" for peer in others]
+        cells += [f"{seconds / limit[x]:.2f}" if x in limit else "-"] if limit else []
+        cells += [quantity(seconds / x, "s")] if each else []
+        rows.append(cells)
+    alt = f"{curve['name']}: time against {axis.split(',')[0].lower()}, both axes logarithmic"
+    told = BOUNDS.get((curve["family"], curve["name"]), (("all", "unknown"),))
+    bounds = "".join(_wrapped(f"- {where}: {what}.", "  ") + "\n" for where, what in told)
+    return f"### {curve['name']}\n\n![{alt}]({path})\n\n{_markdown(header, rows)}\nWhat bounds it:\n\n{bounds}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Writes, or compares."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--table", type=Path, default=HERE / "table.json")
+    parser.add_argument("--curves", type=Path, default=HERE / "curves.json")
+    parser.add_argument("--docs", type=Path, default=DOCS, help="folder to write to")
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 where a file differs")
+    options = parser.parse_args(arguments)
+    made = pages(json.loads(options.table.read_text()), json.loads(options.curves.read_text()))
+    pictures = options.docs / "images" / "performance"
+    stale = {path.relative_to(options.docs).as_posix() for path in pictures.glob("*.svg")} - set(made)
+    different = sorted(stale)
+    for name, text in made.items():
+        path = options.docs / name
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        different.append(name)
+        if not options.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    for name in () if options.check else stale:
+        (options.docs / name).unlink()
+    for name in different:
+        print(f"performance_page: docs/{name} {'is not what the data say' if options.check else 'written'}")
+    return 1 if options.check and different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was aimed at: a row of the bench each, and why it is not met where it is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Target:
+    """One aim.
+
+    Attributes:
+        row: Name of the bench's row.
+        aim: In words.
+        most: The median is below this, in the row's unit.
+        least_rate: Bytes of the value by the median are above this, per second.
+        beside: Another peer's row, by (peer, name); the median is at most `factor` times its.
+        factor: See `beside`.
+        why: What bounds it, and what was tried; shown where the aim is not met.
+        work: What is done, where the row's name does not say it.
+    """
+
+    row: str
+    aim: str
+    most: float | None = None
+    least_rate: float | None = None
+    beside: tuple[str, str] | None = None
+    factor: float = 1.0
+    why: str = ""
+    work: str = ""
+
+    def holds(self, row: dict[str, Any], run: dict[str, Any], rows: dict[str, Any], number: int) -> bool:
+        """Whether the run meets it; `rows` are all by name, `number` is that of the run."""
+        if self.most is not None:
+            return bool(run["median"] < self.most)
+        if self.least_rate is not None:
+            return bool(row["bytes"] / run["median"] > self.least_rate)
+        assert self.beside is not None, self.row
+        peer, name = self.beside
+        other = rows.get(name, {"peers": {}})["peers"].get(peer, [])
+        return number < len(other) and bool(other[number]) and run["median"] <= self.factor * other[number]["median"]
+
+
+def _copies(name: str, rate: float, why: str = "") -> Target:
+    return Target(name, f"> {rate:.0f} GB/s", least_rate=rate * 1e9, why=why)
+
+
+_TINY = (
+    "Python runs each participant's body in a greenlet of one thread: the body, one arrival in C and two to three "
+    "switches for each. Tried: participants that start the next one themselves, arrivals without a Python frame, "
+    "results checked in one call"
+)
+_REDUCED = (
+    "the memory bus: every byte of all blocks is read once, in one pass over up to eight of them in vector registers, "
+    "and the result is written once; what is left is waking the workers and the call"
+)
+_OBJECTS = "a Python object for each device has to be looked at or made; tried: without Python in between, kept tuples"
+
+TARGETS = (
+    Target("import over NumPy", "< 30 ms", most=30e-3),
+    Target("import over NumPy, resident memory", "< 15 MB", most=15e6),
+    Target("installed with dependencies, beside NumPy", "< 15 MB", most=15e6),
+    Target("device_put (8,16) f32, one device", "< 2 us", most=2e-6),
+    Target("device_put (8,16) f32, 8 shards, dim 0", "< 3 us", most=3e-6),
+    Target("device_put (8,16) f32, replicated 8", "< 3 us", most=3e-6),
+    Target("device_put tree of 200 x (8,16) f32, 8 shards each", "< 0.5 ms", most=0.5e-3),
+    _copies("device_put 256 MiB, one device", 18),
+    _copies("device_put 256 MiB, 8 shards, dim 0", 18),
+    _copies("device_put 256 MiB, 2x4 shards", 15),
+    _copies("device_put 256 MiB, 8 shards, last dim", 15),
+    _copies("gather 256 MiB from 8 shards, dim 0", 18),
+    _copies("gather 256 MiB from 2x4 shards", 18),
+    _copies("gather 256 MiB from 8 shards, last dim", 18),
+    _copies("reshard 256 MiB, 8 shards, dim 0 -> 8 shards, last dim", 15),
+    _copies("reshard 256 MiB, 8 shards, dim 0 -> 2x4 shards", 15),
+    Target("psum of 4 MiB x 8 under shard_map", "< 2.5 ms", most=2.5e-3, why=_REDUCED),
+    Target("all_gather of 4 MiB x 8 under shard_map", "< 3 ms", most=3e-3),
+    Target("psum_scatter of 4 MiB x 8 under shard_map", "< 3 ms", most=3e-3, why=_REDUCED),
+    Target("shard_map + psum of 16 floats, 8 devices", "< 40 us", most=40e-6, why=_TINY),
+    Target("shard_map + psum of 16 floats, 64 devices", "< 250 us", most=250e-6, why=_TINY),
+    Target("shard_map + psum of 16 floats, 256 devices", "< 1 ms", most=1e-3, why=_TINY),
+    Target(
+        "x + x (8,16) f32, 8 shards",
+        "< 10 us",
+        most=10e-6,
+        why="Python: the operator, NumPy's look at `__array_ufunc__`, views of three blocks and one call of its loop",
+    ),
+    Target(
+        "x + x 256 MiB, 8 shards",
+        "NumPy's into warm memory",
+        beside=("numpy", "x + x 256 MiB, into warm memory"),
+        why="NumPy's loop passes three bytes over the bus for each byte of the sum, on all cores as on one",
+    ),
+    Target(
+        "2048^3 f32 matmul, rows over 8 shards",
+        "NumPy's of the whole, within 3 %",
+        beside=("numpy", "2048^3 f32 matmul, rows over 8 shards"),
+        factor=1.03,
+        why="NumPy's BLAS, which packs the right operand for each block of rows anew; decision 0012 has what was tried",
+    ),
+    Target(
+        "prefetch, producer and consumer of equal CPU time of one core, times the ideal",
+        "at most 1.1 times the ideal",
+        most=1.1,
+    ),
+    Target("prefetch, producer and consumer of equal sleep, times the ideal", "at most 1.1 times the ideal", most=1.1),
+    Target(
+        "prefetch, a free consumer: 4 MiB drawn, a batch",
+        "a plain loop's, within 5 %",
+        beside=("ours", "plain loop, a free consumer: 4 MiB drawn, a batch"),
+        factor=1.05,
+    ),
+    Target(
+        "prefetch, a free producer: 4 MiB worked on, a batch",
+        "a plain loop's, within 5 %",
+        beside=("ours", "plain loop, a free producer: 4 MiB worked on, a batch"),
+        factor=1.05,
+    ),
+    Target("4,096 devices: make them", "< 20 ms", most=20e-3),
+    Target("4,096 devices: Mesh", "< 1 ms", most=1e-3, why=_OBJECTS),
+    Target("4,096 devices: shard map", "< 0.5 ms", most=0.5e-3, why=_OBJECTS),
+    Target("4,096 devices: put + gather (4096,16) f32", "< 20 ms", most=20e-3),
+    Target("4,096 devices: threads of the process", "< 20", most=20),
+    Target("1,048,576 devices: memory of one, before use", "< 300 bytes", most=300),
+    Target("1,048,576 devices: one device's shard index", "< 10 us", most=10e-6),
+    Target(
+        "1,048,576 devices: byte totals of a reshard, rows to 2-D blocks",
+        "< 50 ms",
+        most=50e-3,
+        why="each of the million boxes of the destination is intersected with the parts that it touches",
+    ),
+)
