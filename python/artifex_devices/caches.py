@@ -35,9 +35,10 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 def clear_caches() -> None:
     """Gives freed memory that is kept for reuse back to the system, and forgets what was worked out or made before.
 
-    Arrays stay as they are. `memory_stats()["pool_bytes_cached"]` of the devices says how much memory there is. Layouts
-    of operations keep meshes, and with them worlds that have ended, until then; meshes, shardings and index maps that
-    are kept for the next call are let go of when their world ends too. All of it is bounded in number.
+    Arrays stay as they are, and so does the rest of the chunks of 2 MiB that small ones of them lie in.
+    `memory_stats()["pool_bytes_cached"]` of the devices says how much memory there is. Layouts of operations keep
+    meshes, and with them worlds that have ended, until then; meshes, shardings and index maps that are kept for the
+    next call are let go of when their world ends too. All of it is bounded in number.
 
     Example:
         >>> import artifex_devices as ad

@@ -242,13 +242,17 @@ def test_a_wrong_prefix_names_the_path(devices):
 def test_clear_caches_gives_freed_blocks_back():
     with ad.simulate(1):
         device = ad.devices()[0]
+        gc.collect()
+        ad.clear_caches()
+        # The free parts of chunks that small Arrays of other tests live in.
+        beside_small_arrays = device.memory_stats()["pool_bytes_cached"]
         kept = ad.device_put(np.zeros(1 << 20, np.int8))
         freed = ad.device_put(np.zeros(1 << 23, np.int8))
         del freed
         gc.collect()
-        assert device.memory_stats()["pool_bytes_cached"] >= 1 << 23
+        assert device.memory_stats()["pool_bytes_cached"] >= beside_small_arrays + (1 << 23)
         assert ad.clear_caches() is None
-        assert device.memory_stats()["pool_bytes_cached"] == 0
+        assert device.memory_stats()["pool_bytes_cached"] == beside_small_arrays
         assert not np.asarray(kept).any()
 
 
