@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples in docstrings, of Python and of the bindings, print what they say; on 8 devices, in a process of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+RUN_ALL = """
+import doctest, importlib, inspect, json, pkgutil
+import artifex_devices
+
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+parser = doctest.DocTestParser()
+
+
+def bound(prefix, holder):
+    # doctest's own finder passes over what pybind11 made.
+    for name, value in vars(holder).items():
+        if getattr(value, "__doc__", None) and (inspect.isroutine(value) or isinstance(value, (property, type))):
+            test = parser.get_doctest(value.__doc__, {}, f"{prefix}.{name}", None, 0)
+            if test.examples:
+                yield test
+        if isinstance(value, type) and value.__module__.startswith("artifex_devices"):
+            yield from bound(f"{prefix}.{name}", value)
+
+
+names = [m.name for m in pkgutil.walk_packages(artifex_devices.__path__, "artifex_devices.")]
+tests = list(bound("artifex_devices._core", artifex_devices._core))
+for name in ["artifex_devices", *names]:
+    if not name.endswith("__main__"):
+        tests += [test for test in doctest.DocTestFinder().find(importlib.import_module(name)) if test.examples]
+failures = {}
+for test in tests:
+    printed = []
+    if doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=printed.append).failed:
+        failures[test.name] = "".join(printed)
+print(json.dumps({"run": len(tests), "failures": failures}))
+"""
+
+
+def test_every_example_in_a_docstring_prints_what_it_says() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_ALL],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        env={**os.environ, "JAX_NUM_CPU_DEVICES": "8"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["failures"] == {}, "\n".join(found["failures"].values())
+    assert found["run"] > 100
