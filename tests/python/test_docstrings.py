@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples in docstrings, of Python and of the bindings, print what they say; on 8 devices, in a process of their own."""
+"""The examples in docstrings, of Python and of the bindings, print what they say; a process of their own runs them."""
 
 from __future__ import annotations
 
