@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "artifex_devices/base/copy_kernels.h"
+#include "artifex_devices/base/register_bytes.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -17,13 +18,6 @@ namespace artifex_devices {
 namespace {
 
 constexpr int64_t kLine = 64;
-#if defined(__AVX512BW__)
-constexpr int kWidest = 64;  // bytes of a vector register
-#elif defined(__AVX2__)
-constexpr int kWidest = 32;
-#else
-constexpr int kWidest = 16;
-#endif
 
 /// A vector register of kWidth bytes that holds elements of type T (GCC's vector extension).
 template <class T, int kWidth>
@@ -135,7 +129,7 @@ void copy_pairs(std::byte* d, int64_t d_stride, const std::byte* s, int64_t s_st
 /// Longer runs: whole registers, the last of which may overlap the one before it.
 void copy_long(std::byte* d, int64_t d_stride, const std::byte* s, int64_t s_stride, int64_t run, int64_t count,
                int64_t ahead) {
-  const int64_t last = run - kWidest;
+  const int64_t last = run - kRegisterBytes;
   for (; count > 0; --count, d += d_stride, s += s_stride) {
     if (ahead != 0) {
       for (int64_t i = 0; i < run; i += kLine) fetch(s + ahead + i);
@@ -143,8 +137,8 @@ void copy_long(std::byte* d, int64_t d_stride, const std::byte* s, int64_t s_str
     }
     int64_t i = 0;
 #pragma GCC unroll 4
-    for (; i < last; i += kWidest) move<kWidest>(d + i, s + i);
-    move<kWidest>(d + last, s + last);
+    for (; i < last; i += kRegisterBytes) move<kRegisterBytes>(d + i, s + i);
+    move<kRegisterBytes>(d + last, s + last);
   }
 }
 
@@ -167,7 +161,7 @@ template <class V, int... kIndex>
 /// behind the last one is read.
 template <class T, int kStep>
 int64_t copy_steps(std::byte* d, const std::byte* s, int64_t count) {
-  constexpr int kWidth = kWidest;
+  constexpr int kWidth = kRegisterBytes;
   constexpr int64_t kUnit = sizeof(T);
   using V = typename Vector<T, kWidth>::Type;
   constexpr int64_t kCount = kWidth / kUnit;
@@ -205,7 +199,7 @@ constexpr int64_t kLeastShuffled = 1;
 template <class T>
 void copy_units(std::byte* d, int64_t d_stride, const std::byte* s, int64_t s_stride, int64_t count, int64_t ahead) {
   constexpr int64_t kUnit = sizeof(T);
-  if (kUnit >= kLeastShuffled && count * kUnit >= kWidest && d_stride == kUnit && ahead == 0) {
+  if (kUnit >= kLeastShuffled && count * kUnit >= kRegisterBytes && d_stride == kUnit && ahead == 0) {
     int64_t done = 0;
     if (s_stride == 2 * kUnit) done = copy_steps<T, 2>(d, s, count);
     if (s_stride == 3 * kUnit) done = copy_steps<T, 3>(d, s, count);
@@ -237,10 +231,10 @@ void copy_runs(std::byte* d, int64_t d_stride, const std::byte* s, int64_t s_str
   if (run < 4) return copy_pairs<2>(d, d_stride, s, s_stride, run, count, ahead);
   if (run < 8) return copy_pairs<4>(d, d_stride, s, s_stride, run, count, ahead);
   if (run < 16) return copy_pairs<8>(d, d_stride, s, s_stride, run, count, ahead);
-  if constexpr (kWidest >= 32) {
+  if constexpr (kRegisterBytes >= 32) {
     if (run <= 32) return copy_pairs<16>(d, d_stride, s, s_stride, run, count, ahead);
   }
-  if constexpr (kWidest >= 64) {
+  if constexpr (kRegisterBytes >= 64) {
     if (run < 64) return copy_pairs<32>(d, d_stride, s, s_stride, run, count, ahead);
   }
   copy_long(d, d_stride, s, s_stride, run, count, ahead);
@@ -308,18 +302,18 @@ void transpose_squares(std::byte* destination, const std::byte* source, int64_t 
 template <class T>
 int64_t zip_rows(std::byte* destination, const std::byte* source, int64_t row_stride, int64_t columns) {
   constexpr int64_t kUnit = sizeof(T);
-  using V = typename Vector<T, kWidest>::Type;
-  constexpr int64_t kCount = kWidest / kUnit;
+  using V = typename Vector<T, kRegisterBytes>::Type;
+  constexpr int64_t kCount = kRegisterBytes / kUnit;
   constexpr auto kIndices = std::make_integer_sequence<int, static_cast<int>(kCount)>();
   int64_t c = 0;
   for (; c + kCount <= columns; c += kCount) {
     V rows[2];
     V mixed[2];
-    __builtin_memcpy(&rows[0], source + c * kUnit, kWidest);
-    __builtin_memcpy(&rows[1], source + row_stride + c * kUnit, kWidest);
+    __builtin_memcpy(&rows[0], source + c * kUnit, kRegisterBytes);
+    __builtin_memcpy(&rows[1], source + row_stride + c * kUnit, kRegisterBytes);
     interleave<0>(mixed[0], rows[0], rows[1], kIndices);
     interleave<1>(mixed[1], rows[0], rows[1], kIndices);
-    __builtin_memcpy(destination + 2 * c * kUnit, mixed, 2 * kWidest);
+    __builtin_memcpy(destination + 2 * c * kUnit, mixed, 2 * kRegisterBytes);
   }
   return c;
 }
@@ -367,9 +361,9 @@ void transpose(std::byte* d, const std::byte* s, int64_t row_stride, int64_t row
     case 2:
       return transpose_units<uint16_t, 16>(d, s, row_stride, rows, columns);
     case 4:
-      return transpose_units<uint32_t, kWidest>(d, s, row_stride, rows, columns);
+      return transpose_units<uint32_t, kRegisterBytes>(d, s, row_stride, rows, columns);
     case 8:
-      return transpose_units<uint64_t, kWidest>(d, s, row_stride, rows, columns);
+      return transpose_units<uint64_t, kRegisterBytes>(d, s, row_stride, rows, columns);
     default:
       return transpose_16(d, s, row_stride, rows, columns);
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "artifex_devices/base/register_bytes.h"
 #include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/collective/combine_loops.h"
 
@@ -16,13 +17,6 @@ namespace {
 // follows that many streams, and runs of this length are worth following.
 constexpr int64_t kTileBytes = int64_t{16} << 10;
 constexpr int64_t kSources = 8;
-#if defined(__AVX512BW__)
-constexpr int64_t kWidth = 64;  // bytes of a vector register
-#elif defined(__AVX2__)
-constexpr int64_t kWidth = 32;
-#else
-constexpr int64_t kWidth = 16;
-#endif
 
 enum class Step { kSum, kProduct, kMax, kMin };
 
@@ -47,7 +41,7 @@ template <Step kStep, class V>
 // `total` = sources[0] op sources[1] op ...; kCount sources, or `count` where that is 0. `total` may be sources[0].
 template <Step kStep, class T, int64_t kCount>
 void join(const T* const* sources, int64_t count, T* total, int64_t elements) noexcept {
-  typedef T Vector __attribute__((vector_size(kWidth)));
+  typedef T Vector __attribute__((vector_size(kRegisterBytes)));
   constexpr auto kLanes = static_cast<int64_t>(sizeof(Vector) / sizeof(T));
   if constexpr (kCount > 0) count = kCount;
   int64_t i = 0;

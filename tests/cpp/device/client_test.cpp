@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "../base/message_of.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/device/platform_version.h"
@@ -14,15 +15,6 @@
 
 namespace artifex_devices {
 namespace {
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "(no error)";
-}
 
 TEST(ClientTest, HasOneDeviceACpuDomainByDefault) {
   const auto client = Client::make(Machine::from_synthetic("pack:2 numa:2 core:2 pu:1"), {});

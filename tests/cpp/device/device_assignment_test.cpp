@@ -3,22 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "../base/message_of.h"
 #include "artifex_devices/base/error.h"
 
 namespace artifex_devices {
 namespace {
 
 using namespace std::string_literals;
-
-template <class F>
-std::string message_of(F&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "(no error)";
-}
 
 std::string refusal(int64_t replicas, int64_t computations, std::vector<int64_t> ordinals) {
   return message_of([&] { DeviceAssignment::make(replicas, computations, std::move(ordinals), "create"); });

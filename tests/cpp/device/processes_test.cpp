@@ -2,9 +2,9 @@
 // Worlds that several processes share, as one of them sees them.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <vector>
 
+#include "../base/message_of.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/device_list.h"
@@ -26,15 +26,6 @@ std::shared_ptr<Client> shared(int own) {
   options.process_index = own;
   options.num_devices = options.processes[static_cast<size_t>(own)].num_devices;
   return Client::make(machine(own + 1), options);
-}
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "(no error)";
 }
 
 TEST(Processes, NumberDevicesAndMemoriesAlikeInAll) {
