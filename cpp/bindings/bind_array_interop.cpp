@@ -130,6 +130,7 @@ extern "C" int get_array_buffer(PyObject* self, Py_buffer* view, int flags) {
   }
   view->obj = nullptr;
   try {
+    static_cast<void>(py::handle(self).cast<const Array&>());  // where __init__ has not run, the error that says so
     return fill_buffer(self, py::handle(self).cast<ArrayRef>(), view, flags);
   } catch (py::error_already_set& error) {
     error.restore();

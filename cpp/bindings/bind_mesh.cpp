@@ -23,7 +23,8 @@ namespace {
 
 Device* device_from_python(py::handle object, std::string_view operation, int64_t position) {
   static PyTypeObject* const device_class = reinterpret_cast<PyTypeObject*>(py::type::of<Device>().ptr());
-  if (Py_TYPE(object.ptr()) == device_class) return value_in<Device>(object.ptr());
+  Device* known = Py_TYPE(object.ptr()) == device_class ? value_in<Device>(object.ptr()) : nullptr;
+  if (known != nullptr) return known;
   if (!py::isinstance<Device>(object)) {
     fail<TypeMismatch>("{}: devices[{}] is of type {}; expected a Device, got {}; take them from devices()", operation,
                        position, Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
@@ -251,6 +252,7 @@ Example:
            })
       .def("__enter__",
            [](const py::object& self) {
+             static_cast<void>(self.cast<const Mesh&>());  // where __init__ has not run, the error that says so
              set_meshes_entered(meshes_entered() + py::make_tuple(self));
              return self;
            })

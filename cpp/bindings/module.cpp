@@ -11,6 +11,7 @@
 #include "narrow.h"
 #include "scopes.h"
 #include "transfer_guard.h"
+#include "unmade.h"
 #include "world.h"
 
 PYBIND11_MODULE(_core, module) {
@@ -51,4 +52,5 @@ PYBIND11_MODULE(_core, module) {
   bind_scopes(module);
   bind_transfer_guard(module);
   bind_narrow(module);
+  refuse_unmade(module);
 }
