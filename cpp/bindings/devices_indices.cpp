@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/partition/reshard_plan.h"
+#include "artifex_devices/partition/ingress_totals.h"
 #include "artifex_devices/sharding/named_sharding.h"
 #include "numpy_bridge.h"
 #include "recent.h"
@@ -22,6 +21,7 @@ namespace {
 
 constexpr int64_t kMostKept = 4096;  // devices of a map or set that is kept
 
+/// Asked for once: without a map yet. A copy of one of 4,096 devices touches fresh pages, a third of the whole time.
 struct KnownMap {
   ShardingRef sharding;
   Dims shape;
@@ -54,39 +54,41 @@ KnownMap& place_of_map(const Sharding& sharding, std::span<const int64_t> shape)
 
 KnownSet& place_of_set(const DeviceList& devices) { return g_sets.place(hash_mix(0, hash_pointer(&devices))); }
 
-/// The boxes of tiles as tuples of slices. Tiles in one row of the grid share its slice, so that a map of n devices
+/// The boxes of all tiles as tuples of slices. Tiles in one row of the grid share its slice, so that a map of n devices
 /// makes far fewer than n slices a dimension.
 class TileIndices {
  public:
-  explicit TileIndices(const ShardDomains& domains) : domains_(domains), rank_(domains.shape().size()) {
+  explicit TileIndices(const ShardDomains& domains) : rank_(domains.shape().size()) {
+    const TileGrid& grid = domains.grid();
+    slices_.resize(static_cast<size_t>(rank_));
     for (int64_t d = 0; d < rank_; ++d) {
-      slices_.emplace_back(static_cast<size_t>(domains.grid().parts(d)));
+      for (int64_t cut = 0; cut < grid.parts(d); ++cut) of(d).push_back(slice_of_cut(domains, d, cut));
     }
-    index_of_tile_.resize(static_cast<size_t>(domains.grid().tiles()));
+    Dims cuts(rank_, 0);
+    index_of_tile_.reserve(static_cast<size_t>(grid.tiles()));
+    for (int64_t tile = 0; tile < grid.tiles(); ++tile) {
+      index_of_tile_.push_back(make(cuts));
+      for (int64_t d = rank_ - 1; d >= 0 && ++cuts[d] == grid.parts(d); --d) cuts[d] = 0;
+    }
   }
 
   /// Borrowed; replicas share one.
-  PyObject* operator()(int64_t tile) {
-    py::object& index = index_of_tile_[static_cast<size_t>(tile)];
-    if (!index) index = make(tile);
-    return index.ptr();
-  }
+  PyObject* operator[](int64_t tile) const { return index_of_tile_[static_cast<size_t>(tile)].ptr(); }
 
  private:
-  py::tuple make(int64_t tile) {
-    py::tuple index(static_cast<size_t>(rank_));
-    for (int64_t d = rank_ - 1; d >= 0; --d) {
-      const int64_t parts = domains_.grid().parts(d);
-      const int64_t cut = tile % parts;
-      tile /= parts;
-      py::object& slice = slices_[static_cast<size_t>(d)][static_cast<size_t>(cut)];
-      if (!slice) slice = slice_of_cut(domains_, d, cut);
-      PyTuple_SET_ITEM(index.ptr(), d, py::object(slice).release().ptr());
+  py::object make(const Dims& cuts) {
+    PyObject* index = PyTuple_New(rank_);
+    if (index == nullptr) throw py::error_already_set();
+    for (int64_t d = 0; d < rank_; ++d) {
+      PyTuple_SET_ITEM(index, d, Py_NewRef(of(d)[static_cast<size_t>(cuts[d])].ptr()));
     }
-    return index;
+    // Slices of numbers lead nowhere. CPython untracks such tuples itself, but only while it collects, and thousands of
+    // new ones make it collect again and again: half the time of a map of 4,096 devices.
+    PyObject_GC_UnTrack(index);
+    return py::reinterpret_steal<py::object>(index);
   }
+  std::vector<py::object>& of(int64_t d) { return slices_[static_cast<size_t>(d)]; }
 
-  const ShardDomains& domains_;
   int64_t rank_;
   std::vector<std::vector<py::object>> slices_;
   std::vector<py::object> index_of_tile_;
@@ -157,7 +159,7 @@ PyObject* short_indices_map(PyObject* self, PyObject* const* arguments, Py_ssize
   const KnownMap& known = place_of_map(*sharding, shape.span());
   if (known.sharding.get() != sharding || !std::ranges::equal(known.shape.span(), shape.span())) return nullptr;
   const py::object map = known.map;  // making a dict may run the collector, and that what takes its place
-  return PyDict_Copy(map.ptr());
+  return map ? PyDict_Copy(map.ptr()) : nullptr;
 }
 
 PyObject* short_addressable_map(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
@@ -180,16 +182,19 @@ py::dict devices_indices_map(const std::shared_ptr<Sharding>& self, py::handle g
   const ShardDomains domains = self->domains(shape, "devices_indices_map");
   const std::vector<int64_t> tiles = self->grid().tiles_by_position();
   const DeviceObjects object_of(*self->devices());
-  TileIndices index_of(domains);
+  const TileIndices index_of(domains);
   py::dict map;
   for (int64_t position = 0; position < self->num_devices(); ++position) {
     const py::object device = object_of((*self->devices())[position]);
-    if (PyDict_SetItem(map.ptr(), device.ptr(), index_of(tiles[static_cast<size_t>(position)])) < 0) {
+    if (PyDict_SetItem(map.ptr(), device.ptr(), index_of[tiles[static_cast<size_t>(position)]]) < 0) {
       throw py::error_already_set();
     }
   }
   if (is_worth_keeping(*self->devices())) {
-    const auto copy = py::reinterpret_steal<py::object>(PyDict_Copy(map.ptr()));
+    const KnownMap& known = place_of_map(*self, shape.span());
+    const bool is_asked_again = known.sharding == self && known.shape == shape;
+    py::object copy;
+    if (is_asked_again) copy = py::reinterpret_steal<py::object>(PyDict_Copy(map.ptr()));
     const KnownMap gone =
         std::exchange(place_of_map(*self, shape.span()), KnownMap{.sharding = self, .shape = shape, .map = copy});
   }
@@ -226,22 +231,29 @@ py::dict reshard_bytes(const Sharding& source, const Sharding& destination, py::
   const Dims shape = dims_from_python(global_shape, "reshard_bytes", "global_shape");
   check_has_devices(source, "reshard_bytes");
   check_has_devices(destination, "reshard_bytes");
-  const bool same_devices = *source.devices() == *destination.devices();
-  const auto numbers_of = [&](const Sharding& sharding) {
-    std::vector<int64_t> numbers(static_cast<size_t>(sharding.num_devices()));
-    std::iota(numbers.begin(), numbers.end(), int64_t{0});
-    // Positions tell the same devices apart as well, and a million of them need not be looked at.
-    if (!same_devices)
-      std::ranges::transform(numbers, numbers.begin(), [&](int64_t i) { return (*sharding.devices())[i]->id(); });
-    return numbers;
+  if (source.devices()->client() != destination.devices()->client()) {
+    fail(
+        "reshard_bytes: source and destination are of different worlds; expected devices of one, got {} and {}; make "
+        "both meshes in one simulate block",
+        source.to_string(), destination.to_string());
+  }
+  const ShardDomains from = source.domains(shape, "reshard_bytes");
+  const ShardDomains to = destination.domains(shape, "reshard_bytes");
+  const auto ids = [](const DeviceList& devices) {
+    std::vector<int64_t> made;
+    made.reserve(static_cast<size_t>(devices.size()));
+    for (const Device* device : devices.devices()) made.push_back(device->id());
+    return made;
   };
-  const std::vector<int64_t> bytes =
-      ingress_bytes(source.domains(shape, "reshard_bytes"), numbers_of(source),
-                    destination.domains(shape, "reshard_bytes"), numbers_of(destination), itemsize);
+  const DeviceList& from_devices = *source.devices();
+  const DeviceList& to_devices = *destination.devices();
+  const IngressTotals sums = from_devices == to_devices
+                                 ? ingress_totals(from, to, itemsize)
+                                 : ingress_totals(from, ids(from_devices), to, ids(to_devices), itemsize);
   py::dict totals;
-  totals["bytes_in"] = std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
-  totals["most_bytes_in"] = *std::ranges::max_element(bytes);
-  totals["devices_that_receive"] = std::ranges::count_if(bytes, [](int64_t each) { return each > 0; });
+  totals["bytes_in"] = sums.bytes;
+  totals["most_bytes_in"] = sums.most_bytes;
+  totals["devices_that_receive"] = sums.devices;
   return totals;
 }
 

@@ -123,7 +123,14 @@ def test_an_index_map_is_the_callers_own(ask):
     assert second == expected
     second[ad.devices()[0]] = None
     assert getattr(sharding, ask)(global_shape=[8, 16]) == expected
+    assert getattr(sharding, ask)((8, 16)) == expected
     assert getattr(sharding, ask)((8, 32)) != expected
+
+
+def test_an_index_map_gives_the_collector_nothing_to_look_at():
+    indices = NamedSharding(Mesh(grid(), ("x", "y")), P("x")).devices_indices_map((8, 16))
+    assert not any(gc.is_tracked(index) for index in indices.values())
+    assert len({id(index) for index in indices.values()}) == 2  # replicas share one
 
 
 def test_a_device_set_is_the_callers_own():
@@ -308,5 +315,15 @@ def test_bytes_of_a_reshard_are_those_that_devices_lack():
         "most_bytes_in": 0,
         "devices_that_receive": 0,
     }
+    backwards = NamedSharding(Mesh(np.array(ad.devices())[3::-1], ("x",)), P("x"))
+    assert _core._reshard_bytes(backwards, quarters, (8,), 4) == {
+        "bytes_in": 32,
+        "most_bytes_in": 8,
+        "devices_that_receive": 4,
+    }
     with pytest.raises(ValueError, match="AbstractMesh"):
         _core._reshard_bytes(NamedSharding(line.abstract_mesh, P("x")), halves, (8,), 4)
+    with ad.simulate(2):
+        elsewhere = NamedSharding(ad.make_mesh((2,), ("x",)), P("x"))
+        with pytest.raises(ValueError, match="different worlds"):
+            _core._reshard_bytes(elsewhere, halves, (8,), 4)

@@ -7,36 +7,10 @@
 #include <unordered_map>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/partition/reshard_check.h"
 
 namespace artifex_devices {
 namespace {
-
-/// False when there is nothing to move because the shape has a 0 in it (sizes beside a 0 may multiply to anything).
-bool check_shapes(const ShardDomains& source, const ShardDomains& destination, int64_t itemsize,
-                  std::string_view operation) {
-  if (source.shape() != destination.shape()) {
-    fail("{}: source and destination differ in shape; expected equal ones, got {} and {}; plan for one array at a time",
-         operation, to_string(source.shape()), to_string(destination.shape()));
-  }
-  if (itemsize < 1) fail("{}: itemsize is {}; expected 1 or more; give the bytes of one element", operation, itemsize);
-  const int64_t size = checked_product(source.shape(), operation);
-  if (!checked_mul(size, itemsize)) {
-    fail("{}: shape {} times itemsize {} does not fit 63 bits; expected at most {} bytes; use a smaller array",
-         operation, to_string(source.shape()), itemsize, INT64_MAX);
-  }
-  return size > 0;
-}
-
-void add_checked(int64_t* total, int64_t bytes, std::string_view operation) {
-  const auto sum = checked_add(*total, bytes);
-  if (!sum) {
-    fail(
-        "{}: the bytes of all destination shards do not fit 63 bits; expected at most {}; use a smaller array or fewer "
-        "replicas",
-        operation, INT64_MAX);
-  }
-  *total = *sum;
-}
 
 /// The source buffers by tile, and within a tile by arena and device: the nearest one is found by binary search.
 class Replicas {
@@ -227,7 +201,7 @@ ReshardPlan make_reshard_plan(const ShardDomains& source, const std::vector<Buff
                               const ShardDomains& destination, const std::vector<BufferPlace>& destination_places,
                               int64_t itemsize) {
   ReshardPlan plan;
-  if (!check_shapes(source, destination, itemsize, "reshard")) return plan;
+  if (!check_reshard(source, destination, itemsize, "reshard")) return plan;
   Replicas replicas(source, source_places);
   for (size_t i = 0; i < destination_places.size(); ++i) {
     const auto number = static_cast<int64_t>(i);
@@ -247,7 +221,7 @@ ReshardPlan make_reshard_plan(const ShardDomains& source, const std::vector<Buff
       const auto [from, link] = replicas.nearest(overlap.tile(), place);
       if (same_box && (link == Link::kSameDevice || link == Link::kSameArena)) {
         plan.reused.emplace_back(number, from);
-        add_checked(&plan.bytes_reused, box_bytes, "reshard");
+        add_bytes(&plan.bytes_reused, box_bytes, 1, "reshard");
         break;
       }
       ReshardCopy& copy = plan.copies.emplace_back();
@@ -256,7 +230,7 @@ ReshardPlan make_reshard_plan(const ShardDomains& source, const std::vector<Buff
       copy.box = overlap.part();
       copy.bytes = copy.box.volume() * itemsize;
       copy.link = link;
-      add_checked(&plan.bytes_copied, copy.bytes, "reshard");
+      add_bytes(&plan.bytes_copied, copy.bytes, 1, "reshard");
       if (link != Link::kSameDevice) plan.bytes_between_devices += copy.bytes;
       if (link >= Link::kOtherArena) plan.bytes_between_arenas += copy.bytes;
       if (link >= Link::kOtherProcess) plan.bytes_between_processes += copy.bytes;
@@ -269,7 +243,7 @@ ReshardPlan make_reshard_plan(const ShardDomains& source, const std::vector<Buff
 std::vector<int64_t> ingress_bytes(const ShardDomains& source, const std::vector<int64_t>& source_device_of_position,
                                    const ShardDomains& destination,
                                    const std::vector<int64_t>& destination_device_of_position, int64_t itemsize) {
-  const bool any = check_shapes(source, destination, itemsize, "ingress_bytes");
+  const bool any = check_reshard(source, destination, itemsize, "ingress_bytes");
   const auto check_positions = [](const ShardDomains& domains, const std::vector<int64_t>& devices, const char* which) {
     if (static_cast<int64_t>(devices.size()) == domains.grid().positions()) return;
     fail("ingress_bytes: the {} has {} devices; expected one for each of its {} positions; give all of them", which,

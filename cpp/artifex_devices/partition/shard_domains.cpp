@@ -76,7 +76,7 @@ int64_t TileGrid::replica(int64_t position) const noexcept {
   return replica;
 }
 
-int64_t TileGrid::replica(int64_t position, const Dims& shape) const noexcept {
+int64_t TileGrid::replica(int64_t position, const Dims& shape) const {
   const auto is_empty = [&](int64_t d) { return d < shape.size() && shape[d] == 0 && parts_[d] > 1; };
   bool any = false;
   for (int64_t d = 0; d < parts_.size(); ++d) any = any || is_empty(d);
@@ -84,26 +84,36 @@ int64_t TileGrid::replica(int64_t position, const Dims& shape) const noexcept {
 
   int64_t result = 0;
   int64_t stride = 1;
-  const auto count = [&](int64_t coordinate, int64_t size) {
-    result += coordinate * stride;
-    stride *= size;
-  };
+  for (const Digit& digit : digits()) {
+    if (digit.dimension >= 0 && !is_empty(digit.dimension)) continue;
+    result += position / digit.position_stride % digit.size * stride;
+    stride *= digit.size;
+  }
+  return result;
+}
+
+std::vector<TileGrid::Digit> TileGrid::digits() const {
+  std::vector<Digit> digits;
   for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {
-    const int64_t coordinate = position / axis->position_stride % axis->size;
     if (axis->tile_stride == 0) {
-      count(coordinate, axis->size);
+      digits.push_back({.size = axis->size, .position_stride = axis->position_stride});
       continue;
     }
     // An axis may have been joined of ones that cut several dimensions; take it apart, minor dimension first.
-    int64_t inner = 1;
+    int64_t outer = 1;
     for (int64_t d = parts_.size() - 1; d >= 0; --d) {
+      const int64_t inner = outer;  // the stride of the dimension in a tile's number
+      outer *= parts_[d];
       const int64_t begin = std::max(inner, axis->tile_stride);
-      inner *= parts_[d];
-      const int64_t end = std::min(inner, axis->tile_stride * axis->size);
-      if (begin < end && is_empty(d)) count(coordinate / (begin / axis->tile_stride) % (end / begin), end / begin);
+      const int64_t end = std::min(outer, axis->tile_stride * axis->size);
+      if (begin >= end) continue;
+      digits.push_back({.size = end / begin,
+                        .position_stride = axis->position_stride * (begin / axis->tile_stride),
+                        .dimension = d,
+                        .cut_stride = begin / inner});
     }
   }
-  return result;
+  return digits;
 }
 
 int64_t TileGrid::position(int64_t tile, int64_t replica) const noexcept {

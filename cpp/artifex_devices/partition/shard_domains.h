@@ -48,9 +48,20 @@ class TileGrid {
   int64_t replica(int64_t position) const noexcept;
   /// How many earlier positions hold the same box of an array of `shape`, JAX's replica_id. Differs from the one above
   /// only where a dimension of size 0 is cut: all its parts are the same box.
-  int64_t replica(int64_t position, const Dims& shape) const noexcept;
+  int64_t replica(int64_t position, const Dims& shape) const;
   /// The inverse: the position that holds `tile` as its `replica`-th.
   int64_t position(int64_t tile, int64_t replica) const noexcept;
+
+  /// A part of a position's number that counts in at most one dimension: with coordinate = position / position_stride %
+  /// size, cut of `dimension` += coordinate * cut_stride. A dimension of -1: it tells replicas apart.
+  struct Digit {
+    int64_t size = 1;
+    int64_t position_stride = 1;
+    int64_t dimension = -1;
+    int64_t cut_stride = 0;
+  };
+  /// All of them, minor first; each begins where the one before ends. None for a single position.
+  std::vector<Digit> digits() const;
 
   /// Equal when the same boxes lie at the same positions, however the axes are named and split.
   friend bool operator==(const TileGrid&, const TileGrid&) = default;

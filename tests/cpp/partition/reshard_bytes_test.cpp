@@ -2,12 +2,14 @@
 // The table of reshard costs that lies beside the checkout on development machines and in CI.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "artifex_devices/partition/ingress_totals.h"
 #include "artifex_devices/partition/reshard_plan.h"
 
 namespace artifex_devices {
@@ -72,6 +74,9 @@ TEST(ReshardBytes, AgreeWithAllCasesOfTheTable) {
     const std::vector<int64_t> ingress = ingress_bytes(source, devices, destination, devices, itemsize);
     EXPECT_EQ(ingress, read_numbers(value_of(line, "ingress_per_device")));
     EXPECT_EQ(std::accumulate(ingress.begin(), ingress.end(), int64_t{0}), total);
+    const int64_t most = *std::ranges::max_element(ingress);
+    const int64_t receivers = std::ranges::count_if(ingress, [](int64_t bytes) { return bytes > 0; });
+    EXPECT_EQ(ingress_totals(source, destination, itemsize), (IngressTotals{total, most, receivers}));
 
     // With a memory for each device the plan moves just that, and nothing at all where the shards are right already.
     std::vector<BufferPlace> source_places;

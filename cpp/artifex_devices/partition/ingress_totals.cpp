@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/partition/ingress_totals.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/partition/reshard_check.h"
+#include "artifex_devices/partition/reshard_plan.h"
+
+namespace artifex_devices {
+namespace {
+
+/// A digit of positions that is one of both grids: what a step of it does to the cuts of each.
+struct SharedDigit {
+  int64_t size = 1;
+  TileGrid::Digit source;
+  TileGrid::Digit destination;
+};
+
+/// Nothing where a digit of one grid ends inside a digit of the other that it does not divide.
+std::optional<std::vector<SharedDigit>> shared_digits(const TileGrid& source, const TileGrid& destination) {
+  const std::vector<TileGrid::Digit> from = source.digits();
+  const std::vector<TileGrid::Digit> to = destination.digits();
+  std::vector<SharedDigit> shared;
+  int64_t begin = 1;
+  for (size_t i = 0, j = 0; i < from.size() && j < to.size();) {
+    const int64_t from_end = from[i].position_stride * from[i].size;
+    const int64_t to_end = to[j].position_stride * to[j].size;
+    const int64_t end = std::min(from_end, to_end);
+    if (from_end % end != 0 || to_end % end != 0) return std::nullopt;
+    SharedDigit& digit = shared.emplace_back(SharedDigit{end / begin, from[i], to[j]});
+    digit.source.cut_stride *= begin / from[i].position_stride;
+    digit.destination.cut_stride *= begin / to[j].position_stride;
+    if (from_end == end) ++i;
+    if (to_end == end) ++j;
+    begin = end;
+  }
+  return shared;
+}
+
+/// Takes the positions apart into boxes of digits until all devices of a box lack equally much.
+///
+/// In one dimension a device wants an interval of the destination and holds one of the source. While both have their
+/// full lengths, what they share depends on nothing but how far one begins after the other, and that is a sum over the
+/// digits: it runs from a least to a greatest value in a box. Where the shared length is the same in all of that range,
+/// because it has one value, or one interval stays inside the other, or they never meet, the dimension is settled.
+class Boxes {
+ public:
+  Boxes(const ShardDomains& source, const ShardDomains& destination, std::vector<SharedDigit> digits, int64_t itemsize)
+      : source_(source), destination_(destination), digits_(std::move(digits)) {
+    dimensions_ = std::max(source.grid().parts().size(), destination.grid().parts().size());
+    uncut_ = itemsize;
+    for (int64_t d = dimensions_; d < source.shape().size(); ++d) uncut_ *= source.shape()[d];
+  }
+
+  /// Nothing where it takes more than `most` boxes.
+  std::optional<IngressTotals> count(int64_t most) {
+    const auto rank = static_cast<int64_t>(digits_.size());
+    Box all{Dims(rank, 0), Dims(rank, 0)};
+    for (int64_t k = 0; k < rank; ++k) all.last[k] = digits_[static_cast<size_t>(k)].size - 1;
+    std::vector<Box> open{all};
+    for (int64_t seen = 0; !open.empty(); ++seen) {
+      if (seen == most) return std::nullopt;
+      Box box = std::move(open.back());
+      open.pop_back();
+      const std::optional<int64_t> split = settle(box);
+      if (!split) continue;
+      Box upper = box;
+      const int64_t middle = box.first[*split] + (box.last[*split] - box.first[*split]) / 2;
+      box.last[*split] = middle;
+      upper.first[*split] = middle + 1;
+      open.push_back(std::move(box));
+      open.push_back(std::move(upper));
+    }
+    return totals_;
+  }
+
+ private:
+  struct Box {
+    Dims first;  // of each digit
+    Dims last;
+  };
+
+  /// What a box does in one dimension.
+  struct Span {
+    int64_t wanted = 0;  // elements of the first cut; later ones have as many or fewer
+    int64_t held = 0;
+    bool one_wanted = true;  // all cuts of the box are of that length
+    bool one_held = true;
+    bool meet = true;                    // false: they share nothing anywhere
+    std::optional<int64_t> shared = {};  // where it is the same everywhere
+  };
+
+  /// Adds up what the box lacks; or says at which digit to take it apart.
+  std::optional<int64_t> settle(const Box& box) {
+    int64_t wanted = uncut_;
+    int64_t shared = uncut_;
+    bool one_wanted = true;
+    bool one_shared = true;
+    bool meet = true;
+    for (int64_t d = 0; d < dimensions_; ++d) {
+      const Span span = span_of(box, d);
+      if (span.wanted == 0) return std::nullopt;  // nothing is wanted: nothing comes in
+      wanted *= span.wanted;
+      shared *= span.shared.value_or(0);
+      one_wanted = one_wanted && span.one_wanted;
+      one_shared = one_shared && span.shared.has_value();
+      meet = meet && span.meet;
+    }
+    if (!one_wanted || (meet && !one_shared)) return widest_digit(box, meet);
+    const int64_t lacking = wanted - (meet ? shared : 0);
+    if (lacking == 0) return std::nullopt;
+    int64_t positions = 1;
+    for (int64_t k = 0; k < box.first.size(); ++k) positions *= box.last[k] - box.first[k] + 1;
+    add_bytes(&totals_.bytes, lacking, positions, "ingress_totals");
+    totals_.most_bytes = std::max(totals_.most_bytes, lacking);
+    totals_.devices += positions;
+    return std::nullopt;
+  }
+
+  Span span_of(const Box& box, int64_t d) const {
+    int64_t held_first = 0;
+    int64_t held_last = 0;
+    int64_t wanted_first = 0;
+    int64_t wanted_last = 0;
+    int64_t least = 0;  // how far the held interval begins after the wanted one
+    int64_t most = 0;
+    for (size_t k = 0; k < digits_.size(); ++k) {
+      const SharedDigit& digit = digits_[k];
+      const auto first = box.first[static_cast<int64_t>(k)];
+      const auto last = box.last[static_cast<int64_t>(k)];
+      if (digit.source.dimension == d) {
+        held_first += first * digit.source.cut_stride;
+        held_last += last * digit.source.cut_stride;
+      }
+      if (digit.destination.dimension == d) {
+        wanted_first += first * digit.destination.cut_stride;
+        wanted_last += last * digit.destination.cut_stride;
+      }
+      const int64_t step = step_between(digit, d);
+      least += step * (step < 0 ? last : first);
+      most += step * (step < 0 ? first : last);
+    }
+    Span span;
+    span.wanted = length(destination_, d, wanted_first);
+    span.held = length(source_, d, held_first);
+    span.one_wanted = span.wanted == length(destination_, d, wanted_last);
+    span.one_held = span.held == length(source_, d, held_last);
+    span.meet = span.held > 0 && least < span.wanted && most > -span.held;
+    if (!span.meet) {
+      span.shared = 0;
+    } else if (span.one_wanted && span.one_held) {
+      const int64_t longer = span.wanted - span.held;
+      const bool is_inside = least >= std::min<int64_t>(0, longer) && most <= std::max<int64_t>(0, longer);
+      if (is_inside) {
+        span.shared = std::min(span.wanted, span.held);
+      } else if (least == most) {
+        span.shared = std::min(span.wanted, least + span.held) - std::max<int64_t>(0, least);
+      }
+    }
+    return span;
+  }
+
+  /// By how many elements the held interval moves against the wanted one at a step of the digit.
+  int64_t step_between(const SharedDigit& digit, int64_t d) const {
+    int64_t step = 0;
+    if (digit.source.dimension == d) step += digit.source.cut_stride * source_.shard_shape()[d];
+    if (digit.destination.dimension == d) step -= digit.destination.cut_stride * destination_.shard_shape()[d];
+    return step;
+  }
+
+  /// The digit that moves most elements in a dimension that is not settled.
+  int64_t widest_digit(const Box& box, bool meet) const {
+    int64_t widest = 0;
+    int64_t most = 0;
+    for (int64_t d = 0; d < dimensions_; ++d) {
+      const Span span = span_of(box, d);
+      const bool is_open = meet && !span.shared;
+      for (int64_t k = 0; k < box.first.size(); ++k) {
+        const SharedDigit& digit = digits_[static_cast<size_t>(k)];
+        int64_t step = 0;
+        if (!span.one_wanted && digit.destination.dimension == d) {
+          step = digit.destination.cut_stride * destination_.shard_shape()[d];
+        }
+        if (is_open && !span.one_held && digit.source.dimension == d) {
+          step = std::max(step, digit.source.cut_stride * source_.shard_shape()[d]);
+        }
+        if (is_open) step = std::max(step, std::abs(step_between(digit, d)));
+        const int64_t width = step * (box.last[k] - box.first[k]);
+        if (width > most) {
+          most = width;
+          widest = k;
+        }
+      }
+    }
+    return widest;
+  }
+
+  static int64_t length(const ShardDomains& domains, int64_t d, int64_t cut) {
+    return domains.begin(d, cut + 1) - domains.begin(d, cut);
+  }
+
+  const ShardDomains& source_;
+  const ShardDomains& destination_;
+  std::vector<SharedDigit> digits_;
+  int64_t dimensions_ = 0;
+  int64_t uncut_ = 0;  // bytes of the dimensions that neither cuts
+  IngressTotals totals_;
+};
+
+}  // namespace
+
+IngressTotals ingress_totals(const ShardDomains& source, const std::vector<int64_t>& source_device_of_position,
+                             const ShardDomains& destination,
+                             const std::vector<int64_t>& destination_device_of_position, int64_t itemsize) {
+  IngressTotals totals;
+  for (const int64_t bytes :
+       ingress_bytes(source, source_device_of_position, destination, destination_device_of_position, itemsize)) {
+    add_bytes(&totals.bytes, bytes, 1, "ingress_totals");
+    totals.most_bytes = std::max(totals.most_bytes, bytes);
+    totals.devices += bytes > 0 ? 1 : 0;
+  }
+  return totals;
+}
+
+IngressTotals ingress_totals(const ShardDomains& source, const ShardDomains& destination, int64_t itemsize) {
+  const int64_t positions = source.grid().positions();
+  if (positions != destination.grid().positions()) {
+    fail("ingress_totals: the source has {} positions and the destination {}; expected the same devices; name them",
+         positions, destination.grid().positions());
+  }
+  if (!check_reshard(source, destination, itemsize, "ingress_totals")) return {};
+  if (auto digits = shared_digits(source.grid(), destination.grid())) {
+    // A box takes about as long as two positions.
+    const int64_t most = std::max<int64_t>(1024, positions / 16);
+    if (const auto totals = Boxes(source, destination, std::move(*digits), itemsize).count(most)) return *totals;
+  }
+  std::vector<int64_t> devices(static_cast<size_t>(positions));
+  std::iota(devices.begin(), devices.end(), int64_t{0});
+  return ingress_totals(source, devices, destination, devices, itemsize);
+}
+
+}  // namespace artifex_devices
