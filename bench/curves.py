@@ -23,24 +23,6 @@ HERE = Path(__file__).resolve().parent
 FAMILIES = {"by_bytes": 8, "by_shards": 4096, "by_devices": 4096, "by_leaves": 8}  # with their devices
 
 
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", type=Path, default=HERE / "curves.json", help="file for the numbers")
-    parser.add_argument("--family", default=",".join(FAMILIES), help=f"families, by comma: {', '.join(FAMILIES)}")
-    parser.add_argument("--against", default="jax,numpy", help="peers, by comma: jax, numpy; empty for none")
-    parser.add_argument("--jax-python", default="", help="an interpreter that has jax; default: this one, if it has")
-    parser.add_argument("--rounds", type=int, default=2, help="how often the peers take turns")
-    parser.add_argument("--quick", action="store_true", help="few points and repeats, one round: to see that it works")
-    options = parser.parse_args(arguments)
-    options.against = [name for name in options.against.split(",") if name]
-    options.family = [name for name in options.family.split(",") if name]
-    unknown = sorted(set(options.family) - set(FAMILIES))
-    if unknown:
-        parser.error(f"--family: {', '.join(unknown)} is not known; expected some of {', '.join(FAMILIES)}")
-    return options
-
-
 def collect(options: argparse.Namespace) -> dict[str, Any]:
     """Runs all families: for each curve, the points of each peer by x."""
     from machine import copy_limits, machine_facts, raised
@@ -101,8 +83,10 @@ def rounded(stats: dict[str, float]) -> dict[str, float]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measures and writes; 1 where something could not be measured."""
-    options = parse(arguments)
     sys.path.insert(0, str(HERE))
+    from run import parse
+
+    options = parse((__doc__ or "").splitlines()[0], arguments, FAMILIES, HERE / "curves.json")
     result = collect(options)
     options.json.write_text(json.dumps(result, indent=1) + "\n")
     for problem in result["problems"]:

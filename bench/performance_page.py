@@ -17,7 +17,7 @@ from typing import Any
 
 from bounds import BOUNDS
 from log_picture import Curve, log_picture
-from report import footnotes_of_runs, lines_of_runs, quantity, times
+from report import footnotes_of_runs, header_of, lines_of_runs, quantity, times
 from targets import TARGETS, Target
 
 HERE = Path(__file__).resolve().parent
@@ -140,7 +140,7 @@ def _values(row: dict[str, Any], peer: str, *, is_rate: bool) -> str:
 
 
 def _whole_table(table: dict[str, Any]) -> str:
-    header, rows = lines_of_runs(table)
+    header, rows = header_of(table), lines_of_runs(table)
     notes = "".join(_wrapped(f"- {note.removeprefix('* ')}", "  ") + "\n" for note in footnotes_of_runs(table))
     runs = {1: "One run", 2: "Two separate runs, a number of each"}.get(
         len(table["runs"]), "Separate runs, a number of each"

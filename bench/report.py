@@ -57,13 +57,20 @@ def times(ratio: float) -> str:
     return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
 
 
-def lines_of(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the table."""
-    others = [peer for peer in result["peers"] if peer != "ours"]
-    header = ["work", "ours"]
-    for peer in others:
-        header += [peer, f"{peer} / ours"]
-    header.append("of copy limit")
+def others_of(result: dict[str, Any]) -> list[str]:
+    """The peers beside ours."""
+    return [peer for peer in result["peers"] if peer != "ours"]
+
+
+def header_of(result: dict[str, Any]) -> list[str]:
+    """Names of the table's columns, of one run and of several."""
+    beside = [name for peer in others_of(result) for name in (peer, f"{peer} / ours")]
+    return ["work", "ours", *beside, "of copy limit"]
+
+
+def lines_of(result: dict[str, Any]) -> list[list[str]]:
+    """Rows of the table of one run."""
+    others = others_of(result)
     limit = max(result["copy_limits_bytes_per_s"].values(), default=0.0)
     table = []
     for row in result["rows"]:
@@ -73,7 +80,7 @@ def lines_of(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         ours = row["peers"].get("ours")
         line.append(f"{100 * row['bytes'] / ours['median'] / limit:.0f}%" if row["bytes"] and ours and limit else "")
         table.append(line)
-    return header, table
+    return table
 
 
 def merged(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -95,20 +102,15 @@ def merged(runs: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def lines_of_runs(table: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the table of several runs: a number of each run in a cell."""
-    others = [peer for peer in table["peers"] if peer != "ours"]
-    header = ["work", "ours"]
-    for peer in others:
-        header += [peer, f"{peer} / ours"]
-    header.append("of copy limit")
+def lines_of_runs(table: dict[str, Any]) -> list[list[str]]:
+    """Rows of the table of several runs: a number of each run in a cell."""
     singles = [_single(table, number) for number in range(len(table["runs"]))]
-    found = [dict(zip((row["name"] for row in each["rows"]), lines_of(each)[1], strict=True)) for each in singles]
+    found = [dict(zip((row["name"] for row in each["rows"]), lines_of(each), strict=True)) for each in singles]
     lines = []
     for row in table["rows"]:
         cells = [each[row["name"]] for each in found if row["name"] in each]
         lines.append([row["name"], *(_both(told) for told in list(zip(*cells, strict=True))[1:])])
-    return header, lines
+    return lines
 
 
 def _single(table: dict[str, Any], number: int) -> dict[str, Any]:
@@ -161,7 +163,7 @@ def _print_plain(header: list[str], table: list[list[str]]) -> None:
 
 def print_report(result: dict[str, Any]) -> None:
     """Prints table and footnotes."""
-    header, table = lines_of(result)
+    header, table = header_of(result), lines_of(result)
     try:
         from rich.console import Console
         from rich.table import Table
@@ -187,8 +189,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="file for the table")
     options = parser.parse_args()
     table = merged([json.loads(path.read_text()) for path in options.runs])
-    header, lines = lines_of_runs(table)
-    _print_plain(header, lines)
+    _print_plain(header_of(table), lines_of_runs(table))
     for note in footnotes_of_runs(table):
         print(note)
     if options.json:

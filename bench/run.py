@@ -16,6 +16,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -40,22 +41,25 @@ PEERS = ("jax", "numpy")
 DEVICES = {"many": 4096, "spmd": 256}  # others: 8
 
 
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def parse(
+    description: str, arguments: list[str] | None, families: Iterable[str], file: Path | None
+) -> argparse.Namespace:
+    """The command line of this script and of curves.py, by their families and the file that they write by default."""
+    known = tuple(families)
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--against", default="jax,numpy", help="peers, by comma: jax, numpy; empty for none")
-    parser.add_argument("--family", default=",".join(FAMILIES), help=f"families, by comma: {', '.join(FAMILIES)}")
-    parser.add_argument("--json", type=Path, help="file for the numbers")
+    parser.add_argument("--family", default=",".join(known), help=f"families, by comma: {', '.join(known)}")
+    parser.add_argument("--json", type=Path, default=file, help="file for the numbers")
     parser.add_argument("--jax-python", default="", help="an interpreter that has jax; default: this one, if it has")
     parser.add_argument("--rounds", type=int, default=2, help="how often the peers take turns")
     parser.add_argument("--quick", action="store_true", help="few repeats, one round: to see that it works")
     options = parser.parse_args(arguments)
     options.against = [name for name in options.against.split(",") if name]
     options.family = [name for name in options.family.split(",") if name]
-    for names, known, what in ((options.against, PEERS, "--against"), (options.family, FAMILIES, "--family")):
-        unknown = sorted(set(names) - set(known))
+    for names, expected, what in ((options.against, PEERS, "--against"), (options.family, known, "--family")):
+        unknown = sorted(set(names) - set(expected))
         if unknown:
-            parser.error(f"{what}: {', '.join(unknown)} is not known; expected some of {', '.join(known)}")
+            parser.error(f"{what}: {', '.join(unknown)} is not known; expected some of {', '.join(expected)}")
     return options
 
 
@@ -141,7 +145,7 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measures, prints, writes; 1 where something could not be measured."""
-    options = parse(arguments)
+    options = parse((__doc__ or "").splitlines()[0], arguments, FAMILIES, None)
     result = collect(options)
     from report import print_report
 

@@ -9,8 +9,19 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import Array, _copy_to_host, _HostLeaf
+from artifex_devices.errors import ResourceExhaustedError
 
 __all__ = ["HostCopy", "copy_to_host_async"]
+
+
+class _PartlyElsewhere:
+    """An Array of which parts lie in other processes only: those of this one are here, the whole cannot be read."""
+
+    def __init__(self, error: RuntimeError) -> None:
+        self._error = error
+
+    def value(self) -> Any:
+        raise self._error.with_traceback(None)
 
 
 class HostCopy:
@@ -38,11 +49,12 @@ class HostCopy:
 
         Raises:
             TimeoutError: It was not done in time; it goes on, and can be asked again.
-            RuntimeError: A transfer that makes an Array failed.
+            RuntimeError: A transfer that makes an Array failed, or parts of an Array lie in other processes only.
         """
         if not self._is_finished:
             self._wait("result", timeout)
-            values = [leaf.value() if isinstance(leaf, _HostLeaf) else leaf for leaf in self._leaves]
+            started = (_HostLeaf, _PartlyElsewhere)
+            values = [leaf.value() if isinstance(leaf, started) else leaf for leaf in self._leaves]
             self._result = values[0] if self._treedef is None else self._treedef.unflatten(values)
             self._is_finished = True
         return self._result
@@ -108,6 +120,9 @@ def copy_to_host_async(x: Any) -> HostCopy:
     Args:
         x: A tree; leaves that are no Arrays stay as they are.
 
+    Of an Array that spans several processes the parts of this one are read from `x.addressable_shards`, as always.
+    Its whole value cannot be read unless every part is here: `result()` then raises, as `np.asarray` does.
+
     Returns:
         A HostCopy: result(timeout=None), done(), exception(); `np.asarray` takes it where x is one Array.
 
@@ -122,9 +137,17 @@ def copy_to_host_async(x: Any) -> HostCopy:
         {'a': array([0, 1, 2])}
     """
     if isinstance(x, Array):
-        return HostCopy([_copy_to_host(x)], None)
+        return HostCopy([_started(x)], None)
     from artifex_devices import tree_util
 
     leaves, treedef = tree_util.tree_flatten(x)
-    started = [_copy_to_host(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves]
-    return HostCopy(started, treedef)
+    return HostCopy([_started(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves], treedef)
+
+
+def _started(array: Array) -> _HostLeaf | _PartlyElsewhere:
+    try:
+        return _copy_to_host(array)
+    except RuntimeError as error:
+        if array.is_fully_addressable or array.is_deleted() or isinstance(error, ResourceExhaustedError):
+            raise
+        return _PartlyElsewhere(error)

@@ -74,9 +74,8 @@ def test_runs_lie_beside_each_other(bench: SimpleNamespace) -> None:
     runs = [run_of(big={"ours": 0.1, "jax": 0.5}, once={"ours": 2e-6}), run_of(big={"ours": 0.2, "jax": 24.0})]
     table = bench.report.merged(runs)
     assert all("samples" not in run for row in table["rows"] for run in row["peers"]["ours"] if run)
-    header, lines = bench.report.lines_of_runs(table)
-    assert header == ["work", "ours", "jax", "jax / ours", "of copy limit"]
-    assert lines == [
+    assert bench.report.header_of(table) == ["work", "ours", "jax", "jax / ours", "of copy limit"]
+    assert bench.report.lines_of_runs(table) == [
         [
             "big",
             "100 ms ±10% (10.0 GB/s), 200 ms ±10% (5.0 GB/s)",

@@ -2,6 +2,7 @@
 """The bound on BLAS threads: set for a block, restored however the block ends."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -50,27 +51,37 @@ def test_a_block_whose_end_was_interrupted_restores_when_it_is_dropped(three):
 
 
 def test_an_error_on_the_way_in_leaves_nothing_set(three, monkeypatch):
-    calls = []
-    real = shared_cores._restore
-
-    def counted(self):
-        calls.append(1)
-        real(self)
-
     with shared_cores(10_000):
-        pass
+        pass  # the module knows the BLAS libraries from here on
     from artifex_devices import blas_threads as module
 
-    class Broken:
-        @property
-        def lib_controllers(self):
-            raise KeyboardInterrupt
+    libraries = [library for library in module._controller.lib_controllers if library.user_api == "blas"]
 
-    monkeypatch.setattr(module, "_controller", Broken())
-    monkeypatch.setattr(shared_cores, "_restore", counted)
-    with pytest.raises(KeyboardInterrupt), shared_cores(10_000):
-        pass
-    assert calls
+    class Interrupted:
+        """A BLAS library in whose setting Ctrl-C comes."""
+
+        user_api = "blas"
+
+        def __init__(self):
+            self.set = []
+
+        def get_num_threads(self):
+            return 3
+
+        def set_num_threads(self, number):
+            self.set.append(number)
+            if number == 1:
+                raise KeyboardInterrupt
+
+    interrupted = Interrupted()
+    controller = SimpleNamespace(lib_controllers=[*libraries, interrupted])
+    monkeypatch.setattr(module, "_controller", controller)
+    block = shared_cores(10_000)
+    with pytest.raises(KeyboardInterrupt):
+        block.__enter__()
+    assert interrupted.set == [1, 3]
+    assert set(blas_threads()) == {3}
     monkeypatch.undo()
-    with shared_cores(10_000):
+    with shared_cores(10_000):  # `block` lives, and holds nothing
         assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {3}

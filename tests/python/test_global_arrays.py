@@ -73,12 +73,29 @@ def test_replicas_count_over_all_processes(client):
         ("device_get", lambda x: x.item()),
         ("device_get", lambda x: bool(x)),
         ("__array__", lambda x: np.asarray(x, copy=False) if np.__version__ >= "2" else x.__array__(copy=False)),
-        ("copy_to_host_async", ad.copy_to_host_async),
+        ("copy_to_host_async", lambda x: ad.copy_to_host_async(x).result()),
+        ("copy_to_host_async", lambda x: x.copy_to_host_async().result(1)),
+        ("copy_to_host_async", lambda x: ad.copy_to_host_async({"a": x, "b": 1}).result()),
     ],
 )
 def test_values_that_are_not_here_cannot_be_read(rows, name, read):
     with pytest.raises(RuntimeError, match=f"^{name}{NOT_HERE}"):
         read(rows)
+
+
+def test_a_copy_to_the_host_begins_though_only_parts_are_here(rows):
+    coming = ad.copy_to_host_async(rows)
+    assert coming.done()
+    assert repr(coming) == "<HostCopy of 1 leaf, done>"
+    assert [np.asarray(shard.data).tolist() for shard in rows.addressable_shards] == [X[4:6].tolist(), X[6:].tolist()]
+    error = coming.exception()
+    assert type(error) is RuntimeError
+    with pytest.raises(RuntimeError) as raised:
+        coming.result()
+    assert str(raised.value) == str(error)
+    rows.delete()
+    with pytest.raises(RuntimeError, match=r"copy_to_host_async: .* was deleted"):
+        ad.copy_to_host_async(rows)
 
 
 def test_values_of_which_every_part_is_here_can_be_read(client):

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from artifex_devices._core import Array
+from artifex_devices.array_ops.operands import as_operand
 
 __all__ = ["call_function", "call_ufunc", "implements", "implements_ufunc", "operand", "refuses", "supports"]
 
@@ -67,13 +68,7 @@ def operand(operation: str, x: Any) -> Any:
     """
     if isinstance(x, (Array, np.ndarray, np.generic)) or type(x) in (bool, int, float, complex):
         return x
-    array = np.asarray(x)
-    if array.dtype == object:
-        raise TypeError(
-            f"{operation}: an operand of type {type(x).__name__} is no array of numbers; expected an Array, an ndarray "
-            f"or a number, got {x!r}; convert it first by np.asarray(x, dtype=...)"
-        )
-    return array
+    return as_operand(operation, x)
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where we differ from JAX between processes, on purpose: a row fails when either library stops doing as written."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="jax is not installed: nothing to compare with")
+
+SCRIPT = Path(__file__).resolve().parent / "process_answers.py"
+DROPPED = ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")
+X = [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 11.0], [12.0, 13.0, 14.0, 15.0]]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What processes 0 and 1 answer: an exception class, or a value."""
+
+    jax: tuple[Any, Any]
+    ours: tuple[Any, Any]
+
+
+def in_each(answer):
+    return (answer, answer)
+
+
+ROWS = {
+    "ids": Answers(in_each([0, 1, 2048, 2049]), in_each([0, 1, 2, 3])),
+    "local_hardware_id": Answers(([0, 1, None, None], [None, None, 0, 1]), in_each([0, 1, 0, 1])),
+    "an Array to the devices of one process": Answers((NotImplementedError, ValueError), ([X[:2], X[2:]], [])),
+    "an Array to one device": Answers(in_each(ValueError), ([], [X])),
+    "values that differ": Answers(in_each(AssertionError), in_each(ValueError)),
+}
+ALIKE = {
+    "start of a copy to the host": in_each(True),
+    "parts here after that": ([[X[0]], [X[1]]], [[X[2]], [X[3]]]),
+    "the whole after that": in_each(RuntimeError),
+    "an Array to other shards on the same devices": tuple(
+        [[[row[column]] for row in X] for column in columns] for columns in ((0, 1), (2, 3))
+    ),
+}
+
+
+def answers_of(commands):
+    """What the processes print, by the number of the process."""
+    environment = {key: value for key, value in os.environ.items() if key not in DROPPED}
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        for command in commands
+    ]
+    try:
+        told = [process.communicate(timeout=120) for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    assert not any(process.returncode for process in running), told
+    lines = [json.loads(line) for output, _ in told for line in output.splitlines() if line.startswith("{")]
+    return {line["process"]: line["answers"] for line in lines}
+
+
+@pytest.fixture(scope="module")
+def jax_answers():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    return answers_of([[sys.executable, str(SCRIPT), "jax", str(rank), port] for rank in range(2)])
+
+
+@pytest.fixture(scope="module")
+def our_answers():
+    mpi4py = pytest.importorskip("mpi4py", reason="there is no mpi4py in this environment")
+    prefix = Path(mpi4py.__file__).parents[4]  # mpi4py finds the MPI of its own environment only
+    python = prefix / "bin" / "python"
+    mpiexec = prefix / "bin" / "mpiexec"
+    found = str(mpiexec) if mpiexec.exists() else shutil.which("mpiexec")
+    if found is None or not python.exists():
+        pytest.skip("there is no mpiexec, beside mpi4py or on the PATH")
+    return answers_of([[found, "-n", "2", str(python), str(SCRIPT), "ours"]])
+
+
+def check(answers, name, expected):
+    for process, answer in enumerate(expected):
+        kind, told = answers[process][name]
+        if isinstance(answer, type):
+            assert kind == "error", told
+            assert answer.__name__ in told
+        else:
+            assert (kind, told) == ("value", answer)
+
+
+@pytest.mark.parametrize("name", [*ROWS, *ALIKE])
+def test_ours_is_as_written(our_answers, name):
+    check(our_answers, name, ROWS[name].ours if name in ROWS else ALIKE[name])
+
+
+@pytest.mark.parametrize("name", [*ROWS, *ALIKE])
+def test_jax_is_as_written(jax_answers, name):
+    check(jax_answers, name, ROWS[name].jax if name in ROWS else ALIKE[name])
+
+
+def test_every_question_has_a_row(jax_answers):
+    assert set(jax_answers[0]) == set(jax_answers[1]) == {*ROWS, *ALIKE}
