@@ -15,71 +15,11 @@ from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops.blocks import allocate, moved_to, run_all, tiling
 from artifex_devices.array_ops.layout import Home, cuts_of, home_of, merge_cuts, sharding_with
 from artifex_devices.array_ops.operand_parts import SCALARS, Compute, cuts_for, operand_parts, pieces_of
+from artifex_devices.array_ops.spreading import SPREAD_BYTES, spread_from
 from artifex_devices.array_ops.whole import from_whole, is_small, wholes_of
 from artifex_devices.remembering import forgettable, remembered
 
 __all__ = ["elementwise", "elementwise_into", "map_elements", "same_layout"]
-
-
-# From how many bytes read and written on work is spread over cores. Measured on 2 cores, 8 shards, in us on one core
-# and spread: float32 x + x of 2 MiB 163 and 410, of 8 MiB 876 and 1041 (memory bounds it); exp of 2 MiB 427 and 489.
-# float64 sin gains from 1 MiB on.
-SPREAD_BYTES = 2 << 20
-SPREAD_BYTES_OF_SIMPLE = 16 << 20
-_SIMPLE = frozenset(
-    (  # about a cycle an element
-        np.add,
-        np.subtract,
-        np.multiply,
-        np.divide,
-        np.negative,
-        np.positive,
-        np.absolute,
-        np.fabs,
-        np.square,
-        np.sqrt,
-        np.conjugate,
-        np.copysign,
-        np.sign,
-        np.signbit,
-        np.rint,
-        np.trunc,
-        np.maximum,
-        np.minimum,
-        np.fmax,
-        np.fmin,
-        np.equal,
-        np.not_equal,
-        np.less,
-        np.less_equal,
-        np.greater,
-        np.greater_equal,
-        np.isfinite,
-        np.isinf,
-        np.isnan,
-        np.logical_and,
-        np.logical_or,
-        np.logical_xor,
-        np.logical_not,
-        np.bitwise_and,
-        np.bitwise_or,
-        np.bitwise_xor,
-        np.invert,
-    )
-)
-_FAST = frozenset("?bhilqBHILQfd")  # dtypes that NumPy has vector loops for; divide and roots of integers convert
-_OF_FLOATS = frozenset({np.divide, np.sqrt, np.rint, np.trunc, np.copysign, np.fabs})
-
-
-@remembered(maxsize=4096)
-def _spread_from(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> int:
-    """From how many bytes on this work is spread over cores."""
-    dtypes = {kind for kind in kinds if not isinstance(kind, type)}
-    if ufunc not in _SIMPLE or len(dtypes) != 1 or complex in kinds:
-        return SPREAD_BYTES
-    (dtype,) = dtypes
-    converts = dtype.kind != "f" and (float in kinds or ufunc in _OF_FLOATS)
-    return SPREAD_BYTES if converts or dtype.char not in _FAST else SPREAD_BYTES_OF_SIMPLE
 
 
 @remembered(maxsize=4096)
@@ -118,7 +58,7 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any])
     def compute(outputs: Sequence[NDArray[Any]], parts: Sequence[Any]) -> None:
         ufunc(*parts, out=tuple(outputs), **options)
 
-    results = map_elements(ufunc.__name__, compute, inputs, dtypes, spread_from=_spread_from(ufunc, kinds))
+    results = map_elements(ufunc.__name__, compute, inputs, dtypes, spread_from=spread_from(ufunc, kinds))
     return results[0] if ufunc.nout == 1 else results
 
 
@@ -156,7 +96,7 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
 
     operands = [*inputs, mask if isinstance(mask, Array) else np.asarray(mask)] if masked else list(inputs)
     results = map_elements(
-        ufunc.__name__, compute, operands, dtypes, into=targets, spread_from=_spread_from(ufunc, kinds)
+        ufunc.__name__, compute, operands, dtypes, into=targets, spread_from=spread_from(ufunc, kinds)
     )
     return results[0] if ufunc.nout == 1 else results
 
@@ -170,7 +110,7 @@ def _by_slabs(
         if type(x) is Array and x is not leader and (leader is None or _rank_and_size(x) > _rank_and_size(leader)):
             leader = x
     touched_bytes = leader.nbytes * (1 + len(inputs))
-    if touched_bytes >= SPREAD_BYTES and touched_bytes >= _spread_from(ufunc, kinds):
+    if touched_bytes >= SPREAD_BYTES and touched_bytes >= spread_from(ufunc, kinds):
         return None
     sharding = leader.sharding
     shape = leader.shape
