@@ -67,6 +67,9 @@ JAX runs in processes of its own on as many CPU devices, waits for its results (
 before it is timed. Its sources are not aligned to 64 bytes, for it shows aligned ones instead of copying them. NumPy's
 numbers are of plain loops in one thread: a floor for small work, no rival for big. All times are medians.
 
+What bounds a row was profiled (perf, cachegrind) or found by changing one thing, on the same machine, with as little
+other work on it as could be had. Numbers in those texts are of these measurements and need not be those of the tables.
+
 {_wrapped(f"Conditions of the tables: {_conditions(table['runs'])}.")}
 
 {_wrapped(f"Conditions of the curves: {_conditions([curves])}; {_course(curves)}.")}

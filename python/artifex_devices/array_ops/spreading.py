@@ -11,8 +11,8 @@ from artifex_devices.remembering import remembered
 
 __all__ = ["SPREAD_BYTES", "spread_from"]
 
-# Three classes, by what NumPy's loops cost an element: about a cycle; functions with vector loops; the rest. Measured on
-# 2 quiet cores with AVX-512, 8 shards: microseconds on one core and spread, by MiB of an operand. Bytes read and written
+# Three classes, by what a loop of NumPy costs an element: a cycle; functions with vector loops; the rest. Measured
+# on 2 quiet cores with AVX-512, 8 shards: us on one core and spread, by MiB of an operand. Bytes read and written
 # are twice that for one operand, three times for x + x.
 #                   2          4           6           8           12         16          32          64
 #   x + x   f32              212  404    326  478    566  649   1162  966  1377 1243   2744 2349
