@@ -15,12 +15,13 @@ _CALL = (
 _CACHE = ("64 KiB and 256 KiB", "one thread's copy: of 256 KiB 7.4 of 9 us")
 _WAKING = (
     "1 MiB and 4 MiB",
-    "to wake the workers: out of a source that lies in the caches 1 MiB takes 51 us with them and 28 on one thread, "
-    "4 MiB 181 and 141; sources that do not gain from 1 to 8 MiB on (decision 0013)",
+    "to wake the workers: out of a source that lies in the caches 1 MiB takes 50 us with them and 27 on one thread, "
+    "4 MiB 183 and 99 (8 shards: 183 and 166); sources that do not gain from 1 to 8 MiB on (decision 0013)",
 )
 _MEMORY = (
     "from 16 MiB on",
-    "memory: 64 MiB take 2.6 to 3.1 ms and the bare copy loop 2.6 to 2.9, on one thread 3.9 to 6.6",
+    "memory: 64 MiB take 3.0 ms and the bare copy loop 2.9, on one thread 5.2 (8 shards: 3.9); 256 MiB and 1 GiB have "
+    "no page faults, as freed memory is kept for reuse up to 1 GiB (`cache_bytes`)",
 )
 _TREE = "7,200 instructions a leaf; 48 % of the samples are in our extension, 33 % in the interpreter, 8 % in copies"
 _MISSES = (
@@ -37,22 +38,26 @@ BOUNDS: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
             "the call alone: shards below 256 KiB lie behind each other in one block, and where that is the order of "
             "the whole, the result is a read-only view of them; nothing is copied",
         ),
-        ("4 MiB", "the copy, which the workers do not make faster: 225 to 290 us with them, 210 to 295 on one thread"),
-        ("16 MiB to 256 MiB", "memory: 64 MiB take 2.4 to 3.1 ms, on one thread 4.0 to 4.8"),
+        ("4 MiB", "the copy, which the workers do not make faster: 228 us with them, 230 on one thread"),
+        ("16 MiB to 256 MiB", "memory: 64 MiB take 2.8 ms, on one thread 3.9"),
         (
             "at 1 GiB",
             "fresh memory: source and result are 2 GiB, of which 1 is kept for reuse (`cache_bytes`); each call has "
-            "560 to 750 page faults, most for 2 MiB that the system clears. 64 MiB to such take 2.4 times as long",
+            "560 to 750 page faults, most for 2 MiB that the system clears. To fresh pages device_put takes 2.7 times "
+            "as long (8 shards: 3.2)",
         ),
     ),
     ("by_bytes", "reshard, rows to columns over 8"): (
         ("up to 16 KiB", "the call; its plan, 8 rows times 8 columns of boxes, is kept for the next time"),
         ("64 KiB and 256 KiB", "one thread's copy: 256 KiB take 7.6 us, the bare copy loop 7.4"),
-        ("1 MiB", "to wake the workers: 83 us with them, 35 on one thread"),
         (
-            "from 4 MiB on",
-            "memory, as for whole rows: 4 MiB take 182 to 345 us and a device_put of whole rows 175 to 205, 64 MiB 2.5 "
-            "to 4.8 ms and 2.0 to 3.8",
+            "1 MiB and 4 MiB",
+            "to wake the workers: 1 MiB takes 75 us with them and 34 on one thread, 4 MiB 378 and 296. From 4 MiB on "
+            "the copy goes on after the call (`async_copy_bytes`): 282 to 346 us, within the call 243 to 272",
+        ),
+        (
+            "from 16 MiB on",
+            "memory, as for whole rows: 16 MiB take 737 us and a device_put of whole rows 721, 64 MiB 3.5 and 3.0 ms",
         ),
     ),
     ("by_bytes", "x + x, 8 shards"): (
