@@ -8,6 +8,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/device_list.h"
+#include "artifex_devices/topology/cluster.h"
 #include "bindings.h"
 #include "gil.h"
 #include "recent.h"
@@ -62,6 +63,16 @@ py::list live_buffers(Device& self) {
   return result;
 }
 
+// As in JAX, a CPU has no such attributes.
+ClusterPlace place_in(const Device& device, const char* attribute, bool of_torus) {
+  const Cluster* cluster = device.client().cluster();
+  if (cluster == nullptr || (of_torus && cluster->inside().kind != NetworkKind::kTorus)) {
+    throw py::attribute_error(fmt::format("{}: {} has none; expected a device of a cluster{}; see cluster.devices()",
+                                          attribute, device.repr(), of_torus ? " with a torus" : ""));
+  }
+  return device.place();
+}
+
 std::string names_of(const std::string& platform, const std::vector<int64_t>& ids) {
   constexpr size_t kShown = 8;
   std::string text;
@@ -114,10 +125,24 @@ Example:
     [CpuDevice(id=0), CpuDevice(id=1)]
 )")
       .def_property_readonly("id", &Device::id, "Number of the device in its world, from 0.")
-      .def_property_readonly("platform", &Device::platform, "\"cpu\".")
-      .def_property_readonly("device_kind", &Device::device_kind, "What the hardware calls itself; \"cpu\".")
+      .def_property_readonly("platform", &Device::platform, "\"cpu\"; of a cluster's devices also \"tpu\" or \"gpu\".")
+      .def_property_readonly("device_kind", &Device::device_kind,
+                             "What the hardware calls itself: \"cpu\", \"TPU v5p\".")
       .def_property_readonly("process_index", &Device::process_index, "Number of the process that owns the device.")
       .def_property_readonly("host_id", &Device::process_index, "The older name of process_index.")
+      .def_property_readonly(
+          "coords",
+          [](const Device& self) {
+            const auto at = place_in(self, "coords", true).coords;
+            return py::make_tuple(at[0], at[1], at[2]);
+          },
+          "Where its chip is in the torus, (x, y, z). Only devices of a cluster with a torus have it (AttributeError).")
+      .def_property_readonly(
+          "core_on_chip", [](const Device& self) { return place_in(self, "core_on_chip", true).core_on_chip; },
+          "Its number on its chip. Only devices of a cluster with a torus have it (AttributeError).")
+      .def_property_readonly(
+          "slice_index", [](const Device& self) { return place_in(self, "slice_index", false).slice; },
+          "Number of its slice, or of its domain of switches. Only devices of a cluster have it (AttributeError).")
       .def_property_readonly("local_hardware_id", &Device::local_hardware_id, "Number of the device in its process.")
       .def_property_readonly(
           "client", [](Device& self) { return self.client().shared_from_this(); },
@@ -137,7 +162,8 @@ Example:
           },
           "NUMA nodes of its memory (logical numbers), the one that it allocates from first.")
       .def_property_readonly("memory_bytes", &Device::memory_bytes,
-                             "Bytes: the memory of its NUMA node, or of the cgroup, divided by the devices on it.")
+                             "Bytes: the memory of its NUMA node, or of the cgroup, divided by the devices on it; in a "
+                             "cluster the chip's memory, 0 where it is not known.")
       .def_property_readonly("is_compile_only", &Device::is_compile_only,
                              "Whether the device has no memory (planning).")
       .def("memory_stats", &memory_stats, R"(Memory of the device in bytes, never None.

@@ -46,6 +46,8 @@ PYBIND11_MODULE(_core, module) {
   bind_advice(module);
   bind_roofline(module);
   bind_accelerator_catalogue(module);
+  bind_cluster(module);
+  bind_torus(module);
   bind_render(module);
   bind_looks(module);
   bind_config(module);

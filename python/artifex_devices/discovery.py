@@ -132,22 +132,26 @@ def default_backend() -> str:
 
 def check_backend(operation: str, backend: str | None) -> None:
     """Raises RuntimeError for a backend that is not there, TypeError for what is no text."""
-    if backend is None or backend == "cpu":
+    if backend is None:
         return
     if not isinstance(backend, str):
         raise TypeError(
             f"{operation}: backend is of type {type(backend).__name__}; expected the name of a backend, "
             f"got {backend!r}; write 'cpu' or leave it out"
         )
+    client = _core._current_client()
+    if backend == client.platform:
+        return
     if backend in _ABSENT:
         why = f"no {backend} backend is built into this package"
     elif backend.lower() == "cpu":
         why = "names are written in lower case"
     else:
         why = "no backend has this name"
-    there = f"cpu ({_core._current_client().device_count()} devices)"
+    there = f"{client.platform} ({client.device_count()} devices)"
     raise RuntimeError(
-        f"{operation}: unknown or absent backend {backend!r}: {why}; expected one of: {there}; leave it out to use cpu"
+        f"{operation}: unknown or absent backend {backend!r}: {why}; expected one of: {there}; leave it out to use "
+        f"{client.platform}"
     )
 
 

@@ -24,7 +24,8 @@ class simulate:  # noqa: N801 - used like a function
 
     Args:
         world: How many devices (8 or "8"); nodes and devices on each ("2 nodes x 4"); an hwloc synthetic description
-            ("pack:2 numa:2 core:4 pu:2"), or the path of an hwloc XML file, with one device a CPU domain; or a Machine.
+            ("pack:2 numa:2 core:4 pu:2"), or the path of an hwloc XML file, with one device a CPU domain; or a Machine;
+            or a Cluster (artifex_devices.cluster), whose devices are always compile-only.
         bytes_limit: Bytes that arrays may hold on each device; None for no limit.
         compile_only: Devices without memory, to plan with: placing data on them raises RuntimeError.
         all_threads: Make it the base world of all threads. Only one at a time.
@@ -44,17 +45,25 @@ class simulate:  # noqa: N801 - used like a function
 
     def __init__(
         self,
-        world: int | str | _core.Machine,
+        world: int | str | _core.Machine | _core.Cluster,
         *,
         bytes_limit: int | None = None,
         compile_only: bool = False,
         all_threads: bool = False,
     ) -> None:
         """See the class."""
-        self._machine, self._num_devices = _machine_and_count(world)
+        self._cluster = world if isinstance(world, _core.Cluster) else None
+        self._machine, self._num_devices = (
+            (None, None) if isinstance(world, _core.Cluster) else _machine_and_count(world)
+        )
         if bytes_limit is not None and (isinstance(bytes_limit, bool) or bytes_limit < 0):
             raise ValueError(
                 f"simulate: bytes_limit is negative; expected 0 or more bytes, got {bytes_limit}; use None"
+            )
+        if bytes_limit is not None and self._cluster is not None:
+            raise ValueError(
+                "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; leave it "
+                "out"
             )
         self._bytes_limit = bytes_limit
         self._compile_only = compile_only
@@ -63,7 +72,10 @@ class simulate:  # noqa: N801 - used like a function
 
     def __enter__(self) -> _core.Client:
         """Makes the world and returns its client."""
-        client = _core._make_client(self._machine, self._num_devices, self._bytes_limit, self._compile_only)
+        if self._cluster is not None:
+            client = _core._client_of_cluster(self._cluster)
+        else:
+            client = _core._make_client(self._machine, self._num_devices, self._bytes_limit, self._compile_only)
         if self._all_threads:
             _core._replace_base(client)
             self._frames.append(None)

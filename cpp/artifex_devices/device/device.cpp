@@ -3,6 +3,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
+#include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices {
 namespace {
@@ -15,12 +16,29 @@ void raise_to(std::atomic<int64_t>& target, int64_t value) noexcept {
   }
 }
 
+const char* class_name(const std::string& platform) noexcept {
+  return platform == "tpu" ? "Tpu" : platform == "gpu" ? "Gpu" : "Cpu";
+}
+
 }  // namespace
 
 const std::string& Device::platform() const noexcept { return client_->platform(); }
-const std::string& Device::device_kind() const noexcept { return kCpu; }
+const std::string& Device::device_kind() const noexcept {
+  return client_->cluster() ? client_->cluster()->chip().device_kind : kCpu;
+}
 std::string Device::to_string() const { return fmt::format("{}:{}", platform(), id_); }
-std::string Device::repr() const { return fmt::format("CpuDevice(id={})", id_); }
+
+std::string Device::repr() const {
+  if (client_->cluster() == nullptr) return fmt::format("CpuDevice(id={})", id_);
+  const ClusterPlace at = place();
+  if (client_->cluster()->inside().kind == NetworkKind::kTorus) {
+    return fmt::format("{}Device(id={}, process_index={}, coords=({},{},{}), core_on_chip={})", class_name(platform()),
+                       id_, process_index_, at.coords[0], at.coords[1], at.coords[2], at.core_on_chip);
+  }
+  return fmt::format("{}Device(id={}, process_index={})", class_name(platform()), id_, process_index_);
+}
+
+ClusterPlace Device::place() const noexcept { return client_->cluster()->place_of(id_); }
 
 const CpuDomain& Device::domain() const noexcept {
   const auto domain = static_cast<size_t>(domain_);
@@ -29,7 +47,10 @@ const CpuDomain& Device::domain() const noexcept {
 Arena& Device::arena() const noexcept { return client_->arena(arena_); }
 Arena& Device::arena(MemoryKind kind) const noexcept { return client_->arena(arena_, kind); }
 bool Device::is_compile_only() const noexcept { return client_->is_compile_only(); }
-int64_t Device::memory_bytes() const noexcept { return client_->memory_bytes_per_device(arena_); }
+int64_t Device::memory_bytes() const noexcept {
+  if (const Cluster* cluster = client_->cluster()) return cluster->device_memory_bytes().value_or(0);
+  return client_->memory_bytes_per_device(arena_);
+}
 
 void Device::set_bytes_limit(std::optional<int64_t> limit) noexcept {
   limit_.store(limit ? std::max<int64_t>(*limit, 0) : -1, std::memory_order_relaxed);

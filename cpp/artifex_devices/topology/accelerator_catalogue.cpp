@@ -37,6 +37,7 @@ constexpr std::array kSources = {
     CatalogueSource{"S18", "JAX, jax/_src/hardware_utils.py, development version of 2026-08-08",
                     "https://github.com/jax-ml/jax"},
     CatalogueSource{"S19", "pci.ids of 2023-04-10", "https://pci-ids.ucw.cz"},
+    CatalogueSource{"S22", "NVIDIA/nccl, src/graph/tuning.cc (an older version)", "https://github.com/NVIDIA/nccl"},
 };
 
 constexpr int64_t kGiB = int64_t{1} << 30;

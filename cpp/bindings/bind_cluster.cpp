@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/topology/cluster.h"
+#include "artifex_devices/topology/cluster_presets.h"
+#include "bindings.h"
+#include "world.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+using Handle = std::shared_ptr<Cluster>;  // pybind11 holds no pointers to const
+
+Handle handle_to(ClusterRef cluster) { return std::const_pointer_cast<Cluster>(std::move(cluster)); }
+
+// Figures cross as pairs (value, source), what is not known as None.
+using FigureTuple = std::optional<std::pair<double, std::string>>;
+
+FigureTuple tuple_of(const std::optional<Figure>& figure) {
+  return figure ? FigureTuple({figure->value, figure->source}) : std::nullopt;
+}
+
+std::optional<Figure> figure_from(const FigureTuple& tuple) {
+  return tuple ? std::optional(Figure{tuple->first, tuple->second}) : std::nullopt;
+}
+
+py::dict dict_of_chip(const ClusterChip& chip) {
+  py::dict peaks;
+  for (int i = 0; i < kMatmulFormatCount; ++i) {
+    const auto format = static_cast<MatmulFormat>(i);
+    if (chip.peak(format)) peaks[py::str(std::string(to_string(format)))] = tuple_of(chip.peak(format));
+  }
+  py::dict result;
+  result["chip_name"] = chip.name;
+  result["platform"] = chip.platform;
+  result["device_kind"] = chip.device_kind;
+  result["devices_per_chip"] = chip.devices_per_chip;
+  result["peak_flops"] = peaks;
+  result["memory_bytes"] = tuple_of(chip.memory_bytes);
+  result["memory_bandwidth"] = tuple_of(chip.memory_bandwidth);
+  result["host_bandwidth"] = tuple_of(chip.host_bandwidth);
+  return result;
+}
+
+py::dict dict_of(const ClusterParts& parts) {
+  py::dict result = dict_of_chip(parts.chip);
+  result["name"] = parts.name;
+  result["network"] = std::string(to_string(parts.inside.kind));
+  result["link_kind"] = parts.inside.link_kind;
+  result["dims"] = py::tuple(py::cast(parts.inside.dims));
+  result["wraps"] = py::tuple(py::cast(parts.inside.wraps));
+  result["bandwidth"] = tuple_of(parts.inside.bandwidth);
+  result["latency"] = tuple_of(parts.inside.latency);
+  result["slices"] = parts.slices;
+  result["network_bandwidth"] = tuple_of(parts.between.bandwidth);
+  result["network_latency"] = tuple_of(parts.between.latency);
+  result["host_shape"] = py::tuple(py::cast(parts.host_shape));
+  result["host_source"] = parts.host_source;
+  result["notes"] = py::tuple(py::cast(parts.notes));
+  return result;
+}
+
+NetworkKind network_from(const std::string& text) {
+  for (const NetworkKind kind : {NetworkKind::kTorus, NetworkKind::kSwitch, NetworkKind::kFullMesh}) {
+    if (text == to_string(kind)) return kind;
+  }
+  fail("cluster: network is {:?}; expected \"torus\", \"switch\" or \"full mesh\"", text);
+}
+
+ClusterParts parts_from(const py::dict& dict) {
+  ClusterParts parts;
+  parts.name = dict["name"].cast<std::string>();
+  parts.chip.name = dict["chip_name"].cast<std::string>();
+  parts.chip.platform = dict["platform"].cast<std::string>();
+  parts.chip.device_kind = dict["device_kind"].cast<std::string>();
+  parts.chip.devices_per_chip = dict["devices_per_chip"].cast<int>();
+  for (const auto& [name, figure] : dict["peak_flops"].cast<std::unordered_map<std::string, FigureTuple>>()) {
+    const auto format = matmul_format_from_name(name);
+    if (!format) fail("cluster: peak_flops names {:?}; expected formats such as \"bfloat16\" or \"int8\"", name);
+    parts.chip.peak_flops[static_cast<size_t>(*format)] = figure_from(figure);
+  }
+  const auto figure = [&](const char* key) { return figure_from(dict[key].cast<FigureTuple>()); };
+  parts.chip.memory_bytes = figure("memory_bytes");
+  parts.chip.memory_bandwidth = figure("memory_bandwidth");
+  parts.chip.host_bandwidth = figure("host_bandwidth");
+  parts.inside.kind = network_from(dict["network"].cast<std::string>());
+  parts.inside.link_kind = dict["link_kind"].cast<std::string>();
+  parts.inside.dims = dict["dims"].cast<std::vector<int>>();
+  parts.inside.wraps = dict["wraps"].cast<std::vector<bool>>();
+  parts.inside.bandwidth = figure("bandwidth");
+  parts.inside.latency = figure("latency");
+  parts.slices = dict["slices"].cast<int64_t>();
+  parts.between.bandwidth = figure("network_bandwidth");
+  parts.between.latency = figure("network_latency");
+  parts.host_shape = dict["host_shape"].cast<std::vector<int>>();
+  parts.host_source = dict["host_source"].cast<std::string>();
+  parts.notes = dict["notes"].cast<std::vector<std::string>>();
+  return parts;
+}
+
+// One world a cluster, as long as something of it lives: devices of two calls are the same. Needs the GIL.
+ClientRef client_of(const Handle& cluster) {
+  static auto* clients = new std::unordered_map<const Cluster*, std::weak_ptr<Client>>;
+  if (const ClientRef known = (*clients)[cluster.get()].lock()) return known;
+  std::erase_if(*clients, [](const auto& each) { return each.second.expired(); });
+  ClientRef made = Client::make(cluster);
+  (*clients)[cluster.get()] = made;
+  return made;
+}
+
+std::string repr_of(const Cluster& self) {
+  return fmt::format("<Cluster {}: {} {} device{}>", self.name(), self.device_count(), self.chip().platform,
+                     self.device_count() == 1 ? "" : "s");
+}
+
+}  // namespace
+
+void bind_cluster(py::module_& module) {
+  py::class_<Cluster, Handle>(module, "Cluster", R"(Chips that one does not own, to plan with: an immutable value.
+
+Make one by `artifex_devices.cluster`: `tpu`, `dgx`, `mi300x`, `from_toml`, `from_xml` or `this_machine`. Bandwidths are
+bytes/s in one direction.
+
+Example:
+    >>> from artifex_devices import cluster
+    >>> pod = cluster.tpu("v5p", (4, 4, 8), slices=2)
+    >>> pod
+    <Cluster 2 x TPU v5p 4x4x8: 256 tpu devices>
+    >>> pod.devices()[130]
+    TpuDevice(id=130, process_index=33, coords=(2,0,0), core_on_chip=0)
+)")
+      .def_property_readonly("name", &Cluster::name, "What it is called.")
+      .def_property_readonly(
+          "platform", [](const Cluster& self) { return self.chip().platform; }, "\"tpu\", \"gpu\" or \"cpu\".")
+      .def_property_readonly(
+          "device_kind", [](const Cluster& self) { return self.chip().device_kind; },
+          "What its devices call themselves.")
+      .def_property_readonly(
+          "network", [](const Cluster& self) { return std::string(to_string(self.inside().kind)); },
+          "How the chips of a slice are joined: \"torus\", \"switch\" or \"full mesh\".")
+      .def_property_readonly(
+          "dims", [](const Cluster& self) { return py::tuple(py::cast(self.inside().dims)); },
+          "Chips of a slice along each axis of the torus; one number without one.")
+      .def_property_readonly(
+          "wraps", [](const Cluster& self) { return py::tuple(py::cast(self.inside().wraps)); },
+          "Of each axis of the torus, whether its ends are joined; () without one.")
+      .def_property_readonly("slices", &Cluster::slices, "Number of slices, or of nodes.")
+      .def_property_readonly("chip_count", &Cluster::chip_count, "Number of chips.")
+      .def_property_readonly("process_count", &Cluster::process_count, "Number of hosts, one process each.")
+      .def_property_readonly("device_count", &Cluster::device_count, "Number of devices.")
+      .def_property_readonly(
+          "parts", [](const Cluster& self) { return dict_of(self.parts()); },
+          R"(All that it is made of: dict. Figures are (value, source) or, where not known, None.
+
+Sources are ids of the catalogue ("S5"), "measured", "model", "given", or the path of a file.
+
+Example:
+    >>> from artifex_devices import cluster
+    >>> cluster.tpu("v5e", (4, 4)).parts["bandwidth"]
+    (45000000000.0, 'S2 S5')
+)")
+      .def(
+          "devices", [](const Handle& self) { return py::list(devices_of(client_of(self))); },
+          R"(Its devices, to plan with: a new list, in order of id. They have no memory: placing data on them raises.
+
+A device has `coords` and `core_on_chip` (in a torus), `slice_index`, `process_index` (of its host), `device_kind`,
+`platform` and `memory_bytes`. Ids count slice by slice, in a slice chip by chip with x fastest, on a chip core by core. As
+long as one of them lives, further calls give the same.
+)")
+      .def(
+          "describe",
+          [](const py::object& self) { return py::module_::import("artifex_devices.cluster").attr("describe")(self); },
+          "What it is made of, as lines of text: each number with its source.")
+      .def(
+          "__eq__",
+          [](const Cluster& self, py::handle other) {
+            return py::isinstance<Cluster>(other) && self == other.cast<const Cluster&>();
+          },
+          py::is_operator())
+      .def("__hash__", [](const Cluster& self) { return py::hash(py::str(repr_of(self))); })
+      .def("__reduce__",
+           [](const Cluster& self) {
+             return py::make_tuple(py::module_::import("artifex_devices._core").attr("_make_cluster"),
+                                   py::make_tuple(dict_of(self.parts())));
+           })
+      .def("__copy__", [](const py::object& self) { return self; })
+      .def(
+          "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
+      .def("__repr__", &repr_of);
+
+  module.def(
+      "_make_cluster", [](const py::dict& parts) { return handle_to(Cluster::make(parts_from(parts))); },
+      py::arg("parts"), "A Cluster of a dict as `Cluster.parts` gives it.");
+  module.def(
+      "_tpu_cluster",
+      [](const std::string& generation, const std::vector<int>& shape, int64_t slices) {
+        return handle_to(tpu_cluster(generation, shape, slices));
+      },
+      py::arg("generation"), py::arg("shape"), py::arg("slices"));
+  module.def(
+      "_gpu_cluster",
+      [](const std::string& gpu, int64_t nodes, std::optional<int> chips_per_node, std::optional<double> network) {
+        GpuOptions options{.chips_per_node = chips_per_node};
+        if (network) options.network_bandwidth = Figure{*network, "given"};
+        return handle_to(gpu_cluster(gpu, nodes, options));
+      },
+      py::arg("gpu"), py::arg("nodes"), py::arg("chips_per_node"), py::arg("network_bandwidth"));
+  module.def(
+      "_chip_parts", [](const std::string& name) { return dict_of_chip(chip_of(*find_accelerator_by_name(name))); },
+      py::arg("name"), "What `Cluster.parts` would have of a chip of the catalogue.");
+  module.def("_client_of_cluster", &client_of, py::arg("cluster"), "The world of its devices.");
+}
+
+}  // namespace artifex_devices::bindings

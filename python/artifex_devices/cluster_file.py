@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clusters described in a TOML file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from artifex_devices import _core
+from artifex_devices._core import Cluster
+from artifex_devices.accelerators import accelerator
+from artifex_devices.targets import path_text
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["from_toml"]
+
+_NUMBER, _TEXT, _COUNT, _SIZES, _FLAGS, _TABLE = (
+    "a number",
+    "a text",
+    "an integer",
+    "a list of integers",
+    "a list of booleans",
+    "a table",
+)
+_KEYS: dict[str, dict[str, str]] = {
+    "": {"name": _TEXT, "slices": _COUNT, "chip": _TABLE, "slice": _TABLE, "host": _TABLE, "network": _TABLE},
+    "chip": {
+        "name": _TEXT, "platform": _TEXT, "device_kind": _TEXT, "devices_per_chip": _COUNT, "peak_flops": _TABLE,
+        "memory_bytes": _NUMBER, "memory_bandwidth": _NUMBER,
+    },
+    "slice": {
+        "kind": _TEXT, "chips": _COUNT, "dims": _SIZES, "wraps": _FLAGS, "bandwidth": _NUMBER, "latency": _NUMBER,
+        "link_kind": _TEXT,
+    },
+    "host": {"chips": _COUNT, "shape": _SIZES, "bandwidth": _NUMBER, "nics": _COUNT, "nic_bandwidth": _NUMBER},
+    "network": {"bandwidth": _NUMBER, "latency": _NUMBER},
+}  # fmt: skip
+
+
+def from_toml(path: str | os.PathLike[str]) -> Cluster:
+    """Reads a cluster from a TOML file; what the file does not say of a chip of the catalogue is the catalogue's.
+
+    Keys (bytes/s are of one direction; docs/guide/clusters.md has whole files):
+
+    - `name`, `slices` (1);
+    - `[chip]`: `name` (of the catalogue, or another), `platform`, `device_kind`, `devices_per_chip`, `memory_bytes`,
+      `memory_bandwidth`, and `[chip.peak_flops]` with FLOP/s by format;
+    - `[slice]`: `kind` ("torus", "switch" or "full mesh"), `dims` and `wraps` of a torus, `chips` of the others,
+      `bandwidth` (of a link; of a chip behind a switch; of a pair's link), `latency` (seconds), `link_kind`;
+    - `[host]`: `shape` or `chips`, `bandwidth` (to a chip), `nics` and `nic_bandwidth`, which the chips share;
+    - `[network]`: `bandwidth` (of a chip; in place of NICs), `latency`.
+
+    Args:
+        path: The file.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It is no TOML, has other keys, values of the wrong type, or says what cannot be; all such at once.
+    """
+    text = path_text("from_toml", "path", path)
+    with open(text, "rb") as file:
+        try:
+            told = tomllib.load(file)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(
+                f"cluster.from_toml: {text} is no TOML: {error}; expected TOML; correct the file"
+            ) from None
+    wrong = _wrong_keys(told)
+    if wrong:
+        raise ValueError(f"cluster.from_toml: in {text} {'; '.join(wrong)}; correct the file")
+    try:
+        return _core._make_cluster(_parts(told, text))
+    except ValueError as error:
+        raise ValueError(f"cluster.from_toml: in {text}: {error}") from None
+
+
+def _wrong_keys(told: dict[str, Any]) -> list[str]:
+    wrong = []
+    for table, keys in _KEYS.items():
+        values = told if table == "" else told.get(table, {})
+        if not isinstance(values, dict):
+            continue  # said of the file as a whole
+        where = f" of [{table}]" if table else ""
+        for key, value in values.items():
+            if key not in keys:
+                wrong.append(f"{key}{where} is no key; expected {', '.join(keys)}")
+            elif not _is(value, keys[key]):
+                wrong.append(f"{key}{where} is {value!r}; expected {keys[key]}")
+    chip = told.get("chip")
+    flops = chip.get("peak_flops") if isinstance(chip, dict) else None
+    if isinstance(flops, dict):
+        wrong += [
+            f"{key} of [chip.peak_flops] is {value!r}; expected {_NUMBER}"
+            for key, value in flops.items()
+            if not _is(value, _NUMBER)
+        ]
+    wrong += [f"[{table}] is missing" for table in ("chip", "slice") if table not in told]
+    return wrong
+
+
+def _is(value: Any, kind: str) -> bool:
+    if kind in (_SIZES, _FLAGS):
+        return isinstance(value, list) and all(
+            _is(each, _COUNT) if kind == _SIZES else isinstance(each, bool) for each in value
+        )
+    if isinstance(value, bool):
+        return False
+    if kind == _COUNT:
+        return isinstance(value, int) and abs(value) < 2**31
+    return isinstance(value, {_NUMBER: (int, float), _TEXT: str, _TABLE: dict}[kind])
+
+
+def _parts(told: dict[str, Any], source: str) -> dict[str, Any]:
+    chip, inside, host, network = (dict(told.get(table, {})) for table in ("chip", "slice", "host", "network"))
+    parts = _chip(chip, source)
+    kind = inside.get("kind", "torus" if "dims" in inside else "switch")
+    dims = inside.get("dims")
+    if dims is None:
+        if "chips" not in inside:
+            raise ValueError("[slice] has no size; expected dims (of a torus) or chips")
+        dims = [inside["chips"]]
+    elif "chips" in inside:
+        raise ValueError("[slice] has dims and chips; expected one of them")
+    shape = host.get("shape")
+    if shape is not None and "chips" in host:
+        raise ValueError("[host] has shape and chips; expected one of them")
+    if shape is None:
+        if "chips" in host and len(dims) > 1:
+            raise ValueError("[host] has chips; expected shape, chips along each axis of the torus")
+        shape = [host["chips"]] if "chips" in host else dims
+    between = network.get("bandwidth")
+    if "nics" in host or "nic_bandwidth" in host:
+        if between is not None:
+            raise ValueError("[network] has a bandwidth and [host] has NICs; expected one of them")
+        if "nic_bandwidth" not in host:
+            raise ValueError("[host] has nics; expected nic_bandwidth too, bytes/s of one")
+        chips = 1
+        for size in shape:
+            chips *= max(size, 1)
+        between = host.get("nics", 1) * host["nic_bandwidth"] / chips
+    parts.update(
+        name=told.get("name", os.path.basename(source)),
+        slices=told.get("slices", 1),
+        network=kind,
+        link_kind=inside.get("link_kind", ""),
+        dims=dims,
+        wraps=inside.get("wraps", [False] * len(dims) if kind == "torus" else []),
+        bandwidth=_figure(inside.get("bandwidth"), source),
+        latency=_figure(inside.get("latency"), source),
+        host_shape=shape,
+        host_source=source,
+        network_bandwidth=_figure(between, source),
+        network_latency=_figure(network.get("latency"), source),
+        notes=(),
+    )
+    if "bandwidth" in host:
+        parts["host_bandwidth"] = _figure(host["bandwidth"], source)
+    return parts
+
+
+def _chip(told: dict[str, Any], source: str) -> dict[str, Any]:
+    name = told.get("name")
+    if name is None:
+        raise ValueError("[chip] has no name; expected one of the catalogue, or another with platform")
+    try:
+        row = accelerator(name)
+    except ValueError:
+        if "platform" not in told:
+            raise ValueError(
+                f"[chip] has the name {name!r}, which the catalogue does not have, and no platform; expected "
+                '"tpu", "gpu" or "cpu"'
+            ) from None
+        row = None
+    parts: dict[str, Any] = {
+        "chip_name": name, "platform": "", "device_kind": name, "devices_per_chip": 1, "peak_flops": {},
+        "memory_bytes": None, "memory_bandwidth": None, "host_bandwidth": None,
+    }  # fmt: skip
+    if row is not None:
+        parts = {key: value for key, value in _core._chip_parts(row.name).items() if key in parts}
+    for key in ("platform", "device_kind", "devices_per_chip"):
+        if key in told:
+            parts[key] = told[key]
+    for key in ("memory_bytes", "memory_bandwidth"):
+        if key in told:
+            parts[key] = _figure(told[key], source)
+    flops = {key: _figure(value, source) for key, value in told.get("peak_flops", {}).items()}
+    parts["peak_flops"] = {**parts["peak_flops"], **flops}
+    return parts
+
+
+def _figure(value: float | None, source: str) -> tuple[float, str] | None:
+    return None if value is None else (float(value), source)

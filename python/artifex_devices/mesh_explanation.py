@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a mesh lies as it lies: what each of its axes has of the network, and what that costs against the naive order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices import _core
+from artifex_devices._torus_places import Places, places_of, torus_of
+
+__all__ = ["AxisExplanation", "MeshExplanation", "explain"]
+
+Ndarray = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class AxisExplanation:
+    """What one axis of a mesh has of the network.
+
+    Attributes:
+        name: Of the axis, or its number.
+        size: Devices along it.
+        lies_on: What it lies on, in words: "x: ring of 4", "z: line of 2, stride 2", "2 slices over the network".
+        slices: Slices (or nodes) that one group of it spans.
+        bandwidth: Bytes/s that come into the device that is placed worst; inf for a size of 1.
+        hops: Links on its longest way inside a slice.
+        seconds: To gather the bytes of `explain` over it.
+    """
+
+    name: Hashable
+    size: int
+    lies_on: str
+    slices: int
+    bandwidth: float
+    hops: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class MeshExplanation:
+    """What the axes of a mesh have of the network, and what the devices in order of id would have.
+
+    Attributes:
+        title: The mesh and what it lies on.
+        axes: Of the mesh.
+        seconds: To gather over all axes, one after the other.
+        naive_axes: Of the same mesh over the devices in order of id.
+        naive_seconds: As `seconds`.
+        source: Of the bandwidth of links.
+    """
+
+    title: str
+    axes: tuple[AxisExplanation, ...]
+    seconds: float
+    naive_axes: tuple[AxisExplanation, ...]
+    naive_seconds: float
+    source: str
+
+    def __str__(self) -> str:
+        """A table of the axes, and the naive order below it."""
+        rows = [("axis", "size", "lies on", "into a device", "seconds")]
+        rows += [_row(axis) for axis in self.axes]
+        rows.append(("", "", "all axes, one after the other", "", f"{self.seconds:.3g}"))
+        rows += [_row(axis) for axis in self.naive_axes]
+        rows.append(("", "", "in order of id", "", f"{self.naive_seconds:.3g}"))
+        widths = [max(len(row[column]) for row in rows) for column in range(5)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        middle = len(self.axes) + 2
+        return "\n".join([self.title, *lines[:middle], "in order of id:", *lines[middle:-1], lines[-1]])
+
+
+def explain(
+    mesh: Any,
+    *,
+    axis_names: Sequence[Hashable] | None = None,
+    traffic: float | Sequence[float] = 1 << 30,
+) -> MeshExplanation:
+    """Says what each axis of a mesh has of the network, and what the devices in order of id would have.
+
+    The model: an all-gather over an axis is bound by what comes into the device that is placed worst. On a torus a
+    whole axis that wraps brings two links, one that does not wrap, or a part of one, brings one; groups that lie
+    between each other share their links; several axes of the torus add up. Behind a switch a device has its egress;
+    in a full mesh one link to each other member. Over several slices the members inside one share the bytes that
+    cross, and the slower of both counts. Cores of one chip count as neighbours on a link. Source: "How to Scale Your
+    Model", chapters TPUs and Sharding; the shared links are the model's. It is a model: nothing is measured.
+
+    Args:
+        mesh: A Mesh, or an ndarray of devices as create_device_mesh makes it.
+        axis_names: Names for the axes of an ndarray; None numbers them.
+        traffic: Bytes that are gathered over each axis (the whole result); one number for all or one an axis.
+
+    Returns:
+        MeshExplanation; its text is a table.
+
+    Raises:
+        ValueError: The network of the devices is not known (CPU devices that are no cluster's), or the number of names
+            or bytes is not that of the axes.
+        AssertionError: TPU devices of one slice fill no cuboid.
+
+    Example:
+        >>> from artifex_devices import cluster, mesh_utils
+        >>> mesh = mesh_utils.create_device_mesh((4, 4), cluster.tpu("v4", (2, 2, 4)).devices())
+        >>> [(axis.lies_on, axis.bandwidth / 1e9) for axis in mesh_utils.explain(mesh).axes]
+        [('z: line of 4', 45.0), ('x: line of 2 and y: line of 2', 90.0)]
+    """
+    devices = np.asarray(mesh.devices if isinstance(mesh, _core.Mesh) else mesh, dtype=object)
+    if axis_names is None:
+        names: tuple[Hashable, ...] = mesh.axis_names if isinstance(mesh, _core.Mesh) else tuple(range(devices.ndim))
+    else:
+        names = tuple(axis_names)
+    gathered = (
+        [float(traffic)] * devices.ndim if isinstance(traffic, (int, float)) else [float(each) for each in traffic]
+    )
+    if len(names) != devices.ndim or len(gathered) != devices.ndim or devices.size == 0:
+        raise ValueError(
+            f"explain: the mesh has {devices.ndim} axes and {devices.size} devices, {len(names)} names and "
+            f"{len(gathered)} numbers of bytes; expected one of each an axis, and a device at least; correct them"
+        )
+    if not all(math.isfinite(each) and each >= 0 for each in gathered):
+        raise ValueError(f"explain: traffic is {traffic!r}; expected finite numbers of 0 or more; correct it")
+    flat = devices.ravel()
+    naive = flat[np.argsort([device.id for device in flat], kind="stable")].reshape(devices.shape)
+    network = _network_of(places_of(list(naive.ravel())))
+    axes, naive_axes = (_axes_of(network, each, names, gathered) for each in (devices, naive))
+    return MeshExplanation(
+        f"{'x'.join(map(str, devices.shape)) or 'one device'} on {network.text}",
+        axes,
+        sum(axis.seconds for axis in axes),
+        naive_axes,
+        sum(axis.seconds for axis in naive_axes),
+        network.source,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Network:
+    """What joins the devices inside slices and between them."""
+
+    text: str
+    source: str
+    place: dict[int, int]  # of the device's id: in (slices, *dims), row-major; without torus in (slices, chips)
+    slices: int
+    kind: str
+    dims: tuple[int, ...]
+    wraps: list[bool]
+    inside: float
+    latency: float
+    between: float | None
+    between_latency: float
+
+
+def _network_of(places: Places) -> _Network:
+    cluster = places.cluster
+    numbers = np.array([getattr(device, "slice_index", 0) for device in places.devices])
+    order = np.unique(numbers, return_inverse=True)[1]
+    slices = int(order.max()) + 1
+    parts = None if cluster is None else cluster.parts
+    between, wait = (
+        (None, 0.0) if parts is None else (_value(parts, "network_bandwidth"), _value(parts, "network_latency"))
+    )
+    if places.platform == "tpu":
+        # All slices are alike, or torus_of says what is missing.
+        dims: tuple[int, ...] = ()
+        place: dict[int, int] = {}
+        for number in range(slices):
+            inside = [places.devices[i] for i in np.flatnonzero(order == number)]
+            dims_here, on_torus = torus_of(places_of(inside))
+            if number and dims_here != dims:
+                raise ValueError(
+                    f"explain: slices are of {dims} and {dims_here}; expected slices of one shape; explain "
+                    "them one by one"
+                )
+            dims = dims_here
+            place.update({inside[at].id: number * len(inside) + i for i, at in enumerate(on_torus)})
+        torus = places.torus(dims)
+        if not torus.source:
+            raise _not_known(places)
+        wrapped = "".join("xyzc"[i] for i, wraps in enumerate(torus.wraps) if wraps)
+        text = (
+            f"{'' if slices == 1 else f'{slices} slices of '}{places.device_kind} {'x'.join(map(str, dims))} (torus, "
+        )
+        text += f"wraps on {', '.join(wrapped)})" if wrapped else "no wraparound)"
+        links = (torus.wraps, torus.link_bandwidth, torus.hop_latency)
+        return _Network(text, torus.source, place, slices, "torus", dims, *links, between, wait or 0.0)
+    if parts is None or parts["bandwidth"] is None:
+        raise _not_known(places)
+    rate, source = parts["bandwidth"]
+    place = {device.id: device.id for device in places.devices}
+    text = f"{'' if slices == 1 else f'{slices} nodes of '}{places.device_kind} ({parts['network']})"
+    latency = _value(parts, "latency") or 0.0
+    chips = math.prod(parts["dims"])
+    return _Network(text, source, place, slices, parts["network"], (chips,), [], rate, latency, between, wait or 0.0)
+
+
+def _value(parts: dict[str, Any], key: str) -> float | None:
+    figure = parts[key]
+    return None if figure is None else figure[0]
+
+
+def _not_known(places: Places) -> ValueError:
+    return ValueError(
+        f"explain: the network of {places.device_kind} devices is not known; expected devices of a cluster that has "
+        "its bandwidths; see artifex_devices.cluster"
+    )
+
+
+def _axes_of(
+    network: _Network, devices: Ndarray, names: Sequence[Hashable], traffic: Sequence[float]
+) -> tuple[AxisExplanation, ...]:
+    slice_of = np.array([getattr(device, "slice_index", 0) for device in devices.ravel()]).reshape(devices.shape)
+    rates: list[dict[str, Any]] = [{} for _ in names]
+    if network.kind == "torus":
+        order = [network.place[device.id] for device in devices.ravel()]
+        dims, wraps = network.dims, network.wraps
+        if network.slices > 1:
+            dims, wraps = (network.slices, *dims), [False, *wraps]
+        rates, _ = _core._torus_rates(
+            dims, wraps, network.inside, network.latency, devices.shape, order, [0.0] * devices.ndim
+        )
+    return tuple(_axis_of(network, name, slice_of, axis, rates[axis], traffic[axis]) for axis, name in enumerate(names))
+
+
+def _axis_of(
+    network: _Network, name: Hashable, slice_of: Ndarray, axis: int, rate: dict[str, Any], traffic: float
+) -> AxisExplanation:
+    size = slice_of.shape[axis]
+    if size == 1:
+        return AxisExplanation(name, 1, "one device", 1, math.inf, 0, 0.0)
+    groups = np.moveaxis(slice_of, axis, -1).reshape(-1, size)
+    across = max(len(set(group)) for group in np.unique(np.sort(groups, axis=1), axis=0).tolist())
+    members = max(
+        max(group.count(each) for each in set(group)) for group in np.unique(np.sort(groups, axis=1), axis=0).tolist()
+    )
+    inside, hops, words = _inside(network, rate, members)
+    seconds = (
+        traffic * (members * across - 1) / (members * across) / inside + hops * network.latency if members > 1 else 0.0
+    )
+    if across > 1:
+        if network.between is None:
+            raise ValueError(
+                "explain: the bandwidth between slices is not known; expected devices of a cluster that has "
+                "network_bandwidth; see artifex_devices.cluster"
+            )
+        over = traffic * (across - 1) / across / members / network.between + (across - 1) * network.between_latency
+        seconds = max(seconds, over)
+        words = f"{words} and {across} slices" if words else f"{across} slices"
+        inside = min(inside, network.between * members * (size - 1) / size * across / (across - 1))
+    return AxisExplanation(name, size, words, across, inside, hops, seconds)
+
+
+def _inside(network: _Network, rate: dict[str, Any], members: int) -> tuple[float, int, str]:
+    """Bytes/s into a device inside its slice, links of the longest way there, and words for it."""
+    if members == 1:
+        return math.inf, 0, ""
+    if network.kind == "switch":
+        return network.inside, 1, f"switch, {members} devices"
+    if network.kind == "full mesh":
+        return network.inside * (members - 1), 1, f"links of {members} devices to each other"
+    if not rate["parts"]:
+        return rate["bandwidth"], rate["hops"], f"a ring that shares its links {rate['link_load']} ways"
+    letters = "xyzc" if network.slices == 1 else " xyzc"
+    parts = [part for part in rate["parts"] if network.slices == 1 or part["axis"] > 0]
+    words = [
+        f"{letters[part['axis']]}: {'ring' if part['is_ring'] else 'line'} of {part['count']}"
+        + (f", stride {part['stride']}" if part["stride"] > 1 else "")
+        for part in parts
+    ]
+    hops = sum(part["stride"] * (part["count"] // 2 if part["is_ring"] else part["count"] - 1) for part in parts)
+    return sum(part["bandwidth"] for part in parts), hops, " and ".join(words)
+
+
+def _row(axis: AxisExplanation) -> tuple[str, str, str, str, str]:
+    rate = "" if math.isinf(axis.bandwidth) else f"{axis.bandwidth / 1e9:.4g} GB/s"
+    return str(axis.name), str(axis.size), axis.lies_on, rate, f"{axis.seconds:.3g}"
