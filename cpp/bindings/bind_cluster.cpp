@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bind_cluster.h"
+
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -6,9 +8,8 @@
 #include <unordered_map>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/topology/cluster.h"
+#include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/topology/cluster_presets.h"
-#include "bindings.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -108,7 +109,7 @@ ClientRef client_of(const Handle& cluster) {
   static auto* clients = new std::unordered_map<const Cluster*, std::weak_ptr<Client>>;
   if (const ClientRef known = (*clients)[cluster.get()].lock()) return known;
   std::erase_if(*clients, [](const auto& each) { return each.second.expired(); });
-  ClientRef made = Client::make(cluster);
+  ClientRef made = make_cluster_client(cluster);
   (*clients)[cluster.get()] = made;
   return made;
 }

@@ -7,8 +7,8 @@
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
+#include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/device/device_list.h"
-#include "artifex_devices/topology/cluster.h"
 #include "bindings.h"
 #include "gil.h"
 #include "recent.h"
@@ -65,12 +65,12 @@ py::list live_buffers(Device& self) {
 
 // As in JAX, a CPU has no such attributes.
 ClusterPlace place_in(const Device& device, const char* attribute, bool of_torus) {
-  const Cluster* cluster = device.client().cluster();
+  const Cluster* cluster = cluster_of(device.client());
   if (cluster == nullptr || (of_torus && cluster->inside().kind != NetworkKind::kTorus)) {
     throw py::attribute_error(fmt::format("{}: {} has none; expected a device of a cluster{}; see cluster.devices()",
                                           attribute, device.repr(), of_torus ? " with a torus" : ""));
   }
-  return device.place();
+  return cluster->place_of(device.id());
 }
 
 std::string names_of(const std::string& platform, const std::vector<int64_t>& ids) {

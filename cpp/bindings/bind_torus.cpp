@@ -2,12 +2,12 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/topology/accelerator_catalogue.h"
-#include "artifex_devices/topology/cluster.h"
 #include "artifex_devices/topology/cluster_presets.h"
 #include "artifex_devices/topology/torus_assignment.h"
 #include "artifex_devices/topology/torus_rates.h"
-#include "bindings.h"
+#include "bind_cluster.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "world.h"
@@ -49,8 +49,9 @@ py::object places_of(const py::sequence& devices) {
     if (!py::isinstance<Device>(item)) return py::none();
     const auto& device = item.cast<const Device&>();
     if (client == nullptr) client = &device.client();
-    if (client != &device.client() || client->cluster() == nullptr) return py::none();
-    const ClusterPlace at = device.place();
+    const Cluster* cluster = cluster_of(device.client());
+    if (client != &device.client() || cluster == nullptr) return py::none();
+    const ClusterPlace at = cluster->place_of(device.id());
     for (const int64_t value : {device.id(), at.process, int64_t{at.coords[0]}, int64_t{at.coords[1]},
                                 int64_t{at.coords[2]}, int64_t{at.core_on_chip}, at.slice}) {
       values.push_back(value);

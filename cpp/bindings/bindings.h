@@ -24,8 +24,6 @@ void bind_host_copy(py::module_& module);
 void bind_dlpack(py::module_& module);
 void bind_advice(py::module_& module);
 void bind_accelerator_catalogue(py::module_& module);
-void bind_cluster(py::module_& module);
-void bind_torus(py::module_& module);
 void bind_layout(py::module_& module);
 void bind_local(py::module_& module);
 void bind_collective(py::module_& module);

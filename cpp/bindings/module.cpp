@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 
 #include "bind_accelerators.h"
+#include "bind_cluster.h"
 #include "bind_memory_layout.h"
 #include "bind_roofline.h"
 #include "bindings.h"

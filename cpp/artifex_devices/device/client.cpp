@@ -9,6 +9,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/topology/binding.h"
+#include "artifex_devices/topology/cluster_machine.h"
 
 namespace artifex_devices {
 namespace {
@@ -136,7 +137,16 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
     fail("make_client: preallocate is True for devices without memory; expected False; leave one of them out");
   }
 
+  const Cluster* cluster = cluster_of(*machine);
+  if (cluster && (count != cluster->device_count() || !options.compile_only || !options.processes.empty())) {
+    fail(
+        "make_client: {} devices of {} are asked for; expected all {}, compile-only and without processes; use "
+        "make_cluster_client",
+        count, machine->source(), cluster->device_count());
+  }
+
   std::shared_ptr<Client> client(new Client());
+  if (cluster) client->platform_ = cluster->chip().platform;
   client->allocator_ = options.allocator;
   client->uid_ = next_uid.fetch_add(1, std::memory_order_relaxed);
   client->compile_only_ = options.compile_only;
@@ -182,6 +192,7 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
     first_local_ = count_;
     local_count_ = info.num_devices;
   }
+  const Cluster* cluster = cluster_of(*machine_);
   const auto domain_count = static_cast<int64_t>(info.domains.size());
   for (int64_t i = 0; i < info.num_devices; ++i) {
     Device& device = devices_[static_cast<size_t>(count_)];
@@ -189,6 +200,11 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
     device.id_ = count_++;
     device.local_id_ = i;
     device.process_index_ = process;
+    if (cluster) {
+      const ClusterPlace place = cluster->place_of(device.id_);
+      device.local_id_ = place.local_id;
+      device.process_index_ = static_cast<int>(place.process);
+    }
     device.addressable_ = is_here;
     device.domain_ = static_cast<int>(i * domain_count / info.num_devices);
     device.arena_ = static_cast<int>(first_arena) + memories.of_domain[static_cast<size_t>(device.domain_)];

@@ -19,9 +19,7 @@
 namespace artifex_devices {
 
 class Client;
-class Cluster;
 class Memory;
-struct ClusterPlace;
 
 /// Logical bytes that arrays hold on one device, replicas included.
 struct DeviceMemoryStats {
@@ -44,12 +42,10 @@ class Device {
   bool is_addressable() const noexcept { return addressable_; }
   /// Its number among the devices of its process.
   int64_t local_hardware_id() const noexcept { return local_id_; }
-  const std::string& platform() const noexcept;     // "cpu"; a cluster's may be "tpu" or "gpu"
-  const std::string& device_kind() const noexcept;  // "cpu", or the cluster's chip
+  const std::string& platform() const noexcept;     // "cpu"
+  const std::string& device_kind() const noexcept;  // "cpu"
   std::string to_string() const;                    // "cpu:0"
   std::string repr() const;                         // "CpuDevice(id=0)"
-  /// Where it is in its cluster. Only for devices of one: client().cluster() is not null.
-  ClusterPlace place() const noexcept;
 
   /// Cores and NUMA nodes (logical indexes; the default one first) of the domain that the device lies on.
   const CpuDomain& domain() const noexcept;
@@ -62,7 +58,7 @@ class Device {
   Memory& memory(MemoryKind kind);
   bool is_compile_only() const noexcept;
 
-  /// The node's (or cgroup's) memory divided by the devices on it; in a cluster the chip's, 0 where not known.
+  /// The node's (or cgroup's) memory divided by the devices on it.
   int64_t memory_bytes() const noexcept;
 
   /// Nothing: no limit. Lowering it below what is in use only refuses further allocations.
@@ -146,10 +142,6 @@ class Client : public std::enable_shared_from_this<Client> {
   /// nothing on a CPU; OutOfMemory when what is to be taken up front is not free.
   static std::shared_ptr<Client> make(std::shared_ptr<const Machine> machine, const ClientOptions& options);
 
-  /// Devices of a cluster, to plan with: compile-only, each with its place. This process plans for all hosts: every
-  /// device counts as its own, and `Device::process_index` is the number of the host.
-  static std::shared_ptr<Client> make(std::shared_ptr<const Cluster> cluster);
-
   /// The process's base client, made at the first call from the live machine and, in this order of precedence,
   /// set_num_cpu_devices, JAX_NUM_CPU_DEVICES, the last --xla_force_host_platform_device_count in XLA_FLAGS. Throws
   /// InvalidArgument naming the variable when its value is no positive number. Environment variables are read here
@@ -169,8 +161,6 @@ class Client : public std::enable_shared_from_this<Client> {
   int64_t uid() const noexcept { return uid_; }
   const std::string& platform() const noexcept { return platform_; }
   const Machine& machine() const noexcept { return *machine_; }
-  /// nullptr for devices that are no cluster's.
-  const Cluster* cluster() const noexcept { return cluster_.get(); }
   bool is_compile_only() const noexcept { return compile_only_; }
   bool is_asynchronous() const noexcept { return asynchronous_; }
   int process_index() const noexcept { return process_index_; }
@@ -219,7 +209,6 @@ class Client : public std::enable_shared_from_this<Client> {
   int64_t uid_ = 0;
   std::string platform_ = "cpu";
   std::shared_ptr<const Machine> machine_;
-  std::shared_ptr<const Cluster> cluster_;
   bool compile_only_ = false;
   bool asynchronous_ = true;
   std::atomic<bool> closed_{false};

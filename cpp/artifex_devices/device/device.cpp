@@ -3,7 +3,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
-#include "artifex_devices/topology/cluster.h"
+#include "artifex_devices/device/cluster_client.h"
 
 namespace artifex_devices {
 namespace {
@@ -24,21 +24,21 @@ const char* class_name(const std::string& platform) noexcept {
 
 const std::string& Device::platform() const noexcept { return client_->platform(); }
 const std::string& Device::device_kind() const noexcept {
-  return client_->cluster() ? client_->cluster()->chip().device_kind : kCpu;
+  const Cluster* cluster = cluster_of(*client_);
+  return cluster ? cluster->chip().device_kind : kCpu;
 }
 std::string Device::to_string() const { return fmt::format("{}:{}", platform(), id_); }
 
 std::string Device::repr() const {
-  if (client_->cluster() == nullptr) return fmt::format("CpuDevice(id={})", id_);
-  const ClusterPlace at = place();
-  if (client_->cluster()->inside().kind == NetworkKind::kTorus) {
+  const Cluster* cluster = cluster_of(*client_);
+  if (cluster == nullptr) return fmt::format("CpuDevice(id={})", id_);
+  if (cluster->inside().kind == NetworkKind::kTorus) {
+    const ClusterPlace at = cluster->place_of(id_);
     return fmt::format("{}Device(id={}, process_index={}, coords=({},{},{}), core_on_chip={})", class_name(platform()),
                        id_, process_index_, at.coords[0], at.coords[1], at.coords[2], at.core_on_chip);
   }
   return fmt::format("{}Device(id={}, process_index={})", class_name(platform()), id_, process_index_);
 }
-
-ClusterPlace Device::place() const noexcept { return client_->cluster()->place_of(id_); }
 
 const CpuDomain& Device::domain() const noexcept {
   const auto domain = static_cast<size_t>(domain_);
@@ -48,7 +48,7 @@ Arena& Device::arena() const noexcept { return client_->arena(arena_); }
 Arena& Device::arena(MemoryKind kind) const noexcept { return client_->arena(arena_, kind); }
 bool Device::is_compile_only() const noexcept { return client_->is_compile_only(); }
 int64_t Device::memory_bytes() const noexcept {
-  if (const Cluster* cluster = client_->cluster()) return cluster->device_memory_bytes().value_or(0);
+  if (const Cluster* cluster = cluster_of(*client_)) return cluster->device_memory_bytes().value_or(0);
   return client_->memory_bytes_per_device(arena_);
 }
 
