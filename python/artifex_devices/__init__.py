@@ -58,6 +58,7 @@ from artifex_devices.world import simulate
 if TYPE_CHECKING:
     from artifex_devices import (
         array_api,
+        cluster,
         debug,
         device_manager,
         distributed,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         lax,
         layout,
         memory,
+        mesh_utils,
         multihost_utils,
         render,
         roofline,
@@ -150,6 +152,7 @@ __all__ = [
     "array_api",
     "block_until_ready",
     "clear_caches",
+    "cluster",
     "config",
     "configure_for_generative_models",
     "copy_to_host_async",
@@ -190,6 +193,7 @@ __all__ = [
     "measure_batch_size",
     "memory",
     "memory_report",
+    "mesh_utils",
     "multihost_utils",
     "place_on_device",
     "pmap",
@@ -219,6 +223,7 @@ __all__ = [
 # Imported at their first use: programs do not pay for what they do not need.
 _LATE_MODULES = (
     "array_api",
+    "cluster",
     "debug",
     "device_manager",
     "distributed",
@@ -227,6 +232,7 @@ _LATE_MODULES = (
     "lax",
     "layout",
     "memory",
+    "mesh_utils",
     "multihost_utils",
     "render",
     "roofline",

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from artifex_devices.scopes import enable_x64
 
 if TYPE_CHECKING:
-    from artifex_devices import multihost_utils
+    from artifex_devices import mesh_utils, multihost_utils
 
-__all__ = ["disable_x64", "enable_x64", "multihost_utils"]
+__all__ = ["disable_x64", "enable_x64", "mesh_utils", "multihost_utils"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "multihost_utils":  # imported at its first use
-        return importlib.import_module("artifex_devices.multihost_utils")
+    if name in ("mesh_utils", "multihost_utils"):  # imported at their first use
+        return importlib.import_module(f"artifex_devices.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
