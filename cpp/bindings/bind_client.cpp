@@ -8,6 +8,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/platform_version.h"
+#include "artifex_devices/topology/cluster_machine.h"
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
@@ -257,6 +258,14 @@ void bind_client(py::module_& module) {
           "machine_source", [](const Client& self) { return self.machine().source(); },
           "\"live\", the path of an hwloc XML file, or a synthetic description.")
       .def_property_readonly("is_compile_only", &Client::is_compile_only, "Whether its devices have no memory.")
+      .def_property_readonly(
+          "cluster",
+          [](const Client& self) -> py::object {
+            const auto* machine = dynamic_cast<const ClusterMachine*>(&self.machine());
+            if (machine == nullptr) return py::none();
+            return py::cast(std::const_pointer_cast<Cluster>(machine->cluster()));
+          },
+          "The Cluster that its devices are of; None for those of a machine.")
       .def("__repr__", &repr_of);
   bind_devices_of_client(client);
   bind_arrays_of_client(client);

@@ -175,7 +175,9 @@ long as one of them lives, further calls give the same.
 )")
       .def(
           "describe",
-          [](const py::object& self) { return py::module_::import("artifex_devices.cluster").attr("describe")(self); },
+          [](const py::object& self) -> py::str {
+            return py::module_::import("artifex_devices.cluster").attr("describe")(self);
+          },
           "What it is made of, as lines of text: each number with its source.")
       .def(
           "__eq__",
@@ -185,7 +187,7 @@ long as one of them lives, further calls give the same.
           py::is_operator())
       .def("__hash__", [](const Cluster& self) { return py::hash(py::str(repr_of(self))); })
       .def("__reduce__",
-           [](const Cluster& self) {
+           [](const Cluster& self) -> py::tuple {
              return py::make_tuple(py::module_::import("artifex_devices._core").attr("_make_cluster"),
                                    py::make_tuple(dict_of(self.parts())));
            })

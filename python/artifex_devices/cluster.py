@@ -15,8 +15,8 @@ from artifex_devices._core import Cluster, Machine
 from artifex_devices.accelerator_report import FoundAccelerator, find_accelerators
 from artifex_devices.accelerators import accelerator
 from artifex_devices.cluster_file import from_toml
+from artifex_devices.device_detection import path_text
 from artifex_devices.measured_roofline import MeasuredRoofline
-from artifex_devices.targets import path_text
 
 __all__ = ["Cluster", "describe", "dgx", "from_toml", "from_xml", "gpus", "mi300x", "nvl72", "this_machine", "tpu"]
 
@@ -316,14 +316,14 @@ def _parts_of(chip: str, platform: str, kind: str, chips: int, source: str) -> d
     return {
         "chip_name": chip, "platform": platform, "device_kind": kind, "devices_per_chip": 1, "peak_flops": {},
         "memory_bytes": None, "memory_bandwidth": None, "host_bandwidth": None, "network": "switch", "link_kind": "",
-        "dims": (chips,), "wraps": (), "bandwidth": None, "latency": None, "network_bandwidth": None,
+        "slices": 1, "dims": (chips,), "wraps": (), "bandwidth": None, "latency": None, "network_bandwidth": None,
         "network_latency": None, "host_shape": (chips,), "host_source": source, "notes": (),
     }  # fmt: skip
 
 
 def _cpus_of(machine: Machine, source: str) -> dict[str, Any]:
     domains = machine.cpu_domains
-    nodes = {node["logical_index"]: node["memory_bytes"] for node in machine.numa_nodes}
+    nodes = {node["logical"]: node["memory_bytes"] for node in machine.numa_nodes}
     parts = _parts_of("CPU domain", "cpu", "cpu", len(domains), source)
     # Domains may share a node; the smallest stands for all, as the chips of a cluster are alike.
     smallest = min(nodes.get(domain["default_node"], 0) for domain in domains)

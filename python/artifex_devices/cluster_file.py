@@ -10,7 +10,7 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._core import Cluster
 from artifex_devices.accelerators import accelerator
-from artifex_devices.targets import path_text
+from artifex_devices.device_detection import path_text
 
 if sys.version_info >= (3, 11):
     import tomllib
