@@ -41,6 +41,7 @@ class Places:
         ids: (n,).
         coords: (n, 3), or None where one of them has none.
         cores: (n,): core_on_chip.
+        slices: (n,): slice_index; 0 where a device has none.
         cluster: The cluster that all are of, or None.
     """
 
@@ -50,7 +51,21 @@ class Places:
     ids: Ndarray
     coords: Ndarray | None
     cores: Ndarray
+    slices: Ndarray
     cluster: _core.Cluster | None
+
+    def take(self, positions: Ndarray) -> Places:
+        """The same of some of the devices."""
+        return Places(
+            [self.devices[at] for at in positions],
+            self.platform,
+            self.device_kind,
+            self.ids[positions],
+            None if self.coords is None else self.coords[positions],
+            self.cores[positions],
+            self.slices[positions],
+            self.cluster,
+        )
 
     def sizes(self) -> Ndarray:
         """Largest coordinates, counted from 1: (3,)."""
@@ -96,10 +111,9 @@ def places_of(devices: Sequence[Any]) -> Places:
     table = _core._device_places(devices)
     if table is not None:
         has_coords = hasattr(last, "coords")
-        return Places(
-            devices, last.platform, last.device_kind, table[:, 0], table[:, 2:5] if has_coords else None, table[:, 5],
-            last.client.cluster,
-        )  # fmt: skip
+        coords = table[:, 2:5] if has_coords else None
+        about = (last.platform, last.device_kind, table[:, 0], coords, table[:, 5], table[:, 6])
+        return Places(devices, *about, last.client.cluster)
     has_coords = all(hasattr(device, "coords") for device in devices)
     return Places(
         devices,
@@ -108,6 +122,7 @@ def places_of(devices: Sequence[Any]) -> Places:
         np.array([device.id for device in devices]),
         np.array([(*device.coords, 0, 0)[:3] for device in devices]) if has_coords else None,
         np.array([getattr(device, "core_on_chip", 0) for device in devices]),
+        np.array([getattr(device, "slice_index", 0) for device in devices]),
         None,
     )
 

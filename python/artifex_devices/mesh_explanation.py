@@ -18,6 +18,8 @@ __all__ = ["AxisExplanation", "MeshExplanation", "explain"]
 
 Ndarray = NDArray[Any]
 
+_LETTERS = ("x", "y", "z", "core")
+
 
 @dataclass(frozen=True)
 class AxisExplanation:
@@ -124,10 +126,12 @@ def explain(
         )
     if not all(math.isfinite(each) and each >= 0 for each in gathered):
         raise ValueError(f"explain: traffic is {traffic!r}; expected finite numbers of 0 or more; correct it")
-    flat = devices.ravel()
-    naive = flat[np.argsort([device.id for device in flat], kind="stable")].reshape(devices.shape)
-    network = _network_of(places_of(list(naive.ravel())))
-    axes, naive_axes = (_axes_of(network, each, names, gathered) for each in (devices, naive))
+    places = places_of(list(devices.ravel()))
+    network = _network_of(places)
+    by_id = np.argsort(places.ids, kind="stable")
+    axes, naive_axes = (
+        _axes_of(network, devices.shape, order, names, gathered) for order in (np.arange(devices.size), by_id)
+    )
     return MeshExplanation(
         f"{'x'.join(map(str, devices.shape)) or 'one device'} on {network.text}",
         axes,
@@ -144,63 +148,55 @@ class _Network:
 
     text: str
     source: str
-    place: dict[int, int]  # of the device's id: in (slices, *dims), row-major; without torus in (slices, chips)
-    slices: int
     kind: str
-    dims: tuple[int, ...]
+    place: Ndarray  # of each device in (slices, *dims), row-major
+    slice_of: Ndarray  # of each device: 0, 1, ...
+    slices: int
+    dims: tuple[int, ...]  # of a torus
     wraps: list[bool]
-    inside: float
+    inside: float  # bytes/s of a link, or out of a device behind a switch
     latency: float
     between: float | None
     between_latency: float
 
 
 def _network_of(places: Places) -> _Network:
-    cluster = places.cluster
-    numbers = np.array([getattr(device, "slice_index", 0) for device in places.devices])
-    order = np.unique(numbers, return_inverse=True)[1]
-    slices = int(order.max()) + 1
-    parts = None if cluster is None else cluster.parts
-    between, wait = (
-        (None, 0.0) if parts is None else (_value(parts, "network_bandwidth"), _value(parts, "network_latency"))
-    )
+    numbers, slice_of = np.unique(places.slices, return_inverse=True)
+    slices = len(numbers)
+    parts = {} if places.cluster is None else places.cluster.parts
+    outside = (_value(parts, "network_bandwidth"), _value(parts, "network_latency") or 0.0)
+    many = "" if slices == 1 else f"{slices} {'slices' if places.platform == 'tpu' else 'nodes'} of "
     if places.platform == "tpu":
-        # All slices are alike, or torus_of says what is missing.
         dims: tuple[int, ...] = ()
-        place: dict[int, int] = {}
+        place = np.empty(len(slice_of), dtype=np.int64)
         for number in range(slices):
-            inside = [places.devices[i] for i in np.flatnonzero(order == number)]
-            dims_here, on_torus = torus_of(places_of(inside))
-            if number and dims_here != dims:
+            members = np.flatnonzero(slice_of == number)
+            here, on_torus = torus_of(places.take(members))
+            if number and here != dims:
                 raise ValueError(
-                    f"explain: slices are of {dims} and {dims_here}; expected slices of one shape; explain "
-                    "them one by one"
+                    f"explain: slices are of {dims} and {here}; expected slices of one shape; explain them one by one"
                 )
-            dims = dims_here
-            place.update({inside[at].id: number * len(inside) + i for i, at in enumerate(on_torus)})
+            dims = here
+            place[members[on_torus]] = number * len(members) + np.arange(len(members))
         torus = places.torus(dims)
         if not torus.source:
             raise _not_known(places)
-        wrapped = "".join("xyzc"[i] for i, wraps in enumerate(torus.wraps) if wraps)
-        text = (
-            f"{'' if slices == 1 else f'{slices} slices of '}{places.device_kind} {'x'.join(map(str, dims))} (torus, "
-        )
-        text += f"wraps on {', '.join(wrapped)})" if wrapped else "no wraparound)"
-        links = (torus.wraps, torus.link_bandwidth, torus.hop_latency)
-        return _Network(text, torus.source, place, slices, "torus", dims, *links, between, wait or 0.0)
-    if parts is None or parts["bandwidth"] is None:
+        axes = ", ".join(letter for letter, wraps in zip(_LETTERS, torus.wraps, strict=False) if wraps)
+        wrap = f"wraps on {axes}" if axes else "no wraparound"
+        text = f"{many}{places.device_kind} {'x'.join(map(str, dims))} (torus, {wrap})"
+        links = (dims, torus.wraps, torus.link_bandwidth, torus.hop_latency)
+        return _Network(text, torus.source, "torus", place, slice_of, slices, *links, *outside)
+    if not parts or parts["bandwidth"] is None:
         raise _not_known(places)
     rate, source = parts["bandwidth"]
-    place = {device.id: device.id for device in places.devices}
-    text = f"{'' if slices == 1 else f'{slices} nodes of '}{places.device_kind} ({parts['network']})"
-    latency = _value(parts, "latency") or 0.0
-    chips = math.prod(parts["dims"])
-    return _Network(text, source, place, slices, parts["network"], (chips,), [], rate, latency, between, wait or 0.0)
+    text = f"{many}{places.device_kind} ({parts['network']})"
+    links = ((), [], rate, _value(parts, "latency") or 0.0)
+    return _Network(text, source, parts["network"], np.empty(0), slice_of, slices, *links, *outside)
 
 
 def _value(parts: dict[str, Any], key: str) -> float | None:
-    figure = parts[key]
-    return None if figure is None else figure[0]
+    figure = parts.get(key)
+    return None if figure is None else float(figure[0])
 
 
 def _not_known(places: Places) -> ValueError:
@@ -211,46 +207,55 @@ def _not_known(places: Places) -> ValueError:
 
 
 def _axes_of(
-    network: _Network, devices: Ndarray, names: Sequence[Hashable], traffic: Sequence[float]
+    network: _Network, shape: tuple[int, ...], order: Ndarray, names: Sequence[Hashable], traffic: Sequence[float]
 ) -> tuple[AxisExplanation, ...]:
-    slice_of = np.array([getattr(device, "slice_index", 0) for device in devices.ravel()]).reshape(devices.shape)
-    rates: list[dict[str, Any]] = [{} for _ in names]
+    slice_of = network.slice_of[order].reshape(shape)
+    spans = [_span(slice_of, axis) for axis in range(len(shape))]
+    rates: list[dict[str, Any]] = [{} for _ in shape]
     if network.kind == "torus":
-        order = [network.place[device.id] for device in devices.ravel()]
+        place = network.place[order]
         dims, wraps = network.dims, network.wraps
-        if network.slices > 1:
+        members = [here for _, here in spans]
+        if math.prod(members) * network.slices == len(place):
+            # Slices lie beside each other: any of them tells of all.
+            per_slice = len(place) // network.slices
+            place, shape = place[slice_of.ravel() == 0] % per_slice, tuple(members)
+        else:
             dims, wraps = (network.slices, *dims), [False, *wraps]
-        rates, _ = _core._torus_rates(
-            dims, wraps, network.inside, network.latency, devices.shape, order, [0.0] * devices.ndim
-        )
-    return tuple(_axis_of(network, name, slice_of, axis, rates[axis], traffic[axis]) for axis, name in enumerate(names))
+        links = (network.inside, network.latency)
+        rates, _ = _core._torus_rates(dims, wraps, *links, shape, place, [0.0] * len(shape))
+        for rate in rates if len(dims) > len(network.dims) else ():
+            rate["parts"] = [{**part, "axis": part["axis"] - 1} for part in rate["parts"] if part["axis"] > 0]
+    return tuple(
+        _axis_of(network, name, size, *span, rate, bytes_)
+        for name, size, span, rate, bytes_ in zip(names, slice_of.shape, spans, rates, traffic, strict=True)
+    )
+
+
+def _span(slice_of: Ndarray, axis: int) -> tuple[int, int]:
+    """Of one axis: the slices that one group spans, and its members in one of them, at most."""
+    groups = np.moveaxis(slice_of, axis, -1).reshape(-1, slice_of.shape[axis])
+    counts = [np.unique(group, return_counts=True)[1] for group in np.unique(np.sort(groups, axis=1), axis=0)]
+    return max(len(each) for each in counts), max(int(each.max()) for each in counts)
 
 
 def _axis_of(
-    network: _Network, name: Hashable, slice_of: Ndarray, axis: int, rate: dict[str, Any], traffic: float
+    network: _Network, name: Hashable, size: int, across: int, members: int, rate: dict[str, Any], traffic: float
 ) -> AxisExplanation:
-    size = slice_of.shape[axis]
     if size == 1:
         return AxisExplanation(name, 1, "one device", 1, math.inf, 0, 0.0)
-    groups = np.moveaxis(slice_of, axis, -1).reshape(-1, size)
-    across = max(len(set(group)) for group in np.unique(np.sort(groups, axis=1), axis=0).tolist())
-    members = max(
-        max(group.count(each) for each in set(group)) for group in np.unique(np.sort(groups, axis=1), axis=0).tolist()
-    )
     inside, hops, words = _inside(network, rate, members)
-    seconds = (
-        traffic * (members * across - 1) / (members * across) / inside + hops * network.latency if members > 1 else 0.0
-    )
+    seconds = 0.0 if members == 1 else traffic * (size - 1) / size / inside + hops * network.latency
     if across > 1:
         if network.between is None:
             raise ValueError(
                 "explain: the bandwidth between slices is not known; expected devices of a cluster that has "
                 "network_bandwidth; see artifex_devices.cluster"
             )
-        over = traffic * (across - 1) / across / members / network.between + (across - 1) * network.between_latency
-        seconds = max(seconds, over)
+        crossing = (across - 1) / across / members / network.between
+        seconds = max(seconds, traffic * crossing + (across - 1) * network.between_latency)
         words = f"{words} and {across} slices" if words else f"{across} slices"
-        inside = min(inside, network.between * members * (size - 1) / size * across / (across - 1))
+        inside = min(inside, (size - 1) / size / crossing)
     return AxisExplanation(name, size, words, across, inside, hops, seconds)
 
 
@@ -264,15 +269,15 @@ def _inside(network: _Network, rate: dict[str, Any], members: int) -> tuple[floa
         return network.inside * (members - 1), 1, f"links of {members} devices to each other"
     if not rate["parts"]:
         return rate["bandwidth"], rate["hops"], f"a ring that shares its links {rate['link_load']} ways"
-    letters = "xyzc" if network.slices == 1 else " xyzc"
-    parts = [part for part in rate["parts"] if network.slices == 1 or part["axis"] > 0]
     words = [
-        f"{letters[part['axis']]}: {'ring' if part['is_ring'] else 'line'} of {part['count']}"
+        f"{_LETTERS[part['axis']]}: {'ring' if part['is_ring'] else 'line'} of {part['count']}"
         + (f", stride {part['stride']}" if part["stride"] > 1 else "")
-        for part in parts
+        for part in rate["parts"]
     ]
-    hops = sum(part["stride"] * (part["count"] // 2 if part["is_ring"] else part["count"] - 1) for part in parts)
-    return sum(part["bandwidth"] for part in parts), hops, " and ".join(words)
+    hops = sum(
+        part["stride"] * (part["count"] // 2 if part["is_ring"] else part["count"] - 1) for part in rate["parts"]
+    )
+    return sum(part["bandwidth"] for part in rate["parts"]), hops, " and ".join(words)
 
 
 def _row(axis: AxisExplanation) -> tuple[str, str, str, str, str]:
