@@ -149,18 +149,19 @@ Example:
           "The world that the device belongs to.")
       .def_property_readonly(
           "cpuset", [](const Device& self) { return self.domain().cpus.to_string(); },
-          "CPUs that the device owns, by operating-system number: \"0-3,8\".")
+          "CPUs that the device owns, by operating-system number: \"0-3,8\"; \"\" for a cluster's.")
       .def_property_readonly(
           "numa_nodes",
           [](const Device& self) {
             py::list nodes;
+            if (cluster_of(self.client())) return nodes;  // nothing is known of its hosts
             nodes.append(self.domain().default_node);
             for (const int node : self.domain().nodes) {
               if (node != self.domain().default_node) nodes.append(node);
             }
             return nodes;
           },
-          "NUMA nodes of its memory (logical numbers), the one that it allocates from first.")
+          "NUMA nodes of its memory (logical numbers), the one that it allocates from first; none for a cluster's.")
       .def_property_readonly("memory_bytes", &Device::memory_bytes,
                              "Bytes: the memory of its NUMA node, or of the cgroup, divided by the devices on it; in a "
                              "cluster the chip's memory, 0 where it is not known.")

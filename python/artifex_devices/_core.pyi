@@ -15,6 +15,7 @@ __all__: list[str] = [
     "Array",
     "AxisType",
     "Client",
+    "Cluster",
     "Device",
     "DeviceAssignment",
     "DeviceList",
@@ -327,6 +328,12 @@ class Client:
         """
 
     @property
+    def cluster(self) -> typing.Any:
+        """
+        The Cluster that its devices are of; None for those of a machine.
+        """
+
+    @property
     def is_closed(self) -> bool:
         """
         Whether close() was called.
@@ -467,6 +474,18 @@ class Device:
         """
 
     @property
+    def coords(self) -> tuple[int, int, int]:
+        """
+        Where its chip is in the torus, (x, y, z). Only devices of a cluster with a torus have it (AttributeError).
+        """
+
+    @property
+    def core_on_chip(self) -> int:
+        """
+        Its number on its chip. Only devices of a cluster with a torus have it (AttributeError).
+        """
+
+    @property
     def cpuset(self) -> str:
         """
         CPUs that the device owns, by operating-system number: "0-3,8".
@@ -475,7 +494,7 @@ class Device:
     @property
     def device_kind(self) -> str:
         """
-        What the hardware calls itself; "cpu".
+        What the hardware calls itself: "cpu", "TPU v5p".
         """
 
     @property
@@ -505,7 +524,7 @@ class Device:
     @property
     def memory_bytes(self) -> int:
         """
-        Bytes: the memory of its NUMA node, or of the cgroup, divided by the devices on it.
+        Bytes: the memory of its NUMA node, or of the cgroup, divided by the devices on it; in a cluster the chip's memory, 0 where it is not known.
         """
 
     @property
@@ -517,13 +536,19 @@ class Device:
     @property
     def platform(self) -> str:
         """
-        "cpu".
+        "cpu"; of a cluster's devices also "tpu" or "gpu".
         """
 
     @property
     def process_index(self) -> int:
         """
         Number of the process that owns the device.
+        """
+
+    @property
+    def slice_index(self) -> int:
+        """
+        Number of its slice, or of its domain of switches. Only devices of a cluster have it (AttributeError).
         """
 
 class Memory:
@@ -2417,6 +2442,115 @@ class Rendezvous:
         "", "mismatch", "early exit", "deadlock", "deadline", "body" or "cancelled".
         """
 
+class Cluster:
+    """
+    Chips that one does not own, to plan with: an immutable value.
+
+    Make one by `artifex_devices.cluster`: `tpu`, `dgx`, `mi300x`, `from_toml`, `from_xml` or `this_machine`. Bandwidths are
+    bytes/s in one direction.
+
+    Example:
+        >>> from artifex_devices import cluster
+        >>> pod = cluster.tpu("v5p", (4, 4, 8), slices=2)
+        >>> pod
+        <Cluster 2 x TPU v5p 4x4x8: 256 tpu devices>
+        >>> pod.devices()[130]
+        TpuDevice(id=130, process_index=33, coords=(2,0,0), core_on_chip=0)
+    """
+
+    def __copy__(self) -> typing.Any: ...
+    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def describe(self) -> str:
+        """
+        What it is made of, as lines of text: each number with its source.
+        """
+
+    def devices(self) -> list[typing.Any]:
+        """
+        Its devices, to plan with: a new list, in order of id. They have no memory: placing data on them raises.
+
+        A device has `coords` and `core_on_chip` (in a torus), `slice_index`, `process_index` (of its host), `device_kind`,
+        `platform` and `memory_bytes`. Ids count slice by slice, in a slice chip by chip with x fastest, on a chip core by core. As
+        long as one of them lives, further calls give the same.
+        """
+
+    @property
+    def chip_count(self) -> int:
+        """
+        Number of chips.
+        """
+
+    @property
+    def device_count(self) -> int:
+        """
+        Number of devices.
+        """
+
+    @property
+    def device_kind(self) -> str:
+        """
+        What its devices call themselves.
+        """
+
+    @property
+    def dims(self) -> tuple[typing.Any, ...]:
+        """
+        Chips of a slice along each axis of the torus; one number without one.
+        """
+
+    @property
+    def name(self) -> str:
+        """
+        What it is called.
+        """
+
+    @property
+    def network(self) -> str:
+        """
+        How the chips of a slice are joined: "torus", "switch" or "full mesh".
+        """
+
+    @property
+    def parts(self) -> dict[typing.Any, typing.Any]:
+        """
+        All that it is made of: dict. Figures are (value, source) or, where not known, None.
+
+        Sources are ids of the catalogue ("S5"), "measured", "model", "given", or the path of a file.
+
+        Example:
+            >>> from artifex_devices import cluster
+            >>> cluster.tpu("v5e", (4, 4)).parts["bandwidth"]
+            (45000000000.0, 'S2 S5')
+        """
+
+    @property
+    def platform(self) -> str:
+        """
+        "tpu", "gpu" or "cpu".
+        """
+
+    @property
+    def process_count(self) -> int:
+        """
+        Number of hosts, one process each.
+        """
+
+    @property
+    def slices(self) -> int:
+        """
+        Number of slices, or of nodes.
+        """
+
+    @property
+    def wraps(self) -> tuple[typing.Any, ...]:
+        """
+        Of each axis of the torus, whether its ends are joined; () without one.
+        """
+
 class _MemoryWindow:
     """
     What arrays hold on the devices of the calling context's world, from now to close().
@@ -2492,6 +2626,26 @@ def _array_from_pickle(
     value: typing.Any, sharding: typing.Any, committed: bool, layout: str | None = None
 ) -> typing.Any: ...
 def _array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
+def _assign_axes(
+    dims: collections.abc.Sequence[int], mesh: collections.abc.Sequence[int], split: bool
+) -> tuple[typing.Any, ...]:
+    """
+    (factors, None) or (None, (logical axis, remaining)) by JAX's greedy rule; products of dims and mesh are equal.
+    """
+
+def _assign_axes_exactly(
+    dims: collections.abc.Sequence[int],
+    wraps: collections.abc.Sequence[bool],
+    link_bandwidth: float,
+    hop_latency: float,
+    mesh: collections.abc.Sequence[int],
+    traffic: collections.abc.Sequence[float],
+    split: bool,
+) -> list[list[int]] | None:
+    """
+    The factors of the assignment with the least modelled time, or None.
+    """
+
 def _base_client_exists() -> bool: ...
 def _buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.Any]) -> tuple[typing.Any, ...]:
     """
@@ -2535,6 +2689,16 @@ def _check_transfer(
         operation: What the user called.
     """
 
+def _chip_parts(name: str) -> dict[typing.Any, typing.Any]:
+    """
+    What `Cluster.parts` would have of a chip of the catalogue.
+    """
+
+def _client_of_cluster(cluster: Cluster) -> Client:
+    """
+    The world of its devices.
+    """
+
 def _close() -> None:
     """
     Ends all workers; registered with atexit.
@@ -2572,6 +2736,11 @@ def _describe_process(
 def _device_assignment(data: typing.Any) -> DeviceAssignment: ...
 def _device_count() -> int: ...
 def _device_list_from_pickle(platform: str, device_ids: collections.abc.Sequence[int]) -> DeviceList: ...
+def _device_places(devices: collections.abc.Sequence[typing.Any]) -> typing.Any:
+    """
+    (n, 7) of id, process_index, x, y, z, core_on_chip, slice_index; None unless all are of one cluster.
+    """
+
 def _device_topology(data: typing.Any) -> DeviceTopology: ...
 def _devices() -> list[typing.Any]: ...
 def _doors(
@@ -2609,6 +2778,7 @@ def _gemm_isas() -> list[typing.Any]:
     """
 
 def _get_leaf(array: Array) -> typing.Any: ...
+def _gpu_cluster(gpu: str, nodes: int, chips_per_node: int | None, network_bandwidth: float | None) -> Cluster: ...
 def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
@@ -2671,6 +2841,11 @@ def _make_client(
     allocator: tuple[int, float, bool, int] | None = None,
     asynchronous: bool = True,
 ) -> Client: ...
+def _make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:
+    """
+    A Cluster of a dict as `Cluster.parts` gives it.
+    """
+
 def _make_mesh(
     axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any
 ) -> Mesh: ...
@@ -2818,6 +2993,25 @@ def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typi
     (parts a dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
     """
 
+def _torus_order(factors: collections.abc.Sequence[collections.abc.Sequence[int]]) -> typing.Any:
+    """
+    For each place of the mesh the place in the torus, both row-major: int64 ndarray.
+    """
+
+def _torus_rates(
+    dims: collections.abc.Sequence[int],
+    wraps: collections.abc.Sequence[bool],
+    link_bandwidth: float,
+    hop_latency: float,
+    mesh: collections.abc.Sequence[int],
+    order: collections.abc.Sequence[int],
+    traffic: collections.abc.Sequence[float],
+) -> tuple[list[typing.Any], float]:
+    """
+    (what each axis of a mesh can do, modelled seconds) for chips in any order.
+    """
+
+def _tpu_cluster(generation: str, shape: collections.abc.Sequence[int], slices: int) -> Cluster: ...
 def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
 def _transfer_is_guarded(direction: str, explicit: bool) -> bool: ...
 def _tree_build(
@@ -2849,6 +3043,11 @@ def _trim() -> int: ...
 def _use_copy_isa(name: str) -> None:
     """
     Lets all later copies use one of them.
+    """
+
+def _wraps_by_rule(device_kind: str, dims: collections.abc.Sequence[int]) -> list[bool]:
+    """
+    Which axes of a torus of these chips wrap, by the catalogue's rule.
     """
 
 def _write_platform_option(name: str, names: str | None) -> None: ...

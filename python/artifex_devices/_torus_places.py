@@ -108,6 +108,11 @@ class Places:
 def places_of(devices: Sequence[Any]) -> Places:
     """What is to be known of a list of devices, at least one."""
     last = devices[-1]
+    if not hasattr(last, "platform") or not hasattr(last, "device_kind"):
+        raise TypeError(
+            f"mesh_utils: {last!r} ({type(last).__name__}) is no device; expected objects with id, platform and "
+            "device_kind; give devices() or those of a cluster"
+        )
     table = _core._device_places(devices)
     if table is not None:
         has_coords = hasattr(last, "coords")

@@ -112,7 +112,9 @@ def _is(value: Any, kind: str) -> bool:
         return False
     if kind == _COUNT:
         return isinstance(value, int) and abs(value) < 2**31
-    return isinstance(value, {_NUMBER: (int, float), _TEXT: str, _TABLE: dict}[kind])
+    if kind == _NUMBER:
+        return isinstance(value, (int, float))
+    return isinstance(value, str if kind == _TEXT else dict)
 
 
 def _parts(told: dict[str, Any], source: str) -> dict[str, Any]:

@@ -101,6 +101,7 @@ def explain(
         MeshExplanation; its text is a table.
 
     Raises:
+        TypeError: `mesh` holds what is no device, or `traffic` what is no number.
         ValueError: The network of the devices is not known (CPU devices that are no cluster's), or the number of names
             or bytes is not that of the axes.
         AssertionError: TPU devices of one slice fill no cuboid.
@@ -116,9 +117,13 @@ def explain(
         names: tuple[Hashable, ...] = mesh.axis_names if isinstance(mesh, _core.Mesh) else tuple(range(devices.ndim))
     else:
         names = tuple(axis_names)
-    gathered = (
-        [float(traffic)] * devices.ndim if isinstance(traffic, (int, float)) else [float(each) for each in traffic]
-    )
+    try:
+        each_axis = [traffic] * devices.ndim if isinstance(traffic, (int, float)) else traffic
+        gathered = [float(each) for each in each_axis]
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"explain: traffic is {traffic!r}; expected a number of bytes, or one an axis; correct it"
+        ) from None
     if len(names) != devices.ndim or len(gathered) != devices.ndim or devices.size == 0:
         raise ValueError(
             f"explain: the mesh has {devices.ndim} axes and {devices.size} devices, {len(names)} names and "
@@ -223,7 +228,7 @@ def _axes_of(
         else:
             dims, wraps = (network.slices, *dims), [False, *wraps]
         links = (network.inside, network.latency)
-        rates, _ = _core._torus_rates(dims, wraps, *links, shape, place, [0.0] * len(shape))
+        rates, _ = _core._torus_rates(dims, wraps, *links, shape, place.tolist(), [0.0] * len(shape))
         for rate in rates if len(dims) > len(network.dims) else ():
             rate["parts"] = [{**part, "axis": part["axis"] - 1} for part in rate["parts"] if part["axis"] > 0]
     return tuple(

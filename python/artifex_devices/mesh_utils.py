@@ -67,6 +67,7 @@ def create_device_mesh(
         ndarray of objects in the shape of the mesh, for `Mesh`.
 
     Raises:
+        TypeError: mesh_shape or `devices` is no sequence, `traffic` has what is no number.
         ValueError: The sizes are no ints, do not multiply to the number of devices or are below 1; no contiguous
             submeshes for this shape; `search` and the other arguments do not go together.
         NotImplementedError: No assignment was found (the text says where it stopped).
@@ -88,7 +89,7 @@ def create_device_mesh(
             'create_device_mesh: traffic is given, which JAX\'s rule does not look at; expected search="exact" with '
             "it; say so or leave traffic out"
         )
-    listed = list(_core._devices() if devices is None else devices)
+    listed = _listed("create_device_mesh", devices)
     if math.prod(shape) != len(listed) or not listed:
         raise ValueError(f"Number of devices {len(listed)} must equal the product of mesh_shape {shape}")
     if any(size < 1 for size in shape):
@@ -152,7 +153,7 @@ def create_hybrid_device_mesh(
         raise TypeError(
             f"create_hybrid_device_mesh: dcn_mesh_shape is {dcn_mesh_shape!r}; expected a sequence of ints; correct it"
         ) from None
-    listed = list(_core._devices() if devices is None else devices)
+    listed = _listed("create_hybrid_device_mesh", devices)
     key = "process_index" if process_is_granule else "slice_index"
     granules: dict[int, list[Any]] = {}
     for device in listed:
@@ -178,6 +179,16 @@ def create_hybrid_device_mesh(
     return whole.reshape([there * here for there, here in zip(outside, inside, strict=True)])
 
 
+def _listed(operation: str, devices: Iterable[Any] | None) -> list[Any]:
+    try:
+        return list(_core._devices() if devices is None else devices)
+    except TypeError:
+        raise TypeError(
+            f"{operation}: devices is {devices!r} ({type(devices).__name__}); expected a sequence of devices; give "
+            "devices() or those of a cluster"
+        ) from None
+
+
 def _sizes(shape: Any) -> tuple[int, ...]:
     """The sizes as ints. JAX takes everything that int() takes."""
     try:
@@ -189,7 +200,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
         ) from None
     try:
         return tuple(int(size) for size in listed)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"`mesh_shape` passed to `create_device_mesh` should be a sequence of ints. Got {shape}"
         ) from None
@@ -213,7 +224,7 @@ def _jax_order(places: Places, shape: tuple[int, ...], contiguous: bool, split: 
     if factors is None:
         assert stopped is not None
         raise _no_assignment(shape, *stopped)
-    return on_torus[_core._torus_order(factors)]
+    return np.asarray(on_torus[_core._torus_order(factors)])
 
 
 def _contiguous_turn(dims: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -246,7 +257,13 @@ def _exact_order(places: Places, shape: tuple[int, ...], traffic: Sequence[float
             f'create_device_mesh: search="exact" is for the axes of a torus; expected TPU devices, got '
             f"{places.platform} ones; leave search out"
         )
-    weights = [1.0] * len(shape) if traffic is None else [float(each) for each in traffic]
+    try:
+        weights = [1.0] * len(shape) if traffic is None else [float(each) for each in traffic]
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"create_device_mesh: traffic is {traffic!r}; expected one number for each axis of mesh_shape {shape}; "
+            "correct it"
+        ) from None
     if len(weights) != len(shape) or not all(math.isfinite(each) and each >= 0 for each in weights):
         raise ValueError(
             f"create_device_mesh: traffic is {traffic!r}; expected {len(shape)} finite numbers of 0 or more, one for "
@@ -262,4 +279,4 @@ def _exact_order(places: Places, shape: tuple[int, ...], traffic: Sequence[float
             f"create_device_mesh: there is no assignment of mesh_shape {shape} to the torus {'x'.join(map(str, dims))} "
             f"by {ways}; expected sizes that are products of its axes; {hint}"
         )
-    return on_torus[_core._torus_order(factors)]
+    return np.asarray(on_torus[_core._torus_order(factors)])

@@ -9,6 +9,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/wire.h"
+#include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/device/topology_wire.h"
 
 namespace artifex_devices {
@@ -152,6 +153,13 @@ DeviceTopology DeviceTopology::make(std::string platform, MachineDescription mac
 }
 
 DeviceTopology DeviceTopology::of(const Client& client, std::string platform_version) {
+  if (const Cluster* cluster = cluster_of(client)) {
+    fail<Unavailable>(
+        "get_topology_for_devices: the devices are of the cluster {:?}; expected devices of a machine; keep the "
+        "Cluster "
+        "itself, which can be pickled",
+        cluster->name());
+  }
   if (const auto* described = dynamic_cast<const DescribedMachine*>(&client.machine())) {
     platform_version = described->platform_version();
   }

@@ -34,8 +34,12 @@ std::string Memory::to_string() const {
 }
 
 std::string Memory::repr() const {
-  constexpr std::array<const char*, 3> kNames = {"CPU_DEVICE", "PINNED_HOST", "UNPINNED_HOST"};
-  return fmt::format("{}_{}", kNames[static_cast<size_t>(kind_)], id());
+  if (kind_ != MemoryKind::kDevice) {
+    return fmt::format("{}_{}", kind_ == MemoryKind::kPinnedHost ? "PINNED_HOST" : "UNPINNED_HOST", id());
+  }
+  std::string name = device_->platform();
+  for (char& c : name) c = static_cast<char>(c - 'a' + 'A');  // "cpu", "gpu" or "tpu"
+  return fmt::format("{}_DEVICE_{}", name, id());
 }
 
 Arena& Memory::arena() const {

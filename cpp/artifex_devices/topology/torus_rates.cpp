@@ -47,7 +47,8 @@ std::optional<std::vector<AxisPart>> grid_of(const Torus& torus, const std::vect
   size_t product = 1;
   for (size_t p = 0; p < axes; ++p) {
     std::ranges::sort(values[p]);
-    values[p].erase(std::ranges::unique(values[p]).begin(), values[p].end());
+    // Clang 14 does not take libstdc++'s std::ranges::unique.
+    values[p].erase(std::unique(values[p].begin(), values[p].end()), values[p].end());
     const size_t count = values[p].size();
     product *= count;
     if (count == 1) continue;
