@@ -79,7 +79,7 @@ def create_device_mesh(
         >>> [[device.id for device in row] for row in mesh_utils.create_device_mesh((4, 4), slice_)]
         [[0, 2, 1, 3], [4, 6, 5, 7], [8, 10, 9, 11], [12, 14, 13, 15]]
         >>> mesh_utils.create_device_mesh((2, 2, 4), slice_, search="exact")[0, 1, 3].coords
-        (0, 1, 3)
+        (1, 0, 3)
     """
     shape = _sizes(mesh_shape)
     if search not in ("jax", "exact"):
