@@ -488,7 +488,7 @@ class Device:
     @property
     def cpuset(self) -> str:
         """
-        CPUs that the device owns, by operating-system number: "0-3,8".
+        CPUs that the device owns, by operating-system number: "0-3,8"; "" for a cluster's.
         """
 
     @property
@@ -530,7 +530,7 @@ class Device:
     @property
     def numa_nodes(self) -> list[typing.Any]:
         """
-        NUMA nodes of its memory (logical numbers), the one that it allocates from first.
+        NUMA nodes of its memory (logical numbers), the one that it allocates from first; none for a cluster's.
         """
 
     @property

@@ -11,7 +11,8 @@ import sys
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import Mesh, NamedSharding, P, cluster
+from artifex_devices import Mesh, NamedSharding, P, cluster, xla_client
+from artifex_devices.measured_roofline import Conditions, MeasuredRoofline, Rate
 
 
 def test_a_tpu_slice_has_the_catalogues_numbers():
@@ -253,6 +254,34 @@ def test_this_machine_is_its_cpu_domains():
     assert here.parts["bandwidth"] is None
     assert here.devices()[0].device_kind == "cpu"
     assert repr(here.devices()[0]) == "CpuDevice(id=0, process_index=0)"
+
+
+def test_measured_rates_are_shared_out_among_the_domains():
+    conditions = Conditions(
+        date="", cpu_model="", isa="avx2", workers=2, bound_workers=2, devices_sharing=1, together=True,
+        load_average=None, frequency_hz=None, cpu_quota=None, array_bytes=1, cache_bytes=None, numpy_version="", library_version="",
+    )  # fmt: skip
+    rate = Rate(8e10, 8e10, 0.0, 0.1, 5, "gemm")
+    stream = Rate(2e10, 2e10, 0.0, 0.1, 5, "copy")
+    found = MeasuredRoofline.from_rates("all CPU devices", {"float32": [rate], "float64": [rate]}, [stream], conditions)
+    here = cluster.this_machine(measured=found)
+    domains = here.device_count
+    assert here.parts["peak_flops"] == {"float32": (8e10 / domains, "measured")}
+    assert here.parts["memory_bandwidth"] == (2e10 / domains, "measured")
+    assert here.parts["bandwidth"] == (1e10 / domains, "measured")
+
+
+def test_cluster_devices_have_no_cores_memory_or_topology_file():
+    device = cluster.tpu("v5e", (2, 2)).devices()[1]
+    assert (device.cpuset, device.numa_nodes) == ("", [])
+    assert repr(device.default_memory()) == "TPU_DEVICE_3"
+    assert device.memory_stats()["bytes_limit"] == 16 * 2**30
+    assert device.client.cluster == cluster.tpu("v5e", (2, 2))
+    assert ad.devices()[0].client.cluster is None
+    with pytest.raises(
+        RuntimeError, match=r"the devices are of the cluster \"TPU v5e 2x2\"; expected devices of a machine"
+    ):
+        xla_client.get_topology_for_devices([device])
 
 
 def test_recorded_machines_become_nodes(shared_topologies):

@@ -131,6 +131,22 @@ def test_no_devices_and_no_sizes_are_refused():
         create_hybrid_device_mesh((4, 1), (1.5,), cluster.tpu("v4", (2, 2, 1)).devices())
 
 
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda devices: create_device_mesh((2, 2), 3), "devices is 3 .*; expected a sequence of devices"),
+        (lambda devices: create_device_mesh((2, 2), [1, 2, 3, 4]), "4 .int. is no device"),
+        (lambda devices: create_hybrid_device_mesh((2, 2), (1,), 3), "devices is 3"),
+        (lambda devices: create_device_mesh((2, 2), devices, search="exact", traffic=("a", 1)), "traffic is .'a', 1."),
+        (lambda devices: explain(3), "3 .int. is no device"),
+        (lambda devices: explain(np.array(devices), traffic="a"), "traffic is 'a'"),
+    ],
+)
+def test_arguments_of_other_types_are_refused(call, text):
+    with pytest.raises(TypeError, match=text):
+        call(cluster.tpu("v4", (2, 2, 1)).devices())
+
+
 def test_the_exact_search_finds_what_the_greedy_rule_does_not():
     devices = cluster.tpu("v4", (2, 2, 4)).devices()
     mesh = create_device_mesh((2, 2, 4), devices, search="exact")
