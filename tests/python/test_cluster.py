@@ -259,7 +259,8 @@ def test_this_machine_is_its_cpu_domains():
 def test_measured_rates_are_shared_out_among_the_domains():
     conditions = Conditions(
         date="", cpu_model="", isa="avx2", workers=2, bound_workers=2, devices_sharing=1, together=True,
-        load_average=None, frequency_hz=None, cpu_quota=None, array_bytes=1, cache_bytes=None, numpy_version="", library_version="",
+        load_average=None, frequency_hz=None, cpu_quota=None, array_bytes=1, cache_bytes=None, numpy_version="",
+        library_version="",
     )  # fmt: skip
     rate = Rate(8e10, 8e10, 0.0, 0.1, 5, "gemm")
     stream = Rate(2e10, 2e10, 0.0, 0.1, 5, "copy")
