@@ -183,6 +183,8 @@ def from_xml(
     parts["name"] = f"{os.path.basename(text)}" if count == 1 else f"{count} x {os.path.basename(text)}"
     parts["slices"] = count
     parts.update({key: figure for key, figure in given.items() if figure is not None})
+    if given["bandwidth"] is not None:  # of links that the file does not name
+        parts.update(link_kind="", notes=())
     return _core._make_cluster(parts)
 
 
@@ -342,13 +344,14 @@ def _gpus_of(found: Sequence[FoundAccelerator], source: str) -> dict[str, Any]:
         )
     first = found[0]
     row = None if first.catalogue_name is None else accelerator(first.catalogue_name)
-    if row is not None and row.links is not None and row.links.domain_chips == len(found):
+    domain = None if row is None else 16 if "V100 SXM2/SXM3" in row.name else row.links and row.links.domain_chips
+    if row is not None and domain == len(found):  # 16 V100 are a DGX-2
         parts = dict(_core._gpu_cluster(row.name, 1, None, None).parts)
         parts.update(host_source=source)
         return parts
     platform = first.device_type.value
     if row is not None:
-        # A DGX-2's chips, say: the numbers of the chip are the catalogue's, those of its links are not.
+        # The numbers of the chip are the catalogue's, those of its links are not.
         parts = dict(_core._gpu_cluster(row.name, 1, len(found), None).parts)
         parts.update(network="switch", bandwidth=None, latency=None, dims=(len(found),), host_shape=(len(found),))
     else:

@@ -291,9 +291,13 @@ def test_recorded_machines_become_nodes(shared_topologies):
     assert p100.parts["network_bandwidth"] == (1e10, "given")
     mi250 = cluster.from_xml(shared_topologies / "epyc-1s-nps4-8xMI250X.xml")
     assert mi250.device_count == 8
-    dgx2 = cluster.from_xml(shared_topologies / "dgx2-16xV100.xml", nodes=2, bandwidth=1.5e11)
-    assert (dgx2.device_count, dgx2.parts["bandwidth"]) == (32, (1.5e11, "given"))
+    dgx2 = cluster.from_xml(shared_topologies / "dgx2-16xV100.xml", nodes=2)
+    assert (dgx2.device_count, dgx2.parts["bandwidth"]) == (32, (1.5e11, "S8"))
     assert dgx2.parts["memory_bytes"] == (32 * 2**30, "S8 S9 S12")
+    power9 = cluster.from_xml(shared_topologies / "power9-2s-4xV100.xml", bandwidth=7.5e10).parts
+    assert (power9["dims"], power9["bandwidth"], power9["link_kind"]) == ((4,), (7.5e10, "given"), "")
+    notes = cluster.from_xml(shared_topologies / "power9-2s-4xV100.xml").parts["notes"]
+    assert notes == ("GPUs are taken to be joined by PCI Express; links between them are not read",)
     knl = cluster.from_xml(shared_topologies / "knl-snc4-flat-mcdram.xml")
     assert (knl.platform, knl.device_count, knl.dims) == ("cpu", 4, (4,))
 
