@@ -89,6 +89,19 @@ def test_devices_of_clusters_are_ordered_as_jax_orders_them(generation, dims, sh
     assert ids_of(create_device_mesh(shape, devices, **options)) == ids
 
 
+@pytest.mark.parametrize("shape", [(8, 16), (16, 8), (128,), (2, 64), (4, 4, 8)])
+def test_stand_ins_are_ordered_as_the_devices_themselves(shape):
+    devices = cluster.tpu("v4", (4, 4, 8)).devices()
+    fields = ("id", "platform", "device_kind", "process_index", "coords", "core_on_chip", "slice_index")
+    stand_ins = [Device(**{name: getattr(device, name) for name in fields}) for device in devices]
+    for options in ({}, {"search": "exact"}):
+        options["allow_split_physical_axes"] = True
+        mesh = create_device_mesh(shape, devices, **options)
+        assert ids_of(create_device_mesh(shape, stand_ins, **options)) == ids_of(mesh)
+        assert sorted(device.id for device in mesh.ravel()) == list(range(128))
+        assert explain(create_device_mesh(shape, stand_ins, **options)).axes == explain(mesh).axes
+
+
 def test_without_devices_those_of_the_world_are_taken():
     with ad.simulate(cluster.tpu("v4", (2, 2, 1))):
         mesh = Mesh(create_device_mesh((1, 4)), ("x", "y"))
