@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace artifex_devices {
+
+/// What a group of devices does together. `bytes` of a cost is always the whole array of the group: the gathered
+/// result, one device's unreduced input, all that an all-to-all holds, the value that is broadcast.
+enum class Collective : uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kBroadcast };
+std::string_view to_string(Collective op) noexcept;  // "all_gather", ...
+std::optional<Collective> collective_from_name(std::string_view name) noexcept;
+
+/// Seconds that go by before bytes flow: once, and once more a step (a hop of a torus, a round behind a switch).
+struct Latency {
+  double once = 0;
+  double step = 0;
+};
+
+/// The part of one physical axis that a group lies on: `size` devices, each `stride` links from the next. The groups
+/// between them share the links. `wrap`: the last is joined to the first; axes of one or two devices never are.
+struct GroupAxis {
+  int64_t size = 1;
+  bool wrap = false;
+  int64_t stride = 1;
+};
+
+/// Devices on a torus or mesh: a ring and a line have one axis.
+struct TorusGroup {
+  std::vector<GroupAxis> axes;
+  double link = 0;  // bytes/s of one link one way
+  Latency latency;
+};
+
+/// Devices behind switches that never block.
+struct SwitchGroup {
+  int64_t devices = 1;
+  double egress = 0;  // bytes/s out of one device
+  Latency latency;
+};
+
+/// Each pair of devices has a link of its own.
+struct FullMeshGroup {
+  int64_t devices = 1;
+  double link = 0;  // bytes/s of one pair one way
+  Latency latency;
+};
+
+using LocalGroup = std::variant<TorusGroup, SwitchGroup, FullMeshGroup>;
+
+/// A group on several nodes (hosts of GPUs, slices of TPUs), each with the same local group, joined by a network that
+/// gives each device `egress` one way.
+struct NodeGroup {
+  LocalGroup local;
+  int64_t nodes = 1;
+  double egress = 0;  // bytes/s a device
+  Latency latency;
+};
+
+/// One way to do it. seconds = latency + transfer.
+struct CollectiveCost {
+  std::string_view algorithm;  // "ring, both directions", ...
+  std::string_view limit;      // what the transfer waits for: "links", "network", ...
+  double latency = 0;          // seconds that do not depend on bytes
+  double transfer = 0;         // seconds of bytes on the busiest link
+  bool is_bound = false;       // no program can be faster, and it is not shown that one is as fast
+  double seconds() const noexcept { return latency + transfer; }
+};
+
+int64_t devices_of(const LocalGroup& group) noexcept;
+int64_t devices_of(const NodeGroup& group) noexcept;
+
+/// Bytes that each device receives, by the table of docs/guide/planner.md. Example: 34e6 bytes gathered by 4 devices:
+/// 25.5e6. The root of a broadcast receives nothing, the others all bytes.
+double received_bytes(Collective op, double bytes, int64_t devices) noexcept;
+
+/// Every algorithm that the network allows, cheapest first; equals in the order of the guide's table. Nothing to do
+/// (one device) is one entry of 0 s named "none".
+/// Throws InvalidArgument for bytes below 0 or no number, sizes below 1, and rates that are not above 0.
+/// Example: 4 devices on a line with 4.5e10 bytes/s a link gather 33.6e6 bytes in 3 x 8.4e6 / 4.5e10 = 560e-6 s.
+std::vector<CollectiveCost> collective_costs(Collective op, double bytes, const LocalGroup& group);
+std::vector<CollectiveCost> collective_costs(Collective op, double bytes, const NodeGroup& group);
+
+/// All-gather in a tree of switches without a bottleneck elsewhere: the slowest level's V (d-1) / (d E).
+struct TreeLevel {
+  int64_t children = 1;
+  double egress = 0;  // bytes/s out of one child
+};
+double fat_tree_all_gather_seconds(double bytes, const std::vector<TreeLevel>& levels);
+
+}  // namespace artifex_devices

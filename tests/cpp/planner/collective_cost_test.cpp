@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/collective_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr double kHop = 1e-6;
+
+LocalGroup torus(std::vector<GroupAxis> axes, double link = 1, Latency latency = {}) {
+  return TorusGroup{std::move(axes), link, latency};
+}
+
+CollectiveCost cheapest(Collective op, double bytes, const LocalGroup& group) {
+  return collective_costs(op, bytes, group).front();
+}
+
+CollectiveCost named(const std::vector<CollectiveCost>& costs, std::string_view algorithm) {
+  for (const CollectiveCost& cost : costs) {
+    if (cost.algorithm == algorithm) return cost;
+  }
+  ADD_FAILURE() << "no " << algorithm;
+  return {};
+}
+
+TEST(CollectiveCost, BookExampleOfV5e) {
+  // https://jax-ml.github.io/scaling-book: an axis of 4 of a v5e without wrap, 34 MB gathered (8.4 MB a chip).
+  const LocalGroup line = torus({{4}}, 4.5e10, {0, kHop});
+  const CollectiveCost cost = cheapest(Collective::kAllGather, 4 * 8.4e6, line);
+  EXPECT_EQ(cost.algorithm, "line, both directions");
+  EXPECT_DOUBLE_EQ(cost.transfer, 560e-6);
+  EXPECT_DOUBLE_EQ(cost.latency, 3e-6);
+  EXPECT_FALSE(cost.is_bound);
+}
+
+TEST(CollectiveCost, RingInBothDirectionsTakesHalfOfOne) {
+  const std::vector<CollectiveCost> costs =
+      collective_costs(Collective::kAllGather, 800, torus({{8, true}}, 10, {0, 1}));
+  ASSERT_EQ(costs.size(), 2);
+  EXPECT_EQ(costs[0].algorithm, "ring, both directions");
+  EXPECT_DOUBLE_EQ(costs[0].transfer, 35);  // 800 * 7 / (2 * 8 * 10)
+  EXPECT_EQ(costs[0].latency, 4);
+  EXPECT_EQ(costs[1].algorithm, "ring, one direction");
+  EXPECT_DOUBLE_EQ(costs[1].transfer, 70);
+  EXPECT_EQ(costs[1].latency, 7);
+}
+
+TEST(CollectiveCost, AllReduceIsTwiceAnAllGatherAndStartsOnce) {
+  const LocalGroup ring = torus({{8, true}}, 10, {5, 1});
+  const CollectiveCost gather = cheapest(Collective::kAllGather, 800, ring);
+  const CollectiveCost scatter = cheapest(Collective::kReduceScatter, 800, ring);
+  const CollectiveCost reduce = cheapest(Collective::kAllReduce, 800, ring);
+  EXPECT_EQ(scatter.seconds(), gather.seconds());
+  EXPECT_EQ(gather.latency, 9);
+  EXPECT_EQ(reduce.latency, 13);
+  EXPECT_DOUBLE_EQ(reduce.transfer, 2 * gather.transfer);
+}
+
+TEST(CollectiveCost, AllToAllOfRingsAndLines) {
+  // V / (8 W), V (N^2-1) / (8 N^2 W), V / (4 W), V (N^2-1) / (4 N^2 W), V (N-1) / (2 N W)
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 800, torus({{8, true}})).transfer, 100);
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 25, torus({{5, true}})).transfer, 3);
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 800, torus({{8, false}})).transfer, 200);
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 25, torus({{5, false}})).transfer, 6);
+  EXPECT_DOUBLE_EQ(
+      named(collective_costs(Collective::kAllToAll, 800, torus({{8, true}})), "ring, one direction").transfer, 350);
+}
+
+TEST(CollectiveCost, TorusUsesAllAxesAtOnce) {
+  const LocalGroup cube = torus({{4, true}, {4, true}, {8, true}}, 2, {0, 1});
+  const CollectiveCost gather = cheapest(Collective::kAllGather, 1280, cube);
+  EXPECT_EQ(gather.algorithm, "torus, all axes at once");
+  EXPECT_DOUBLE_EQ(gather.transfer, 1280.0 * 127 / (2 * 3 * 128 * 2));
+  EXPECT_EQ(gather.latency, 8);
+  EXPECT_TRUE(gather.is_bound);
+  const CollectiveCost mesh = cheapest(Collective::kAllGather, 160, torus({{4}, {4}}));
+  EXPECT_EQ(mesh.algorithm, "mesh, all axes at once");
+  EXPECT_DOUBLE_EQ(mesh.transfer, 160.0 * 15 / (2 * 16));
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 128, cube).transfer, 128.0 * 8 / (8 * 128 * 2));
+}
+
+TEST(CollectiveCost, AxesOfOneDoNotCountAndRingsOfTwoAreLines) {
+  EXPECT_EQ(cheapest(Collective::kAllGather, 80, torus({{1, true}, {4}, {1}})).algorithm, "line, both directions");
+  const CollectiveCost two = cheapest(Collective::kAllGather, 80, torus({{2, true}}));
+  EXPECT_EQ(two.algorithm, "line, both directions");
+  EXPECT_DOUBLE_EQ(two.transfer, 40);
+}
+
+TEST(CollectiveCost, InterleavedGroupsShareTheirLinks) {
+  // Every second chip of a ring of 8: the other four are a group too.
+  const CollectiveCost whole = cheapest(Collective::kAllGather, 80, torus({{4, true, 1}}, 1, {0, 1}));
+  const CollectiveCost half = cheapest(Collective::kAllGather, 80, torus({{4, true, 2}}, 1, {0, 1}));
+  EXPECT_DOUBLE_EQ(half.transfer, 2 * whole.transfer);
+  EXPECT_EQ(half.latency, 2 * whole.latency);
+}
+
+TEST(CollectiveCost, SwitchTakesTheFewestRounds) {
+  const LocalGroup nvlink = SwitchGroup{8, 10, {2, 1}};
+  const std::vector<CollectiveCost> gather = collective_costs(Collective::kAllGather, 800, nvlink);
+  EXPECT_EQ(gather[0].algorithm, "recursive doubling");
+  EXPECT_EQ(gather[0].latency, 5);
+  EXPECT_DOUBLE_EQ(gather[0].transfer, 70);
+  EXPECT_EQ(named(gather, "ring").latency, 9);
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 800, nvlink).transfer, 800.0 * 7 / (64 * 10));
+  EXPECT_DOUBLE_EQ(named(collective_costs(Collective::kAllToAll, 800, nvlink), "Bruck").transfer, 15);
+}
+
+TEST(CollectiveCost, ShortMessagesAreReducedByDoublingAlone) {
+  const LocalGroup nvlink = SwitchGroup{8, 10, {0, 1}};
+  EXPECT_EQ(cheapest(Collective::kAllReduce, 1, nvlink).algorithm, "recursive doubling");  // 3.3 s, else 6.175 s
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllReduce, 1, nvlink).seconds(), 3.3);
+  EXPECT_EQ(cheapest(Collective::kAllReduce, 1000, nvlink).algorithm, "recursive halving and doubling");
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllReduce, 1000, nvlink).seconds(), 6 + 175);
+  EXPECT_EQ(cheapest(Collective::kBroadcast, 1, nvlink).algorithm, "binomial tree");
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kBroadcast, 1, nvlink).seconds(), 3.3);
+  EXPECT_EQ(cheapest(Collective::kBroadcast, 1000, nvlink).algorithm, "scatter and all-gather");
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kBroadcast, 1000, nvlink).seconds(), 10 + 175);
+}
+
+TEST(CollectiveCost, FullMeshHasALinkForEachPair) {
+  const LocalGroup xgmi = FullMeshGroup{8, 2, {0, 1}};
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllGather, 160, xgmi).seconds(), 1 + 10);
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllReduce, 160, xgmi).seconds(), 2 + 20);
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 128, xgmi).seconds(), 1 + 1);
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kBroadcast, 160, xgmi).seconds(), 2 + 20);
+  EXPECT_DOUBLE_EQ(named(collective_costs(Collective::kBroadcast, 160, xgmi), "direct").seconds(), 1 + 80);
+}
+
+TEST(CollectiveCost, NodesOfH100) {
+  // 4 nodes of 8: E = 450e9, network 50e9 a GPU.
+  const NodeGroup group{SwitchGroup{8, 450e9, {}}, 4, 50e9, {}};
+  const double v = 1e9;
+  const auto best = [&](Collective op) { return collective_costs(op, v, group).front(); };
+  EXPECT_EQ(devices_of(group), 32);
+  const double inside = v * 7 / (8 * 450e9);
+  EXPECT_DOUBLE_EQ(best(Collective::kAllReduce).transfer, 2 * inside + 2 * (v / 8) * 3 / (4 * 50e9));
+  EXPECT_DOUBLE_EQ(best(Collective::kAllGather).transfer, v * 31 / (32 * 450e9));  // the slower of the two
+  EXPECT_EQ(best(Collective::kAllGather).algorithm, "nodes and devices at once");
+  EXPECT_EQ(best(Collective::kAllGather).limit, "egress");
+  EXPECT_DOUBLE_EQ(named(collective_costs(Collective::kAllGather, v, group), "nodes, then devices").transfer,
+                   inside + v * 3 / (4 * 400e9));
+  EXPECT_DOUBLE_EQ(best(Collective::kAllToAll).transfer, v * 3 / (16 * 400e9));
+  EXPECT_EQ(best(Collective::kAllToAll).limit, "network");
+}
+
+TEST(CollectiveCost, OneNodeIsItsLocalGroup) {
+  const LocalGroup local = SwitchGroup{8, 10, {}};
+  const std::vector<CollectiveCost> costs = collective_costs(Collective::kAllGather, 800, NodeGroup{local, 1, 0, {}});
+  EXPECT_EQ(costs[0].seconds(), collective_costs(Collective::kAllGather, 800, local)[0].seconds());
+}
+
+TEST(CollectiveCost, SlowestLevelOfAFatTree) {
+  // 1,024 H100: 8 of 450e9 a node, 32 nodes of 400e9 a unit, 4 units of 12.8e12.
+  EXPECT_DOUBLE_EQ(fat_tree_all_gather_seconds(1e9, {{8, 450e9}, {32, 400e9}, {4, 12.8e12}}), 1e9 * 31 / (32 * 400e9));
+  EXPECT_EQ(fat_tree_all_gather_seconds(1e9, {}), 0);
+}
+
+TEST(CollectiveCost, OneDeviceDoesNothing) {
+  for (const LocalGroup& group : {torus({{1, true}}), LocalGroup(SwitchGroup{1, 1, {}}), torus({})}) {
+    const std::vector<CollectiveCost> costs = collective_costs(Collective::kAllReduce, 800, group);
+    ASSERT_EQ(costs.size(), 1);
+    EXPECT_EQ(costs[0].algorithm, "none");
+    EXPECT_EQ(costs[0].seconds(), 0);
+  }
+  EXPECT_EQ(received_bytes(Collective::kAllReduce, 800, 1), 0);
+}
+
+TEST(CollectiveCost, BytesThatEachDeviceReceives) {
+  EXPECT_EQ(received_bytes(Collective::kAllGather, 800, 8), 700);
+  EXPECT_EQ(received_bytes(Collective::kReduceScatter, 800, 8), 700);
+  EXPECT_EQ(received_bytes(Collective::kAllReduce, 800, 8), 1400);
+  EXPECT_EQ(received_bytes(Collective::kAllToAll, 800, 8), 87.5);
+  EXPECT_EQ(received_bytes(Collective::kBroadcast, 800, 8), 800);
+}
+
+TEST(CollectiveCost, NamesGoBothWays) {
+  for (const char* name : {"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast"}) {
+    EXPECT_EQ(to_string(collective_from_name(name).value()), name);
+  }
+  EXPECT_FALSE(collective_from_name("psum"));
+}
+
+TEST(CollectiveCost, RefusesWhatIsNoNetwork) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto cost = [](double bytes, const LocalGroup& group) {
+    return collective_costs(Collective::kAllGather, bytes, group);
+  };
+  EXPECT_THROW(cost(-1, torus({{4}})), InvalidArgument);
+  EXPECT_THROW(cost(nan, torus({{4}})), InvalidArgument);
+  EXPECT_THROW(cost(1, torus({{0}})), InvalidArgument);
+  EXPECT_THROW(cost(1, torus({{4, false, 0}})), InvalidArgument);
+  EXPECT_THROW(cost(1, torus({{4}}, 0)), InvalidArgument);
+  EXPECT_THROW(cost(1, torus({{4}}, 1, {0, nan})), InvalidArgument);
+  EXPECT_THROW(cost(1, torus({{1 << 20}, {1 << 20}})), InvalidArgument);
+  EXPECT_THROW(cost(1, LocalGroup(SwitchGroup{4, nan, {}})), InvalidArgument);
+  EXPECT_THROW(cost(1, LocalGroup(FullMeshGroup{-1, 1, {}})), InvalidArgument);
+  EXPECT_THROW(collective_costs(Collective::kAllGather, 1, NodeGroup{SwitchGroup{4, 1, {}}, 2, 0, {}}),
+               InvalidArgument);
+}
+
+}  // namespace
+}  // namespace artifex_devices
