@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/cut_search.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <queue>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+
+namespace artifex_devices {
+namespace {
+
+using Run = std::vector<int>;
+
+constexpr size_t kLongestGather = 3;  // axes at once, where the far side must keep to a memory limit
+
+std::string key_of(const Cut& cut) {
+  std::string key;
+  for (const Run& axes : cut) {
+    for (const int axis : axes) key += static_cast<char>(axis + 1);
+    key += '\0';
+  }
+  return key;
+}
+
+/// Cuts with the same key here have shards of the same shape.
+std::string parts_key(const CutSpace& space, const Cut& cut) {
+  std::string key;
+  for (const Run& axes : cut) {
+    int64_t parts = 1;
+    for (const int axis : axes) parts *= space.sizes[static_cast<size_t>(axis)];
+    key += std::to_string(parts) + ',';
+  }
+  return key;
+}
+
+std::vector<bool> used_axes(const CutSpace& space, const Cut& cut) {
+  std::vector<bool> used(space.sizes.size(), false);
+  for (const Run& axes : cut) {
+    for (const int axis : axes) used[static_cast<size_t>(axis)] = true;
+  }
+  return used;
+}
+
+/// One side of the search.
+class Side {
+ public:
+  Side(const CutSpace& space, const Cut& start, bool forward, int64_t most_states)
+      : space_(space), forward_(forward), most_states_(most_states) {
+    add(start, 0, 0, -1);
+  }
+
+  struct State {
+    Cut cut;
+    int64_t shard;
+    int64_t cost;
+    int64_t moves;
+    int64_t parent;
+    bool is_done = false;
+  };
+
+  /// The next state in order of cost, or -1.
+  int64_t settle() {
+    while (!queue_.empty()) {
+      const auto [cost, moves, index] = queue_.top();
+      queue_.pop();
+      State& state = states_[static_cast<size_t>(index)];
+      if (state.is_done || cost != state.cost || moves != state.moves) continue;
+      state.is_done = true;
+      return index;
+    }
+    return -1;
+  }
+  int64_t least_open() const {
+    return queue_.empty() ? std::numeric_limits<int64_t>::max() : std::get<0>(queue_.top());
+  }
+  bool is_full() const { return static_cast<int64_t>(states_.size()) >= most_states_; }
+  bool was_cut_short() const { return cut_short_; }
+
+  void expand(int64_t index) {
+    const Cut cut = state(index).cut;
+    const std::vector<bool> used = used_axes(space_, cut);
+    for (size_t d = 0; d < cut.size(); ++d) {
+      lengthen(index, cut, d, used, 1);
+      for (size_t length = 1; length <= cut[d].size(); ++length) {
+        const auto run = cut[d].end() - static_cast<std::ptrdiff_t>(length);
+        int64_t group = 1;
+        for (auto axis = run; axis != cut[d].end(); ++axis) group *= space_.sizes[static_cast<size_t>(*axis)];
+        Cut fewer = cut;  // a gather, or slices seen from their end
+        fewer[d].resize(cut[d].size() - length);
+        visit(index, fewer, forward_ ? -1 : 0, 0);
+        for (size_t to = 0; to < cut.size(); ++to) {
+          if (to == d) continue;
+          Cut next = cut;
+          next[d].resize(cut[d].size() - length);
+          next[to].insert(next[to].end(), run, cut[d].end());
+          visit(index, next, -2, group);
+        }
+      }
+    }
+  }
+
+  const State& state(int64_t index) const { return states_[static_cast<size_t>(index)]; }
+  int64_t find(const Cut& cut) const {
+    const auto found = index_.find(key_of(cut));
+    return found == index_.end() ? -1 : found->second;
+  }
+
+  /// From `index` back to where this side began.
+  std::vector<Cut> path(int64_t index) const {
+    std::vector<Cut> cuts;
+    for (; index >= 0; index = state(index).parent) cuts.push_back(state(index).cut);
+    return cuts;
+  }
+
+ private:
+  /// Slices, or gathers seen from their end. Slices of several axes are as many slices; gathers too, unless memory
+  /// counts, which what stands between them would need.
+  void lengthen(int64_t from, const Cut& cut, size_t dimension, std::vector<bool> used, size_t length) {
+    for (size_t axis = 0; axis < used.size(); ++axis) {
+      if (used[axis]) continue;
+      Cut next = cut;
+      next[dimension].push_back(static_cast<int>(axis));
+      visit(from, next, forward_ ? 0 : -1, 0);
+      if (forward_ || !space_.memory_limit || length == kLongestGather || !space_.shard_bytes(next)) continue;
+      std::vector<bool> more = used;
+      more[axis] = true;
+      lengthen(from, next, dimension, std::move(more), length + 1);
+    }
+  }
+
+  /// kind 0: a slice; -1: a gather; -2: an all-to-all.
+  void visit(int64_t from, const Cut& next, int kind, int64_t group) {
+    const std::optional<int64_t> shard = space_.shard_bytes(next);
+    if (!shard) return;
+    const int64_t here = state(from).shard;
+    const int64_t before = forward_ ? here : *shard;
+    const int64_t after = forward_ ? *shard : here;
+    // From the far end it is not known which state is the source; the near end sees its steps.
+    if (!space_.allows(before, after, forward_ && state(from).parent < 0)) return;
+    if (*shard > space_.largest_shard) return;
+    const int64_t bytes = kind == 0 ? 0 : kind == -1 ? after - before : here / group * (group - 1);
+    add(next, state(from).cost + bytes, state(from).moves + (kind == 0 ? 0 : 1), from);
+  }
+
+  void add(const Cut& cut, int64_t cost, int64_t moves, int64_t parent) {
+    const std::string key = key_of(cut);
+    const auto found = index_.find(key);
+    if (found == index_.end()) {
+      if (is_full()) {
+        cut_short_ = true;
+        return;
+      }
+      const auto index = static_cast<int64_t>(states_.size());
+      index_.emplace(key, index);
+      states_.push_back({cut, space_.shard_bytes(cut).value(), cost, moves, parent});
+      queue_.emplace(cost, moves, index);
+      return;
+    }
+    State& known = states_[static_cast<size_t>(found->second)];
+    if (known.is_done || std::tie(known.cost, known.moves) <= std::tie(cost, moves)) return;
+    known.cost = cost;
+    known.moves = moves;
+    known.parent = parent;
+    queue_.emplace(cost, moves, found->second);
+  }
+
+  using Entry = std::tuple<int64_t, int64_t, int64_t>;  // cost, moves, state
+  const CutSpace& space_;
+  bool forward_;
+  int64_t most_states_;
+  bool cut_short_ = false;
+  std::vector<State> states_;
+  std::unordered_map<std::string, int64_t> index_;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
+};
+
+/// Takes the last axis of `size` from a run, or returns -1.
+int take_last(const CutSpace& space, Run* axes, int64_t size) {
+  for (size_t i = axes->size(); i-- > 0;) {
+    const int axis = (*axes)[i];
+    if (space.sizes[static_cast<size_t>(axis)] != size) continue;
+    axes->erase(axes->begin() + static_cast<std::ptrdiff_t>(i));
+    return axis;
+  }
+  return -1;
+}
+
+int first_unused(const CutSpace& space, const Cut& cut, int64_t size, const Run& preferred) {
+  const std::vector<bool> used = used_axes(space, cut);
+  for (const int axis : preferred) {
+    if (!used[static_cast<size_t>(axis)] && space.sizes[static_cast<size_t>(axis)] == size) return axis;
+  }
+  for (size_t axis = 0; axis < used.size(); ++axis) {
+    if (!used[axis] && space.sizes[axis] == size) return static_cast<int>(axis);
+  }
+  return -1;  // cannot be: both ends are cuts by the same axes
+}
+
+}  // namespace
+
+std::optional<int64_t> CutSpace::shard_bytes(const Cut& cut) const {
+  int64_t pieces = 1;
+  for (size_t d = 0; d < cut.size(); ++d) {
+    int64_t parts = 1;
+    for (const int axis : cut[d]) parts *= sizes[static_cast<size_t>(axis)];
+    if (shape[static_cast<int64_t>(d)] % parts != 0) return std::nullopt;
+    pieces *= parts;
+  }
+  return array_bytes / pieces;
+}
+
+int64_t move_bytes(const CutSpace& space, const Cut& before, const Cut& after) {
+  const int64_t from = space.shard_bytes(before).value();
+  const int64_t to = space.shard_bytes(after).value();
+  if (to < from) return 0;
+  if (to > from) return to - from;
+  // An all-to-all leaves all dimensions but two alone, and moves the end of one to the end of the other.
+  size_t shorter = before.size();
+  size_t longer = before.size();
+  int others = 0;
+  for (size_t d = 0; d < before.size(); ++d) {
+    if (before[d] == after[d]) continue;
+    (after[d].size() < before[d].size() ? shorter : longer) = d;
+    ++others;
+  }
+  if (others == 0) return 0;
+  if (others == 2 && shorter < before.size() && longer < before.size()) {
+    Run whole = after[shorter];
+    Run moved(before[shorter].begin() + static_cast<std::ptrdiff_t>(after[shorter].size()), before[shorter].end());
+    whole.insert(whole.end(), moved.begin(), moved.end());
+    Run grown = before[longer];
+    grown.insert(grown.end(), moved.begin(), moved.end());
+    if (whole == before[shorter] && grown == after[longer]) {
+      int64_t group = 1;
+      for (const int axis : moved) group *= space.sizes[static_cast<size_t>(axis)];
+      return from / group * (group - 1);
+    }
+  }
+  return from;
+}
+
+CutPath safe_path(const CutSpace& space, const Cut& source, const Cut& destination) {
+  const size_t rank = source.size();
+  struct Transfer {
+    size_t from, to;
+    int64_t size;
+  };
+  std::vector<Transfer> transfers;
+  CutPath path{{source}};
+  Cut sliced = source;
+  Cut gathered = destination;  // before its gathers
+  std::vector<std::pair<size_t, int>> gathers;
+  std::map<int64_t, int> primes;
+  for (const int64_t size : space.sizes) ++primes[size];
+  for (const auto& [size, total] : primes) {
+    std::vector<size_t> surplus;
+    std::vector<size_t> deficit;
+    for (size_t d = 0; d < rank; ++d) {
+      const auto count = [&, p = size](const Run& axes) {
+        return std::ranges::count_if(axes, [&](int axis) { return space.sizes[static_cast<size_t>(axis)] == p; });
+      };
+      const auto had = count(source[d]);
+      const auto wanted = count(destination[d]);
+      for (auto i = wanted; i < had; ++i) surplus.push_back(d);
+      for (auto i = had; i < wanted; ++i) deficit.push_back(d);
+    }
+    const size_t moves = std::min(surplus.size(), deficit.size());
+    for (size_t i = 0; i < moves; ++i) transfers.push_back({surplus[i], deficit[i], size});
+    for (size_t i = moves; i < deficit.size(); ++i) {
+      sliced[deficit[i]].push_back(first_unused(space, sliced, size, destination[deficit[i]]));
+      path.cuts.push_back(sliced);
+    }
+    for (size_t i = moves; i < surplus.size(); ++i) {
+      const int axis = first_unused(space, gathered, size, source[surplus[i]]);
+      gathered[surplus[i]].push_back(axis);
+      gathers.emplace_back(surplus[i], axis);
+    }
+  }
+  // What moves stands innermost, then all of it moves, dimension by dimension.
+  std::ranges::stable_sort(transfers, {}, [](const Transfer& t) { return std::pair(t.from, t.to); });
+  Cut arranged = sliced;
+  std::vector<std::tuple<size_t, size_t, Run>> runs;
+  for (auto t = transfers.rbegin(); t != transfers.rend(); ++t) {  // innermost first
+    const int axis = take_last(space, &arranged[t->from], t->size);
+    if (runs.empty() || std::get<0>(runs.back()) != t->from || std::get<1>(runs.back()) != t->to) {
+      runs.emplace_back(t->from, t->to, Run{});
+    }
+    Run& run = std::get<2>(runs.back());
+    run.insert(run.begin(), axis);
+  }
+  for (auto outer = runs.rbegin(); outer != runs.rend(); ++outer) {
+    const auto& [from, to, run] = *outer;
+    arranged[from].insert(arranged[from].end(), run.begin(), run.end());
+  }
+  const auto go = [&](const Cut& cut) {
+    if (cut != path.cuts.back()) path.cuts.push_back(cut);
+  };
+  go(arranged);
+  for (const auto& [from, to, run] : runs) {
+    Run& left = arranged[from];
+    if (!std::equal(run.rbegin(), run.rend(), left.rbegin(), left.rbegin() + static_cast<std::ptrdiff_t>(run.size()))) {
+      std::erase_if(left, [&, &moved = run](int axis) { return std::ranges::find(moved, axis) != moved.end(); });
+      left.insert(left.end(), run.begin(), run.end());  // something came in meanwhile
+      go(arranged);
+    }
+    left.resize(left.size() - run.size());
+    arranged[to].insert(arranged[to].end(), run.begin(), run.end());
+    go(arranged);
+  }
+  go(gathered);
+  for (auto last = gathers.rbegin(); last != gathers.rend(); ++last) {
+    gathered[last->first].pop_back();
+    go(gathered);
+  }
+  for (size_t i = 1; i < path.cuts.size(); ++i) path.bytes_in += move_bytes(space, path.cuts[i - 1], path.cuts[i]);
+  return path;
+}
+
+CutSearchResult search_cuts(const CutSpace& space, const Cut& source, const Cut& destination, int64_t at_most,
+                            int64_t most_states) {
+  Side near(space, source, true, most_states);
+  Side far(space, destination, false, most_states);
+  struct Best {
+    int64_t cost;
+    int64_t moves;
+    int64_t near = -1;
+    int64_t far = -1;
+  } best{at_most, std::numeric_limits<int64_t>::max()};
+  // Of all settled states with shards of one shape, the cheapest of each side.
+  std::unordered_map<std::string, int64_t> near_of_parts;
+  std::unordered_map<std::string, int64_t> far_of_parts;
+
+  const auto consider = [&](int64_t here, int64_t there) {
+    const auto& a = near.state(here);
+    const auto& b = far.state(there);
+    const bool is_same = a.cut == b.cut;
+    if (!is_same && !space.allows(a.shard, b.shard, a.parent < 0)) return;
+    const int64_t cost = a.cost + b.cost + (is_same ? 0 : a.shard);
+    const int64_t moves = a.moves + b.moves + (is_same ? 0 : 1);
+    if (std::tie(cost, moves) < std::tie(best.cost, best.moves)) best = {cost, moves, here, there};
+  };
+  // Nothing cheaper than the best is left when the cheapest open states of both sides are dearer.
+  while (near.least_open() < best.cost || far.least_open() < best.cost) {
+    const bool from_near = near.least_open() <= far.least_open();
+    Side& side = from_near ? near : far;
+    Side& other = from_near ? far : near;
+    const int64_t index = side.settle();
+    if (index < 0) continue;
+    const Cut cut = side.state(index).cut;
+    const auto join = [&](int64_t there) { from_near ? consider(index, there) : consider(there, index); };
+    if (const int64_t met = other.find(cut); met >= 0) join(met);
+    const std::string parts = parts_key(space, cut);
+    const auto& known = from_near ? far_of_parts : near_of_parts;
+    if (const auto found = known.find(parts); found != known.end()) join(found->second);
+    (from_near ? near_of_parts : far_of_parts).try_emplace(parts, index);
+    if (side.state(index).cost < best.cost) side.expand(index);
+  }
+  CutSearchResult result;
+  const bool any_gather = !space.memory_limit || space.sizes.size() <= kLongestGather;
+  result.is_complete = any_gather && !near.was_cut_short() && !far.was_cut_short();
+  if (best.near < 0) return result;
+  CutPath path;
+  path.bytes_in = best.cost;
+  path.cuts = near.path(best.near);
+  std::ranges::reverse(path.cuts);
+  for (const Cut& cut : far.path(best.far)) {
+    if (path.cuts.back() != cut) path.cuts.push_back(cut);
+  }
+  result.path = std::move(path);
+  return result;
+}
+
+}  // namespace artifex_devices

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/reshard_sequence.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/partition/reshard_plan.h"
+#include "artifex_devices/planner/cut_search.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr std::string_view kOperation = "plan_reshard";
+constexpr int64_t kMostBytes = int64_t{1} << 58;
+constexpr size_t kMostAxes = 63;  // 2^63 positions
+
+/// Both ends over the same axes.
+struct CommonAxes {
+  std::vector<SubAxis> axes;
+  Cut source;
+  Cut destination;
+};
+
+/// Where axes begin and end: strides of positions, major to minor, the whole mesh first and 1 last.
+std::vector<int64_t> strides_of(const AbstractMesh& mesh) {
+  std::vector<int64_t> strides{mesh.size()};
+  for (const int64_t size : mesh.axis_sizes()) {
+    if (size > 1) strides.push_back(strides.back() / size);
+  }
+  return strides;
+}
+
+void append_primes(int64_t size, std::vector<int64_t>* primes) {
+  for (int64_t factor = 2; factor * factor <= size; ++factor) {
+    for (; size % factor == 0; size /= factor) primes->push_back(factor);
+  }
+  if (size > 1) primes->push_back(size);
+}
+
+Cut cut_by(const ReshardEnd& end, const std::vector<SubAxis>& axes, int64_t rank) {
+  const AbstractMesh& mesh = end.mesh;
+  Cut cut(static_cast<size_t>(rank));
+  for (int64_t d = 0; d < end.spec.rank(); ++d) {
+    for (const AxisName& name : end.spec.entries()[static_cast<size_t>(d)].axes) {
+      const int64_t at = mesh.find(name).value();
+      int64_t stride = 1;
+      for (int64_t i = at + 1; i < mesh.rank(); ++i) stride *= mesh.axis_sizes()[i];
+      const int64_t size = mesh.axis_sizes()[at];
+      for (size_t axis = 0; axis < axes.size(); ++axis) {
+        const int64_t own = axes[axis].position_stride;
+        if (own >= stride && own < stride * size) cut[static_cast<size_t>(d)].push_back(static_cast<int>(axis));
+      }
+    }
+  }
+  return cut;
+}
+
+/// "x", or "x.1" where the axis was taken apart; by the source's names.
+void label_axes(const AbstractMesh& mesh, std::vector<SubAxis>* axes) {
+  int64_t stride = mesh.size();
+  for (int64_t i = 0; i < mesh.rank(); ++i) {
+    const int64_t outer = stride;
+    stride /= mesh.axis_sizes()[i];
+    std::vector<SubAxis*> parts;
+    for (SubAxis& axis : *axes) {
+      if (axis.position_stride >= stride && axis.position_stride < outer) parts.push_back(&axis);
+    }
+    const std::string& name = mesh.axis_names()[static_cast<size_t>(i)].text();
+    for (size_t part = 0; part < parts.size(); ++part) {
+      parts[part]->label = parts.size() == 1 ? name : fmt::format("{}.{}", name, part);
+    }
+  }
+}
+
+CommonAxes common_axes(const ReshardEnd& source, const ReshardEnd& destination, int64_t rank) {
+  std::vector<int64_t> strides = strides_of(source.mesh);
+  const std::vector<int64_t> others = strides_of(destination.mesh);
+  if (strides.front() != others.front()) {
+    fail("{}: no sequence of collectives leads from {} devices to {}; expected equally many; use direct copies",
+         kOperation, strides.front(), others.front());
+  }
+  strides.insert(strides.end(), others.begin(), others.end());
+  std::ranges::sort(strides, std::greater<>());
+  strides.erase(std::ranges::unique(strides).begin(), strides.end());
+  CommonAxes common;
+  for (size_t i = 1; i < strides.size(); ++i) {
+    if (strides[i - 1] % strides[i] != 0) {
+      fail(
+          "{}: the meshes ({}) and ({}) have no common factors; expected axes that can be taken apart into the same "
+          "ones, as 8 and 2 x 4; use direct copies",
+          kOperation, source.mesh.axes_text(), destination.mesh.axes_text());
+    }
+    std::vector<int64_t> primes;
+    append_primes(strides[i - 1] / strides[i], &primes);
+    int64_t stride = strides[i - 1];
+    for (const int64_t prime : primes) {
+      stride /= prime;
+      common.axes.push_back({"", prime, stride});
+    }
+  }
+  label_axes(source.mesh, &common.axes);
+  common.source = cut_by(source, common.axes, rank);
+  common.destination = cut_by(destination, common.axes, rank);
+  return common;
+}
+
+/// Axes that stay side by side at both ends, as one.
+struct Merged {
+  std::vector<std::vector<int>> members;
+  std::vector<int64_t> sizes;
+  Cut source;
+  Cut destination;
+};
+
+Merged merge(const CommonAxes& common) {
+  const size_t count = common.axes.size();
+  // After each axis the next one inwards, at each end; axes that cut nothing have none.
+  const auto followers = [&](const Cut& cut) {
+    std::vector<int> next(count, -1);
+    for (const auto& axes : cut) {
+      for (size_t i = 0; i + 1 < axes.size(); ++i) next[static_cast<size_t>(axes[i])] = axes[i + 1];
+    }
+    return next;
+  };
+  const auto uses = [&](const Cut& cut) {
+    std::vector<bool> used(count, false);
+    for (const auto& axes : cut) {
+      for (const int axis : axes) used[static_cast<size_t>(axis)] = true;
+    }
+    return used;
+  };
+  const std::vector<int> after[2] = {followers(common.source), followers(common.destination)};
+  const std::vector<bool> used[2] = {uses(common.source), uses(common.destination)};
+  const auto stay_together = [&](int a, int b) {
+    const auto i = static_cast<size_t>(a);
+    const auto j = static_cast<size_t>(b);
+    for (size_t end = 0; end < 2; ++end) {
+      const bool free = !used[end][i] && !used[end][j];
+      if (!free && after[end][i] != b) return false;
+    }
+    return used[0][i] || used[1][i];
+  };
+  std::vector<bool> has_leader(count, false);
+  std::vector<int> next(count, -1);
+  for (size_t i = 0; i < count; ++i) {
+    if (!used[0][i] && !used[1][i]) has_leader[i] = true;  // in neither: of no use
+    for (const auto& end : after) {
+      const int b = end[i];
+      if (b >= 0 && stay_together(static_cast<int>(i), b)) {
+        next[i] = b;
+        has_leader[static_cast<size_t>(b)] = true;
+      }
+    }
+  }
+  Merged merged;
+  std::vector<int> leads(count, -1);
+  for (size_t i = 0; i < count; ++i) {
+    if (has_leader[i]) continue;
+    leads[i] = static_cast<int>(merged.members.size());
+    merged.members.emplace_back();
+    int64_t size = 1;
+    for (auto axis = static_cast<int>(i); axis >= 0; axis = next[static_cast<size_t>(axis)]) {
+      merged.members.back().push_back(axis);
+      size *= common.axes[static_cast<size_t>(axis)].size;
+    }
+    merged.sizes.push_back(size);
+  }
+  const auto translate = [&](const Cut& cut) {
+    Cut result;
+    for (const auto& axes : cut) {
+      result.emplace_back();
+      for (const int axis : axes) {
+        if (leads[static_cast<size_t>(axis)] >= 0) result.back().push_back(leads[static_cast<size_t>(axis)]);
+      }
+    }
+    return result;
+  };
+  merged.source = translate(common.source);
+  merged.destination = translate(common.destination);
+  return merged;
+}
+
+CutPath unmerge(const CutPath& path, const Merged& merged) {
+  CutPath result{{}, path.bytes_in};
+  for (const Cut& cut : path.cuts) {
+    Cut& whole = result.cuts.emplace_back();
+    for (const auto& axes : cut) {
+      auto& all = whole.emplace_back();
+      for (const int axis : axes) {
+        const auto& members = merged.members[static_cast<size_t>(axis)];
+        all.insert(all.end(), members.begin(), members.end());
+      }
+    }
+  }
+  return result;
+}
+
+bool begins_with(const std::vector<int>& longer, const std::vector<int>& shorter) {
+  return longer.size() >= shorter.size() && std::equal(shorter.begin(), shorter.end(), longer.begin());
+}
+
+/// -1: each dimension of `after` lengthens that of `before` (slices); 1: the other way round (gathers); 0: neither.
+int direction(const Cut& before, const Cut& after) {
+  bool slices = true;
+  bool gathers = true;
+  for (size_t d = 0; d < before.size(); ++d) {
+    slices = slices && begins_with(after[d], before[d]);
+    gathers = gathers && begins_with(before[d], after[d]);
+  }
+  return slices ? -1 : gathers ? 1 : 0;
+}
+
+/// Slices in a row are one a dimension, gathers too.
+CutPath coalesce(const CutPath& path) {
+  CutPath result{{path.cuts.front()}, path.bytes_in};
+  for (size_t i = 1; i < path.cuts.size();) {
+    const int kind = direction(path.cuts[i - 1], path.cuts[i]);
+    size_t end = i;
+    while (kind != 0 && end + 1 < path.cuts.size() && direction(path.cuts[end], path.cuts[end + 1]) == kind) ++end;
+    for (size_t d = 0; kind != 0 && d < path.cuts[end].size(); ++d) {
+      if (result.cuts.back()[d] == path.cuts[end][d]) continue;
+      Cut next = result.cuts.back();
+      next[d] = path.cuts[end][d];
+      result.cuts.push_back(std::move(next));
+    }
+    if (kind == 0) result.cuts.push_back(path.cuts[end]);
+    i = end + 1;
+  }
+  return result;
+}
+
+ReshardStep describe_step(const CutSpace& space, const Cut& before, const Cut& after, int64_t positions) {
+  ReshardStep step;
+  step.shard_bytes = space.shard_bytes(before).value();
+  step.shard_bytes_after = space.shard_bytes(after).value();
+  step.bytes_in = move_bytes(space, before, after);
+  const auto moved = [&](const std::vector<int>& longer, const std::vector<int>& shorter) {
+    step.axes.assign(longer.begin() + static_cast<std::ptrdiff_t>(shorter.size()), longer.end());
+    for (const int64_t axis : step.axes) step.group *= space.sizes[static_cast<size_t>(axis)];
+  };
+  const int kind = direction(before, after);
+  step.move = kind < 0                            ? ReshardMove::kSlice
+              : kind > 0                          ? ReshardMove::kAllGather
+              : step.bytes_in == step.shard_bytes ? ReshardMove::kPermute
+                                                  : ReshardMove::kAllToAll;
+  if (step.move == ReshardMove::kPermute) {
+    step.group = positions;
+    return step;
+  }
+  for (size_t d = 0; d < before.size(); ++d) {
+    if (before[d].size() > after[d].size()) {
+      step.from_dimension = static_cast<int64_t>(d);
+      moved(before[d], after[d]);
+    } else if (before[d].size() < after[d].size()) {
+      step.to_dimension = static_cast<int64_t>(d);
+      if (step.move == ReshardMove::kSlice) moved(after[d], before[d]);
+    }
+  }
+  return step;
+}
+
+TileGrid grid_of(const std::vector<SubAxis>& axes, const Cut& cut) {
+  std::vector<AxisName> names;
+  Dims sizes;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    names.emplace_back(std::to_string(i));
+    sizes.push_back(axes[i].size);
+  }
+  std::vector<SpecEntry> entries;
+  for (const auto& run : cut) {
+    std::vector<AxisName> of_dimension;
+    for (const int axis : run) of_dimension.push_back(names[static_cast<size_t>(axis)]);
+    entries.emplace_back(std::move(of_dimension));
+  }
+  return TileGrid(AbstractMesh(std::move(names), std::move(sizes)), PartitionSpec(std::move(entries)));
+}
+
+int64_t peak_of(const CutSpace& space, const CutPath& path) {
+  int64_t peak = space.source_bytes;
+  for (size_t i = 1; i < path.cuts.size(); ++i) {
+    peak = std::max(
+        peak, space.held(space.shard_bytes(path.cuts[i - 1]).value(), space.shard_bytes(path.cuts[i]).value(), i == 1));
+  }
+  return peak;
+}
+
+int64_t most_ingress(const TileGrid& from, const TileGrid& to, const Dims& shape, int64_t itemsize) {
+  const ShardDomains::Names names{.operation = kOperation};
+  std::vector<int64_t> positions(static_cast<size_t>(from.positions()));
+  std::iota(positions.begin(), positions.end(), int64_t{0});
+  const std::vector<int64_t> bytes = ingress_bytes(ShardDomains(from, shape, Uneven::kError, names), positions,
+                                                   ShardDomains(to, shape, Uneven::kError, names), positions, itemsize);
+  return *std::ranges::max_element(bytes);
+}
+
+struct Found {
+  CutPath path;
+  bool is_cheapest = false;
+};
+
+/// The cheapest path that keeps to the memory limit; nothing where none was found.
+std::optional<Found> cheapest_path(const CutSpace& space, const CommonAxes& common, int64_t lower_bound,
+                                   int64_t most_states) {
+  std::optional<Found> best;
+  const auto offer = [&](CutPath path, bool is_cheapest) {
+    path = coalesce(path);
+    if (space.memory_limit && peak_of(space, path) > *space.memory_limit) return;
+    const auto rank = [](const CutPath& p) { return std::pair(p.bytes_in, p.cuts.size()); };
+    if (!best || rank(path) < rank(best->path)) best = Found{std::move(path), false};
+    best->is_cheapest = best->is_cheapest || is_cheapest || best->path.bytes_in == lower_bound;
+  };
+  offer(safe_path(space, common.source, common.destination), false);
+  if (best && best->is_cheapest) return best;
+
+  const auto limit = [&] { return best ? best->path.bytes_in : INT64_MAX / 4; };
+  const Merged merged = merge(common);
+  CutSpace coarse = space;
+  coarse.sizes = merged.sizes;
+  if (const auto found = search_cuts(coarse, merged.source, merged.destination, limit(), most_states); found.path) {
+    offer(unmerge(*found.path, merged), false);
+  }
+  if (best && best->is_cheapest) return best;
+  const CutSearchResult fine = search_cuts(space, common.source, common.destination, limit(), most_states);
+  if (fine.path) offer(*fine.path, fine.is_complete);
+  if (best) best->is_cheapest = best->is_cheapest || fine.is_complete;
+  return best;
+}
+
+void check_end(const ReshardEnd& end) {
+  for (const SpecEntry& entry : end.spec.entries()) {
+    if (entry.kind == SpecEntry::Kind::kUnconstrained) {
+      fail("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut", kOperation,
+           end.spec.to_string());
+    }
+  }
+  end.spec.check(end.mesh, kOperation);
+}
+
+}  // namespace
+
+std::string_view to_string(ReshardMove move) noexcept {
+  constexpr std::array<std::string_view, 4> kNames = {"slice", "all_to_all", "permute", "all_gather"};
+  return kNames[static_cast<size_t>(move)];
+}
+
+ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const ReshardEnd& source,
+                                      const ReshardEnd& destination, const SequenceOptions& options) {
+  check_end(source);
+  check_end(destination);
+  const TileGrid from(source.mesh, source.spec);
+  const TileGrid to(destination.mesh, destination.spec);
+  const ShardDomains from_domains(from, shape, Uneven::kError, {kOperation, &source.spec, &source.mesh});
+  const ShardDomains to_domains(to, shape, Uneven::kError, {kOperation, &destination.spec, &destination.mesh});
+  const auto bytes = checked_mul(checked_product(shape, kOperation), itemsize);
+  if (itemsize < 1 || !bytes || *bytes > kMostBytes) {
+    fail("{}: shape {} times itemsize {} is out of range; expected 1 byte an element or more and at most 2**58 in all",
+         kOperation, to_string(shape), itemsize);
+  }
+  const CommonAxes common = common_axes(source, destination, shape.size());
+  if (common.axes.size() > kMostAxes) fail("{}: the mesh has {} prime factors; expected fewer", kOperation, kMostAxes);
+
+  CutSpace space{shape, *bytes, {}, 0, 0, options.memory_limit};
+  for (const SubAxis& axis : common.axes) space.sizes.push_back(axis.size);
+  space.source_bytes = space.shard_bytes(common.source).value();
+  space.largest_shard = std::max(space.source_bytes, space.shard_bytes(common.destination).value());
+
+  ReshardSequence sequence;
+  sequence.axes = common.axes;
+  sequence.lower_bound = most_ingress(from, to, shape, itemsize);
+  std::optional<Found> found = cheapest_path(space, common, sequence.lower_bound, options.most_states);
+  if (!found) {
+    CutSpace free = space;
+    free.memory_limit.reset();
+    const Found least = cheapest_path(free, common, sequence.lower_bound, options.most_states).value();
+    fail(
+        "{}: memory_limit is {} bytes; expected what a sequence of collectives needs on each device, {} bytes for the "
+        "one that moves least ({} of them are the source's shard); raise the limit or use more devices",
+        kOperation, *options.memory_limit, peak_of(free, least.path), space.source_bytes);
+  }
+  const CutPath& path = found->path;
+  sequence.is_cheapest = found->is_cheapest;
+  sequence.bytes_in = path.bytes_in;
+  sequence.peak_bytes = peak_of(space, path);
+  for (size_t i = 0; i < path.cuts.size(); ++i) {
+    sequence.grids.push_back(grid_of(sequence.axes, path.cuts[i]));
+    if (i > 0) sequence.steps.push_back(describe_step(space, path.cuts[i - 1], path.cuts[i], from.positions()));
+  }
+  return sequence;
+}
+
+}  // namespace artifex_devices
