@@ -3,13 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <numeric>
 #include <random>
-#include <sstream>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/partition/reshard_plan.h"
+#include "reference_pairs.h"
 
 namespace artifex_devices {
 namespace {
@@ -18,16 +17,6 @@ AbstractMesh mesh_of(const std::vector<std::string>& names, const Dims& sizes) {
   std::vector<AxisName> axes;
   for (const std::string& name : names) axes.emplace_back(name);
   return AbstractMesh(std::move(axes), sizes);
-}
-
-PartitionSpec spec_of(const std::vector<std::vector<std::string>>& dimensions) {
-  std::vector<SpecEntry> entries;
-  for (const auto& names : dimensions) {
-    std::vector<AxisName> axes;
-    for (const std::string& name : names) axes.emplace_back(name);
-    entries.emplace_back(std::move(axes));
-  }
-  return PartitionSpec(std::move(entries));
 }
 
 std::string moves_of(const ReshardSequence& sequence) {
@@ -232,51 +221,21 @@ TEST(ReshardSequence, RandomOnesKeepTheLaws) {
   }
 }
 
-std::string value_of(const std::string& line, const std::string& key) {
-  const std::string marker = "\"" + key + "\":";
-  const size_t found = line.find(marker);
-  if (found == line.npos) return "";
-  const size_t begin = found + marker.size();
-  int depth = 0;
-  size_t end = begin;
-  for (; end < line.size() && (depth > 0 || (line[end] != ',' && line[end] != '}')); ++end) {
-    depth += line[end] == '[' ? 1 : line[end] == ']' ? -1 : 0;
-  }
-  return line.substr(begin, end - begin);
-}
-
-PartitionSpec read_spec(const std::string& json) {
-  std::vector<std::vector<std::string>> dimensions;
-  for (size_t i = 1; i < json.size(); ++i) {
-    if (json[i] == '[') dimensions.emplace_back();
-    if (json[i] != '"') continue;
-    const size_t end = json.find('"', i + 1);
-    dimensions.back().push_back(json.substr(i + 1, end - i - 1));
-    i = end;
-  }
-  return spec_of(dimensions);
-}
-
 TEST(ReshardSequence, AreAsCheapAsTheTablesExhaustiveSearch) {
-  std::ifstream file(ARTIFEX_SHARED_DATA "/topologies/reshard_bytes.json");
-  if (!file) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
+  const std::vector<ReferencePair> pairs = reference_pairs();
+  if (pairs.empty()) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
   const AbstractMesh mesh = mesh_of({"x", "y"}, {4, 2});
   const Dims shape{16, 16};
-  int rows = 0;
   int at_the_bound = 0;
-  for (std::string line; std::getline(file, line);) {
-    if (value_of(line, "src").empty()) continue;
-    ++rows;
-    SCOPED_TRACE(line);
-    const PartitionSpec from = read_spec(value_of(line, "src"));
-    const PartitionSpec to = read_spec(value_of(line, "dst"));
-    const ReshardSequence sequence = make_reshard_sequence(shape, 4, {mesh, from}, {mesh, to});
-    check_laws(sequence, shape, 4, TileGrid(mesh, from), TileGrid(mesh, to));
-    EXPECT_EQ(sequence.bytes_in, std::stoll(value_of(line, "collective_ingress")));
+  for (const ReferencePair& pair : pairs) {
+    SCOPED_TRACE(pair.line);
+    const ReshardSequence sequence = make_reshard_sequence(shape, 4, {mesh, pair.source}, {mesh, pair.destination});
+    check_laws(sequence, shape, 4, TileGrid(mesh, pair.source), TileGrid(mesh, pair.destination));
+    EXPECT_EQ(sequence.bytes_in, pair.number("collective_ingress"));
     EXPECT_TRUE(sequence.is_cheapest);
     at_the_bound += sequence.bytes_in == sequence.lower_bound;
   }
-  EXPECT_EQ(rows, 121);
+  EXPECT_EQ(pairs.size(), 121);
   EXPECT_EQ(at_the_bound, 95);
 }
 

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/planner/reshard_sequence.h"
+#include "artifex_devices/topology/cluster.h"
+
+namespace artifex_devices {
+
+/// What messages of a cluster go over.
+enum class ClusterLink : uint8_t { kSameDevice, kSameChip, kInside, kNetwork };
+inline constexpr int kClusterLinks = 4;
+
+/// Bytes from one device of a cluster to another.
+struct Message {
+  int64_t from = 0;
+  int64_t to = 0;
+  int64_t bytes = 0;
+};
+
+/// Model: seconds = latency + transfer.
+struct Price {
+  double latency = 0;
+  double transfer = 0;
+  std::string_view algorithm;
+  std::string_view limit = "nothing";  // what the transfer waits for
+  double seconds() const noexcept { return latency + transfer; }
+};
+
+struct MessagesPrice {
+  Price price;
+  std::array<int64_t, kClusterLinks> bytes{};  // by ClusterLink
+};
+
+/// All messages at once: in a torus each goes its shortest way along x, then y, then z, and the busiest link counts;
+/// behind switches the busiest chip; in a full mesh the busiest pair; between slices the busiest host, whose chips
+/// share what they have of the network. Copies on one chip take no time here.
+/// Throws Unavailable for rates that are needed and not known, InvalidArgument for numbers that are no device.
+MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>& messages);
+
+/// One step of a sequence whose positions lie on `devices` (ids, one a position). Groups that are boxes are priced by
+/// the formulas (the slowest group), others by their messages: a ring in the order of the mesh.
+Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
+                 const std::vector<int64_t>& devices);
+
+/// Seconds that no way can be faster than: the bytes that each chip and each slice must receive over all its links.
+/// `chip_bytes` and `slice_bytes` are by number.
+double least_seconds(const Cluster& cluster, const std::vector<int64_t>& chip_bytes,
+                     const std::vector<int64_t>& slice_bytes);
+
+}  // namespace artifex_devices

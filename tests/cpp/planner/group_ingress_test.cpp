@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/group_ingress.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/partition/reshard_plan.h"
+#include "reference_pairs.h"
+
+namespace artifex_devices {
+namespace {
+
+ShardDomains domains(const TileGrid& grid, const Dims& shape, Uneven uneven = Uneven::kError) {
+  return ShardDomains(grid, shape, uneven, {.operation = "test"});
+}
+
+TEST(GroupIngress, CountsEachElementOnce) {
+  const AbstractMesh mesh({AxisName("x")}, {2});
+  const TileGrid halves(mesh, PartitionSpec({SpecEntry(AxisName("x"))}));
+  const TileGrid whole(mesh, PartitionSpec());
+  const Dims shape{8};
+  EXPECT_EQ(group_ingress_bytes(domains(halves, shape), {0, 1}, domains(whole, shape), {0, 1}, 2, 4),
+            (std::vector<int64_t>{16, 16}));
+  EXPECT_EQ(group_ingress_bytes(domains(halves, shape), {0, 0}, domains(whole, shape), {0, 0}, 1, 4),
+            (std::vector<int64_t>{0}));
+  EXPECT_EQ(group_ingress_bytes(domains(halves, shape), {0, 0}, domains(whole, shape), {1, 1}, 2, 4),
+            (std::vector<int64_t>{0, 32}));
+}
+
+TEST(GroupIngress, RefusesWhatIsNoGrouping) {
+  const AbstractMesh mesh({AxisName("x")}, {2});
+  const TileGrid whole(mesh, PartitionSpec());
+  const auto call = [&](const Dims& shape, const std::vector<int64_t>& groups) {
+    return group_ingress_bytes(domains(whole, {8}), {0, 0}, domains(whole, shape), groups, 2, 4);
+  };
+  EXPECT_THROW(call({9}, {0, 0}), InvalidArgument);
+  EXPECT_THROW(call({8}, {0}), InvalidArgument);
+  EXPECT_THROW(call({8}, {0, 2}), InvalidArgument);
+}
+
+TEST(GroupIngress, HostsOfTheTable) {
+  const std::vector<ReferencePair> pairs = reference_pairs();
+  if (pairs.empty()) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
+  const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});
+  const Dims shape{16, 16};
+  for (const ReferencePair& pair : pairs) {
+    SCOPED_TRACE(pair.line);
+    const TileGrid from(mesh, pair.source);
+    const TileGrid to(mesh, pair.destination);
+    const std::vector<int64_t> host_of = {0, 0, 0, 0, 1, 1, 1, 1};
+    EXPECT_EQ(group_ingress_bytes(domains(from, shape), host_of, domains(to, shape), host_of, 2, 4),
+              pair.numbers("interhost_ingress"));
+  }
+}
+
+/// Every element looked at by itself.
+TEST(GroupIngress, AgreesWithCountingElements) {
+  std::mt19937 random(3);
+  const auto below = [&](int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random); };
+  const AbstractMesh mesh({AxisName("a"), AxisName("b")}, {3, 2});
+  for (int round = 0; round < 100; ++round) {
+    const auto grid = [&] {
+      std::vector<SpecEntry> entries(2);
+      for (const char* name : {"a", "b"}) {
+        const int64_t d = below(3);
+        if (d < 2) entries[static_cast<size_t>(d)].axes.emplace_back(name);
+      }
+      for (SpecEntry& entry : entries) entry = SpecEntry(entry.axes);
+      return TileGrid(mesh, PartitionSpec(entries));
+    };
+    const TileGrid from = grid();
+    const TileGrid to = grid();
+    const Dims shape{below(8), below(8)};
+    const ShardDomains source = domains(from, shape, Uneven::kLastShort);
+    const ShardDomains destination = domains(to, shape, Uneven::kLastShort);
+    std::vector<int64_t> groups(6);
+    for (int64_t& group : groups) group = below(3);
+    const auto cells = [&](const ShardDomains& where, int64_t group) {
+      std::set<std::pair<int64_t, int64_t>> found;
+      for (int64_t p = 0; p < 6; ++p) {
+        if (groups[static_cast<size_t>(p)] != group) continue;
+        const IndexDomain box = where.domain(where.grid().tile(p));
+        for (int64_t i = 0; i < box.shape[0]; ++i) {
+          for (int64_t j = 0; j < box.shape[1]; ++j) found.emplace(box.origin[0] + i, box.origin[1] + j);
+        }
+      }
+      return found;
+    };
+    std::vector<int64_t> expected;
+    for (int64_t group = 0; group < 3; ++group) {
+      const auto had = cells(source, group);
+      int64_t missing = 0;
+      for (const auto& cell : cells(destination, group)) missing += !had.contains(cell);
+      expected.push_back(missing * 2);
+    }
+    ASSERT_EQ(group_ingress_bytes(source, groups, destination, groups, 3, 2), expected) << to_string(shape);
+  }
+}
+
+}  // namespace
+}  // namespace artifex_devices

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "artifex_devices/topology/cluster.h"
+
+namespace artifex_devices {
+
+/// Round figures: links of 100 bytes/s and a second a hop, a network of 10 bytes/s a chip and 2 s.
+inline ClusterRef made_cluster(NetworkKind kind, const std::vector<int>& dims, const std::vector<bool>& wraps,
+                               int64_t slices = 1, int devices_per_chip = 1) {
+  ClusterParts parts;
+  parts.name = "made";
+  parts.chip.name = "chip";
+  parts.chip.platform = "tpu";
+  parts.chip.device_kind = "chip";
+  parts.chip.devices_per_chip = devices_per_chip;
+  parts.inside = {.kind = kind,
+                  .link_kind = "link",
+                  .dims = dims,
+                  .wraps = wraps,
+                  .bandwidth = Figure{100, "given"},
+                  .latency = Figure{1, "given"}};
+  parts.slices = slices;
+  parts.between = {Figure{10, "given"}, Figure{2, "given"}};
+  parts.host_shape = std::vector<int>(dims.size(), 1);
+  parts.host_shape[0] = dims[0] % 2 == 0 ? 2 : 1;
+  return Cluster::make(std::move(parts));
+}
+
+}  // namespace artifex_devices

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/placed_group.h"
+
+#include <gtest/gtest.h>
+
+#include "artifex_devices/base/error.h"
+#include "made_clusters.h"
+
+namespace artifex_devices {
+namespace {
+
+const TorusGroup& torus_of(const std::optional<NodeGroup>& group) { return std::get<TorusGroup>(group.value().local); }
+
+TEST(PlacedGroup, BoxesOfATorus) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 8}, {false, true});
+  const std::optional<NodeGroup> row = placed_group(*cluster, {0, 1, 2, 3});
+  EXPECT_EQ(devices_of(row.value()), 4);
+  EXPECT_EQ(torus_of(row).link, 100);
+  EXPECT_EQ(torus_of(row).latency.step, 1);
+  EXPECT_FALSE(torus_of(row).axes[0].wrap);
+  const TorusGroup column = torus_of(placed_group(*cluster, {0, 4, 8, 12, 16, 20, 24, 28}));
+  EXPECT_EQ(column.axes[1].size, 8);
+  EXPECT_TRUE(column.axes[1].wrap);
+  const TorusGroup every_second = torus_of(placed_group(*cluster, {24, 8, 0, 16}));
+  EXPECT_EQ(every_second.axes[1].size, 4);
+  EXPECT_EQ(every_second.axes[1].stride, 2);
+  EXPECT_TRUE(every_second.axes[1].wrap);
+  EXPECT_FALSE(torus_of(placed_group(*cluster, {0, 4, 8, 12})).axes[1].wrap);  // half of it
+}
+
+TEST(PlacedGroup, OtherSetsAreNone) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 4}, {false, false}, 2);
+  EXPECT_FALSE(placed_group(*cluster, {0, 1, 4}));       // an angle
+  EXPECT_FALSE(placed_group(*cluster, {0, 1, 3}));       // a gap
+  EXPECT_FALSE(placed_group(*cluster, {0, 5}));          // a diagonal
+  EXPECT_FALSE(placed_group(*cluster, {0, 1, 16}));      // of one slice more
+  EXPECT_FALSE(placed_group(*cluster, {0, 1, 16, 20}));  // another box there
+}
+
+TEST(PlacedGroup, SlicesAreNodes) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {8}, {}, 4);
+  const std::optional<NodeGroup> all = placed_group(*cluster, {0, 1, 8, 9, 16, 17, 24, 25});
+  EXPECT_EQ(all.value().nodes, 4);
+  EXPECT_EQ(std::get<SwitchGroup>(all.value().local).devices, 2);
+  EXPECT_EQ(all.value().egress, 10);
+  EXPECT_EQ(all.value().latency.step, 2);
+  const std::optional<NodeGroup> across = placed_group(*cluster, {3, 11, 19, 27});
+  EXPECT_EQ(across.value().nodes, 4);
+  EXPECT_EQ(devices_of(across.value().local), 1);
+  EXPECT_TRUE(placed_group(*cluster, {5}));
+}
+
+TEST(PlacedGroup, DevicesOfOneChipShareItsLinks) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4}, {true}, 1, 2);
+  EXPECT_EQ(torus_of(placed_group(*cluster, {0, 1, 2, 3, 4, 5, 6, 7})).link, 100);
+  EXPECT_EQ(devices_of(placed_group(*cluster, {0, 1, 2, 3, 4, 5, 6, 7}).value()), 4);
+  EXPECT_EQ(torus_of(placed_group(*cluster, {0, 2, 4, 6})).link, 50);
+  EXPECT_FALSE(placed_group(*cluster, {0, 1, 2}));
+}
+
+TEST(PlacedGroup, RefusesWhatIsNoSet) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kFullMesh, {4}, {});
+  EXPECT_THROW(placed_group(*cluster, {}), InvalidArgument);
+  EXPECT_THROW(placed_group(*cluster, {0, 4}), InvalidArgument);
+  EXPECT_THROW(placed_group(*cluster, {-1}), InvalidArgument);
+  EXPECT_THROW(placed_group(*cluster, {1, 1}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace artifex_devices

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/reshard_price.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "artifex_devices/base/error.h"
+#include "made_clusters.h"
+#include "reference_pairs.h"
+
+namespace artifex_devices {
+namespace {
+
+using Bytes = std::array<int64_t, kClusterLinks>;
+
+std::vector<int64_t> first(int64_t count) {
+  std::vector<int64_t> ids(static_cast<size_t>(count));
+  std::iota(ids.begin(), ids.end(), int64_t{0});
+  return ids;
+}
+
+TEST(ReshardPrice, MessagesOfATorusGoOverItsBusiestLink) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 4}, {false, false});
+  const MessagesPrice price = price_messages(*cluster, {{0, 3, 500}, {1, 2, 300}, {5, 5, 7}});
+  EXPECT_DOUBLE_EQ(price.price.transfer, 8);  // link 1->2 has both
+  EXPECT_DOUBLE_EQ(price.price.latency, 3);
+  EXPECT_EQ(price.price.limit, "links");
+  EXPECT_EQ(price.bytes, (Bytes{7, 0, 800, 0}));
+}
+
+TEST(ReshardPrice, SwitchesCountChipsAndFullMeshesPairs) {
+  const std::vector<Message> messages = {{0, 1, 100}, {0, 2, 200}, {3, 2, 300}};
+  EXPECT_DOUBLE_EQ(price_messages(*made_cluster(NetworkKind::kSwitch, {4}, {}), messages).price.transfer, 5);
+  EXPECT_DOUBLE_EQ(price_messages(*made_cluster(NetworkKind::kFullMesh, {4}, {}), messages).price.transfer, 3);
+}
+
+TEST(ReshardPrice, SlicesMeetOverTheirHosts) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {4}, {}, 2);  // hosts of 2 chips
+  const MessagesPrice price = price_messages(*cluster, {{0, 4, 100}, {1, 5, 100}, {2, 6, 40}, {0, 1, 300}});
+  EXPECT_DOUBLE_EQ(price.price.transfer, 10);  // 200 bytes out of a host with 2 x 10 bytes/s
+  EXPECT_EQ(price.price.limit, "network");
+  EXPECT_DOUBLE_EQ(price.price.latency, 2);
+  EXPECT_EQ(price.bytes, (Bytes{0, 0, 300, 240}));
+}
+
+TEST(ReshardPrice, CopiesOnAChipTakeNoTime) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {2}, {false}, 1, 2);
+  const MessagesPrice price = price_messages(*cluster, {{0, 1, 100}});
+  EXPECT_EQ(price.bytes, (Bytes{0, 100, 0, 0}));
+  EXPECT_EQ(price.price.seconds(), 0);
+  EXPECT_THROW(price_messages(*cluster, {{0, 4, 1}}), InvalidArgument);
+}
+
+TEST(ReshardPrice, StepsTakeWhatTheirGroupsTake) {
+  const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 4});
+  const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 4}, {false, true});
+  const auto price = [&](const std::vector<std::vector<std::string>>& from,
+                         const std::vector<std::vector<std::string>>& to) {
+    const PartitionSpec source = spec_of(from);
+    const PartitionSpec destination = spec_of(to);
+    const ReshardSequence sequence = make_reshard_sequence({16, 100}, 1, {mesh, source}, {mesh, destination});
+    EXPECT_EQ(sequence.steps.size(), 1);
+    return price_step(*cluster, sequence, 0, first(16));
+  };
+  // Position 4 i + j lies at coordinates (j, i): y is the line, x the ring.
+  const Price line = price({{"y"}, {}}, {{}, {}});
+  EXPECT_EQ(line.algorithm, "line, both directions");
+  EXPECT_DOUBLE_EQ(line.transfer, 1600.0 * 3 / (4 * 100));
+  EXPECT_DOUBLE_EQ(line.latency, 3);
+  const Price ring = price({{"x"}, {}}, {{}, {}});
+  EXPECT_EQ(ring.algorithm, "ring, both directions");
+  EXPECT_DOUBLE_EQ(ring.transfer, 1600.0 * 3 / (2 * 4 * 100));
+  const Price exchange = price({{"x"}, {}}, {{}, {"x"}});
+  EXPECT_DOUBLE_EQ(exchange.transfer, 1600.0 / (8 * 100));
+  EXPECT_EQ(price({{}, {}}, {{"x"}, {}}).seconds(), 0);
+  // Each of the chips off the diagonal sends its 100 bytes to its mirror image.
+  const Price permute = price({{"x", "y"}, {}}, {{"y", "x"}, {}});
+  EXPECT_EQ(permute.algorithm, "all at once");
+  EXPECT_GT(permute.transfer, 0);
+}
+
+TEST(ReshardPrice, GroupsThatAreNoBoxesAreRoutedAsRings) {
+  const AbstractMesh mesh({AxisName("x")}, {3});
+  const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {2, 2}, {false, false});
+  const PartitionSpec rows = spec_of({{"x"}});
+  const PartitionSpec whole = spec_of({{}});
+  const ReshardSequence sequence = make_reshard_sequence({300}, 1, {mesh, rows}, {mesh, whole});
+  const Price price = price_step(*cluster, sequence, 0, {0, 1, 3});
+  EXPECT_EQ(price.algorithm, "ring in the order of the mesh");
+  // 0->1, 1->3 and 3->0 over 2: two rounds of 100 bytes over each link, two hops the longest way.
+  EXPECT_DOUBLE_EQ(price.transfer, 2);
+  EXPECT_DOUBLE_EQ(price.latency, 4);
+  EXPECT_THROW(price_step(*cluster, sequence, 0, {0, 1}), InvalidArgument);
+}
+
+TEST(ReshardPrice, LeastSecondsCountAllLinks) {
+  EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kTorus, {4, 2, 1}, {true, false, false}), {0, 600}, {}), 2);
+  EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}), {600}, {}), 6);
+  EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kFullMesh, {4}, {}), {600}, {}), 2);
+  EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}, 2), {12}, {400, 80}), 10);
+  EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}, 2), {240}, {4}), 2);  // 100 + 2 x 10
+  EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}), {0}, {0}), 0);
+}
+
+/// The bound is one: no price of a sequence or of direct messages is below it.
+TEST(ReshardPrice, NothingIsFasterThanTheBound) {
+  const std::vector<ReferencePair> pairs = reference_pairs();
+  if (pairs.empty()) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
+  const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});
+  const std::vector<ClusterRef> clusters = {made_cluster(NetworkKind::kTorus, {4, 2}, {true, false}),
+                                            made_cluster(NetworkKind::kTorus, {2, 2, 2}, {false, false, false}),
+                                            made_cluster(NetworkKind::kSwitch, {8}, {}),
+                                            made_cluster(NetworkKind::kSwitch, {4}, {}, 2),
+                                            made_cluster(NetworkKind::kFullMesh, {4}, {}, 2),
+                                            made_cluster(NetworkKind::kTorus, {4}, {true}, 1, 2)};
+  for (const ReferencePair& pair : pairs) {
+    const ReshardSequence sequence = make_reshard_sequence({16, 16}, 4, {mesh, pair.source}, {mesh, pair.destination});
+    const std::vector<int64_t> ingress = pair.numbers("ingress_per_device");
+    const std::vector<int64_t> hosts = pair.numbers("interhost_ingress");
+    for (const ClusterRef& cluster : clusters) {
+      SCOPED_TRACE(pair.line);
+      double seconds = 0;
+      for (size_t step = 0; step < sequence.steps.size(); ++step) {
+        seconds += price_step(*cluster, sequence, step, first(8)).seconds();
+      }
+      const std::vector<int64_t> slices = cluster->slices() == 2 ? hosts : std::vector<int64_t>{};
+      // Two devices on a chip may hold for each other what they lack.
+      const std::vector<int64_t> chips = cluster->chip().devices_per_chip == 1 ? ingress : std::vector<int64_t>{};
+      EXPECT_GE(seconds * (1 + 1e-12), least_seconds(*cluster, chips, slices));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace artifex_devices
