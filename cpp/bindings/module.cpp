@@ -49,6 +49,7 @@ PYBIND11_MODULE(_core, module) {
   bind_accelerator_catalogue(module);
   bind_cluster(module);
   bind_torus(module);
+  bind_planner(module);
   bind_render(module);
   bind_looks(module);
   bind_config(module);

@@ -87,7 +87,7 @@ std::optional<NodeGroup> placed_group(const Cluster& cluster, const std::vector<
   }
 
   const double share = static_cast<double>(cores) / static_cast<double>(per_chip);
-  NodeGroup group{.local = SwitchGroup{1, 1, {}}, .nodes = static_cast<int64_t>(chips_of_slices.size())};
+  NodeGroup group{SwitchGroup{1, 1, {}}, static_cast<int64_t>(chips_of_slices.size()), 0, {}};
   if (local_chips > 1) {
     const double rate = cluster.link_bandwidth().value * share;
     const Latency latency{0, cluster.link_latency().value};

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/direct_way.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+
+PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_t>& devices, const Cluster& cluster) {
+  PlacedEnd end{domains, devices, {}, {}};
+  const std::vector<int64_t> tiles = domains.grid().tiles_by_position();
+  if (tiles.size() != devices.size()) {
+    fail("plan_reshard: {} devices are given for {} positions; expected one each", devices.size(), tiles.size());
+  }
+  end.buffers.resize(devices.size());
+  std::iota(end.buffers.begin(), end.buffers.end(), int64_t{0});
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i] < 0 || devices[i] >= cluster.device_count()) {
+      fail(
+          "plan_reshard: the mesh has device {}, which the cluster {} has not; expected ids of 0 to {}; make the mesh "
+          "of cluster.devices(), or take a larger cluster",
+          devices[i], cluster.name(), cluster.device_count() - 1);
+    }
+    const ClusterPlace at = cluster.place_of(devices[i]);
+    end.places.push_back({tiles[i], devices[i], static_cast<int32_t>(devices[i]), static_cast<int32_t>(at.process),
+                          static_cast<int32_t>(at.slice)});
+  }
+  return end;
+}
+
+DirectWay make_direct_way(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize) {
+  DirectWay way;
+  way.plan = make_reshard_plan(source.domains, source.places, destination.domains, destination.places, itemsize);
+  std::vector<int64_t> into(destination.places.size(), 0);
+  for (const ReshardCopy& copy : way.plan.copies) {
+    if (copy.link != Link::kSameDevice) into[static_cast<size_t>(copy.destination)] += copy.bytes;
+  }
+  std::vector<bool> is_reused(destination.places.size(), false);
+  for (const auto& [to, from] : way.plan.reused) is_reused[static_cast<size_t>(to)] = true;
+
+  const auto tile_bytes = [&](const ShardDomains& domains, size_t position) {
+    return domains.domain(domains.grid().tile(static_cast<int64_t>(position))).volume() * itemsize;
+  };
+  std::unordered_map<int64_t, int64_t> held;
+  for (size_t i = 0; i < source.devices.size(); ++i) held[source.devices[i]] += tile_bytes(source.domains, i);
+  way.bytes_in.assign(destination.devices.size(), 0);
+  std::vector<bool> is_counted(into.size(), false);
+  for (size_t i = 0; i < destination.devices.size(); ++i) {
+    const auto buffer = static_cast<size_t>(destination.buffers[i]);
+    if (!is_counted[buffer]) way.bytes_in[i] = into[buffer];
+    is_counted[buffer] = true;
+    if (!is_reused[buffer]) held[destination.devices[i]] += tile_bytes(destination.domains, i);
+  }
+  for (const auto& [device, bytes] : held) way.peak_bytes = std::max(way.peak_bytes, bytes);
+  return way;
+}
+
+std::vector<Message> messages_of(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination) {
+  std::vector<Message> messages;
+  messages.reserve(way.plan.copies.size());
+  for (const ReshardCopy& copy : way.plan.copies) {
+    messages.push_back({source.places[static_cast<size_t>(copy.source)].device,
+                        destination.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
+  }
+  return messages;
+}
+
+}  // namespace artifex_devices

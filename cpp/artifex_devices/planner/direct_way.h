@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "artifex_devices/partition/reshard_plan.h"
+#include "artifex_devices/planner/reshard_price.h"
+
+namespace artifex_devices {
+
+/// One end of a reshard and where it lies.
+struct PlacedEnd {
+  ShardDomains domains;
+  std::vector<int64_t> devices;     // id of each position
+  std::vector<BufferPlace> places;  // of each buffer
+  std::vector<int64_t> buffers;     // number of each position's buffer
+};
+
+/// Each position has a buffer of its own, on a cluster: places as the nearest replica is chosen by, first on the same
+/// host, then in the same slice. Throws InvalidArgument for ids that are not in the cluster.
+PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_t>& devices, const Cluster& cluster);
+
+/// Copies from shard to shard, as transfer/ executes them, with what they come to.
+struct DirectWay {
+  ReshardPlan plan;
+  std::vector<int64_t> bytes_in;  // of each destination position: into its buffer from other devices
+  int64_t peak_bytes = 0;         // most of any device: its shard before, and the one afterwards unless it is the same
+};
+/// Positions that share a buffer: what it receives counts for the first.
+DirectWay make_direct_way(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize);
+
+/// The copies as messages between devices, for price_messages.
+std::vector<Message> messages_of(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination);
+
+}  // namespace artifex_devices

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind_planner.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/device/cluster_client.h"
+#include "artifex_devices/planner/direct_way.h"
+#include "artifex_devices/planner/group_ingress.h"
+#include "artifex_devices/planner/placed_group.h"
+#include "artifex_devices/planner/reshard_price.h"
+#include "artifex_devices/planner/reshard_sequence.h"
+#include "artifex_devices/planner/xla_resharding.h"
+#include "artifex_devices/sharding/named_sharding.h"
+#include "artifex_devices/sharding/world_places.h"
+#include "numpy_bridge.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+namespace py = pybind11;
+
+constexpr const char* kOperation = "plan_reshard";
+
+/// {"latency", "transfer", "algorithm", "limit"}, or {"error"} where a figure is not known.
+py::dict price_dict(const std::function<Price()>& price) {
+  py::dict result;
+  try {
+    const Price made = price();
+    result["latency"] = made.latency;
+    result["transfer"] = made.transfer;
+    result["algorithm"] = std::string(made.algorithm);
+    result["limit"] = std::string(made.limit);
+  } catch (const Unavailable& error) {
+    result["error"] = error.what();
+  }
+  return result;
+}
+
+/// Ids by position; of an abstract sharding the positions themselves.
+std::vector<int64_t> devices_of(const Sharding& sharding) {
+  std::vector<int64_t> devices(static_cast<size_t>(sharding.num_devices()));
+  std::iota(devices.begin(), devices.end(), int64_t{0});
+  if (sharding.is_abstract()) return devices;
+  std::ranges::transform(devices, devices.begin(), [&](int64_t i) { return (*sharding.devices())[i]->id(); });
+  return devices;
+}
+
+/// The buffers that transfers of this sharding have.
+PlacedEnd place_in_world(const Sharding& sharding, const ShardDomains& domains) {
+  PlacedEnd end{domains, devices_of(sharding), WorldPlaces(sharding).places, {}};
+  std::map<std::pair<int64_t, int64_t>, int64_t> buffer_of;  // by tile and memory
+  for (size_t i = 0; i < end.places.size(); ++i) {
+    buffer_of[{end.places[i].tile, (int64_t{end.places[i].process} << 32) + end.places[i].arena}] =
+        static_cast<int64_t>(i);
+  }
+  const bool own = sharding.is_fully_addressable();
+  for (int64_t position = 0; position < sharding.num_devices(); ++position) {
+    const Device& device = *(*sharding.devices())[position];
+    const int64_t process = own ? end.places.front().process : device.process_index();
+    const auto found = buffer_of.find({sharding.grid().tile(position), (process << 32) + device.arena_index()});
+    if (found == buffer_of.end()) {
+      fail<Unavailable>("{}: {} has no buffer in the plan of transfers; this is a mistake of the package", kOperation,
+                        device.to_string());
+    }
+    end.buffers.push_back(found->second);
+  }
+  return end;
+}
+
+PlacedEnd place(const Sharding& sharding, const ShardDomains& domains, const Cluster* cluster) {
+  return cluster ? place_on_cluster(domains, devices_of(sharding), *cluster) : place_in_world(sharding, domains);
+}
+
+const NamedSharding& named(const Sharding& sharding) {
+  const auto* result = dynamic_cast<const NamedSharding*>(&sharding);
+  if (result == nullptr) {
+    fail("{}: {} has no mesh; expected NamedShardings at both ends of a sequence of collectives; use direct copies",
+         kOperation, sharding.to_string());
+  }
+  return *result;
+}
+
+ReshardSequence sequence_of(const Dims& shape, int64_t itemsize, const Sharding& source, const Sharding& destination,
+                            std::optional<int64_t> memory_limit) {
+  const NamedSharding& from = named(source);
+  const NamedSharding& to = named(destination);
+  if (devices_of(source) != devices_of(destination)) {
+    fail(
+        "{}: the meshes have other devices, or the same in another order; expected equal ones for a sequence of "
+        "collectives; use direct copies",
+        kOperation);
+  }
+  if (from.uneven() != Uneven::kError || to.uneven() != Uneven::kError) {
+    fail("{}: uneven shards have no sequence of collectives; expected shardings without uneven=; use direct copies",
+         kOperation);
+  }
+  if (from.memory_kind() != to.memory_kind()) {
+    fail("{}: the ends are in memory of two kinds; expected one for a sequence of collectives; use direct copies",
+         kOperation);
+  }
+  return make_reshard_sequence(shape, itemsize, {from.abstract_mesh(), from.spec()}, {to.abstract_mesh(), to.spec()},
+                               {.memory_limit = memory_limit});
+}
+
+/// What each position receives from one cut to the next.
+std::vector<int64_t> received(const ReshardSequence& sequence, size_t step, const Dims& shape, int64_t itemsize) {
+  std::vector<int64_t> positions(static_cast<size_t>(sequence.grids[step].positions()));
+  std::iota(positions.begin(), positions.end(), int64_t{0});
+  const ShardDomains::Names names{.operation = kOperation};
+  return ingress_bytes(ShardDomains(sequence.grids[step], shape, Uneven::kError, names), positions,
+                       ShardDomains(sequence.grids[step + 1], shape, Uneven::kError, names), positions, itemsize);
+}
+
+py::dict sequence_dict(const ReshardSequence& sequence, const Dims& shape, int64_t itemsize,
+                       const std::vector<int64_t>& devices, const Cluster* cluster) {
+  py::list labels;
+  for (const SubAxis& axis : sequence.axes) labels.append(axis.label);
+  std::vector<int64_t> bytes(devices.size(), 0);
+  py::list steps;
+  for (size_t i = 0; i < sequence.steps.size(); ++i) {
+    const ReshardStep& step = sequence.steps[i];
+    const std::vector<int64_t> in = received(sequence, i, shape, itemsize);
+    std::ranges::transform(bytes, in, bytes.begin(), std::plus<>());
+    py::dict entry;
+    entry["move"] = std::string(to_string(step.move));
+    entry["axes"] = step.axes;
+    entry["from_dimension"] = step.from_dimension;
+    entry["to_dimension"] = step.to_dimension;
+    entry["group"] = step.group;
+    entry["shard_bytes"] = step.shard_bytes;
+    entry["shard_bytes_after"] = step.shard_bytes_after;
+    entry["bytes_in"] = step.bytes_in;
+    entry["bytes"] = std::accumulate(in.begin(), in.end(), int64_t{0});
+    if (cluster) entry["price"] = price_dict([&] { return price_step(*cluster, sequence, i, devices); });
+    steps.append(std::move(entry));
+  }
+  py::dict result;
+  result["axes"] = std::move(labels);
+  result["sizes"] = py::list();
+  for (const SubAxis& axis : sequence.axes) result["sizes"].cast<py::list>().append(axis.size);
+  result["steps"] = std::move(steps);
+  result["bytes_in"] = bytes;
+  result["busiest_bytes_in"] = sequence.bytes_in;
+  result["peak_bytes"] = sequence.peak_bytes;
+  result["is_cheapest"] = sequence.is_cheapest;
+  return result;
+}
+
+py::dict copies_dict(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination,
+                     const Cluster* cluster) {
+  py::dict result;
+  result["count"] = way.plan.copies.size();
+  result["reused"] = way.plan.reused.size();
+  result["bytes_reused"] = way.plan.bytes_reused;
+  result["bytes_copied"] = way.plan.bytes_copied;
+  result["bytes_in"] = way.bytes_in;
+  result["peak_bytes"] = way.peak_bytes;
+  py::dict links;
+  if (cluster) {
+    const std::vector<Message> messages = messages_of(way, source, destination);
+    MessagesPrice made;
+    result["price"] = price_dict([&] {
+      made = price_messages(*cluster, messages);
+      return made.price;
+    });
+    constexpr std::array<const char*, kClusterLinks> kNames = {"same device", "same chip", "same slice", "network"};
+    for (size_t i = 0; i < kNames.size(); ++i) links[kNames[i]] = made.bytes[i];
+  } else {
+    constexpr std::array<const char*, 5> kNames = {"same device", "same memory", "other memory", "other process",
+                                                   "other host"};
+    std::array<int64_t, kNames.size()> bytes{};
+    for (const ReshardCopy& copy : way.plan.copies) bytes[static_cast<size_t>(copy.link)] += copy.bytes;
+    for (size_t i = 0; i < kNames.size(); ++i) links[kNames[i]] = bytes[i];
+  }
+  result["bytes_by_link"] = std::move(links);
+  return result;
+}
+
+/// Numbers of groups from 0, of what `group_of` says of each device.
+template <class F>
+std::vector<int64_t> numbered(const std::vector<int64_t>& devices, std::map<int64_t, int64_t>* numbers, F group_of) {
+  std::vector<int64_t> result;
+  for (const int64_t device : devices) {
+    const auto key = static_cast<int64_t>(group_of(device));
+    result.push_back(numbers->try_emplace(key, static_cast<int64_t>(numbers->size())).first->second);
+  }
+  return result;
+}
+
+py::dict bound_dict(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize, const Cluster* cluster) {
+  py::dict result;
+  const std::vector<int64_t> bytes =
+      ingress_bytes(source.domains, source.devices, destination.domains, destination.devices, itemsize);
+  result["bytes_in"] = bytes;
+  if (cluster == nullptr) return result;
+  const auto by = [&](auto group_of) {
+    std::map<int64_t, int64_t> numbers;
+    const std::vector<int64_t> from = numbered(source.devices, &numbers, group_of);
+    const std::vector<int64_t> to = numbered(destination.devices, &numbers, group_of);
+    return group_ingress_bytes(source.domains, from, destination.domains, to, static_cast<int64_t>(numbers.size()),
+                               itemsize);
+  };
+  const std::vector<int64_t> chips = by([&](int64_t id) { return id / cluster->chip().devices_per_chip; });
+  const std::vector<int64_t> hosts = by([&](int64_t id) { return cluster->place_of(id).process; });
+  const std::vector<int64_t> slices = by([&](int64_t id) { return id / cluster->devices_per_slice(); });
+  result["host_bytes"] = hosts;
+  result["slice_bytes"] = slices;
+  result["price"] = price_dict([&] { return Price{.transfer = least_seconds(*cluster, chips, slices)}; });
+  return result;
+}
+
+Dims padded(const Dims& parts, int64_t rank) {
+  Dims result = parts;
+  result.resize(rank, 1);
+  return result;
+}
+
+py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
+                      const std::shared_ptr<Sharding>& destination, const std::shared_ptr<Cluster>& given,
+                      std::optional<int64_t> memory_limit) {
+  const Dims shape = dims_from_python(global_shape, kOperation, "shape");
+  for (const Sharding* sharding : {source.get(), destination.get()}) {
+    if (!sharding->is_concrete() && !sharding->is_abstract()) {
+      fail("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut", kOperation,
+           sharding->to_string());
+    }
+  }
+  const Cluster* cluster = given.get();
+  for (const Sharding* sharding : {source.get(), destination.get()}) {
+    if (cluster == nullptr && !sharding->is_abstract()) cluster = cluster_of(*sharding->devices()->client());
+  }
+  if (cluster == nullptr && (source->is_abstract() || destination->is_abstract())) {
+    fail("{}: a mesh without devices has no place; expected a cluster to plan on; give cluster=, or a mesh of devices",
+         kOperation);
+  }
+  const ShardDomains from = source->domains(shape, kOperation);
+  const ShardDomains to = destination->domains(shape, kOperation);
+  const PlacedEnd source_end = place(*source, from, cluster);
+  const PlacedEnd destination_end = place(*destination, to, cluster);
+  const DirectWay way = make_direct_way(source_end, destination_end, itemsize);
+
+  py::dict result;
+  result["devices"] = destination_end.devices;
+  result["source_shard_shape"] = tuple_from_dims(from.shard_shape());
+  result["shard_shape"] = tuple_from_dims(to.shard_shape());
+  result["lower_bound"] = bound_dict(source_end, destination_end, itemsize, cluster);
+  result["copies"] = copies_dict(way, source_end, destination_end, cluster);
+  result["sequence"] = py::none();
+  result["sequence_error"] = py::none();
+  result["xla_gathers"] = py::none();
+  try {
+    const ReshardSequence sequence = sequence_of(shape, itemsize, *source, *destination, memory_limit);
+    result["sequence"] = sequence_dict(sequence, shape, itemsize, source_end.devices, cluster);
+  } catch (const InvalidArgument& error) {
+    result["sequence_error"] = error.what();
+  }
+  const bool same_devices = source_end.devices == destination_end.devices;
+  if (same_devices && from.is_even() && to.is_even() && source->num_devices() > 1) {
+    result["xla_gathers"] = xla_gathers_everything(source->num_devices(), padded(source->grid().parts(), shape.size()),
+                                                   padded(destination->grid().parts(), shape.size()));
+  }
+  return result;
+}
+
+/// (source device, destination device, (begin, end) of each dimension, bytes) of every copy.
+py::list reshard_copies(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
+                        const std::shared_ptr<Sharding>& destination, const std::shared_ptr<Cluster>& given) {
+  const Dims shape = dims_from_python(global_shape, kOperation, "shape");
+  const Cluster* cluster = given.get();
+  for (const Sharding* sharding : {source.get(), destination.get()}) {
+    if (cluster == nullptr && !sharding->is_abstract()) cluster = cluster_of(*sharding->devices()->client());
+  }
+  const PlacedEnd from = place(*source, source->domains(shape, kOperation), cluster);
+  const PlacedEnd to = place(*destination, destination->domains(shape, kOperation), cluster);
+  const DirectWay way = make_direct_way(from, to, itemsize);
+  py::list result;
+  for (const ReshardCopy& copy : way.plan.copies) {
+    py::tuple box(copy.box.rank());
+    for (int64_t d = 0; d < copy.box.rank(); ++d) {
+      box[static_cast<size_t>(d)] = py::make_tuple(copy.box.origin[d], copy.box.origin[d] + copy.box.shape[d]);
+    }
+    result.append(py::make_tuple(from.places[static_cast<size_t>(copy.source)].device,
+                                 to.places[static_cast<size_t>(copy.destination)].device, box, copy.bytes));
+  }
+  return result;
+}
+
+/// Devices of a cluster that differ along some of its axes only, from the first one on.
+std::vector<int64_t> devices_along(const Cluster& cluster, const std::vector<std::string>& axes) {
+  const bool is_torus = cluster.inside().kind == NetworkKind::kTorus;
+  std::vector<std::string> known{"slice"};
+  if (!is_torus) known.emplace_back("chip");
+  for (size_t axis = 0; is_torus && axis < cluster.inside().dims.size(); ++axis) known.emplace_back(1, "xyz"[axis]);
+  const auto has = [&](const std::string& name) { return std::ranges::find(axes, name) != axes.end(); };
+  for (const std::string& axis : axes) {
+    if (std::ranges::find(known, axis) == known.end()) {
+      fail(
+          "plan_collective: {:?} is no axis of the cluster {}; expected some of {}; \"slice\" is the network between "
+          "slices or nodes",
+          axis, cluster.name(), fmt::join(known, ", "));
+    }
+  }
+  std::vector<int64_t> devices;
+  for (int64_t id = 0; id < cluster.device_count(); ++id) {
+    const ClusterPlace at = cluster.place_of(id);
+    bool is_in = has("slice") || at.slice == 0;
+    if (is_torus) {
+      for (size_t axis = 0; axis < 3; ++axis) is_in = is_in && (at.coords[axis] == 0 || has({"xyz"[axis]}));
+    } else {
+      is_in = is_in && (at.chip == 0 || has("chip"));
+    }
+    if (is_in) devices.push_back(id);
+  }
+  return devices;
+}
+
+py::dict plan_collective(const std::string& name, double bytes, const std::shared_ptr<Cluster>& cluster,
+                         const std::vector<std::string>& axes, const std::vector<std::vector<int64_t>>& given) {
+  const auto op = collective_from_name(name);
+  if (!op) {
+    fail(
+        "plan_collective: {:?} is no collective; expected all_gather, reduce_scatter, all_reduce, all_to_all or "
+        "broadcast",
+        name);
+  }
+  const std::vector<std::vector<int64_t>> groups =
+      given.empty() ? std::vector<std::vector<int64_t>>{devices_along(*cluster, axes)} : given;
+  std::vector<CollectiveCost> slowest;
+  for (const auto& group : groups) {
+    const std::optional<NodeGroup> placed = placed_group(*cluster, group);
+    if (!placed) {
+      fail(
+          "plan_collective: the {} devices of a group, {} first, are no box of the cluster {}; expected evenly spaced "
+          "chips along its axes; lay the mesh out with mesh_utils.create_device_mesh",
+          group.size(), group.front(), cluster->name());
+    }
+    std::vector<CollectiveCost> costs = collective_costs(*op, bytes, *placed);
+    if (slowest.empty() || costs.front().seconds() > slowest.front().seconds()) slowest = std::move(costs);
+  }
+  py::list entries;
+  for (const CollectiveCost& cost : slowest) {
+    entries.append(py::make_tuple(std::string(cost.algorithm), std::string(cost.limit), cost.latency, cost.transfer,
+                                  cost.is_bound));
+  }
+  py::dict result;
+  result["devices"] = groups.front().size();
+  result["groups"] = groups.size();
+  result["costs"] = std::move(entries);
+  result["bytes_in"] = received_bytes(*op, bytes, static_cast<int64_t>(groups.front().size()));
+  return result;
+}
+
+}  // namespace
+
+void bind_planner(py::module_& module) {
+  module.def("_plan_reshard", &plan_reshard, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
+             py::arg("destination"), py::arg("cluster"), py::arg("memory_limit"),
+             "Both ways from one sharding to another, with bytes, prices and bounds, as a dict.");
+  module.def("_reshard_copies", &reshard_copies, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
+             py::arg("destination"), py::arg("cluster"),
+             "(source device, destination device, box, bytes) of every direct copy.");
+  module.def("_plan_collective", &plan_collective, py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("axes"),
+             py::arg("groups"),
+             "Algorithms of one collective, cheapest first, as a dict. `groups` empty: the devices along `axes`.");
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/direct_way.h"
+
+#include <gtest/gtest.h>
+
+#include "artifex_devices/base/error.h"
+#include "made_clusters.h"
+#include "reference_pairs.h"
+
+namespace artifex_devices {
+namespace {
+
+TEST(DirectWay, DevicesReceiveWhatTheyLack) {
+  const std::vector<ReferencePair> pairs = reference_pairs();
+  if (pairs.empty()) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
+  const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});
+  const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {4}, {}, 2);
+  const std::vector<int64_t> devices = {0, 1, 2, 3, 4, 5, 6, 7};
+  for (const ReferencePair& pair : pairs) {
+    SCOPED_TRACE(pair.line);
+    const TileGrid from(mesh, pair.source);
+    const TileGrid to(mesh, pair.destination);
+    const ShardDomains::Names names{.operation = "test"};
+    const PlacedEnd source = place_on_cluster(ShardDomains(from, {16, 16}, Uneven::kError, names), devices, *cluster);
+    const PlacedEnd destination =
+        place_on_cluster(ShardDomains(to, {16, 16}, Uneven::kError, names), devices, *cluster);
+    const DirectWay way = make_direct_way(source, destination, 4);
+    EXPECT_EQ(way.bytes_in, pair.numbers("ingress_per_device"));
+    const int64_t both = 1024 / from.tiles() + 1024 / to.tiles();
+    EXPECT_EQ(way.peak_bytes, pair.value("pure_alias") == "true" ? 1024 / from.tiles() : both);
+    const MessagesPrice price = price_messages(*cluster, messages_of(way, source, destination));
+    EXPECT_EQ(price.bytes[0] + price.bytes[1] + price.bytes[2] + price.bytes[3], way.plan.bytes_copied);
+    EXPECT_EQ(price.bytes[2] + price.bytes[3], pair.number("total_ingress"));
+    EXPECT_EQ(price.bytes[3], way.plan.bytes_between_hosts);
+    EXPECT_GE(price.price.seconds(), least_seconds(*cluster, way.bytes_in, pair.numbers("interhost_ingress")));
+  }
+}
+
+TEST(DirectWay, DevicesOfTheMeshMustBeInTheCluster) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {4}, {});
+  const AbstractMesh mesh({AxisName("x")}, {2});
+  const TileGrid grid(mesh, spec_of({{"x"}}));
+  const ShardDomains domains(grid, {8}, Uneven::kError, {.operation = "test"});
+  EXPECT_THROW(place_on_cluster(domains, {3, 4}, *cluster), InvalidArgument);
+  EXPECT_THROW(place_on_cluster(domains, {3}, *cluster), InvalidArgument);
+  EXPECT_EQ(place_on_cluster(domains, {3, 2}, *cluster).places[0].process, 1);
+}
+
+}  // namespace
+}  // namespace artifex_devices
