@@ -43,6 +43,23 @@ py::dict price_dict(const std::function<Price()>& price) {
   return result;
 }
 
+/// That the devices of a client are of; nullptr for those of a machine.
+std::shared_ptr<Cluster> handle_of_cluster(const Client& client) {
+  const auto* machine = dynamic_cast<const ClusterMachine*>(&client.machine());
+  return machine ? std::const_pointer_cast<Cluster>(machine->cluster()) : nullptr;
+}
+
+/// The one that is given, or that the devices are of.
+std::shared_ptr<Cluster> cluster_for(const std::shared_ptr<Cluster>& given, const Sharding& source,
+                                     const Sharding& destination) {
+  if (given) return given;
+  for (const Sharding* sharding : {&source, &destination}) {
+    if (sharding->is_abstract()) continue;
+    if (auto own = handle_of_cluster(*sharding->devices()->client())) return own;
+  }
+  return nullptr;
+}
+
 /// Ids by position; of an abstract sharding the positions themselves.
 std::vector<int64_t> devices_of(const Sharding& sharding) {
   std::vector<int64_t> devices(static_cast<size_t>(sharding.num_devices()));
@@ -138,6 +155,7 @@ py::dict sequence_dict(const ReshardSequence& sequence, const Dims& shape, int64
     entry["shard_bytes_after"] = step.shard_bytes_after;
     entry["bytes_in"] = step.bytes_in;
     entry["bytes"] = std::accumulate(in.begin(), in.end(), int64_t{0});
+    entry["network_bytes"] = cluster ? network_bytes(*cluster, sequence, i, devices) : 0;
     if (cluster) entry["price"] = price_dict([&] { return price_step(*cluster, sequence, i, devices); });
     steps.append(std::move(entry));
   }
@@ -212,7 +230,11 @@ py::dict bound_dict(const PlacedEnd& source, const PlacedEnd& destination, int64
   const std::vector<int64_t> slices = by([&](int64_t id) { return id / cluster->devices_per_slice(); });
   result["host_bytes"] = hosts;
   result["slice_bytes"] = slices;
-  result["price"] = price_dict([&] { return Price{.transfer = least_seconds(*cluster, chips, slices)}; });
+  result["price"] = price_dict([&] {
+    Price price;
+    price.transfer = least_seconds(*cluster, chips, slices);
+    return price;
+  });
   return result;
 }
 
@@ -232,10 +254,8 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
            sharding->to_string());
     }
   }
-  const Cluster* cluster = given.get();
-  for (const Sharding* sharding : {source.get(), destination.get()}) {
-    if (cluster == nullptr && !sharding->is_abstract()) cluster = cluster_of(*sharding->devices()->client());
-  }
+  const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
+  const Cluster* cluster = handle.get();
   if (cluster == nullptr && (source->is_abstract() || destination->is_abstract())) {
     fail("{}: a mesh without devices has no place; expected a cluster to plan on; give cluster=, or a mesh of devices",
          kOperation);
@@ -247,6 +267,7 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
   const DirectWay way = make_direct_way(source_end, destination_end, itemsize);
 
   py::dict result;
+  result["cluster"] = py::cast(handle);  // None where there is none
   result["devices"] = destination_end.devices;
   result["source_shard_shape"] = tuple_from_dims(from.shard_shape());
   result["shard_shape"] = tuple_from_dims(to.shard_shape());
@@ -273,10 +294,8 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
 py::list reshard_copies(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
                         const std::shared_ptr<Sharding>& destination, const std::shared_ptr<Cluster>& given) {
   const Dims shape = dims_from_python(global_shape, kOperation, "shape");
-  const Cluster* cluster = given.get();
-  for (const Sharding* sharding : {source.get(), destination.get()}) {
-    if (cluster == nullptr && !sharding->is_abstract()) cluster = cluster_of(*sharding->devices()->client());
-  }
+  const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
+  const Cluster* cluster = handle.get();
   const PlacedEnd from = place(*source, source->domains(shape, kOperation), cluster);
   const PlacedEnd to = place(*destination, destination->domains(shape, kOperation), cluster);
   const DirectWay way = make_direct_way(from, to, itemsize);
@@ -366,6 +385,9 @@ void bind_planner(py::module_& module) {
   module.def("_reshard_copies", &reshard_copies, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
              py::arg("destination"), py::arg("cluster"),
              "(source device, destination device, box, bytes) of every direct copy.");
+  module.def(
+      "_cluster_of_device", [](const Device& device) { return handle_of_cluster(device.client()); }, py::arg("device"),
+      "The Cluster that a device is of, or None.");
   module.def("_plan_collective", &plan_collective, py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("axes"),
              py::arg("groups"),
              "Algorithms of one collective, cheapest first, as a dict. `groups` empty: the devices along `axes`.");

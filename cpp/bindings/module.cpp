@@ -3,6 +3,7 @@
 
 #include "bind_accelerators.h"
 #include "bind_cluster.h"
+#include "bind_planner.h"
 #include "bind_memory_layout.h"
 #include "bind_roofline.h"
 #include "bindings.h"

@@ -61,8 +61,8 @@ std::vector<std::vector<int64_t>> groups_of(const ReshardSequence& sequence, con
 }
 
 /// The messages of a permute; replicas send one each where none keeps its own.
-Price price_permute(const Cluster& cluster, const TileGrid& before, const TileGrid& after, int64_t shard_bytes,
-                    const std::vector<int64_t>& devices) {
+std::vector<Message> messages_of_permute(const TileGrid& before, const TileGrid& after, int64_t shard_bytes,
+                                         const std::vector<int64_t>& devices) {
   std::vector<Message> messages;
   for (int64_t position = 0; position < after.positions(); ++position) {
     const int64_t tile = after.tile(position);
@@ -70,9 +70,7 @@ Price price_permute(const Cluster& cluster, const TileGrid& before, const TileGr
     const int64_t holder = before.position(tile, after.replica(position));
     messages.push_back({devices[static_cast<size_t>(holder)], devices[static_cast<size_t>(position)], shard_bytes});
   }
-  Price price = price_messages(cluster, messages).price;
-  price.algorithm = "all at once";
-  return price;
+  return messages;
 }
 
 Price price_as_ring(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups, int64_t shard_bytes) {
@@ -183,7 +181,8 @@ Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t
   }
   if (what.move == ReshardMove::kSlice) return {.algorithm = "in place"};
   if (what.move == ReshardMove::kPermute) {
-    return price_permute(cluster, before, sequence.grids[step + 1], what.shard_bytes, devices);
+    return price_messages(cluster, messages_of_permute(before, sequence.grids[step + 1], what.shard_bytes, devices))
+        .price;
   }
   auto groups = groups_of(sequence, what, before.positions());
   for (auto& group : groups) {
@@ -205,6 +204,31 @@ Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t
     }
   }
   return slowest;
+}
+
+int64_t network_bytes(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
+                      const std::vector<int64_t>& devices) {
+  const ReshardStep& what = sequence.steps[step];
+  const TileGrid& before = sequence.grids[step];
+  if (cluster.slices() == 1 || what.move == ReshardMove::kSlice) return 0;
+  const auto slice_of = [&](int64_t id) { return id / cluster.devices_per_slice(); };
+  int64_t bytes = 0;
+  if (what.move == ReshardMove::kPermute) {
+    for (const Message& each : messages_of_permute(before, sequence.grids[step + 1], what.shard_bytes, devices)) {
+      if (slice_of(each.from) != slice_of(each.to)) bytes += each.bytes;
+    }
+    return bytes;
+  }
+  for (const auto& group : groups_of(sequence, what, before.positions())) {
+    std::map<int64_t, int64_t> members;  // by slice
+    for (const int64_t position : group) ++members[slice_of(devices[static_cast<size_t>(position)])];
+    for (const auto& [slice, count] : members) {
+      const int64_t others = what.group - count;
+      bytes += what.move == ReshardMove::kAllGather ? others * what.shard_bytes
+                                                    : others * count * (what.shard_bytes / what.group);
+    }
+  }
+  return bytes;
 }
 
 double least_seconds(const Cluster& cluster, const std::vector<int64_t>& chip_bytes,

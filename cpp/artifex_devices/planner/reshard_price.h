@@ -47,6 +47,11 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>&
 Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
                  const std::vector<int64_t>& devices);
 
+/// Bytes of one step that go from slice to slice. A gather's group brings each shard into a slice once, and hands it on
+/// inside.
+int64_t network_bytes(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
+                      const std::vector<int64_t>& devices);
+
 /// Seconds that no way can be faster than: the bytes that each chip and each slice must receive over all its links.
 /// `chip_bytes` and `slice_bytes` are by number.
 double least_seconds(const Cluster& cluster, const std::vector<int64_t>& chip_bytes,

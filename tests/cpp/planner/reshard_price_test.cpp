@@ -94,6 +94,24 @@ TEST(ReshardPrice, GroupsThatAreNoBoxesAreRoutedAsRings) {
   EXPECT_THROW(price_step(*cluster, sequence, 0, {0, 1}), InvalidArgument);
 }
 
+TEST(ReshardPrice, NetworkBytesAreThoseBetweenSlices) {
+  const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {2, 4});
+  const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {4}, {}, 2);
+  const auto bytes = [&](const std::vector<std::vector<std::string>>& from,
+                         const std::vector<std::vector<std::string>>& to) {
+    const PartitionSpec source = spec_of(from);
+    const PartitionSpec destination = spec_of(to);
+    const ReshardSequence sequence = make_reshard_sequence({16, 16}, 1, {mesh, source}, {mesh, destination});
+    EXPECT_EQ(sequence.steps.size(), 1);
+    return network_bytes(*cluster, sequence, 0, first(8));
+  };
+  EXPECT_EQ(bytes({{"x"}, {}}, {{}, {}}), 8 * 128);          // four pairs, each a device of both slices
+  EXPECT_EQ(bytes({{"y"}, {}}, {{}, {}}), 0);                // inside
+  EXPECT_EQ(bytes({{"x", "y"}, {}}, {{}, {}}), 2 * 4 * 32);  // each slice takes the four shards of the other once
+  EXPECT_EQ(bytes({{"x", "y"}, {}}, {{}, {"x", "y"}}), 8 * 4 * 4);
+  EXPECT_EQ(bytes({{}, {}}, {{"x"}, {}}), 0);
+}
+
 TEST(ReshardPrice, LeastSecondsCountAllLinks) {
   EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kTorus, {4, 2, 1}, {true, false, false}), {0, 600}, {}), 2);
   EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}), {600}, {}), 6);

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the planner answers with: plans of reshards and of collectives. Immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artifex_devices._core import Cluster, Sharding, _reshard_copies
+from artifex_devices.plan_text import collective_html, collective_text, json_text, reshard_html, reshard_text
+from artifex_devices.roofline import Provenance
+
+__all__ = ["Algorithm", "CollectivePlan", "Copy", "Estimate", "LowerBound", "PlanStep", "ReshardPlan"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds by the model of docs/guide/planner.md.
+
+    Attributes:
+        latency: Seconds that do not depend on bytes.
+        transfer: Seconds of bytes over what `limit` names.
+        algorithm: How it is done.
+        limit: What the bytes wait for: "links", "egress", "network" or "nothing".
+    """
+
+    latency: float
+    transfer: float
+    algorithm: str
+    limit: str
+
+    @property
+    def seconds(self) -> float:
+        """Latency and transfer together."""
+        return self.latency + self.transfer
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """One step of a reshard.
+
+    Attributes:
+        move: "copies", "slice", "all_to_all", "permute" or "all_gather".
+        text: What it does, in words.
+        devices: How many work together.
+        bytes_received: Bytes that all devices receive from others.
+        busiest_bytes: Bytes that the busiest device receives.
+        shard_bytes: Bytes of one shard before and afterwards.
+        estimate: None where there is no cluster to say how long it takes; `seconds` says so.
+    """
+
+    move: str
+    text: str
+    devices: int
+    bytes_received: int
+    busiest_bytes: int
+    shard_bytes: tuple[int, int]
+    estimate: Estimate | None
+    why_no_estimate: str = field(default="", repr=False)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds by the model.
+
+        Raises:
+            RuntimeError: The plan has no cluster, or the cluster lacks a figure; the text says how to give it.
+        """
+        return _known(self.estimate, self.why_no_estimate).seconds
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """What no way can be below.
+
+    Attributes:
+        bytes_by_device: By device id: bytes of its shard afterwards that it does not hold before.
+        bytes_by_host: For each host of a cluster that has any of the devices: bytes that none of its devices holds.
+        estimate_seconds: Seconds for the bytes of the worst chip and slice over all their links at once; None without
+            a cluster, or where it lacks a figure.
+    """
+
+    bytes_by_device: Mapping[int, int]
+    bytes_by_host: tuple[int, ...]
+    estimate_seconds: float | None
+
+    @property
+    def busiest_bytes(self) -> int:
+        """Bytes that the busiest device must receive."""
+        return max(self.bytes_by_device.values(), default=0)
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes that all devices together must receive."""
+        return sum(self.bytes_by_device.values())
+
+
+class Copy(NamedTuple):
+    """One direct copy: device ids, (begin, end) of each dimension of the whole array, bytes."""
+
+    source: int
+    destination: int
+    box: tuple[tuple[int, int], ...]
+    bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class ReshardPlan:
+    """How an array gets from one sharding to another, and what that costs.
+
+    Attributes:
+        shape: Of the array.
+        dtype: Of the array.
+        source: Sharding before.
+        destination: Sharding afterwards.
+        cluster: What `seconds` are of; None: nothing is known of the network.
+        way: "copies" (direct, as `device_put` and `reshard` do it here) or "collectives".
+        steps: In order.
+        bytes_by_device: By device id: bytes that it receives from others.
+        bytes_by_link: Bytes that are copied, by what they go over. Of copies also those that stay on a device; of
+            collectives "network" is what must cross, "same slice" the rest.
+        bytes_copied: Bytes that are written: sum over `bytes_by_link`. For copies just what the execution counts.
+        peak_bytes: Most that any device holds meanwhile: its shard before, which stays, and what the steps need.
+        lower_bound: What no way can be below.
+        is_cheapest: Whether no other way of this kind moves fewer bytes into the busiest device.
+        xla_gathers_everything: Whether XLA would gather the whole array on each device ("Involuntary full
+            rematerialization"); None where the ends have other devices or uneven shards.
+        other: The other way, or None.
+        why_no_other: Why there is no other way; "" where there is one.
+        seconds_from: Where the seconds are from.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    source: Sharding
+    destination: Sharding
+    cluster: Cluster | None
+    way: str
+    steps: tuple[PlanStep, ...]
+    bytes_by_device: Mapping[int, int]
+    bytes_by_link: Mapping[str, int]
+    bytes_copied: int
+    peak_bytes: int
+    lower_bound: LowerBound
+    is_cheapest: bool
+    xla_gathers_everything: bool | None
+    other: ReshardPlan | None
+    why_no_other: str
+    seconds_from: Provenance | None
+
+    @property
+    def bytes_received(self) -> int:
+        """Bytes that all devices receive from others."""
+        return sum(self.bytes_by_device.values())
+
+    @property
+    def busiest_bytes(self) -> int:
+        """Bytes that the busiest device receives."""
+        return max(self.bytes_by_device.values(), default=0)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds by the model, one step after the other.
+
+        Raises:
+            RuntimeError: The plan has no cluster, or the cluster lacks a figure; the text says how to give it.
+        """
+        return sum(step.seconds for step in self.steps)
+
+    @property
+    def copies(self) -> tuple[Copy, ...]:
+        """Every direct copy, by destination; of the way with collectives those that would do it without.
+
+        Made when asked: as many as there are.
+        """
+        found = _reshard_copies(self.shape, self.dtype.itemsize, self.source, self.destination, self.cluster)
+        return tuple(Copy(*each) for each in found)
+
+    def to_json(self) -> str:
+        """The plan as JSON: all figures, with where they are from."""
+        return json_text(self)
+
+    def __str__(self) -> str:
+        """A readable table."""
+        return reshard_text(self)
+
+    def _repr_html_(self) -> str:
+        return reshard_html(self)
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One algorithm of a collective.
+
+    Attributes:
+        estimate: Its seconds.
+        is_bound: The seconds are a lower bound, by the bytes into the worst-placed device: no program is known to
+            reach it on this network.
+    """
+
+    estimate: Estimate
+    is_bound: bool
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.estimate.algorithm
+
+    @property
+    def seconds(self) -> float:
+        """Latency and transfer together."""
+        return self.estimate.seconds
+
+
+@dataclass(frozen=True, eq=False)
+class CollectivePlan:
+    """What a collective costs on a cluster.
+
+    Attributes:
+        op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all" or "broadcast".
+        nbytes: Bytes of the whole array of a group.
+        axes: That the groups lie along.
+        cluster: The network.
+        devices: In one group.
+        groups: How many were looked at; the slowest counts.
+        steps: Every algorithm that the network allows, cheapest first.
+        bytes_by_device: Bytes that each device receives.
+        peak_bytes: Input and result of one device.
+        seconds_from: Where the seconds are from.
+    """
+
+    op: str
+    nbytes: int
+    axes: tuple[Any, ...]
+    cluster: Cluster
+    devices: int
+    groups: int
+    steps: tuple[Algorithm, ...]
+    bytes_by_device: float
+    peak_bytes: float
+    seconds_from: Provenance
+
+    @property
+    def algorithm(self) -> str:
+        """The cheapest algorithm."""
+        return self.steps[0].name
+
+    @property
+    def seconds(self) -> float:
+        """Of the cheapest algorithm, by the model."""
+        return self.steps[0].seconds
+
+    def to_json(self) -> str:
+        """The plan as JSON: all figures, with where they are from."""
+        return json_text(self)
+
+    def __str__(self) -> str:
+        """A readable table."""
+        return collective_text(self)
+
+    def _repr_html_(self) -> str:
+        return collective_html(self)
+
+
+def _known(estimate: Estimate | None, why: str) -> Estimate:
+    if estimate is None:
+        raise RuntimeError(why)
+    return estimate

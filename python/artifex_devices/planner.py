@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What reshards and collectives cost before they run: bytes, seconds and memory, on machines that need not be here."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from artifex_devices import _core
+from artifex_devices._core import Cluster, Mesh, Sharding
+from artifex_devices.plan_values import (
+    Algorithm,
+    CollectivePlan,
+    Copy,
+    Estimate,
+    LowerBound,
+    PlanStep,
+    ReshardPlan,
+)
+from artifex_devices.roofline import Provenance
+
+__all__ = [
+    "Algorithm",
+    "CollectivePlan",
+    "Copy",
+    "Estimate",
+    "LowerBound",
+    "PlanStep",
+    "ReshardPlan",
+    "plan_collective",
+    "plan_reshard",
+]
+
+_WAYS = (None, "copies", "collectives")
+_NO_CLUSTER = (
+    "plan_reshard: seconds are not known without a network; expected a cluster, got none; give cluster=, such as "
+    "cluster.tpu('v5e', (4, 4)), or a mesh of a cluster's devices"
+)
+
+
+def plan_reshard(
+    shape: Sequence[int],
+    dtype: Any,
+    src: Sharding,
+    dst: Sharding,
+    *,
+    cluster: Cluster | None = None,
+    memory_limit: int | None = None,
+    way: str | None = None,
+) -> ReshardPlan:
+    """What it takes to bring an array from one sharding to another; nothing is moved.
+
+    There are two ways. Direct copies from shard to shard, each device taking from the nearest holder just what it
+    lacks: that is what `device_put` and `reshard` do here. And a sequence of collectives (slice, all-to-all, permute,
+    all-gather) with the fewest bytes into the busiest device, of which no shard on the way is larger than the larger
+    of both ends: what a compiled program of one shape for all devices can do.
+
+    Args:
+        shape: Of the array.
+        dtype: Of the array.
+        src: Sharding before, on devices of this machine, of a cluster, or on an AbstractMesh (with `cluster`).
+        dst: Sharding afterwards.
+        cluster: The network, for seconds; devices are taken by id. None is the cluster that the devices are of, if any.
+        memory_limit: Bytes that no device may hold more of during the reshard, its shard before included. None: no
+            limit.
+        way: "copies" or "collectives"; None is the faster one on a cluster, else "copies".
+
+    Returns:
+        A ReshardPlan; `print` shows it as a table, notebooks with a picture.
+
+    Raises:
+        ValueError: The shardings do not fit the shape; a mesh has devices that the cluster lacks; the way that is asked
+            for does not exist (the text says why), or none keeps to `memory_limit`.
+        TypeError: An argument is of the wrong type.
+
+    Example:
+        >>> from artifex_devices import cluster
+        >>> from artifex_devices.planner import plan_reshard
+        >>> from artifex_devices.sharding import Mesh, NamedSharding, P
+        >>> import numpy as np
+        >>> pod = cluster.tpu("v5e", (4, 4))
+        >>> mesh = Mesh(np.array(pod.devices()).reshape(4, 4), ("x", "y"))
+        >>> rows, columns = NamedSharding(mesh, P("x", None)), NamedSharding(mesh, P(None, "x"))
+        >>> plan = plan_reshard((4096, 4096), "bfloat16", rows, columns, way="collectives")
+        >>> [step.text for step in plan.steps], plan.busiest_bytes, plan.lower_bound.busiest_bytes
+        (['all-to-all over x: dimension 0 to 1'], 6291456, 6291456)
+    """
+    if dtype is None:
+        raise ValueError("plan_reshard: dtype is None; expected a dtype; say np.float32")
+    kind = _dtype(dtype)
+    for name, sharding in (("src", src), ("dst", dst)):
+        if not isinstance(sharding, Sharding):
+            raise TypeError(
+                f"plan_reshard: {name} is {sharding!r} ({type(sharding).__name__}); expected a Sharding; write "
+                "NamedSharding(mesh, P('x'))"
+            )
+    if cluster is not None and not isinstance(cluster, Cluster):
+        raise TypeError(
+            f"plan_reshard: cluster is {cluster!r} ({type(cluster).__name__}); expected a Cluster or None; make one by "
+            "artifex_devices.cluster"
+        )
+    if way not in _WAYS:
+        raise ValueError(f"plan_reshard: way is {way!r}; expected None, 'copies' or 'collectives'; leave it out")
+    limit = _limit(memory_limit)
+    try:
+        sizes = tuple(operator.index(size) for size in shape)
+    except TypeError:
+        raise TypeError(
+            f"plan_reshard: shape is {shape!r}; expected a sequence of integers; write (4096, 4096)"
+        ) from None
+    found = _core._plan_reshard(sizes, kind.itemsize, src, dst, cluster, limit)
+    return _Planner(sizes, kind, src, dst, found, limit).plan(way)
+
+
+def plan_collective(op: str, nbytes: float, axes: str | Sequence[Any], cluster: Cluster | Mesh) -> CollectivePlan:
+    """What a collective costs on a cluster, by ring, torus, switch, full-mesh and hierarchical models with latencies.
+
+    Args:
+        op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all" or "broadcast".
+        nbytes: Bytes of the whole array of a group: the gathered result, one device's unreduced input, all that an
+            all-to-all holds, the value that is broadcast.
+        axes: What the devices of a group differ in. Of a Cluster: "x", "y", "z" of a torus, "chip" of nodes without
+            one, and "slice", the network between slices or nodes. Of a Mesh: its axis names.
+        cluster: A Cluster, or a Mesh of a cluster's devices, all of whose groups along `axes` do the same at once.
+
+    Returns:
+        A CollectivePlan, with every algorithm that the network allows.
+
+    Raises:
+        ValueError: No such op or axis; bytes below 0; groups of a mesh that are no boxes of the cluster.
+        TypeError: An argument is of the wrong type.
+        RuntimeError: A figure of the cluster that is needed is not known.
+
+    Example:
+        >>> from artifex_devices import cluster
+        >>> from artifex_devices.planner import plan_collective
+        >>> plan = plan_collective("all_gather", 4 * 8.4e6, "x", cluster.tpu("v5e", (4, 4)))
+        >>> plan.algorithm, round(plan.steps[0].estimate.transfer * 1e6)
+        ('line, both directions', 560)
+    """
+    if not isinstance(op, str):
+        raise TypeError(f"plan_collective: op is {op!r} ({type(op).__name__}); expected a str; say 'all_gather'")
+    if isinstance(nbytes, bool) or not isinstance(nbytes, (int, float, np.integer, np.floating)):
+        raise TypeError(
+            f"plan_collective: nbytes is {nbytes!r} ({type(nbytes).__name__}); expected a number of bytes; say 34e6"
+        )
+    if not (nbytes >= 0 and math.isfinite(nbytes)):
+        raise ValueError(f"plan_collective: nbytes is {nbytes!r}; expected 0 or more; give the whole array's bytes")
+    names = (axes,) if isinstance(axes, str) else tuple(axes)
+    groups: list[list[int]] = []
+    if isinstance(cluster, Mesh):
+        groups = _groups(cluster, names)
+        network = _core._cluster_of_device(cluster.devices.flat[0])
+    else:
+        network = cluster
+    if not isinstance(network, Cluster):
+        raise TypeError(
+            f"plan_collective: cluster is {cluster!r} ({type(cluster).__name__}); expected a Cluster, or a Mesh of a "
+            "cluster's devices; make one by artifex_devices.cluster"
+        )
+    found = _core._plan_collective(op, float(nbytes), network, [str(name) for name in names], groups)
+    received = found["bytes_in"]
+    count = found["devices"]
+    before = nbytes / count if op in ("all_gather", "all_to_all") else nbytes
+    after = nbytes / count if op in ("reduce_scatter", "all_to_all") else nbytes
+    return CollectivePlan(
+        op=op,
+        nbytes=int(nbytes) if float(nbytes).is_integer() else nbytes,  # type: ignore[arg-type]
+        axes=names,
+        cluster=network,
+        devices=count,
+        groups=found["groups"],
+        steps=tuple(
+            Algorithm(Estimate(latency, transfer, name, limit), is_bound)
+            for name, limit, latency, transfer, is_bound in found["costs"]
+        ),
+        bytes_by_device=received,
+        peak_bytes=before + after,
+        seconds_from=_rates(network),
+    )
+
+
+def _dtype(dtype: Any) -> np.dtype[Any]:
+    if isinstance(dtype, str):
+        import ml_dtypes  # noqa: F401 - gives NumPy the names of narrow formats
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        raise TypeError(
+            f"plan_reshard: {dtype!r} ({type(dtype).__name__}) is no dtype; expected one or its name; say np.float32"
+        ) from None
+
+
+def _limit(memory_limit: int | None) -> int | None:
+    if memory_limit is None:
+        return None
+    try:
+        limit = operator.index(memory_limit)
+    except TypeError:
+        raise TypeError(
+            f"plan_reshard: memory_limit is {memory_limit!r} ({type(memory_limit).__name__}); expected a number of "
+            "bytes or None; say 16 * 2**30"
+        ) from None
+    if not 0 <= limit < 2**63:
+        raise ValueError(f"plan_reshard: memory_limit is {limit}; expected 0 to 2**63 - 1 bytes; say 16 * 2**30")
+    return limit
+
+
+def _groups(mesh: Mesh, axes: tuple[Any, ...]) -> list[list[int]]:
+    missing = [name for name in axes if name not in mesh.axis_names]
+    if missing:
+        raise ValueError(
+            f"plan_collective: the mesh has no axes {missing}; expected some of {list(mesh.axis_names)}; name axes of "
+            "the mesh"
+        )
+    places = [mesh.axis_names.index(name) for name in axes]
+    ids = np.array([device.id for device in mesh.devices.flat]).reshape(mesh.devices.shape)
+    last = np.moveaxis(ids, places, range(-len(places), 0)) if places else ids[..., None]
+    count = math.prod(mesh.devices.shape[place] for place in places)
+    return [[int(each) for each in group] for group in last.reshape(-1, count)]
+
+
+def _rates(cluster: Cluster) -> Provenance:
+    parts = cluster.parts
+    figures = [("link", "bandwidth", "B/s"), ("hop", "latency", "s")]
+    if cluster.slices > 1:
+        figures += [("network", "network_bandwidth", "B/s a chip"), ("network step", "network_latency", "s")]
+    texts = [
+        f"{name} {parts[key][0]:.4g} {unit} [{parts[key][1]}]" for name, key, unit in figures if parts[key] is not None
+    ]
+    return Provenance("model", "model; " + ", ".join(texts))
+
+
+class _Planner:
+    """Makes plans of what the core found."""
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        source: Sharding,
+        destination: Sharding,
+        found: dict[str, Any],
+        limit: int | None,
+    ) -> None:
+        self.found = found
+        self.limit = limit
+        self.cluster: Cluster | None = found["cluster"]
+        bound = found["lower_bound"]
+        price = bound.get("price", {"error": ""})
+        self.bound = LowerBound(
+            self._by_device(bound["bytes_in"]),
+            tuple(bound.get("host_bytes", ())),
+            None if "error" in price else price["transfer"],
+        )
+        self.same = {
+            "shape": shape,
+            "dtype": dtype,
+            "source": source,
+            "destination": destination,
+            "cluster": self.cluster,
+            "lower_bound": self.bound,
+            "xla_gathers_everything": found["xla_gathers"],
+            "seconds_from": None if self.cluster is None else _rates(self.cluster),
+        }
+
+    def plan(self, way: str | None) -> ReshardPlan:
+        """The plan that is asked for, with the other one in it."""
+        copies, why_no_copies = self._copies()
+        collectives, why_no_collectives = self._collectives()
+        if way is None:
+            way = "copies" if copies is not None and self._is_faster(copies, collectives) else "collectives"
+        made, why_not = (copies, why_no_copies) if way == "copies" else (collectives, why_no_collectives)
+        other, why_no_other = (collectives, why_no_collectives) if way == "copies" else (copies, why_no_copies)
+        if made is None:
+            raise ValueError("; ".join(dict.fromkeys(text for text in (why_no_copies, why_not) if text)))
+        rest = None if other is None else ReshardPlan(**other, other=None, why_no_other="")
+        return ReshardPlan(**made, other=rest, why_no_other=why_no_other)
+
+    def _is_faster(self, copies: dict[str, Any], collectives: dict[str, Any] | None) -> bool:
+        if self.cluster is None or collectives is None:
+            return True
+        times = [[step.estimate for step in each["steps"]] for each in (copies, collectives)]
+        if any(estimate is None for each in times for estimate in each):
+            return True
+        first, second = (sum(estimate.seconds for estimate in each) for each in times)
+        return bool(first <= second)
+
+    def _by_device(self, counts: list[int]) -> MappingProxyType[int, int]:
+        result: dict[int, int] = {}
+        for device, count in zip(self.found["devices"], counts, strict=True):
+            result[device] = result.get(device, 0) + count
+        return MappingProxyType(result)
+
+    def _estimate(self, step: dict[str, Any]) -> tuple[Estimate | None, str]:
+        if self.cluster is None:
+            return None, _NO_CLUSTER
+        price = step["price"]
+        if "error" in price:
+            return None, price["error"]
+        return Estimate(price["latency"], price["transfer"], price["algorithm"], price["limit"]), ""
+
+    def _copies(self) -> tuple[dict[str, Any] | None, str]:
+        found = self.found["copies"]
+        if self.limit is not None and found["peak_bytes"] > self.limit:
+            return None, (
+                f"plan_reshard: memory_limit is {self.limit} bytes; expected what direct copies need on each device, "
+                f"{found['peak_bytes']} bytes; raise the limit or use more devices"
+            )
+        by_device = self._by_device(found["bytes_in"])
+        steps: tuple[PlanStep, ...] = ()
+        if found["count"]:
+            estimate, why = self._estimate(found)
+            before, after = (math.prod(self.found[key]) for key in ("source_shard_shape", "shard_shape"))
+            size = self.same["dtype"].itemsize
+            steps = (
+                PlanStep(
+                    "copies",
+                    f"{found['count']} direct copies",
+                    len(by_device),
+                    sum(by_device.values()),
+                    max(by_device.values(), default=0),
+                    (before * size, after * size),
+                    estimate,
+                    why,
+                ),
+            )
+        return {
+            **self.same,
+            "way": "copies",
+            "steps": steps,
+            "bytes_by_device": by_device,
+            "bytes_by_link": MappingProxyType(found["bytes_by_link"]),
+            "bytes_copied": found["bytes_copied"],
+            "peak_bytes": found["peak_bytes"],
+            "is_cheapest": True,
+        }, ""
+
+    def _collectives(self) -> tuple[dict[str, Any] | None, str]:
+        found = self.found["sequence"]
+        if found is None:
+            return None, self.found["sequence_error"]
+        steps = []
+        network = 0
+        for step in found["steps"]:
+            estimate, why = self._estimate(step)
+            network += step["network_bytes"]
+            steps.append(
+                PlanStep(
+                    step["move"],
+                    _step_text(step, found),
+                    step["group"],
+                    step["bytes"],
+                    step["bytes_in"],
+                    (step["shard_bytes"], step["shard_bytes_after"]),
+                    estimate,
+                    why,
+                )
+            )
+        total = sum(found["bytes_in"])
+        links = (
+            {"between devices": total} if self.cluster is None else {"same slice": total - network, "network": network}
+        )
+        return {
+            **self.same,
+            "way": "collectives",
+            "steps": tuple(steps),
+            "bytes_by_device": self._by_device(found["bytes_in"]),
+            "bytes_by_link": MappingProxyType(links),
+            "bytes_copied": total,
+            "peak_bytes": found["peak_bytes"],
+            "is_cheapest": found["is_cheapest"],
+        }, ""
+
+
+def _step_text(step: dict[str, Any], found: dict[str, Any]) -> str:
+    over = ", ".join(_axes_text([found["axes"][axis] for axis in step["axes"]], found["axes"]))
+    if step["move"] == "slice":
+        return f"slice dimension {step['to_dimension']} by {over}"
+    if step["move"] == "all_to_all":
+        return f"all-to-all over {over}: dimension {step['from_dimension']} to {step['to_dimension']}"
+    if step["move"] == "all_gather":
+        return f"all-gather dimension {step['from_dimension']} over {over}"
+    return "permute shards"
+
+
+def _axes_text(labels: list[str], known: list[str]) -> list[str]:
+    """Parts of an axis that stand together, major to minor, under the axis's name."""
+    result: list[str] = []
+    at = 0
+    while at < len(labels):
+        name = labels[at].rpartition(".")[0]
+        parts = [label for label in known if name and label.rpartition(".")[0] == name]
+        if parts and labels[at : at + len(parts)] == parts:
+            result.append(name)
+            at += len(parts)
+        else:
+            result.append(labels[at])
+            at += 1
+    return result

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of reshards and collectives: bytes that the execution counts, prices, limits, and how they are shown."""
+
+import dataclasses
+import json
+import xml.etree.ElementTree as ElementTree
+
+import artifex_devices as ad
+import numpy as np
+import pytest
+from artifex_devices import _core, cluster
+from artifex_devices.planner import Copy, plan_collective, plan_reshard
+from artifex_devices.sharding import AbstractMesh, Mesh, NamedSharding, P, SingleDeviceSharding
+from hypothesis import given
+from hypothesis import strategies as st
+
+AXES = {"x": 2, "y": 2, "z": 2}
+
+
+@pytest.fixture(scope="module")
+def pod():
+    """A v5e slice of 4 x 4, as a mesh of x = 4 (its y axis) and y = 4 (its x axis)."""
+    return cluster.tpu("v5e", (4, 4))
+
+
+@pytest.fixture(scope="module")
+def pod_mesh(pod):
+    return Mesh(np.array(pod.devices()).reshape(4, 4), ("x", "y"))
+
+
+def moved(source, destination):
+    """Bytes that the execution counts."""
+    before = _core._transfer_counters()["device_to_device_bytes"]
+    ad.device_put(source, destination).block_until_ready()
+    return _core._transfer_counters()["device_to_device_bytes"] - before
+
+
+@st.composite
+def specs(draw):
+    """Up to three mesh axes on two dimensions, in any order."""
+    axes = draw(st.permutations(list(AXES)))
+    ends = sorted(draw(st.lists(st.integers(0, 3), min_size=2, max_size=2)))
+    return P(tuple(axes[: ends[0]]) or None, tuple(axes[ends[0] : ends[1]]) or None)
+
+
+@given(specs(), specs(), st.sampled_from([(8, 8), (16, 8), (8, 24), (512, 1024)]), st.sampled_from(["int8", "float32"]))
+def test_planned_bytes_are_the_bytes_that_the_execution_counts(before, after, shape, dtype):
+    mesh = Mesh(np.array(ad.devices()).reshape(2, 2, 2), tuple(AXES))
+    source, destination = NamedSharding(mesh, before), NamedSharding(mesh, after)
+    value = ad.device_put(np.ones(shape, dtype), source)
+    plan = plan_reshard(shape, dtype, source, destination)
+    assert plan.way == "copies"
+    assert moved(value, destination) == plan.bytes_copied == sum(plan.bytes_by_link.values())
+    assert sum(copy.bytes for copy in plan.copies) == plan.bytes_copied
+    assert plan.bytes_received + plan.bytes_by_link["same device"] == plan.bytes_copied
+
+
+@pytest.mark.parametrize(
+    ("devices", "before", "after"),
+    [
+        (("node:2 pu:4", 4), P("x"), P(None, "x")),
+        (("node:2 pu:4", 4), P(), P("x")),
+        (("node:4 pu:1", 4), P("x"), P()),
+        (("node:4 pu:2", 4), P(None, "x"), P("x")),
+    ],
+)
+def test_planned_bytes_are_those_of_several_memories(devices, before, after):
+    text, count = devices
+    with ad.simulate(text):
+        mesh = Mesh(np.array(ad.devices()[:count]), ("x",))
+        source, destination = NamedSharding(mesh, before), NamedSharding(mesh, after)
+        value = ad.device_put(np.ones((64, 64), np.float32), source)
+        plan = plan_reshard((64, 64), np.float32, source, destination)
+        assert moved(value, destination) == plan.bytes_copied
+
+
+def test_one_device_to_another_and_uneven_shards(devices):
+    value = ad.device_put(np.ones((5, 3)), devices[0])
+    target = SingleDeviceSharding(devices[1])
+    plan = plan_reshard((5, 3), float, value.sharding, target)
+    assert moved(value, target) == plan.bytes_copied
+    assert plan.other is None
+    assert plan.why_no_other.startswith("plan_reshard: SingleDeviceSharding")
+    mesh = Mesh(np.array(devices), ("x",))
+    uneven = NamedSharding(mesh, P("x"), uneven="last-short")
+    value = ad.device_put(np.ones((5, 3)), uneven)
+    target = NamedSharding(mesh, P())
+    plan = plan_reshard((5, 3), float, uneven, target)
+    assert moved(value, target) == plan.bytes_copied
+    assert "uneven" in plan.why_no_other
+    assert plan.xla_gathers_everything is None
+
+
+def test_collectives_and_copies_of_a_swap(pod_mesh, pod):
+    rows, columns = NamedSharding(pod_mesh, P("x", None)), NamedSharding(pod_mesh, P(None, "x"))
+    plan = plan_reshard((4096, 4096), "bfloat16", rows, columns, way="collectives")
+    shard = 4096 * 4096 * 2 // 4
+    (step,) = plan.steps
+    assert (step.move, step.text, step.devices) == ("all_to_all", "all-to-all over x: dimension 0 to 1", 4)
+    assert step.shard_bytes == (shard, shard)
+    assert plan.busiest_bytes == step.busiest_bytes == shard * 3 // 4
+    assert plan.lower_bound.busiest_bytes == shard * 3 // 4
+    assert plan.bytes_by_device == dict.fromkeys(range(16), shard * 3 // 4)
+    assert plan.peak_bytes == 2 * shard
+    assert plan.is_cheapest
+    assert plan.cluster is pod
+    # A line of 4 without wrap: V / (4 W), and three hops.
+    assert step.estimate.algorithm == "line, both directions"
+    assert plan.seconds == pytest.approx(4 * shard / (4 * 4.5e10) + 3e-6, rel=1e-12)
+    assert plan.seconds >= plan.lower_bound.estimate_seconds > 0
+    assert plan.other.way == "copies"
+    assert plan.other.bytes_received == plan.bytes_received == plan.lower_bound.total_bytes
+    assert plan.seconds_from.kind == "model"
+    assert "4.5e+10 B/s [S2 S5]" in plan.seconds_from.text
+
+
+def test_the_faster_way_is_taken(pod_mesh):
+    rows, columns = NamedSharding(pod_mesh, P("x", None)), NamedSharding(pod_mesh, P(None, "x"))
+    plan = plan_reshard((4096, 4096), "bfloat16", rows, columns)
+    assert plan.seconds <= plan.other.seconds
+
+
+def test_seconds_need_a_cluster(named):
+    plan = plan_reshard((8, 8), "float32", named("x"), named(None, "x"))
+    with pytest.raises(RuntimeError, match=r"plan_reshard: seconds are not known without a network; .* give cluster="):
+        _ = plan.seconds
+    with pytest.raises(RuntimeError, match="give cluster="):
+        _ = plan.steps[0].seconds
+    assert plan.seconds_from is None
+    assert plan.lower_bound.estimate_seconds is None
+
+
+def test_real_devices_are_priced_as_if_on_a_cluster(named):
+    plan = plan_reshard((8, 8), "float32", named("x"), named(None, "x"), cluster=cluster.dgx("h100"))
+    assert plan.seconds > 0
+    assert plan.cluster.name == cluster.dgx("h100").name
+
+
+def test_nothing_to_do_takes_no_time(named):
+    plan = plan_reshard((8, 8), "float32", named("x"), named("x"))
+    assert plan.steps == ()
+    assert (plan.seconds, plan.bytes_copied, plan.busiest_bytes) == (0, 0, 0)
+    assert "nothing to do" in str(plan)
+
+
+def test_abstract_meshes_need_a_cluster_that_is_large_enough():
+    mesh = AbstractMesh((4, 4), ("x", "y"))
+    before, after = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(("x", "y")))
+    plan = plan_reshard((64,), "float32", before, after, cluster=cluster.tpu("v5e", (4, 4)))
+    assert plan.busiest_bytes == 0
+    with pytest.raises(ValueError, match=r"a mesh without devices has no place; .* give cluster="):
+        plan_reshard((64,), "float32", before, after)
+    with pytest.raises(ValueError, match=r"device 4, which the cluster .* has not; expected ids of 0 to 3"):
+        plan_reshard((64,), "float32", before, after, cluster=cluster.tpu("v5e", (2, 2)))
+
+
+def test_slices_meet_over_the_network():
+    pod = cluster.tpu("v5e", (2, 2), slices=2)
+    mesh = Mesh(np.array(pod.devices()).reshape(2, 4), ("slice", "chip"))
+    plan = plan_reshard((1024,), "float32", NamedSharding(mesh, P("slice")), NamedSharding(mesh, P()), way="copies")
+    assert plan.bytes_by_link == {"same device": 8 * 2048, "same chip": 0, "same slice": 0, "network": 8 * 2048}
+    assert plan.lower_bound.bytes_by_host == (2048, 2048)
+    assert plan.steps[0].estimate.limit == "network"
+    gathered = plan_reshard(
+        (1024,), "float32", NamedSharding(mesh, P("slice")), NamedSharding(mesh, P()), way="collectives"
+    )
+    assert gathered.bytes_by_link == {"same slice": 0, "network": 8 * 2048}
+
+
+def test_memory_limit_is_kept_or_refused(named):
+    before, after = named("x"), named(None, "x")
+    need = 2 * 8 * 8 * 4 // 2
+    assert plan_reshard((8, 8), "float32", before, after, memory_limit=need).peak_bytes == need
+    with pytest.raises(ValueError, match=rf"memory_limit is {need - 1} bytes; .* direct copies need .* {need} bytes"):
+        plan_reshard((8, 8), "float32", before, after, memory_limit=need - 1)
+    plan = plan_reshard((8, 8), "float32", named("x", "y"), named("y", "x"), memory_limit=64)
+    assert plan.peak_bytes <= 64
+
+
+@given(specs(), specs(), st.integers(0, 2048))
+def test_no_plan_needs_more_than_its_limit(before, after, limit):
+    mesh = Mesh(np.array(ad.devices()).reshape(2, 2, 2), tuple(AXES))
+    source, destination = NamedSharding(mesh, before), NamedSharding(mesh, after)
+    least = plan_reshard((16, 8), "float32", source, destination, way="copies").peak_bytes
+    if least > limit:
+        with pytest.raises(ValueError, match="memory_limit"):
+            plan_reshard((16, 8), "float32", source, destination, memory_limit=limit)
+        return
+    plan = plan_reshard((16, 8), "float32", source, destination, memory_limit=limit)
+    for each in filter(None, (plan, plan.other)):
+        assert each.peak_bytes <= limit
+
+
+def test_xla_is_foretold(pod_mesh, devices):
+    mesh = Mesh(np.array(devices).reshape(4, 2), ("x", "y"))
+    plan = plan_reshard((16, 16), "float32", NamedSharding(mesh, P(None, "x")), NamedSharding(mesh, P("y", None)))
+    assert plan.xla_gathers_everything is True
+    assert "involuntary full rematerialization" in str(plan)
+    rows, columns = NamedSharding(pod_mesh, P("x", None)), NamedSharding(pod_mesh, P(None, "x"))
+    assert plan_reshard((16, 16), "float32", rows, columns).xla_gathers_everything is False
+
+
+def test_copies_are_boxes_of_the_whole_array(pod_mesh):
+    source, destination = NamedSharding(pod_mesh, P("x")), NamedSharding(pod_mesh, P(None, "x"))
+    plan = plan_reshard((4, 4), "int8", source, destination)
+    first = [copy for copy in plan.copies if copy.destination == 0]
+    assert first[0] == Copy(0, 0, ((0, 1), (0, 1)), 1)
+    assert [copy.box for copy in first] == [((i, i + 1), (0, 1)) for i in range(4)]
+
+
+def test_text_html_and_json_agree(pod_mesh):
+    source, destination = NamedSharding(pod_mesh, P("x", "y")), NamedSharding(pod_mesh, P(None, ("y", "x")))
+    plan = plan_reshard((1024, 1024), "float32", source, destination, way="collectives")
+    text = str(plan)
+    assert text.splitlines()[0] == ("reshard of (1024, 1024) float32: P('x', 'y') -> P(None, ('y', 'x')), 16 devices")
+    assert "all-to-all over x: dimension 0 to 1" in text
+    page = plan._repr_html_()
+    ElementTree.fromstring(page)
+    assert "all-to-all over x: dimension 0 to 1" in page
+    assert page.count("<rect") == 16
+    content = json.loads(plan.to_json())
+    assert content["seconds"] == plan.seconds
+    assert content["bytes_by_device"] == {str(device): count for device, count in plan.bytes_by_device.items()}
+    assert content["steps"][0]["seconds"] == plan.steps[0].seconds
+    assert content["other"]["way"] == "copies"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plan.way = "copies"
+    with pytest.raises(TypeError):
+        plan.bytes_by_device[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"dtype": None}, ValueError, "dtype is None"),
+        ({"dtype": "float23"}, TypeError, "'float23' .* is no dtype"),
+        ({"shape": 3}, TypeError, "shape is 3; expected a sequence of integers"),
+        ({"shape": (8, -8)}, ValueError, "-8"),
+        ({"shape": (7, 8)}, ValueError, "does not divide"),
+        ({"src": P("x")}, TypeError, "src is P.* expected a Sharding"),
+        ({"cluster": 4}, TypeError, "cluster is 4 .* expected a Cluster or None"),
+        ({"memory_limit": 1.5}, TypeError, "memory_limit is 1.5"),
+        ({"memory_limit": -1}, ValueError, "memory_limit is -1"),
+        ({"way": "quick"}, ValueError, "way is 'quick'"),
+    ],
+)
+def test_bad_arguments_of_plan_reshard(named, arguments, error, text):
+    good = {"shape": (8, 8), "dtype": "float32", "src": named("x"), "dst": named(None, "x")}
+    with pytest.raises(error, match=f"(?s){text}"):
+        plan_reshard(**good | arguments)
+
+
+def test_open_dimensions_are_refused(named):
+    with pytest.raises(ValueError, match="leaves a dimension open"):
+        plan_reshard((8, 8), "float32", named("x"), named(P.UNCONSTRAINED))
+
+
+def test_the_books_example():
+    plan = plan_collective("all_gather", 4 * 8.4e6, "x", cluster.tpu("v5e", (4, 4)))
+    assert plan.algorithm == "line, both directions"
+    assert plan.steps[0].estimate.transfer == pytest.approx(560e-6, rel=1e-12)
+    assert plan.seconds == pytest.approx(563e-6, rel=1e-12)
+    assert (plan.devices, plan.bytes_by_device) == (4, 3 * 8.4e6)
+
+
+def test_nodes_of_gpus():
+    pod = cluster.dgx("h100", nodes=4)
+    inside = plan_collective("all_reduce", 1e9, "chip", pod)
+    assert inside.devices == 8
+    assert inside.steps[0].estimate.transfer == pytest.approx(2e9 * 7 / (8 * 450e9), rel=1e-12)
+    everywhere = plan_collective("all_reduce", 1e9, ("slice", "chip"), pod)
+    assert everywhere.devices == 32
+    assert everywhere.steps[0].estimate.transfer == pytest.approx(
+        inside.steps[0].estimate.transfer + 2 * (1e9 / 8) * 3 / (4 * 50e9), rel=1e-12
+    )
+    assert {each.name for each in plan_collective("broadcast", 1e9, "chip", pod).steps} == {
+        "binomial tree",
+        "scatter and all-gather",
+    }
+
+
+def test_axes_of_a_mesh(pod_mesh, pod):
+    named = plan_collective("all_to_all", 1e6, ("x", "y"), pod_mesh)
+    assert (named.devices, named.groups) == (16, 1)
+    assert named.seconds == plan_collective("all_to_all", 1e6, ("x", "y"), pod).seconds
+    assert plan_collective("all_gather", 1e6, "y", pod_mesh).groups == 4
+    shuffled = Mesh(np.array(pod.devices())[[0, 5, 1, 2]], ("x",))
+    with pytest.raises(ValueError, match=r"are no box of the cluster .* mesh_utils\.create_device_mesh"):
+        plan_collective("all_gather", 1e6, "x", shuffled)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        (("psum", 1, "x"), ValueError, '"psum" is no collective'),
+        ((3, 1, "x"), TypeError, "op is 3"),
+        (("all_gather", -1, "x"), ValueError, "nbytes is -1"),
+        (("all_gather", float("nan"), "x"), ValueError, "nbytes is nan"),
+        (("all_gather", "1", "x"), TypeError, "nbytes is '1'"),
+        (("all_gather", 1, "z"), ValueError, '"z" is no axis of the cluster'),
+        (("all_gather", 1, ("x", "chip")), ValueError, '"chip" is no axis'),
+    ],
+)
+def test_bad_arguments_of_plan_collective(pod, arguments, error, text):
+    with pytest.raises(error, match=text):
+        plan_collective(*arguments, pod)
+
+
+def test_collectives_need_a_cluster(grid, pod_mesh):
+    with pytest.raises(TypeError, match="expected a Cluster, or a Mesh of a cluster's devices"):
+        plan_collective("all_gather", 1, "x", grid)
+    with pytest.raises(ValueError, match=r"no axes \['q'\]; expected some of \['x', 'y'\]"):
+        plan_collective("all_gather", 1, "q", pod_mesh)
+
+
+def test_text_html_and_json_of_collectives(pod):
+    plan = plan_collective("all_gather", 4 * 8.4e6, "x", pod)
+    assert "line, both directions  563 us" in str(plan)
+    ElementTree.fromstring(plan._repr_html_())
+    content = json.loads(plan.to_json())
+    assert content["algorithms"][0]["seconds"] == plan.seconds
+    assert content["axes"] == ["x"]
