@@ -5,6 +5,8 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -283,7 +285,8 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
     result["sequence_error"] = error.what();
   }
   const bool same_devices = source_end.devices == destination_end.devices;
-  if (same_devices && from.is_even() && to.is_even() && source->num_devices() > 1) {
+  if (same_devices && from.is_even() && to.is_even() &&
+      std::has_single_bit(static_cast<uint64_t>(source->num_devices()))) {
     result["xla_gathers"] = xla_gathers_everything(source->num_devices(), padded(source->grid().parts(), shape.size()),
                                                    padded(destination->grid().parts(), shape.size()));
   }

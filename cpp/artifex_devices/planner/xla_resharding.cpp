@@ -2,6 +2,8 @@
 #include "artifex_devices/planner/xla_resharding.h"
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
 #include <vector>
 
 #include "artifex_devices/base/error.h"
@@ -60,6 +62,9 @@ bool gathers_and_slices(int64_t devices, const Dims& from, const Dims& to) {
 }  // namespace
 
 bool xla_gathers_everything(int64_t devices, const Dims& source_parts, const Dims& destination_parts) {
+  if (devices < 1 || !std::has_single_bit(static_cast<uint64_t>(devices))) {
+    fail("xla_gathers_everything: {} devices; expected a power of 2, for which alone the rule was found", devices);
+  }
   if (source_parts.size() != destination_parts.size()) {
     fail("xla_gathers_everything: parts of {} and {} dimensions; expected equally many", source_parts.size(),
          destination_parts.size());

@@ -49,6 +49,7 @@ TEST(XlaResharding, AgreesWithWhatJaxLogged) {
 TEST(XlaResharding, RefusesWhatIsNoCut) {
   EXPECT_THROW(xla_gathers_everything(8, {1, 2}, {2}), InvalidArgument);
   EXPECT_THROW(xla_gathers_everything(8, {0}, {2}), InvalidArgument);
+  EXPECT_THROW(xla_gathers_everything(12, {3}, {2}), InvalidArgument);
 }
 
 }  // namespace
