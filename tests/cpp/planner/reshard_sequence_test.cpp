@@ -218,6 +218,17 @@ TEST(ReshardSequence, RandomOnesKeepTheLaws) {
     const ReshardSequence bounded =
         make_reshard_sequence(shape, 2, {mesh, from}, {mesh, to}, {.memory_limit = sequence.peak_bytes});
     EXPECT_LE(bounded.peak_bytes, sequence.peak_bytes);
+    EXPECT_EQ(bounded.bytes_in, sequence.bytes_in);
+    for (const int64_t limit : {sequence.peak_bytes - 1, sequence.peak_bytes * 3 / 4}) {
+      try {
+        const ReshardSequence less = make_reshard_sequence(shape, 2, {mesh, from}, {mesh, to}, {.memory_limit = limit});
+        check_laws(less, shape, 2, TileGrid(mesh, from), TileGrid(mesh, to));
+        EXPECT_LE(less.peak_bytes, limit);
+        EXPECT_GE(less.bytes_in, sequence.bytes_in);
+      } catch (const InvalidArgument& error) {
+        EXPECT_NE(std::string(error.what()).find("memory_limit is"), std::string::npos);
+      }
+    }
   }
 }
 
