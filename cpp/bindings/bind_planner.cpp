@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/cluster_client.h"
@@ -29,6 +30,9 @@ namespace {
 namespace py = pybind11;
 
 constexpr const char* kOperation = "plan_reshard";
+constexpr double kMostCopies = 1 << 22;  // seconds, and hundreds of MB
+
+using ClusterOrNone = std::optional<std::shared_ptr<Cluster>>;
 
 /// {"latency", "transfer", "algorithm", "limit"}, or {"error"} where a figure is not known.
 py::dict price_dict(const std::function<Price()>& price) {
@@ -52,9 +56,8 @@ std::shared_ptr<Cluster> handle_of_cluster(const Client& client) {
 }
 
 /// The one that is given, or that the devices are of.
-std::shared_ptr<Cluster> cluster_for(const std::shared_ptr<Cluster>& given, const Sharding& source,
-                                     const Sharding& destination) {
-  if (given) return given;
+std::shared_ptr<Cluster> cluster_for(const ClusterOrNone& given, const Sharding& source, const Sharding& destination) {
+  if (given && *given) return *given;
   for (const Sharding* sharding : {&source, &destination}) {
     if (sharding->is_abstract()) continue;
     if (auto own = handle_of_cluster(*sharding->devices()->client())) return own;
@@ -95,6 +98,17 @@ PlacedEnd place_in_world(const Sharding& sharding, const ShardDomains& domains) 
 
 PlacedEnd place(const Sharding& sharding, const ShardDomains& domains, const Cluster* cluster) {
   return cluster ? place_on_cluster(domains, devices_of(sharding), *cluster) : place_in_world(sharding, domains);
+}
+
+DirectWay direct_way(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize) {
+  const double copies = most_copies(source, destination);
+  if (copies > kMostCopies) {
+    fail(
+        "{}: there are about {:.3g} direct copies; expected at most {:.0f} to plan one by one; use collectives, or "
+        "plan a smaller cluster",
+        kOperation, copies, kMostCopies);
+  }
+  return make_direct_way(source, destination, itemsize);
 }
 
 const NamedSharding& named(const Sharding& sharding) {
@@ -227,7 +241,8 @@ py::dict bound_dict(const PlacedEnd& source, const PlacedEnd& destination, int64
     return group_ingress_bytes(source.domains, from, destination.domains, to, static_cast<int64_t>(numbers.size()),
                                itemsize);
   };
-  const std::vector<int64_t> chips = by([&](int64_t id) { return id / cluster->chip().devices_per_chip; });
+  const int per_chip = cluster->chip().devices_per_chip;
+  const std::vector<int64_t> chips = per_chip == 1 ? bytes : by([&](int64_t id) { return id / per_chip; });
   const std::vector<int64_t> hosts = by([&](int64_t id) { return cluster->place_of(id).process; });
   const std::vector<int64_t> slices = by([&](int64_t id) { return id / cluster->devices_per_slice(); });
   result["host_bytes"] = hosts;
@@ -247,7 +262,7 @@ Dims padded(const Dims& parts, int64_t rank) {
 }
 
 py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
-                      const std::shared_ptr<Sharding>& destination, const std::shared_ptr<Cluster>& given,
+                      const std::shared_ptr<Sharding>& destination, const ClusterOrNone& given,
                       std::optional<int64_t> memory_limit) {
   const Dims shape = dims_from_python(global_shape, kOperation, "shape");
   for (const Sharding* sharding : {source.get(), destination.get()}) {
@@ -266,15 +281,20 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
   const ShardDomains to = destination->domains(shape, kOperation);
   const PlacedEnd source_end = place(*source, from, cluster);
   const PlacedEnd destination_end = place(*destination, to, cluster);
-  const DirectWay way = make_direct_way(source_end, destination_end, itemsize);
-
   py::dict result;
   result["cluster"] = py::cast(handle);  // None where there is none
   result["devices"] = destination_end.devices;
   result["source_shard_shape"] = tuple_from_dims(from.shard_shape());
   result["shard_shape"] = tuple_from_dims(to.shard_shape());
   result["lower_bound"] = bound_dict(source_end, destination_end, itemsize, cluster);
-  result["copies"] = copies_dict(way, source_end, destination_end, cluster);
+  result["copies"] = py::none();
+  result["copies_error"] = py::none();
+  try {
+    result["copies"] =
+        copies_dict(direct_way(source_end, destination_end, itemsize), source_end, destination_end, cluster);
+  } catch (const InvalidArgument& error) {
+    result["copies_error"] = error.what();
+  }
   result["sequence"] = py::none();
   result["sequence_error"] = py::none();
   result["xla_gathers"] = py::none();
@@ -295,13 +315,13 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
 
 /// (source device, destination device, (begin, end) of each dimension, bytes) of every copy.
 py::list reshard_copies(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
-                        const std::shared_ptr<Sharding>& destination, const std::shared_ptr<Cluster>& given) {
+                        const std::shared_ptr<Sharding>& destination, const ClusterOrNone& given) {
   const Dims shape = dims_from_python(global_shape, kOperation, "shape");
   const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
   const Cluster* cluster = handle.get();
   const PlacedEnd from = place(*source, source->domains(shape, kOperation), cluster);
   const PlacedEnd to = place(*destination, destination->domains(shape, kOperation), cluster);
-  const DirectWay way = make_direct_way(from, to, itemsize);
+  const DirectWay way = direct_way(from, to, itemsize);
   py::list result;
   for (const ReshardCopy& copy : way.plan.copies) {
     py::tuple box(copy.box.rank());

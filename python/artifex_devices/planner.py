@@ -189,11 +189,12 @@ def _dtype(dtype: Any) -> np.dtype[Any]:
     if isinstance(dtype, str):
         import ml_dtypes  # noqa: F401 - gives NumPy the names of narrow formats
     try:
-        return np.dtype(dtype)
+        found: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
         raise TypeError(
             f"plan_reshard: {dtype!r} ({type(dtype).__name__}) is no dtype; expected one or its name; say np.float32"
         ) from None
+    return found
 
 
 def _limit(memory_limit: int | None) -> int | None:
@@ -307,6 +308,8 @@ class _Planner:
 
     def _copies(self) -> tuple[dict[str, Any] | None, str]:
         found = self.found["copies"]
+        if found is None:
+            return None, self.found["copies_error"]
         if self.limit is not None and found["peak_bytes"] > self.limit:
             return None, (
                 f"plan_reshard: memory_limit is {self.limit} bytes; expected what direct copies need on each device, "

@@ -167,6 +167,20 @@ def test_slices_meet_over_the_network():
     assert gathered.bytes_by_link == {"same slice": 0, "network": 8 * 2048}
 
 
+def test_large_clusters_are_planned_without_every_copy():
+    pod = cluster.tpu("v5p", (16, 16, 16), slices=8)
+    mesh = AbstractMesh((8, 64, 64), ("slice", "a", "b"))
+    source = NamedSharding(mesh, P(("slice", "a"), "b"))
+    plan = plan_reshard((2**15, 2**15), "bfloat16", source, NamedSharding(mesh, P()), cluster=pod)
+    assert plan.way == "collectives"
+    assert plan.busiest_bytes == plan.lower_bound.busiest_bytes == 2**31 - 2**16
+    assert plan.why_no_other.startswith(
+        "plan_reshard: there are about 1.07e+09 direct copies; expected at most 4194304"
+    )
+    with pytest.raises(ValueError, match="direct copies; expected at most"):
+        _ = plan.copies
+
+
 def test_memory_limit_is_kept_or_refused(named):
     before, after = named("x"), named(None, "x")
     need = 2 * 8 * 8 * 4 // 2

@@ -31,6 +31,24 @@ PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_
   return end;
 }
 
+double most_copies(const PlacedEnd& source, const PlacedEnd& destination) {
+  const ShardDomains& from = source.domains;
+  const ShardDomains& to = destination.domains;
+  auto copies = static_cast<double>(destination.places.size());
+  for (int64_t d = 0; d < from.shape().size(); ++d) {
+    const int64_t chunk = from.shard_shape()[d];
+    if (chunk == 0 || d >= to.shape().size()) return 0;
+    int64_t most = 0;
+    for (int64_t cut = 0; cut < to.grid().parts(d); ++cut) {
+      const int64_t begin = to.begin(d, cut);
+      const int64_t end = to.begin(d, cut + 1);
+      if (end > begin) most = std::max(most, (end - 1) / chunk - begin / chunk + 1);
+    }
+    copies *= static_cast<double>(most);
+  }
+  return copies;
+}
+
 DirectWay make_direct_way(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize) {
   DirectWay way;
   way.plan = make_reshard_plan(source.domains, source.places, destination.domains, destination.places, itemsize);

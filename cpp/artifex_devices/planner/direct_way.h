@@ -21,6 +21,9 @@ struct PlacedEnd {
 /// host, then in the same slice. Throws InvalidArgument for ids that are not in the cluster.
 PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_t>& devices, const Cluster& cluster);
 
+/// About how many direct copies there would be, no fewer than there are; for that, none is made.
+double most_copies(const PlacedEnd& source, const PlacedEnd& destination);
+
 /// Copies from shard to shard, as transfer/ executes them, with what they come to.
 struct DirectWay {
   ReshardPlan plan;

@@ -31,26 +31,30 @@ std::vector<std::vector<int64_t>> tiles_of(const ShardDomains& domains, const st
   return result;
 }
 
-/// Elements of `box` that lie in tiles of `held`.
+/// Elements of `box` that lie in tiles of `held`. Looks at the tiles that the group has or at those under the box,
+/// whichever are fewer.
 int64_t elements_in(const IndexDomain& box, const ShardDomains& source, const std::vector<int64_t>& held) {
-  int64_t elements = 0;
   Dims first(box.rank(), 0);
   Dims last(box.rank(), 0);
+  double under = 1;
   for (int64_t d = 0; d < box.rank(); ++d) {
     const int64_t chunk = source.shard_shape()[d];
     first[d] = box.origin[d] / chunk;
     last[d] = (box.origin[d] + box.shape[d] - 1) / chunk;
+    under *= static_cast<double>(last[d] - first[d] + 1);
   }
-  const auto tile_at = [&](const Dims& cut) {
-    int64_t tile = 0;
-    for (int64_t d = 0; d < source.grid().parts().size(); ++d) tile = tile * source.grid().parts(d) + cut[d];
-    return tile;
-  };
+  int64_t elements = 0;
+  if (static_cast<double>(held.size()) < under) {
+    for (const int64_t tile : held) {
+      if (const auto common = intersect(box, source.domain(tile))) elements += common->volume();
+    }
+    return elements;
+  }
   Dims cut = first;
   while (true) {
-    if (const int64_t tile = tile_at(cut); std::ranges::binary_search(held, tile)) {
-      elements += intersect(box, source.domain(tile)).value().volume();
-    }
+    int64_t tile = 0;
+    for (int64_t d = 0; d < source.grid().parts().size(); ++d) tile = tile * source.grid().parts(d) + cut[d];
+    if (std::ranges::binary_search(held, tile)) elements += intersect(box, source.domain(tile)).value().volume();
     int64_t d = box.rank() - 1;
     for (; d >= 0 && cut[d] == last[d]; --d) cut[d] = first[d];
     if (d < 0) return elements;

@@ -36,6 +36,28 @@ TEST(DirectWay, DevicesReceiveWhatTheyLack) {
   }
 }
 
+TEST(DirectWay, NumberOfCopiesIsKnownBefore) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {8}, {});
+  const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});
+  const auto copies = [&](const std::vector<std::vector<std::string>>& from,
+                          const std::vector<std::vector<std::string>>& to, const Dims& shape) {
+    const TileGrid source(mesh, spec_of(from));
+    const TileGrid destination(mesh, spec_of(to));
+    const ShardDomains::Names names{.operation = "test"};
+    const std::vector<int64_t> devices = {0, 1, 2, 3, 4, 5, 6, 7};
+    const PlacedEnd a = place_on_cluster(ShardDomains(source, shape, Uneven::kLastShort, names), devices, *cluster);
+    const PlacedEnd b =
+        place_on_cluster(ShardDomains(destination, shape, Uneven::kLastShort, names), devices, *cluster);
+    EXPECT_GE(most_copies(a, b), static_cast<double>(make_direct_way(a, b, 1).plan.copies.size()));
+    return most_copies(a, b);
+  };
+  EXPECT_EQ(copies({{"x"}, {}}, {{}, {"x"}}, {16, 16}), 8 * 4);
+  EXPECT_EQ(copies({{"x"}, {"y"}}, {{}, {}}, {16, 16}), 8 * 8);
+  EXPECT_EQ(copies({{}, {}}, {{"x"}, {"y"}}, {16, 16}), 8);
+  EXPECT_EQ(copies({{"x"}, {}}, {{"y"}, {}}, {5, 3}), 8 * 2);
+  EXPECT_EQ(copies({{"x"}, {}}, {{"y"}, {}}, {0, 3}), 0);
+}
+
 TEST(DirectWay, DevicesOfTheMeshMustBeInTheCluster) {
   const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {4}, {});
   const AbstractMesh mesh({AxisName("x")}, {2});
