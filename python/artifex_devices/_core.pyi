@@ -2704,6 +2704,11 @@ def _close() -> None:
     Ends all workers; registered with atexit.
     """
 
+def _cluster_of_device(device: Device) -> Cluster:
+    """
+    The Cluster that a device is of, or None.
+    """
+
 def _config_read(name: str) -> int: ...
 def _config_write(name: str, value: int) -> None: ...
 def _copy_isa() -> str:
@@ -2916,7 +2921,30 @@ def _placed_dtype(dtype: typing.Any) -> typing.Any:
     The dtype that data of `dtype` has once it is placed in this context.
     """
 
+def _plan_collective(
+    op: str,
+    bytes: float,
+    cluster: Cluster,
+    axes: collections.abc.Sequence[str],
+    groups: collections.abc.Sequence[collections.abc.Sequence[int]],
+) -> dict[typing.Any, typing.Any]:
+    """
+    Algorithms of one collective, cheapest first, as a dict. `groups` empty: the devices along `axes`.
+    """
+
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
+def _plan_reshard(
+    shape: typing.Any,
+    itemsize: int,
+    source: Sharding,
+    destination: Sharding,
+    cluster: Cluster | None,
+    memory_limit: int | None,
+) -> dict[typing.Any, typing.Any]:
+    """
+    Both ways from one sharding to another, with bytes, prices and bounds, as a dict.
+    """
+
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
 def _push_world(client: Client) -> typing.Any: ...
@@ -2946,6 +2974,13 @@ def _reshard_bytes(
 ) -> dict[typing.Any, typing.Any]:
     """
     Bytes that devices lack for the destination: bytes_in (all), most_bytes_in (of one device), devices_that_receive.
+    """
+
+def _reshard_copies(
+    shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding, cluster: Cluster | None
+) -> list[typing.Any]:
+    """
+    (source device, destination device, box, bytes) of every direct copy.
     """
 
 def _restrict_live_machine(

@@ -17,7 +17,7 @@ constexpr std::string_view kOperation = "collective_costs";
 
 using Costs = std::vector<CollectiveCost>;
 
-int64_t rounds_of(int64_t devices) { return std::bit_width(static_cast<uint64_t>(devices - 1)); }
+int64_t rounds_of(int64_t devices) { return static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(devices - 1))); }
 
 /// n^2 of the table's all-to-all entries: n^2 - 1 where n is odd.
 double square_of(int64_t n) { return static_cast<double>(n * n - n % 2); }

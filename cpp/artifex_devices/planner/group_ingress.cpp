@@ -26,7 +26,7 @@ std::vector<std::vector<int64_t>> tiles_of(const ShardDomains& domains, const st
   }
   for (auto& each : result) {
     std::ranges::sort(each);
-    each.erase(std::ranges::unique(each).begin(), each.end());
+    each.erase(std::unique(each.begin(), each.end()), each.end());
   }
   return result;
 }

@@ -84,7 +84,7 @@ CommonAxes common_axes(const ReshardEnd& source, const ReshardEnd& destination, 
   }
   strides.insert(strides.end(), others.begin(), others.end());
   std::ranges::sort(strides, std::greater<>());
-  strides.erase(std::ranges::unique(strides).begin(), strides.end());
+  strides.erase(std::unique(strides.begin(), strides.end()), strides.end());
   CommonAxes common;
   for (size_t i = 1; i < strides.size(); ++i) {
     if (strides[i - 1] % strides[i] != 0) {
