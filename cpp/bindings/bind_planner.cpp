@@ -199,13 +199,10 @@ py::dict copies_dict(const DirectWay& way, const PlacedEnd& source, const Placed
   py::dict links;
   if (cluster) {
     const std::vector<Message> messages = messages_of(way, source, destination);
-    MessagesPrice made;
-    result["price"] = price_dict([&] {
-      made = price_messages(*cluster, messages);
-      return made.price;
-    });
+    result["price"] = price_dict([&] { return price_messages(*cluster, messages).price; });
+    const LinkBytes bytes = bytes_by_link(*cluster, messages);
     constexpr std::array<const char*, kClusterLinks> kNames = {"same device", "same chip", "same slice", "network"};
-    for (size_t i = 0; i < kNames.size(); ++i) links[kNames[i]] = made.bytes[i];
+    for (size_t i = 0; i < kNames.size(); ++i) links[kNames[i]] = bytes[i];
   } else {
     constexpr std::array<const char*, 5> kNames = {"same device", "same memory", "other memory", "other process",
                                                    "other host"};

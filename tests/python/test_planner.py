@@ -167,6 +167,21 @@ def test_slices_meet_over_the_network():
     assert gathered.bytes_by_link == {"same slice": 0, "network": 8 * 2048}
 
 
+def test_figures_that_are_not_known_are_named():
+    pod = cluster.dgx("v100", nodes=2)  # nobody publishes its network
+    mesh = Mesh(np.array(pod.devices()).reshape(2, 16), ("node", "gpu"))
+    plan = plan_reshard((1024,), "float32", NamedSharding(mesh, P("node")), NamedSharding(mesh, P()))
+    assert plan.bytes_by_link == {"same device": 32 * 2048, "same chip": 0, "same slice": 0, "network": 32 * 2048}
+    with pytest.raises(RuntimeError, match="network"):
+        _ = plan.seconds
+    assert "not known" in str(plan)
+    assert json.loads(plan.to_json())["seconds"] is None
+    inside = plan_reshard((1024,), "float32", NamedSharding(mesh, P("gpu")), NamedSharding(mesh, P()))
+    assert inside.seconds > 0
+    with pytest.raises(RuntimeError, match="network"):
+        plan_collective("all_gather", 1e6, ("slice", "chip"), pod)
+
+
 def test_large_clusters_are_planned_without_every_copy():
     pod = cluster.tpu("v5p", (16, 16, 16), slices=8)
     mesh = AbstractMesh((8, 64, 64), ("slice", "a", "b"))

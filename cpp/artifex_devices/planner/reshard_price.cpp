@@ -111,6 +111,22 @@ Price price_as_messages(const Cluster& cluster, const std::vector<std::vector<in
 
 }  // namespace
 
+ClusterLink link_between(const Cluster& cluster, int64_t from, int64_t to) noexcept {
+  const int64_t per_chip = cluster.chip().devices_per_chip;
+  if (from == to) return ClusterLink::kSameDevice;
+  if (from / per_chip == to / per_chip) return ClusterLink::kSameChip;
+  const int64_t per_slice = cluster.devices_per_slice();
+  return from / per_slice == to / per_slice ? ClusterLink::kInside : ClusterLink::kNetwork;
+}
+
+LinkBytes bytes_by_link(const Cluster& cluster, const std::vector<Message>& messages) noexcept {
+  LinkBytes bytes{};
+  for (const Message& each : messages) {
+    bytes[static_cast<size_t>(link_between(cluster, each.from, each.to))] += each.bytes;
+  }
+  return bytes;
+}
+
 MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>& messages) {
   const SliceNetwork& inside = cluster.inside();
   const int64_t per_chip = cluster.chip().devices_per_chip;
@@ -120,7 +136,6 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>&
   Traffic chips;
   Traffic hosts;
   std::map<std::pair<int64_t, int64_t>, int64_t> pairs;
-  const auto count = [&](ClusterLink link, int64_t bytes) { result.bytes[static_cast<size_t>(link)] += bytes; };
   for (const Message& message : messages) {
     for (const int64_t id : {message.from, message.to}) {
       if (id < 0 || id >= cluster.device_count()) {
@@ -130,15 +145,11 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>&
     }
     const int64_t from = message.from / per_chip;
     const int64_t to = message.to / per_chip;
-    if (message.from == message.to) {
-      count(ClusterLink::kSameDevice, message.bytes);
-    } else if (from == to) {
-      count(ClusterLink::kSameChip, message.bytes);
-    } else if (from / per_slice != to / per_slice) {
-      count(ClusterLink::kNetwork, message.bytes);
+    const ClusterLink link = link_between(cluster, message.from, message.to);
+    result.bytes[static_cast<size_t>(link)] += message.bytes;
+    if (link == ClusterLink::kNetwork) {
       hosts.add(cluster.place_of(message.from).process, cluster.place_of(message.to).process, message.bytes);
-    } else {
-      count(ClusterLink::kInside, message.bytes);
+    } else if (link == ClusterLink::kInside) {
       if (inside.kind == NetworkKind::kTorus) {
         auto torus = tori.find(from / per_slice);
         if (torus == tori.end()) torus = tori.try_emplace(from / per_slice, inside.dims, inside.wraps).first;

@@ -31,9 +31,15 @@ struct Price {
   double seconds() const noexcept { return latency + transfer; }
 };
 
+/// What a message between two devices of the cluster goes over.
+ClusterLink link_between(const Cluster& cluster, int64_t from, int64_t to) noexcept;
+
+using LinkBytes = std::array<int64_t, kClusterLinks>;  // by ClusterLink
+LinkBytes bytes_by_link(const Cluster& cluster, const std::vector<Message>& messages) noexcept;
+
 struct MessagesPrice {
   Price price;
-  std::array<int64_t, kClusterLinks> bytes{};  // by ClusterLink
+  LinkBytes bytes{};
 };
 
 /// All messages at once: in a torus each goes its shortest way along x, then y, then z, and the busiest link counts;
