@@ -15,10 +15,10 @@
 #include "gil.h"
 #include "memory_warning.h"
 #include "numpy_bridge.h"
+#include "reduction_name.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
-namespace {
 
 Reduction reduction_from_name(const std::string& kind) {
   if (kind == "sum") return Reduction::kSum;
@@ -27,6 +27,8 @@ Reduction reduction_from_name(const std::string& kind) {
   if (kind == "min") return Reduction::kMin;
   fail("all_reduce: there is no reduction {:?}; expected sum, prod, max or min; choose one of them", kind);
 }
+
+namespace {
 
 void reduce_into(const std::string& kind, const py::list& inputs, const py::object& out) {
   const Reduction reduction = reduction_from_name(kind);

@@ -6,6 +6,7 @@
 #include "bind_planner.h"
 #include "bind_memory_layout.h"
 #include "bind_roofline.h"
+#include "bind_shared_lanes.h"
 #include "bindings.h"
 #include "device_values.h"
 #include "errors.h"
@@ -44,6 +45,7 @@ PYBIND11_MODULE(_core, module) {
   bind_layout(module);
   bind_collective(module);
   bind_spmd(module);
+  bind_shared_lanes(module);
   bind_accelerators(module);
   bind_advice(module);
   bind_roofline(module);

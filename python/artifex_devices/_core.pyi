@@ -2549,6 +2549,55 @@ class Cluster:
     def wraps(self) -> tuple[typing.Any, ...]:
         """
         Of each axis of the torus, whether its ends are joined; () without one.
+class _Chain:
+    """
+    This process's part of a reduction over processes of one host.
+    """
+
+    def advance(self, seconds: float) -> bool:
+        """
+        Goes on, and waits at most so long for what others have to do; whether all is done.
+        """
+
+    @property
+    def progress(self) -> int:
+        """
+        Pieces combined or received so far.
+        """
+
+class _SharedLanes:
+    """
+    Letters and streams between the processes of one host.
+    """
+
+    most_letter_bytes: typing.ClassVar[int] = 8000
+
+    def __init__(self, me: int, files: collections.abc.Sequence[int]) -> None: ...
+    def chain(
+        self, before: int, after: int, kind: str, blocks: list[typing.Any], out: typing.Any, begin: int, handed_on: int
+    ) -> _Chain:
+        """
+        This process's part of a reduction of flat blocks. before and after: its neighbours in the row, or -1; out: its share of the result, from the element `begin` on; those before it want elements below `handed_on`.
+        """
+
+    def post(self, receivers: collections.abc.Sequence[int], letter: bytes) -> None:
+        """
+        Sends a letter to each of these neighbours; never waits.
+        """
+
+    def skip(self, senders: collections.abc.Sequence[int]) -> None:
+        """
+        The next letter of each of them is for nobody.
+        """
+
+    def take(self, senders: collections.abc.Sequence[int]) -> list[typing.Any]:
+        """
+        The oldest letter of each (bytes), which must be here.
+        """
+
+    def wait(self, senders: collections.abc.Sequence[int], seconds: float) -> bool:
+        """
+        Whether a letter of each of them is here, at once or within the time given.
         """
 
 class _MemoryWindow:
@@ -2725,6 +2774,11 @@ def _copy_to_host(array: Array) -> _HostLeaf: ...
 def _copy_views(destinations: list[typing.Any], sources: list[typing.Any]) -> None:
     """
     Copies each ndarray of a list to its like in another, on several threads; they must not overlap.
+    """
+
+def _create_lanes(count: int) -> int:
+    """
+    A file in memory for what one of `count` processes of a host writes; its descriptor, to be closed.
     """
 
 def _creation_line(array: Array) -> typing.Any: ...

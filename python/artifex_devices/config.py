@@ -22,7 +22,7 @@ _SCOPED = (
     "jax_enable_x64",
 )
 _SPMD = {"spmd_executor": "auto", "spmd_threads_bytes": 1 << 20, "collective_timeout_s": 60.0}
-_DISTRIBUTED = {"distributed_buffer_bytes": 64 << 20, "distributed_checks": True}
+_DISTRIBUTED = {"distributed_buffer_bytes": 64 << 20, "distributed_checks": True, "distributed_shared_memory": True}
 _NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations", *_SPMD, *_DISTRIBUTED)
 
 
@@ -47,6 +47,8 @@ class Config:
     * `distributed_buffer_bytes` (bytes): memory for messages that are packed, in a reshard between processes; at least
       two messages of 8 MiB are under way in any case.
     * `distributed_checks` (bool): compare what all processes put to devices of all; a digest of each value is sent.
+    * `distributed_shared_memory` (bool): processes of one host meet, and add up big arrays, through memory that they
+      share; looked at by `distributed.initialize`. False, in any of them: everything goes by MPI.
 
     Guards, default device and x64 are read as they are for the calling context, `with` blocks included.
 
@@ -91,7 +93,7 @@ class Config:
             _core._config_write(name, self._whole_number(name, value, least=_BYTES[name]))
         elif name == "trace_allocations":
             _core._config_write(name, self._flag(name, value))
-        elif name == "distributed_checks":
+        elif name in ("distributed_checks", "distributed_shared_memory"):
             self._distributed[name] = self._flag(name, value)
         elif name == "distributed_buffer_bytes":
             self._distributed[name] = self._whole_number(name, value, least=0)

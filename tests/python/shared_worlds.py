@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
+import time
 from collections import defaultdict, deque
 
 import numpy as np
 from artifex_devices import _core
 from artifex_devices.distributed import exchange, transport
+from artifex_devices.distributed.neighbours import Neighbours
 
 WAIT_S = 20.0
+share_memory = False  # whether the processes of a new job do
 
 
 class Wires:
@@ -23,6 +27,7 @@ class Wires:
         self.messages = defaultdict(deque)  # by (sender, receiver, tag)
         self.meetings = defaultdict(deque)  # by (process, all processes): what it came with
         self.most_waiting = 0
+        self.lanes = lanes_of(count) if share_memory else None
 
     def wait(self, condition):
         with self.changed:
@@ -67,6 +72,18 @@ class QueueTransport:
             raise RuntimeError(f"the processes do not do the same: {told}")
         return [each[2] for each in came]
 
+    def most_payload(self, processes):
+        return 64 if self.neighbours(processes) is None else Neighbours.most_payload
+
+    def neighbours(self, processes):
+        lanes = self.wires.lanes
+        return None if lanes is None else Neighbours(lanes[self.process_index], range(self.process_count))
+
+    def wait_until(self, done, operation, nbytes):
+        until = time.monotonic() + WAIT_S
+        while not done():
+            assert time.monotonic() < until
+
     def refuse(self, operation, reason, processes):
         processes = tuple(processes)
         self.refused[processes] = self.refused.get(processes, 0) + 1
@@ -110,6 +127,16 @@ class QueueTransport:
 
     def cancel(self, requests):
         self.cancelled += len(requests)
+
+
+def lanes_of(count):
+    """The ends of the memory between so many processes."""
+    files = [_core._create_lanes(count) for _ in range(count)]
+    try:
+        return [_core._SharedLanes(me, files) for me in range(count)]
+    finally:
+        for file in files:
+            os.close(file)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import shared_worlds
 import test_collectives
 from artifex_devices.errors import CollectiveError
 from artifex_devices.spmd.program import Program, run
@@ -62,6 +63,8 @@ def launch_across(processes):
     return launch
 
 
-@pytest.fixture(autouse=True, params=[2, 3, 4])
+@pytest.fixture(autouse=True, params=[(2, False), (3, False), (4, False), (3, True)], ids=str)
 def in_processes(request, monkeypatch):
-    monkeypatch.setattr(test_collectives, "launch", launch_across(request.param))
+    count, share_memory = request.param
+    monkeypatch.setattr(shared_worlds, "share_memory", share_memory)
+    monkeypatch.setattr(test_collectives, "launch", launch_across(count))

@@ -27,9 +27,10 @@ DEFAULTS = {
     "collective_timeout_s": 60.0,
     "distributed_buffer_bytes": 64 << 20,
     "distributed_checks": True,
+    "distributed_shared_memory": True,
 }
 PROGRAMS = ("spmd_executor", "spmd_threads_bytes", "collective_timeout_s")
-PROCESSES = ("distributed_buffer_bytes", "distributed_checks")
+PROCESSES = ("distributed_buffer_bytes", "distributed_checks", "distributed_shared_memory")
 
 
 def output_of(code, **variables):

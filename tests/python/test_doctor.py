@@ -25,6 +25,7 @@ from artifex_devices import doctor
 from artifex_devices.command_line import main
 from artifex_devices.command_line.doctor_text import report_lines, verdict, write_report
 from artifex_devices.doctor.advice import findings
+from artifex_devices.doctor.distributed import distributed
 from artifex_devices.doctor.environment import environment_variables
 from artifex_devices.doctor.facts import Files, Section
 from artifex_devices.doctor.libraries import mpi
@@ -64,6 +65,23 @@ def test_facts_are_those_of_the_libraries_and_the_system(report: doctor.Report) 
     blas = [row for row in threadpoolctl.threadpool_info() if row["user_api"] == "blas"]
     assert report.sections["blas"].value("threads") == max(row["num_threads"] for row in blas)
     assert report.sections["gpus"].value("count") == len(ad.find_accelerators().accelerators)
+
+
+def test_a_process_that_stands_alone_says_why_it_has_no_rank(report: doctor.Report) -> None:
+    facts = report.sections["distributed"].facts
+    assert {name: fact.problem for name, fact in facts.items()} == {
+        "launcher": "no launcher of MPI has started this process",
+        "rank": "it was not called in this process",
+    }
+    assert facts["rank"].source == "distributed.initialize()"
+
+
+def test_the_launcher_is_told_by_its_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PMI_RANK", "1")
+    monkeypatch.setenv("PMI_SIZE", "4")
+    section = distributed()
+    assert section.value("launcher") == "mpiexec of MPICH"
+    assert section.value("launched_processes") == 4
 
 
 def test_every_fact_has_a_source_and_every_gap_a_reason(report: doctor.Report) -> None:

@@ -7,9 +7,10 @@ import struct
 import zlib
 from typing import Any
 
-__all__ = ["CAME", "REFUSED", "Meeting"]
+__all__ = ["CAME", "MOST_PAYLOAD", "REFUSED", "Meeting"]
 
 CAME, REFUSED = 1, 2
+MOST_PAYLOAD = 64  # bytes
 _TAG = 0
 _HEAD = struct.Struct("!32sIBBH64s")  # digest, group, kind, bytes of the payload, bytes of the text, payload
 _SAME = 37  # bytes at the head that are equal in all records when all come to the same operation

@@ -11,7 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from artifex_devices import _core
 from artifex_devices.config import config
@@ -23,16 +23,33 @@ from artifex_devices.distributed.cpu_share import Place, Share, cpus_text, plan_
 from artifex_devices.distributed.introduction import Introduction, check_introductions, exchange, is_own_address
 from artifex_devices.distributed.launcher import Launcher, find_launcher
 from artifex_devices.distributed.mpi_transport import MpiTransport
+from artifex_devices.distributed.neighbours import share_memory
 from artifex_devices.distributed.peers import Peers
 from artifex_devices.errors import CollectiveError
 
-__all__ = ["initialize", "is_initialized", "is_launched", "shutdown"]
+__all__ = ["Member", "initialize", "is_initialized", "is_launched", "members", "shutdown"]
+
+
+class Member(NamedTuple):
+    """A process of the job: its name in messages, its host, and its CPUs, ascending."""
+
+    name: str
+    host: str
+    cpus: tuple[int, ...]
 
 
 class _Job:
     """What initialize() has made."""
 
-    def __init__(self, engine: mpi_engine.Engine, peers: Peers, transport: MpiTransport, client: Any) -> None:
+    def __init__(
+        self,
+        engine: mpi_engine.Engine,
+        peers: Peers,
+        transport: MpiTransport,
+        client: Any,
+        members: Sequence[Member],
+    ) -> None:
+        self.members = tuple(members)
         self.engine = engine
         self.peers = peers
         self.transport = transport
@@ -65,6 +82,20 @@ def is_launched() -> bool:
         ...     distributed.initialize()  # doctest: +SKIP
     """
     return find_launcher() is not None
+
+
+def members() -> tuple[int, tuple[Member, ...], tuple[int, ...]] | None:
+    """The number of this process, all processes of the job, and the numbers of those that share memory with this one.
+
+    None before initialize() and after shutdown().
+    """
+    job = _job
+    if job is None or job.pid != os.getpid():
+        return None
+    everybody = range(len(job.members))
+    me = job.transport.process_index
+    near = tuple(each for each in everybody if each != me and job.transport.neighbours([me, each]) is not None)
+    return me, job.members, near
 
 
 def initialize(
@@ -204,10 +235,12 @@ def _join(engine: mpi_engine.Engine, asked: Asked, launcher: Launcher | None, si
     peers = connect_all(
         door, me, names, [each[3] for each in second], lambda called: exchange(engine, called, deadline), silence
     )
-    transport = MpiTransport(engine, peers, names)
+    neighbours = share_memory(peers, me, names, lambda value: exchange(engine, value, deadline))
+    transport = MpiTransport(engine, peers, names, neighbours)
     client = _core._join_world([each[0] for each in second], me)
     _install(client, transport)
-    return _Job(engine, peers, transport, client)
+    everybody = [Member(names[n], each.host, second[n][2]) for n, each in enumerate(all_of)]
+    return _Job(engine, peers, transport, client, everybody)
 
 
 def _take_share(me: int, shares: list[Share], all_of: list[Introduction]) -> tuple[int, ...]:
@@ -256,7 +289,7 @@ def _leave(job: _Job, deadline: float | None) -> str:
             break
         if deadline is not None and time.monotonic() > deadline:
             return f"{', '.join(here)} did not come in time"
-        job.engine.world.Iprobe()  # moves on what others still have to get from this process
+        job.transport.move_on()
         job.peers.sleep(0.002)
     job.transport.close()
     job.engine.finalize()

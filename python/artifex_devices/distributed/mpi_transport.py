@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from artifex_devices.config import config
-from artifex_devices.distributed.agreement import CAME, REFUSED, Meeting
+from artifex_devices.distributed.agreement import CAME, MOST_PAYLOAD, REFUSED, Meeting
 from artifex_devices.distributed.engine import Engine
+from artifex_devices.distributed.neighbours import NeighbourMeeting, Neighbours
 from artifex_devices.distributed.peers import Peer, Peers
 from artifex_devices.distributed.waiting import wait_until
 from artifex_devices.errors import CollectiveError
@@ -41,14 +42,18 @@ class MpiTransport:
     the transport is broken, and every later call raises what broke it.
     """
 
-    def __init__(self, engine: Engine, peers: Peers, names: Sequence[str]) -> None:
+    def __init__(
+        self, engine: Engine, peers: Peers, names: Sequence[str], neighbours: Neighbours | None = None
+    ) -> None:
         """Made in all processes of the job at once.
 
         Args:
             engine: MPI.
             peers: Connections to the others.
             names: Of all processes, for messages.
+            neighbours: Those that this process shares memory with.
         """
+        self._neighbours = neighbours
         self._engine = engine
         self._mpi = engine.mpi
         self._data = engine.world
@@ -57,7 +62,7 @@ class MpiTransport:
         self._count: int = engine.world.Get_size()
         self._peers = peers
         self._names = list(names)
-        self._meetings: dict[tuple[int, ...], list[Meeting]] = {}
+        self._meetings: dict[tuple[int, ...], list[Meeting | NeighbourMeeting]] = {}
         self._communicators: dict[tuple[int, ...], Any] = {tuple(range(self._count)): engine.world}
         self._turn = threading.RLock()
         self._pid = os.getpid()
@@ -86,7 +91,7 @@ class MpiTransport:
             operation: What is done, in words.
             digest: At most 32 bytes that are equal where the operations are.
             processes: Ascending.
-            payload: At most 64 bytes for the others.
+            payload: For the others; at most `most_payload(processes)` bytes.
 
         Raises:
             CollectiveError: They do not meet; the text has a line for each process.
@@ -102,6 +107,15 @@ class MpiTransport:
             if not meeting.all_equal():
                 self._part(meeting, operation)
             return meeting.payloads() if payload else [b""] * len(members)
+
+    def most_payload(self, processes: Sequence[int]) -> int:
+        """Bytes that `agree` of these processes carries."""
+        return MOST_PAYLOAD if self.neighbours(processes) is None else Neighbours.most_payload
+
+    def neighbours(self, processes: Sequence[int]) -> Neighbours | None:
+        """What these processes share memory by, if they do."""
+        found = self._neighbours
+        return found if found is not None and found.have(processes) else None
 
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
         """As `transport.Transport.refuse` says."""
@@ -186,6 +200,16 @@ class MpiTransport:
             self._check_usable(operation)
             self._wait(request.Test, operation, (), nbytes)
 
+    def wait_until(self, done: Callable[[], bool], operation: str, nbytes: int) -> None:
+        """As `transport.Transport.wait_until` says; no other call gets its turn meanwhile.
+
+        Raises:
+            CollectiveError: A process has failed or is gone, or the deadline is over.
+        """
+        with self._turn:
+            self._check_usable(operation)
+            self._wait(done, operation, (), nbytes)
+
     def fail(self, reason: str) -> None:
         """Tells the others that this process cannot go on."""
         self._peers.say_failed(self._broken or reason, is_echo=bool(self._broken))
@@ -204,6 +228,13 @@ class MpiTransport:
         self._meetings_world.Free()
         self._meetings.clear()
         self._communicators.clear()
+        self._neighbours = None
+
+    def move_on(self) -> None:
+        """Sends on what could not be sent yet."""
+        self._data.Iprobe()
+        if self._neighbours is not None:
+            self._neighbours.lanes.wait([], 0)
 
     # --- the checks of every wait
 
@@ -219,12 +250,16 @@ class MpiTransport:
                 "expected the process that called distributed.initialize(); let the parent send the data"
             )
 
-    def _meeting(self, members: tuple[int, ...]) -> Meeting:
+    def _meeting(self, members: tuple[int, ...]) -> Meeting | NeighbourMeeting:
         known = self._meetings.setdefault(members, [])
         for meeting in known:
             if meeting.done():
                 return meeting
-        known.append(Meeting(self._mpi, self._meetings_world, self._me, members))
+        neighbours = self.neighbours(members)
+        if neighbours is not None:
+            known.append(NeighbourMeeting(neighbours, self._me, members))
+        else:
+            known.append(Meeting(self._mpi, self._meetings_world, self._me, members))
         return known[-1]
 
     def _wait(self, done: Callable[[], bool], operation: str, awaited: tuple[int, ...], nbytes: int = 0) -> None:
@@ -263,7 +298,7 @@ class MpiTransport:
             self.fail(f"{_text_of(error)} in {self._names[self._me]}, which waited in {operation} at {call_site()}")
             raise
 
-    def _part(self, meeting: Meeting, operation: str) -> NoReturn:
+    def _part(self, meeting: Meeting | NeighbourMeeting, operation: str) -> NoReturn:
         refusals = [f"{self._names[number]} refuses: {text}" for number, text in meeting.refusals()]
         if refusals:
             raise CollectiveError(

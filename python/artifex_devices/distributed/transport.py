@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from artifex_devices._core import Client
+
+if TYPE_CHECKING:
+    from artifex_devices.distributed.neighbours import Neighbours
 
 __all__ = ["Request", "Transport", "install", "of_client", "remove"]
 
@@ -39,7 +42,7 @@ class Transport(Protocol):
             operation: What is done, in words, for messages: "device_put of float32[8,4] to ...".
             digest: At most 32 bytes that are equal where the operations are.
             processes: Ascending.
-            payload: At most 64 bytes for the others, as many in each process.
+            payload: For the others; at most `most_payload(processes)` bytes.
 
         Returns:
             The payload of each of `processes`.
@@ -48,6 +51,18 @@ class Transport(Protocol):
             RuntimeError: A process came with another digest, refused, has ended, or did not come in time; every process
                 gets it, with the operation of each.
         """
+        ...
+
+    def most_payload(self, processes: Sequence[int]) -> int:
+        """Bytes that `agree` of these processes carries; at least 64, the same in each of them."""
+        ...
+
+    def neighbours(self, processes: Sequence[int]) -> Neighbours | None:
+        """What these processes, of which this is one, share memory by; None, in all of them, where they do not."""
+        ...
+
+    def wait_until(self, done: Callable[[], bool], operation: str, nbytes: int) -> None:
+        """Waits until `done()`, which moves the operation on; `nbytes` says for how long it may take."""
         ...
 
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:

@@ -30,8 +30,8 @@ class Report:
 
     Attributes:
         date: When, in UTC, as ISO 8601 writes it.
-        sections: Facts by section: topology, affinity, cgroup, numa_policy, memory, blas, mpi, gpus, speed (where
-            it was measured), versions, environment_variables.
+        sections: Facts by section: topology, affinity, cgroup, numa_policy, memory, blas, mpi, distributed, gpus,
+            speed (where it was measured), versions, environment_variables.
         findings: What to repair, what needs attention first.
     """
 
@@ -73,7 +73,7 @@ def examine(*, measure: bool = True, root: str | os.PathLike[str] = "/") -> Repo
         Sections of facts and the findings.
     """
     from artifex_devices._core import Machine
-    from artifex_devices.doctor import environment, libraries, machine, memory, speed
+    from artifex_devices.doctor import distributed, environment, libraries, machine, memory, speed
     from artifex_devices.doctor.advice import findings
     from artifex_devices.doctor.facts import Files
 
@@ -88,6 +88,7 @@ def examine(*, measure: bool = True, root: str | os.PathLike[str] = "/") -> Repo
         "memory": lambda: memory.memory(live, files),
         "blas": libraries.blas,
         "mpi": lambda: libraries.mpi(variables),
+        "distributed": distributed.distributed,
         "gpus": libraries.gpus,
         **({"speed": speed.speed} if measure else {}),
         "versions": libraries.versions,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices.spmd.blocks_exchange import exchange
+from artifex_devices.spmd.small_blocks import Key, SmallBlocks, fit
 from artifex_devices.spmd.span import CrossingPart, Span, Spread
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Crossing", "carrier_of", "complete", "digest_of"]
 
 Leaves = list[NDArray[Any]]
-Key = tuple[int, int]  # a member, and the member for which its block was cut; -1 for a whole block
 
 
 class Crossing(NamedTuple):
@@ -38,6 +38,8 @@ class Crossing(NamedTuple):
         finish: finish(index, blocks): its result; None for what makes the results of a group in one process.
         reduction: "sum", "prod", "max" or "min", where all blocks are combined to one,
         share: share(total, size): what each member gets of that, which is the caller's own.
+        by_rows: Whether `share` cuts the leading dimension into equal parts, and may be called for some members with
+            what these get.
         is_shared: Whether all members get the same.
     """
 
@@ -46,10 +48,12 @@ class Crossing(NamedTuple):
     finish: Callable[[int, list[Leaves]], Leaves] | None = None
     reduction: str = ""
     share: Callable[[Leaves, int], Sequence[Leaves]] = lambda total, size: [total] * size
+    by_rows: bool = False
     is_shared: bool = False
 
 
 _PLAIN = Crossing()
+_of_client: Any = None  # of the transport's module, which programs of one process never load
 
 
 def complete(program: Program, meeting: Meeting, position: int, payloads: list[Any]) -> list[Leaves]:
@@ -72,12 +76,16 @@ def complete(program: Program, meeting: Meeting, position: int, payloads: list[A
         slot: payload if type(payload) is list else [payload]
         for slot, payload in zip(span.slots, payloads, strict=True)
     }
-    text, digest = _described(program, meeting, position, span, brought[span.slots[0]])
+    text, digest, small = _described(program, meeting, position, span, brought[span.slots[0]])
     carrier = carrier_of(spread, text)
+    payload = b"" if small is None else small.packed(brought)
     program.lost = span.processes
-    carrier.agree(text, digest, span.processes)
+    told = carrier.agree(text, digest, span.processes, payload)
     program.lost = None
-    made = _completed(spread, span, meeting, brought, carrier, text)
+    if small is not None:
+        made = _from_meeting(span, meeting, brought, small.unpacked(told))
+    else:
+        made = _completed(spread, span, meeting, brought, carrier, text)
     is_shared = (meeting.crossing or _PLAIN).is_shared
     for part in span.parts:
         first, *others = [made[slot] for slot in part.mine.values()]
@@ -86,8 +94,10 @@ def complete(program: Program, meeting: Meeting, position: int, payloads: list[A
     return [made[slot] for slot in span.slots]
 
 
-def _described(program: Program, meeting: Meeting, position: int, span: Span, leaves: Leaves) -> tuple[str, bytes]:
-    """What this collective is called, and what is equal for those that other processes should come to.
+def _described(
+    program: Program, meeting: Meeting, position: int, span: Span, leaves: Leaves
+) -> tuple[str, bytes, SmallBlocks | None]:
+    """What this collective is called, what is equal in other processes, and how blocks go with the meeting's words.
 
     TypeError for leaves of dtypes that have no bytes to send.
     """
@@ -105,21 +115,41 @@ def _described(program: Program, meeting: Meeting, position: int, span: Span, le
             except TypeError as error:
                 raise TypeError(f"{what.split()[0]}: {str(error).removeprefix('host_empty: ')}") from None
         digest = digest_of(f"{program.operation} {what} {meeting.groups.identity}")
-        known = span.routes[key] = (f"{program.operation}: {what} at {me.site}", digest, code)
-    text, digest, _ = known
-    return text, digest
+        way = meeting.crossing or _PLAIN
+        text = f"{program.operation}: {what} at {me.site}"
+        assert program.spread is not None
+        most = carrier_of(program.spread, text).most_payload(span.processes)
+        goes_along = way.sources is None and way.pick is None and fit(span, leaves, most)
+        small = SmallBlocks(span, program.spread.me, leaves) if goes_along else None
+        known = span.routes[key] = (text, digest, small, code)
+    text, digest, small, _ = known
+    return text, digest, small
 
 
 def carrier_of(spread: Spread, text: str) -> Transport:
     """What takes bytes to other processes; RuntimeError where there is nothing."""
-    from artifex_devices.distributed import transport
-
-    return transport.of_client(spread.client, text)
+    global _of_client
+    if _of_client is None:
+        from artifex_devices.distributed.transport import of_client as _of_client
+    found: Transport = _of_client(spread.client, text)
+    return found
 
 
 def digest_of(identity: str) -> bytes:
     """Equal for equal operations, else not."""
     return hashlib.blake2b(identity.encode(), digest_size=32).digest()
+
+
+def _from_meeting(
+    span: Span, meeting: Meeting, brought: dict[int, Leaves], blocks: list[dict[Key, Leaves]]
+) -> dict[int, Leaves]:
+    """The result of each slot, where the meeting has brought the blocks of all others."""
+    way = meeting.crossing or _PLAIN
+    results: dict[int, Leaves] = {}
+    for part, there in zip(span.parts, blocks, strict=True):
+        here = {index: brought[slot] for index, slot in part.mine.items()}
+        results.update(_finished(way, meeting, part, here, there))
+    return results
 
 
 def _completed(
@@ -137,10 +167,13 @@ def _completed(
     if way.reduction:
         from artifex_devices.spmd import chain
 
-        if chain.is_worth(template, span):
-            totals = chain.run(spread.me, parts, brought, way.reduction, carrier, text)
+        if chain.is_worth(template, span, carrier):
+            totals = chain.run(spread.me, parts, brought, way.reduction, carrier, text, way.by_rows)
             results: dict[int, Leaves] = {}
             for part, total in zip(parts, totals, strict=True):
+                if way.by_rows and chain.has_rows(part):
+                    results.update(zip(part.mine.values(), way.share(total, len(part.mine)), strict=True))
+                    continue
                 made = way.share(total, len(part.members))
                 results.update((slot, made[index]) for index, slot in part.mine.items())
             return results

@@ -232,7 +232,9 @@ def scatter(
         return share([_reduced(operation, "sum", parts) for parts in _columns(payloads)], len(payloads))
 
     options = (("scatter_dimension", axis), ("tiled", tiled))
-    return meet(operation, me, group, axis_name, options, leaves, complete, Crossing(reduction="sum", share=share))
+    by_rows = all(axis % leaf.ndim == 0 for leaf in leaves)
+    crossing = Crossing(reduction="sum", share=share, by_rows=by_rows)
+    return meet(operation, me, group, axis_name, options, leaves, complete, crossing)
 
 
 def all_to_all(

@@ -31,14 +31,14 @@ class Ending:
         self._layout = layout
         self._spread = layout.spread
         self._program = program
-        self._told: list[str] = []
+        self._told: list[tuple[Any, ...]] = []
         self._values: dict[tuple[int, ...], Any] = {}  # by processes: a hash of what should be equal in them, or None
         self._paths: list[str] = []
 
     def add(self, path: str, spec: Any, named: Sequence[Hashable], checks: bool, parts: Sequence[NDArray[Any]]) -> None:
         """One output: its blocks, and the axes that its spec names."""
         first = parts[0]
-        self._told.append(f"output{path} of {first.dtype}{first.shape} as {spec!r}")
+        self._told.append((path, first.dtype, first.shape, spec))
         span = self._spread.compared(named, self._layout.manual, self._layout.sizes) if checks else None
         if span is None:
             return
@@ -61,13 +61,14 @@ class Ending:
         if not config.distributed_checks:
             return
         spread = self._spread
-        text = f"{self._program.operation} returns {'; '.join(self._told)}"
+        text, digest = self._described()
         carrier = carrier_of(spread, text)
         values = {spread.processes: None, **self._values}
-        for processes, value in sorted(values.items(), key=lambda each: (len(each[0]), each[0])):
+        several = len(values) > 1
+        for processes, value in sorted(values.items(), key=_size_and_numbers) if several else values.items():
             mine = _CERTAIN if value is None else value.digest()
             self._program.lost = processes
-            told = carrier.agree(text, digest_of(text), processes, mine)
+            told = carrier.agree(text, digest, processes, mine)
             self._program.lost = None
             if len({each for each in told if each != _CERTAIN}) > 1:
                 self._program.lost = processes
@@ -77,6 +78,22 @@ class Ending:
                     "bits; name the axis in out_specs, reduce the value (lax.pmean), or take each process's own with "
                     "check_vma=False"
                 )
+
+    def _described(self) -> tuple[str, bytes]:
+        """What is returned, in words, and their digest; kept for the next call that returns the like."""
+        known = self._spread.endings
+        key = (self._program.operation, *self._told)
+        if key not in known:
+            if len(known) >= 256:
+                known.clear()
+            outputs = [f"output{path} of {dtype}{shape} as {spec!r}" for path, dtype, shape, spec in self._told]
+            text = f"{self._program.operation} returns {'; '.join(outputs)}"
+            known[key] = (text, digest_of(text))
+        return known[key]
+
+
+def _size_and_numbers(each: tuple[tuple[int, ...], Any]) -> tuple[int, tuple[int, ...]]:
+    return len(each[0]), each[0]
 
 
 def abandon(layout: Layout, program: Program, error: BaseException) -> None:

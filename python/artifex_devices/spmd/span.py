@@ -47,6 +47,7 @@ class Span(NamedTuple):
     processes: tuple[int, ...]  # ascending; linked by groups, so that all of them meet at once
     parts: tuple[CrossingPart, ...]  # with members in this process
     slots: tuple[int, ...]  # all that this process runs of these groups
+    is_even: bool  # whether each of these processes runs a member of each of these groups, so that all know all of them
     in_runs: bool  # whether the members of each process follow each other in every group, here and elsewhere
     routes: dict[Any, Any]  # what goes where, by what is needed; kept by across.py
 
@@ -59,7 +60,7 @@ class Spread:
     Example: two processes with two devices each, one axis of four: in process 1 `here` is (2, 3).
     """
 
-    __slots__ = ("_compared", "client", "coordinates", "here", "holders", "me", "processes", "slot_of")
+    __slots__ = ("_compared", "client", "coordinates", "endings", "here", "holders", "me", "processes", "slot_of")
 
     def __init__(self, client: Any, sizes: Sequence[int], holders: Sequence[tuple[int, ...]]) -> None:
         """`holders`: the processes that run each participant, ascending; the first one's block counts."""
@@ -71,6 +72,7 @@ class Spread:
         self.slot_of = {participant: slot for slot, participant in enumerate(self.here)}
         everybody = coordinates_of(sizes)
         self.coordinates = tuple(everybody[i] for i in self.here)
+        self.endings: dict[Any, tuple[str, bytes]] = {}  # what calls return, by what it is; kept by ending.py
         self._compared: dict[tuple[Hashable, ...], Span | None] = {}
 
     def span_of(self, parts: Sequence[tuple[int, ...]]) -> Span | None:
@@ -98,7 +100,8 @@ class Spread:
         slots = sorted(slot for part in crossing for slot in part.mine.values())
         owners = [[self.holders[i][0] for i in part] for part in parts]
         in_runs = all(len(list(itertools.groupby(each))) == len(set(each)) for each in owners)
-        return Span(tuple(sorted(linked[self.me])), tuple(crossing), tuple(slots), in_runs, {})
+        is_even = all(set(each) == linked[self.me] for each in reach if len(each) > 1 and each[0] in linked[self.me])
+        return Span(tuple(sorted(linked[self.me])), tuple(crossing), tuple(slots), is_even, in_runs, {})
 
     def compared(self, named: Sequence[Hashable], axis_names: Sequence[Hashable], sizes: Sequence[int]) -> Span | None:
         """The processes that have the same parts of a value cut over `named`.

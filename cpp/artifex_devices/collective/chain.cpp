@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/collective/chain.h"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/stream_copy.h"
+#include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/collective/reduce.h"
+
+namespace artifex_devices {
+namespace {
+
+// From here on the result bypasses the cache.
+constexpr int64_t kStreamBytes = int64_t{4} << 20;
+// What one core does at a time.
+constexpr int64_t kPartBytes = int64_t{32} << 10;
+
+template <class Half>
+void widen(const std::byte* from, int64_t count, float* to) {
+  using Halves = Eigen::Array<Half, Eigen::Dynamic, 1>;
+  Eigen::Map<Eigen::ArrayXf>(to, count) =
+      Eigen::Map<const Halves>(reinterpret_cast<const Half*>(from), count).template cast<float>();
+}
+
+template <class Half>
+void narrow(const float* from, int64_t count, std::byte* to) {
+  using Halves = Eigen::Array<Half, Eigen::Dynamic, 1>;
+  Eigen::Map<Halves>(reinterpret_cast<Half*>(to), count) =
+      Eigen::Map<const Eigen::ArrayXf>(from, count).template cast<Half>();
+}
+
+HostView view_of(const void* data, DType dtype, int64_t count) {
+  HostView view;
+  view.data = const_cast<void*>(data);
+  view.dtype = dtype;
+  view.shape = Dims{count};
+  view.byte_strides = Dims{itemsize(dtype)};
+  view.writable = true;
+  return view;
+}
+
+const std::byte* at_element(const HostView& view, int64_t element) {
+  return static_cast<const std::byte*>(view.data) + element * itemsize(view.dtype);
+}
+
+}  // namespace
+
+Chain::Chain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction, std::vector<HostView> blocks,
+             HostView out, Share share)
+    : reduction_(reduction), blocks_(std::move(blocks)), out_(std::move(out)), share_(share) {
+  if (before < 0 && after < 0) fail("chain: this process stands alone; expected a neighbour; call all_reduce");
+  if (blocks_.empty() && before < 0) fail("chain: the first process has no blocks; expected 1 or more; give some");
+  if (before >= 0) {
+    from_before_ = &lanes.stream_from(before);
+    to_before_ = &lanes.stream_to(before);
+  }
+  if (after >= 0) {
+    from_after_ = &lanes.stream_from(after);
+    to_after_ = &lanes.stream_to(after);
+  }
+  for (const HostView& block : blocks_) {
+    if (block.dtype == out_.dtype && block.shape == blocks_[0].shape &&
+        is_dense(block.shape, block.byte_strides, itemsize(block.dtype))) {
+      continue;
+    }
+    fail("chain: a block does not fit; expected dense {}{}, got {}{} with strides {}; make it contiguous first",
+         name(out_.dtype), to_string(blocks_[0].shape), name(block.dtype), to_string(block.shape),
+         to_string(block.byte_strides));
+  }
+  end_ = share_.begin + checked_product(out_.shape, "chain");
+  elements_ = blocks_.empty() ? end_ : checked_product(blocks_[0].shape, "chain");
+  if (share_.begin < 0 || end_ > elements_ || share_.handed_on < 0 || share_.handed_on > elements_ ||
+      !is_dense(out_.shape, out_.byte_strides, itemsize(out_.dtype))) {
+    fail("chain: out does not fit; expected dense memory for at most {} elements, got {} from {} on with strides {}",
+         elements_, to_string(out_.shape), share_.begin, to_string(out_.byte_strides));
+  }
+  is_widened_ = (out_.dtype == DType::kFloat16 || out_.dtype == DType::kBFloat16) &&
+                (reduction == Reduction::kSum || reduction == Reduction::kProduct);
+  step_ = SharedLanes::kPieceBytes / (is_widened_ ? int64_t{sizeof(float)} : itemsize(out_.dtype));
+  pieces_ = pieces_below(elements_);
+  if (to_before_ == nullptr) share_.handed_on = 0;
+  if (to_after_ != nullptr) coming_back_ = pieces_below(std::max(end_, share_.handed_on));
+  std::vector<HostView> nothing(blocks_.size() + 1, view_of(out_.data, out_.dtype, 0));
+  all_reduce(reduction, nothing, nothing.back());  // refuses what has no such reduction, before anybody waits for it
+}
+
+bool Chain::advance(std::chrono::nanoseconds patience) {
+  while (!is_done()) {
+    check_interrupt();
+    if (step()) continue;
+    if (!wait_awake(patience, [&] { return step(); })) return false;
+  }
+  return true;
+}
+
+Chain::Piece Chain::piece(int64_t number) const noexcept {
+  const int64_t begin = number * step_;
+  return {begin, std::min(step_, elements_ - begin)};
+}
+
+/// Does one thing, if there is one that can be done. What is finished goes first: others wait for it.
+bool Chain::step() { return take_back() || make(); }
+
+bool Chain::make() {
+  if (made_ == pieces_) return false;
+  if (from_before_ != nullptr && !from_before_->has_next()) return false;
+  const Piece at = piece(made_);
+  LaneWriter* const lane = to_after_ != nullptr ? to_after_ : at.begin < share_.handed_on ? to_before_ : nullptr;
+  if (lane != nullptr && !lane->has_room()) return false;
+  if (lane == nullptr) unsent_.resize(static_cast<size_t>(SharedLanes::kPieceBytes));
+  std::byte* const target = lane != nullptr ? lane->slot() : unsent_.data();
+  combine_piece(at, from_before_ != nullptr ? from_before_->slot() : nullptr, target);
+  if (from_before_ != nullptr) from_before_->release();
+  if (lane != nullptr) lane->publish();
+  ++made_;
+  if (to_after_ == nullptr) keep(at, target);  // a slot stays as it is until this process writes it again
+  return true;
+}
+
+bool Chain::take_back() {
+  if (returned_ == coming_back_ || !from_after_->has_next()) return false;
+  const Piece at = piece(returned_);
+  if (at.begin < share_.handed_on) {
+    if (!to_before_->has_room()) return false;
+    std::memcpy(to_before_->slot(), from_after_->slot(), static_cast<size_t>(at.count * itemsize(out_.dtype)));
+    to_before_->publish();
+  }
+  keep(at, from_after_->slot());
+  from_after_->release();
+  ++returned_;
+  return true;
+}
+
+void Chain::combine_piece(const Piece& at, const std::byte* carried, std::byte* target) {
+  in_parts(at, [&](const Piece& part) {
+    const int64_t offset = part.begin - at.begin;
+    const int64_t size = itemsize(is_widened_ ? DType::kFloat32 : out_.dtype);
+    const bool narrows = is_widened_ && to_after_ == nullptr;
+    combine_part(part, carried == nullptr ? nullptr : carried + offset * size,
+                 target + offset * (narrows ? itemsize(out_.dtype) : size));
+  });
+}
+
+void Chain::combine_part(const Piece& at, const std::byte* carried, std::byte* target) const {
+  const DType dtype = is_widened_ ? DType::kFloat32 : out_.dtype;
+  std::vector<HostView> inputs;
+  inputs.reserve(blocks_.size() + 1);
+  if (carried != nullptr) inputs.push_back(view_of(carried, dtype, at.count));
+  if (!is_widened_) {
+    for (const HostView& block : blocks_) inputs.push_back(view_of(at_element(block, at.begin), dtype, at.count));
+    return all_reduce(reduction_, inputs, view_of(target, dtype, at.count));
+  }
+  const bool is_half = out_.dtype == DType::kFloat16;
+  std::vector<float> wide(blocks_.size() * static_cast<size_t>(at.count));
+  float* next = wide.data();
+  for (const HostView& block : blocks_) {
+    (is_half ? widen<Eigen::half> : widen<Eigen::bfloat16>)(at_element(block, at.begin), at.count, next);
+    inputs.push_back(view_of(next, dtype, at.count));
+    next += at.count;
+  }
+  if (to_after_ != nullptr) return all_reduce(reduction_, inputs, view_of(target, dtype, at.count));
+  std::vector<float> total(static_cast<size_t>(at.count));
+  all_reduce(reduction_, inputs, view_of(total.data(), dtype, at.count));
+  (is_half ? narrow<Eigen::half> : narrow<Eigen::bfloat16>)(total.data(), at.count, target);
+}
+
+void Chain::keep(const Piece& at, const std::byte* finished) const {
+  const int64_t begin = std::max(at.begin, share_.begin);
+  const int64_t end = std::min(at.begin + at.count, end_);
+  if (begin >= end) return;
+  const int64_t size = itemsize(out_.dtype);
+  const bool streams = (end_ - share_.begin) * size >= kStreamBytes;
+  in_parts({begin, end - begin}, [&](const Piece& part) {
+    std::byte* target = static_cast<std::byte*>(out_.data) + (part.begin - share_.begin) * size;
+    const std::byte* source = finished + (part.begin - at.begin) * size;
+    if (!streams) {
+      std::memcpy(target, source, static_cast<size_t>(part.count * size));
+      return;
+    }
+    stream_copy(target, source, part.count * size);
+    stream_fence();
+  });
+}
+
+template <class Body>
+void Chain::in_parts(const Piece& at, const Body& body) const {
+  const int64_t step = kPartBytes / itemsize(is_widened_ ? DType::kFloat32 : out_.dtype);
+  const int64_t parts = (at.count + step - 1) / step;
+  const auto run = [&](int64_t part) { body(Piece{at.begin + part * step, std::min(step, at.count - part * step)}); };
+  if (WorkerPool::process().max_workers() < 2) {
+    for (int64_t part = 0; part < parts; ++part) run(part);
+  } else {
+    WorkerPool::process().parallel_for(parts, -1, run);
+  }
+}
+
+}  // namespace artifex_devices
