@@ -49,6 +49,7 @@ class QueueTransport:
         self.operations = []
         self.refused = {}  # by processes: how often since the last meeting with them
         self.failed = None
+        self.turn = threading.Lock()  # the memory is for one thread at a time
         self.sizes = []  # of the messages under way, at each wait
 
     def agree(self, operation, digest, processes, payload=b""):
@@ -81,8 +82,9 @@ class QueueTransport:
 
     def wait_until(self, done, operation, nbytes):
         until = time.monotonic() + WAIT_S
-        while not done():
-            assert time.monotonic() < until
+        with self.turn:
+            while not done():
+                assert time.monotonic() < until
 
     def refuse(self, operation, reason, processes):
         processes = tuple(processes)
