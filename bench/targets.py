@@ -48,9 +48,11 @@ def _copies(name: str, rate: float, why: str = "") -> Target:
 
 
 _TINY = (
-    "Python runs each participant's body in a greenlet of one thread, with one arrival in C and two to three switches "
-    "each: with 8 devices 74 % of the samples are in the interpreter, 10 % in our extension, 5 % in greenlet; with 256 "
-    "they are 68, 7 and 8 %"
+    "Python runs each participant's body in a greenlet of one thread. Of 19,000 instructions a participant (64 "
+    "devices, callgrind) 55 % are the interpreter's (the frames of the body and of `psum`, a context, a view of the "
+    "block), 29 % the three switches with the pieces of stack that they copy, and memory, 13 % the arrival, the turns "
+    "and the result in C++, 2 % NumPy's. Whose turn is next is worked out in the arrival itself; a program that ended "
+    "well is kept with what its collectives are; only participants and contexts are new for each call"
 )
 _BIG = "quiet runs had {quiet} ms, which meets it; {share} % of the samples are in the loop that {does}{rest}"
 _ADDS = ", 14 to 17 % in the interpreter, 10 to 12 % in the kernel, which wakes the workers"

@@ -2598,6 +2598,107 @@ class _SharedLanes:
     def wait(self, senders: collections.abc.Sequence[int], seconds: float) -> bool:
         """
         Whether a letter of each of them is here, at once or within the time given.
+class _Participant:
+    """
+    One run of a body; made by a stage.
+    """
+
+class _Stage:
+    """
+    The participants of a program; see _new_stage.
+    """
+
+    def begin_turns(self, host: typing.Any, hub: typing.Any, context: typing.Any, seats: list[typing.Any]) -> None:
+        """
+        Participants share a thread; a seat is (switch, [host]).
+        """
+
+    def close(self) -> None:
+        """
+        The participants cannot meet any more; nothing of theirs is kept.
+        """
+
+    def end_turns(self) -> None:
+        """
+        The seats name their host no more.
+        """
+
+    def ended(self, me: typing.Any, outcome: typing.Any) -> typing.Any:
+        """
+        Who begins in its seat, or None.
+        """
+
+    def enter(self) -> typing.Any:
+        """
+        The participant that begins in the seat of the calling greenlet, or None.
+        """
+
+    def keep_order(self) -> list[typing.Any]:
+        """
+        The hub alone says who goes on; those who might have, the next one last.
+        """
+
+    def know(
+        self,
+        operation: str,
+        axis_name: typing.Any,
+        x: typing.Any,
+        meeting: typing.Any,
+        groups: list[typing.Any],
+        signature: int,
+    ) -> None:
+        """
+        From now on _arrive answers for arrays like x; one group a participant, or one.
+        """
+
+    def next(self) -> typing.Any:
+        """
+        The switch to whoever has the next turn, or to the hub.
+        """
+
+    def open(self, program: typing.Any, outcomes: list[typing.Any], rows: list[typing.Any]) -> None:
+        """
+        A call begins.
+        """
+
+    def participants(self) -> list[typing.Any]:
+        """
+        The participants of the call; none after its end.
+        """
+
+    def plain(self, code: typing.Any) -> None:
+        """
+        Waits of this body are plain, where the code `root` calls it.
+        """
+
+    def raised(self, me: typing.Any, is_own: bool) -> typing.Any:
+        """
+        None, as nobody begins any more.
+        """
+
+    def resumed(self, me: typing.Any) -> None:
+        """
+        It has the turn again.
+        """
+
+    def suspend(self, me: typing.Any) -> typing.Any:
+        """
+        It waits; the switch to whoever has the next turn, or the hub.
+        """
+
+    def suspended(self) -> list[typing.Any]:
+        """
+        The positions of those who wait, in the order of suspension.
+        """
+
+    def turn_of(self, position: int) -> typing.Any:
+        """
+        The switch to a participant that has begun.
+        """
+
+    def wait_by(self, wait: typing.Any, root: typing.Any) -> None:
+        """
+        A wait is wait(me, frame), unless it is plain.
         """
 
 class _MemoryWindow:
@@ -2649,11 +2750,6 @@ def _all_reduce(kind: str, inputs: list[typing.Any], out: typing.Any) -> None:
     out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.
     """
 
-def _are_alike(parts: list[typing.Any]) -> bool:
-    """
-    Whether all of a list are ndarrays of the very same dtype and shape.
-    """
-
 def _array_from_callback(
     operation: str,
     shape: typing.Any,
@@ -2693,6 +2789,9 @@ def _assign_axes_exactly(
 ) -> list[list[int]] | None:
     """
     The factors of the assignment with the least modelled time, or None.
+def _arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
+    """
+    What to call before _take; None for a kind that is not known.
     """
 
 def _base_client_exists() -> bool: ...
@@ -2802,13 +2901,6 @@ def _device_places(devices: collections.abc.Sequence[typing.Any]) -> typing.Any:
 
 def _device_topology(data: typing.Any) -> DeviceTopology: ...
 def _devices() -> list[typing.Any]: ...
-def _doors(
-    rendezvous: typing.Any, payloads: list[typing.Any], results: list[typing.Any], pending: typing.Any
-) -> tuple[typing.Any, ...]:
-    """
-    (arrive, take, finished) of a rendezvous, for what happens in each collective.
-    """
-
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
     """
     An Array whose memory is to be written through _local_arrays or _slab_array.
@@ -2872,21 +2964,13 @@ def _join_world(
     Makes the base client, of the devices of all processes; each is described by its _describe_process.
     """
 
-def _know_kind(
-    arrive: typing.Any,
-    operation: typing.Any,
-    axis_name: typing.Any,
-    x: typing.Any,
-    meeting: typing.Any,
-    groups: collections.abc.Sequence[int],
-    signature: int,
-) -> None:
-    """
-    From now on `arrive` answers for this operation over these axes with arrays like x; one group a participant, or one for all.
-    """
-
 def _layout_from_text(text: str) -> Layout: ...
 def _leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
+def _likeness(parts: list[typing.Any]) -> int:
+    """
+    2 for a list of one and the same ndarray, 1 for ndarrays of the very same dtype and shape, else 0.
+    """
+
 def _local_arrays(array: Array, writable: bool = False, some: bool = False) -> list[typing.Any]:
     """
     An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty. Those of this process, which must have all tiles unless `some` will do.
@@ -2967,6 +3051,17 @@ def _moved(array: Array, sharding: Sharding, committed: bool) -> Array:
 def _narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
     """
     An array or number as the ndarray that may be placed in this context: 64-bit data narrowed where x64 is off.
+    """
+
+def _new_stage(
+    rendezvous: typing.Any,
+    participant_class: type[typing.Any],
+    payloads: list[typing.Any],
+    results: list[typing.Any],
+    pending: typing.Any,
+) -> typing.Any:
+    """
+    The participants of a program: their payloads and results by position, `pending` where there is none.
     """
 
 def _parse_world(text: str) -> tuple[Machine, int | None]: ...
@@ -3077,6 +3172,11 @@ def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None; also where other processes have some.
     """
 
+def _take() -> typing.Any:
+    """
+    The result of the collective that the body has arrived at.
+    """
+
 def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typing.Any, ...]:
     """
     (parts a dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
@@ -3137,6 +3237,9 @@ def _use_copy_isa(name: str) -> None:
 def _wraps_by_rule(device_kind: str, dims: collections.abc.Sequence[int]) -> list[bool]:
     """
     Which axes of a torus of these chips wrap, by the catalogue's rule.
+def _use_participant_variable(variable: typing.Any) -> None:
+    """
+    The context variable that says who runs in a context, for good.
     """
 
 def _write_platform_option(name: str, names: str | None) -> None: ...

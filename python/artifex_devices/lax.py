@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices._core import _arrive, _take
 from artifex_devices.constraints import with_sharding_constraint
 from artifex_devices.spmd import collectives
 from artifex_devices.spmd.axes import group_of, names_of, require
-from artifex_devices.spmd.participant import once_more
 
 __all__ = [
     "all_gather",
@@ -63,9 +63,10 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] |
         [6 6 6 6]
     """
     if axis_index_groups is None:
-        made = once_more("psum", axis_name, x)
-        if made is not None:
-            return made
+        turn = _arrive("psum", axis_name, x)
+        if turn is not None:  # the everyday one: an ndarray of a kind that the program has met before
+            turn()
+            return _take()
     me = require("psum", axis_name)
     group = group_of("psum", me, axis_name, axis_index_groups)
     if type(x) in (int, float, complex):

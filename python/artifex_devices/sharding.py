@@ -48,7 +48,7 @@ def make_mesh(
     devices: Sequence[Device] | Any | None = None,
     mesh_shape: Sequence[int] | None = None,
 ) -> Mesh:
-    """Makes a mesh over the first devices, in an order that suits the hardware.
+    """Makes a mesh over the first devices, in the order of the list; `mesh_utils` orders those of a torus.
 
     Args:
         axis_shapes: One size an axis.

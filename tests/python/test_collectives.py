@@ -13,7 +13,7 @@ from artifex_devices.testing import assert_same_bits
 from artifex_devices.testing.arrays import random_bits
 from hypothesis import given
 from hypothesis import strategies as st
-from spmd_programs import EXECUTORS, launch
+from spmd_programs import EXECUTORS, launch, name_of
 
 GRID = {"x": 2, "y": 4}
 DTYPES = ["bool", "int8", "uint16", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
@@ -175,7 +175,7 @@ def test_ppermute_hands_on_blocks_that_nobody_can_write(executor):
         shared.append(once.ctypes.data)
         return once, twice, copied
 
-    mapped = ad.shard_map(body, mesh=mesh, in_specs=ad.P("i"), out_specs=ad.P("i"), executor=executor)
+    mapped = ad.shard_map(body, mesh=mesh, in_specs=ad.P("i"), out_specs=ad.P("i"), executor=name_of(executor))
     once, twice, copied = mapped(x)
     assert sorted(shared) == sorted(np.asarray(shard.data).ctypes.data for shard in x.addressable_shards)
     assert np.asarray(once).tolist() == np.roll(np.arange(16.0), 2).tolist()

@@ -11,6 +11,7 @@ from artifex_devices.errors import CollectiveError
 from artifex_devices.spmd.program import Program, run
 from artifex_devices.spmd.span import Spread
 from shared_worlds import Job
+from spmd_programs import name_of, unwatched
 from test_collectives import *  # noqa: F403 - the tests
 
 # What is said of memory and of where participants stand is said of one process.
@@ -41,14 +42,14 @@ def launch_across(processes):
             names = [f"cpu:{i}" for i in spread.here]
             program = Program(tuple(axes), tuple(axes.values()), names, spread=spread if used > 1 else None, **options)
             try:
-                return run(program, [lambda i=i: body(i) for i in spread.here], executor)
+                return run(program, body, list(spread.here), name_of(executor))
             except BaseException as error:
                 for circle in spread.circles(tuple(axes), tuple(axes.values())):
                     if circle != program.lost:
                         job.transports[index].refuse("launch", f"{type(error).__name__}: {error}", circle)
                 raise
 
-        with Job([owner.count(index) for index in range(used)]) as job:
+        with unwatched(executor), Job([owner.count(index) for index in range(used)]) as job:
             results = [None] * used
 
             def guarded(index):

@@ -7,7 +7,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import P, lax
-from spmd_programs import EXECUTORS
+from spmd_programs import EXECUTORS, name_of, unwatched
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
@@ -20,7 +20,8 @@ def eight_devices():
 
 @pytest.fixture(params=EXECUTORS)
 def pmap(request):
-    return functools.partial(ad.pmap, executor=request.param)
+    with unwatched(request.param):
+        yield functools.partial(ad.pmap, executor=name_of(request.param))
 
 
 def identity(a):

@@ -12,13 +12,14 @@ import sys
 import textwrap
 import threading
 import time
+import weakref
 
 import numpy as np
 import optree
 import pytest
 from artifex_devices import lax
 from artifex_devices.errors import CollectiveError
-from artifex_devices.spmd import threaded
+from artifex_devices.spmd import cooperative, threaded
 from artifex_devices.spmd.participant import current
 from spmd_programs import EXECUTORS, launch
 
@@ -449,3 +450,31 @@ def test_shutdown_ends_the_threads_of_participants():
     ad.shutdown()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("artifex-")]
     assert launch(lambda i: int(lax.psum(np.array(i), "i")), "threads") == [28] * 8
+
+
+@pytest.mark.parametrize("executor", ["cooperative", "unwatched"])
+def test_greenlets_end_with_their_thread(executor):
+    kept = []
+
+    def body(i):
+        total = lax.psum(np.array(i), "i")
+        if i == 1:
+            raise OwnError
+        return lax.psum(total, "i")
+
+    def work():
+        for count in (8, 3, 64):
+            with pytest.raises(OwnError):
+                launch(body, executor, {"i": count})
+            launch(lambda i: lax.psum(np.array(i), "i"), executor, {"i": count - 1})
+        kept.extend(weakref.ref(switch.__self__) for switch, _ in cooperative._seats.idle)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert len(kept) == 64
+    deadline_s = time.monotonic() + 10
+    while any(each() for each in kept) and time.monotonic() < deadline_s:
+        gc.collect()
+        time.sleep(0.01)
+    assert [each() for each in kept] == [None] * 64

@@ -5,12 +5,13 @@ import contextvars
 import functools
 import gc
 import weakref
+from concurrent import futures
 
 import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import P, lax
-from spmd_programs import EXECUTORS
+from spmd_programs import EXECUTORS, name_of, unwatched
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
@@ -23,7 +24,8 @@ def eight_devices():
 
 @pytest.fixture(params=EXECUTORS)
 def smap(request):
-    return functools.partial(ad.shard_map, executor=request.param)
+    with unwatched(request.param):
+        yield functools.partial(ad.shard_map, executor=name_of(request.param))
 
 
 def auto_mesh(shape=(2, 4), names=("x", "y"), count=8):
@@ -597,3 +599,82 @@ def test_options_of_programs():
     finally:
         for name, value in before.items():
             ad.config.update(name, value)
+
+
+def test_what_a_call_left_behind_is_not_of_the_next(smap):
+    mesh = auto_mesh((8,), ("x",))
+    left = []
+
+    def body(block):
+        if len(left) < 8:
+            left.append(contextvars.copy_context())
+        else:
+            with pytest.raises(RuntimeError, match="after its body's end"):
+                left[0].run(lax.psum, block, "x")
+        return lax.psum(block, "x")
+
+    mapped = smap(body, mesh=mesh, in_specs=P("x"), out_specs=P())
+    blocks = np.arange(16.0).reshape(8, 2)
+    for factor in (1, 2, 3):
+        np.testing.assert_array_equal(mapped(factor * blocks), [[factor * 56.0, factor * 64.0]])
+
+
+def test_a_call_after_a_failure_is_as_the_first(smap):
+    mesh = auto_mesh((8,), ("x",))
+
+    def body(block):
+        total = lax.psum(block, "x")
+        if total[0, 0] < 0:
+            raise OverflowError(int(total[0, 0]))
+        return total
+
+    mapped = smap(body, mesh=mesh, in_specs=P("x"), out_specs=P())
+    ones = np.ones((8, 1))
+    np.testing.assert_array_equal(mapped(ones), [[8.0]])
+    with pytest.raises(OverflowError, match="-8") as caught:
+        mapped(-ones)
+    (note,) = caught.value.__notes__
+    assert "(collective 1)" in note
+    assert "raised after psum float64(1, 1) over x" in note
+    np.testing.assert_array_equal(mapped(3 * ones), [[24.0]])
+
+
+@pytest.mark.parametrize("executor", ["cooperative", "unwatched"])
+def test_a_function_that_calls_itself_in_several_threads(executor):
+    mesh = auto_mesh((8,), ("x",))
+
+    def body(block):
+        total = lax.psum(block, "x")
+        return total if total[0] > 100 else lax.psum(np.asarray(mapped(np.repeat(total, 8))), "x")
+
+    with unwatched(executor), futures.ThreadPoolExecutor(3) as pool:
+        mapped = ad.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P(), executor="cooperative")
+        for made in pool.map(lambda _: np.asarray(mapped(np.ones(8))), range(6)):
+            np.testing.assert_array_equal(made, [8.0**5])
+
+
+@pytest.mark.parametrize("operation", ["psum", "ppermute", "all_to_all", "all_gather", "psum_scatter"])
+def test_nothing_of_a_call_is_kept(smap, operation):
+    mesh = auto_mesh((8,), ("x",))
+    seen = []
+    bodies = {
+        "psum": lambda x: lax.psum(x, "x"),
+        "ppermute": lambda x: lax.ppermute(x, "x", [(i, (i + 1) % 8) for i in range(8)]),
+        "all_to_all": lambda x: lax.all_to_all(x, "x", 0, 0, tiled=True),
+        "all_gather": lambda x: lax.all_gather(x, "x"),
+        "psum_scatter": lambda x: lax.psum_scatter(x, "x", tiled=True),
+    }
+
+    def body(block):
+        mine = block + 1
+        seen.append(weakref.ref(mine))
+        made = bodies[operation](mine)
+        seen.append(weakref.ref(made))
+        return np.zeros(1)
+
+    mapped = smap(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    for _ in range(2):
+        mapped(np.zeros(64))
+        gc.collect()
+        assert [each() for each in seen] == [None] * 16
+        seen.clear()

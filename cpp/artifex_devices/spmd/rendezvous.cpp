@@ -143,6 +143,19 @@ bool Rendezvous::wait(int64_t participant, std::optional<double> seconds) {
   return failure_ == Failure::kNone || (seat.slot && seat.slot->delivered);
 }
 
+void Rendezvous::begin_anew() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& seat : seats_) {
+    seat->standing = {};
+    seat->slot.reset();
+  }
+  for (Group& meeting : groups_) meeting.open.reset();
+  finished_ = 0;
+  able_ = participants();
+  failure_ = Failure::kNone;
+  at_failure_.clear();
+}
+
 void Rendezvous::finished(int64_t participant) {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
@@ -188,11 +201,6 @@ void Rendezvous::find_deadlock_locked() {
   const bool waiting =
       std::ranges::any_of(seats_, [](const auto& seat) { return seat->standing.state == State::kWaiting; });
   if (waiting) fail_locked(Failure::kDeadlock);
-}
-
-Rendezvous::Failure Rendezvous::failure() const {
-  const std::lock_guard lock(mutex_);
-  return failure_;
 }
 
 std::vector<Rendezvous::Standing> Rendezvous::standings() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -64,12 +65,16 @@ class Rendezvous {
   /// of kDeadline when the time is over.
   bool wait(int64_t participant, std::optional<double> seconds);
 
+  /// Forgets who arrived and what failed, for the next program with these participants; groups keep their numbers.
+  /// Nobody may be inside of `wait`.
+  void begin_anew();
+
   /// The body returned, or raised. The first failure of all counts.
   void finished(int64_t participant);
   void raised(int64_t participant);
   void fail(Failure failure);
 
-  Failure failure() const;
+  Failure failure() const noexcept { return failure_.load(std::memory_order_acquire); }
   /// All participants as they stood when the failure came, or as they stand now.
   std::vector<Standing> standings() const;
 
@@ -101,7 +106,7 @@ class Rendezvous {
   std::map<std::vector<int64_t>, int64_t> group_numbers_;
   int64_t finished_ = 0;
   int64_t able_ = 0;  // participants that run or work: somebody who can still bring others on
-  Failure failure_ = Failure::kNone;
+  std::atomic<Failure> failure_ = Failure::kNone;  // written under the lock
   std::vector<Standing> at_failure_;
 };
 

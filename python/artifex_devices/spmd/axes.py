@@ -135,7 +135,7 @@ def _all_groups(
         for members in members_of_axes(names, program.axis_names, program.axis_sizes)
         for part in _split(operation, members, index_groups)
     ]
-    return Groups(parts, len(program.participants), program.spread)
+    return Groups(parts, len(program.device_names), program.spread)
 
 
 def _split(

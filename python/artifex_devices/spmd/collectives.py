@@ -256,11 +256,10 @@ def all_to_all(
     def pick(block: NDArray[Any], index: int, size: int) -> NDArray[Any]:
         return _piece(block, split_axis, index, size, tiled)
 
+    axes = [concat_axis % leaf.ndim for leaf in leaves]  # not the leaves, as programs keep what is made here
+
     def finish(index: int, pieces: list[Leaves]) -> Leaves:
-        return [
-            _joined(operation, parts, concat_axis % leaf.ndim, tiled)
-            for leaf, parts in zip(leaves, _columns(pieces), strict=True)
-        ]
+        return [_joined(operation, parts, axis, tiled) for axis, parts in zip(axes, _columns(pieces), strict=True)]
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
         exchanged = [_exchanged(operation, parts, split_axis, concat_axis, tiled) for parts in _columns(payloads)]
@@ -313,6 +312,7 @@ def permute(
         )
 
     arrives = {target: source for source, target in pairs}
+    kinds = [(leaf.shape, leaf.dtype) for leaf in leaves]  # not the leaves, as programs keep what is made here
 
     def fill(blocks: Sequence[Leaves | None]) -> list[Leaves]:
         """What members get of blocks, or zeros of None."""
@@ -320,12 +320,12 @@ def permute(
         copies: Leaves = []
         origins: Leaves = []
         for mine, block in zip(results, blocks, strict=True):
-            for number, leaf in enumerate(leaves):
+            for number, (shape, dtype) in enumerate(kinds):
                 part = None if block is None else block[number]
                 if part is not None and _core._is_constant(part):
                     mine.append(part.view())  # of a block of an argument, or a result: nobody can write it
                     continue
-                made = _empty(operation, leaf.shape, leaf.dtype)
+                made = _empty(operation, shape, dtype)
                 mine.append(made)
                 if part is None:
                     made.fill(0)

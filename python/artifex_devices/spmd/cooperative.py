@@ -19,8 +19,8 @@ from typing import Any
 import greenlet
 
 from artifex_devices.errors import CollectiveError
-from artifex_devices.spmd.participant import PENDING, Participant
-from artifex_devices.spmd.program import Program, enter
+from artifex_devices.spmd.participant import PENDING, Participant, Stopped
+from artifex_devices.spmd.program import Program
 
 __all__ = ["run"]
 
@@ -29,7 +29,8 @@ _FOREIGN = frozenset({"optree", "tensorstore", "torch", "jaxlib"})
 _KEPT = 256  # idle greenlets kept by a thread
 
 
-_Turn = tuple[Participant, Callable[[], Any]]
+# A greenlet that waits for participants: the switch to it, and a list of one place for the turns that it takes part in.
+_Seat = tuple[Callable[[], Any], list[Any]]
 
 
 class _Seats(threading.local):
@@ -42,27 +43,48 @@ class _Seats(threading.local):
 _seats = _Seats()
 
 
-def _serve() -> None:
+def _new_seat() -> _Seat:
+    made = greenlet.greenlet(_serve)
+    box: list[Any] = [None]
+    made.switch(box)  # until it waits for a participant
+    return made.switch, box
+
+
+def _serve(box: list[Any]) -> None:
     """Runs participants for as long as the greenlet lives.
 
-    It has no parameters, as a greenlet keeps what it was begun with until it ends.
+    Its only parameter is a box, as a greenlet keeps what it was begun with until it ends.
     """
-    hub = greenlet.getcurrent().parent
+    rest: Callable[[], Any] = greenlet.getcurrent().parent.switch
     while True:
-        turns: _Turns
-        turn: _Turn | None
-        turns, turn = hub.switch()
-        hub = turns.hub
+        rest()
+        turns: _Turns = box[0]
+        rest = turns.hub  # to another seat would be quicker, but then idle seats would keep each other
         try:
-            while turn is not None:
-                enter(*turn)
-                turn = turns.follow(turn[0]) if turns.begins else None
+            _work(turns)
         except BaseException as error:  # Ctrl-C between two participants is the hub's
             turns.interruption = error
-        del turns, turn
+            greenlet.getcurrent().gr_context = None
+        del turns
 
 
-_ENTER = enter.__code__
+def _work(turns: _Turns) -> None:
+    """Runs one participant after the other in the seat of the calling greenlet, until none is left to begin."""
+    stage = turns.stage
+    function = turns.function
+    me = stage.enter()
+    while me is not None:
+        try:
+            args = me.args
+            outcome = function(*args) if type(args) is tuple else function(args)
+        except BaseException as error:
+            turns.raised(me, error)
+            break  # nobody begins any more
+        else:
+            me = stage.ended(me, outcome)
+
+
+_WORK = _work.__code__
 _is_foreign: dict[CodeType, bool] = {}
 
 
@@ -71,7 +93,7 @@ def _foreign_frame(frame: FrameType | None) -> FrameType | None:
     found = None
     while frame is not None:
         code = frame.f_code
-        if code is _ENTER:
+        if code is _WORK:
             break
         foreign = _is_foreign.get(code)
         if foreign is None:
@@ -84,183 +106,155 @@ def _foreign_frame(frame: FrameType | None) -> FrameType | None:
     return found
 
 
-class _Seat:
-    """A greenlet, and the foreign frame in which its participant is suspended."""
-
-    __slots__ = ("foreign", "greenlet", "order")
-
-    def __init__(self) -> None:
-        self.greenlet = greenlet.greenlet(_serve)
-        self.greenlet.switch()  # until it waits for a participant
-        self.foreign: FrameType | None = None
-        self.order = -1  # of all foreign frames of the program, in the order in which they began; -1 without one
-
-
 class _Turns:
     """Whose turn it is: participants that have not begun, then those that may go on.
 
-    Whoever must wait gives the thread to the next one itself; the caller of `run`, the hub, has it when that one is not
-    known.
+    Whoever must wait gives the thread to the next one itself, whom the stage knows; the caller of `run`, the hub, has
+    it when one has ended, when the next one is not known, or when foreign frames must be left in order.
     """
 
     __slots__ = (
         "batch",
-        "begins",
-        "context",
+        "foreign",
         "foreign_frames",
-        "fresh",
+        "function",
         "hub",
-        "idle",
         "interruption",
+        "orders",
         "plain",
         "program",
-        "seats",
-        "suspended",
-        "used",
-        "watches_frames",
+        "stage",
     )
 
-    def __init__(self, program: Program, bodies: Sequence[Callable[[], Any]], idle: list[_Seat]) -> None:
-        """`idle` has a seat for each of the program's participants at its end, and is taken from."""
+    def __init__(self, program: Program, function: Callable[..., Any]) -> None:
+        """Of one call; made by its hub."""
         self.program = program
-        self.hub = greenlet.getcurrent()
-        self.context = contextvars.copy_context()
-        self.fresh = zip(program.participants, bodies, strict=True)  # participants that have not begun
-        self.begins = True  # whether there may be such
-        self.idle = idle
-        self.used: list[_Seat] = []
-        self.seats: list[Any] = [None] * len(program.participants)  # by position
-        self.suspended: dict[Participant, None] = {}  # in the order of their suspension
-        self.batch: list[Participant] = []  # may go on, the last one first
+        self.stage = program.stage
+        self.function = function
+        self.hub: Callable[[], Any] = greenlet.getcurrent().switch
         self.interruption: BaseException | None = None
-        self.watches_frames = any(name in sys.modules for name in _FOREIGN)
-        self.plain: CodeType | None = None  # waits in such a function, when `enter` called it, are in no foreign frame
+        self.plain: CodeType | None = None  # waits in such a function, when `_work` called it, are in no foreign frame
+        self.foreign: dict[int, FrameType] = {}  # by position: the foreign frame in which it is suspended
+        self.orders: dict[int, int] = {}  # and its number, of all foreign frames in the order in which they began
         self.foreign_frames = 0
+        self.batch: list[int] = []  # of those who may go on while the order of foreign frames is kept; the last first
 
-    def begin(self) -> bool:
-        """Lets the next participant begin, in a seat of its own; False where there is none left."""
-        if not self.program.failed:  # else the others need not begin
-            for turn in self.fresh:
-                seat = self.idle.pop()
-                self.used.append(seat)
-                self._seat(turn[0], seat)
-                seat.greenlet.switch(self, turn)
-                return True
-        self.begins = False
-        return False
-
-    def follow(self, ended: Participant) -> _Turn | None:
-        """Who begins in the seat of a participant that has ended; None where nobody is left."""
-        if not self.program.failed:
-            for turn in self.fresh:
-                self._seat(turn[0], self.seats[ended.position])
-                return turn
-        self.begins = False
-        return None
-
-    def _seat(self, participant: Participant, seat: _Seat) -> None:
-        self.seats[participant.position] = seat
-        seat.foreign = None
-        seat.order = -1
-        seat.greenlet.gr_context = self.context.copy()
+    def raised(self, me: Participant, error: BaseException) -> None:
+        """Its body raised: nobody begins any more."""
+        self.program.errors[me.position] = error
+        self.stage.raised(me, not isinstance(error, Stopped))
 
     def wait(self, me: Participant, frame: FrameType) -> None:
         """Called by a participant whose line is in `frame`: the others run until it may go on."""
-        if self.watches_frames:
-            back = frame.f_back
-            is_plain = frame.f_code is self.plain and back is not None and back.f_code is _ENTER
-            if not is_plain or self.foreign_frames:
-                self._watch(me, frame)
-            del back
         del frame
-        self.suspended[me] = None
-        try:
-            if self.begins and self.begin():
-                return
-            if self.batch and not self.foreign_frames:
-                self._resume(self.batch.pop())
-            else:
-                self.hub.switch()
-        except BaseException:  # Ctrl-C before the switch
-            self.suspended.pop(me, None)
-            raise
+        self.stage.suspend(me)()
+        self.stage.resumed(me)
+
+    def wait_watching(self, me: Participant, frame: FrameType) -> None:
+        """The same where there may be foreign frames."""
+        back = frame.f_back
+        is_plain = frame.f_code is self.plain and back is not None and back.f_code is _WORK
+        if not is_plain or self.foreign_frames:
+            self._watch(me, frame)
+        del back, frame
+        self.stage.suspend(me)()
+        self.stage.resumed(me)
 
     def _watch(self, me: Participant, frame: FrameType) -> None:
-        seat: _Seat = self.seats[me.position]
+        position = me.position
         foreign = _foreign_frame(frame)
-        if foreign is None and seat.foreign is None:
+        before = self.foreign.get(position)
+        if foreign is None and before is None:
             self.plain = frame.f_code
-        if foreign is not seat.foreign:
-            seat.foreign = foreign
-            seat.order = -1 if foreign is None else self.foreign_frames
-            self.foreign_frames += 1
-
-    def _resume(self, participant: Participant) -> None:
-        switch = self.seats[participant.position].greenlet.switch
-        del self.suspended[participant]  # no call between this and the switch: no Ctrl-C either
-        switch()
+            self.stage.plain(self.plain)
+        if foreign is before:
+            return
+        if not self.foreign_frames:
+            self.batch = self.stage.keep_order()
+        if foreign is None:
+            del self.foreign[position], self.orders[position]
+        else:
+            self.foreign[position] = foreign
+            self.orders[position] = self.foreign_frames
+        self.foreign_frames += 1
 
     def run(self) -> None:
         """Runs participants until all have ended; called by the hub."""
-        if not self.interruption:
-            self.begin()
-        results = self.program.results
-        while self.suspended:
+        stage = self.stage
+        hub = self.hub
+        while self.interruption is None:
+            turn = stage.next()
+            if turn is hub:
+                break
+            turn()
+        while True:
             self._end_if_interrupted()
+            waiting = stage.suspended()
+            if not waiting:
+                return
+            turn = stage.turn_of(self._chosen(waiting)) if self.foreign_frames else stage.next()
+            assert turn is not hub, "nobody can go on and the rendezvous does not know"
+            turn()
+
+    def _chosen(self, waiting: list[int]) -> int:
+        """Who goes on, where foreign frames must be left in the reverse order of their beginning."""
+        while True:
             if self.program.rendezvous.failure:
-                # Foreign frames end in the reverse order of their beginning, whatever else happens.
-                batch = sorted(self.suspended, key=lambda p: self._order(p), reverse=True)
-                batch.reverse()
-            else:
-                batch = [p for p in self.suspended if results[p.position] is not PENDING]
+                return max(reversed(waiting), key=self._order)
+            batch = self.batch = [position for position in self.batch if position in waiting]
+            if not batch:
+                results = self.program.results
+                batch += [position for position in waiting if results[position] is not PENDING]
                 assert batch, "nobody can go on and the rendezvous does not know"
-            self.batch = batch
-            while batch:
-                if self.foreign_frames and not self._keeps_order(batch[-1]):
-                    break
-                self._resume(batch.pop())
-        self._end_if_interrupted()
+            if self._keeps_order(batch[-1], waiting):
+                return batch.pop()
 
     def _end_if_interrupted(self) -> None:
         error, self.interruption = self.interruption, None
         if error is not None:
             raise error
 
-    def _order(self, participant: Participant) -> int:
-        order: int = self.seats[participant.position].order
-        return order
+    def _order(self, position: int) -> int:
+        return self.orders.get(position, -1)
 
-    def _keeps_order(self, participant: Participant) -> bool:
+    def _keeps_order(self, position: int, waiting: Sequence[int]) -> bool:
         """Fails the program where a foreign frame could end before one that began later."""
-        order = self._order(participant)
-        if order < 0 or not any(self._order(other) > order for other in self.suspended):
+        order = self._order(position)
+        if order < 0 or not any(self._order(other) > order for other in waiting):
             return True
         program = self.program
         program.refused = CollectiveError(
-            f"{program.operation}: {program.device_names[participant.position]} waits at {participant.site} inside a "
-            "function of a pybind11 extension (such as optree.tree_map) that others entered later and have not left; "
-            "expected at most one collective in each such call, as participants share one thread; use "
+            f"{program.operation}: {program.device_names[position]} waits at {program.participants[position].site} "
+            "inside a function of a pybind11 extension (such as optree.tree_map) that others entered later and have "
+            "not left; expected at most one collective in each such call, as participants share one thread; use "
             'executor="threads", or artifex_devices.tree.map, which has no such frame'
         )
         program.rendezvous.cancel()
         return False
 
 
-def run(program: Program, bodies: Sequence[Callable[[], Any]]) -> None:
+def run(program: Program, function: Callable[..., Any]) -> None:
     """Runs all bodies to their ends; failures are in the program."""
+    count = len(program.device_names)
     idle = _seats.idle
-    while len(idle) < len(bodies):
-        idle.append(_Seat())
-    turns = _Turns(program, bodies, idle)
-    program.wait = turns.wait
+    while len(idle) < count:
+        idle.append(_new_seat())
+    seats = idle[-count:]
+    del idle[-count:]
+    turns = _Turns(program, function)
+    stage = program.stage
+    stage.begin_turns(turns, turns.hub, contextvars.copy_context(), seats)
+    if sys.modules.keys().isdisjoint(_FOREIGN):
+        program.wait = turns.wait
+    else:
+        program.wait = turns.wait_watching
+        stage.wait_by(turns.wait_watching, _WORK)
     try:
         turns.run()
     except BaseException:  # Ctrl-C between two participants
         program.rendezvous.cancel()
-        program.failed = True
         turns.run()
         raise
-    for seat in turns.used:
-        seat.greenlet.gr_context = None  # it names the participant, and what the caller's variables hold
-    idle.extend(turns.used)
-    del idle[max(_KEPT, len(bodies)) :]
+    stage.end_turns()
+    idle.extend(seats)
+    del idle[max(_KEPT, count) :]

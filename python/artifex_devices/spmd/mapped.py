@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ EXECUTORS = ("auto", "cooperative", "threads")
 class Plan:
     """All that a call needs and that depends on shapes, dtypes and shardings only."""
 
-    __slots__ = ("fetches", "layout", "outputs", "path_of")
+    __slots__ = ("fetches", "layout", "outputs", "path_of", "programs")
 
     def __init__(
         self, layout: Layout, fetches: Sequence[Blocks], outputs: Outputs, path_of: Callable[[int], str]
@@ -32,6 +31,7 @@ class Plan:
         self.fetches = fetches
         self.outputs = outputs
         self.path_of = path_of
+        self.programs: list[Program] = []  # of calls that ended well, for the next ones
 
 
 def name_of(function: Any) -> str:
@@ -88,32 +88,46 @@ def run_plan(
         threshold = options["spmd_threads_bytes"]
         biggest = max([column[0].nbytes for column in columns], default=0)
         executor = "threads" if biggest >= threshold and count > 1 else "cooperative"
-    bodies: list[Callable[[], Any]]
-    if not columns:
-        bodies = [function if treedef is None else functools.partial(function, *treedef.unflatten([]))] * count
-    elif treedef is None:
-        bodies = list(map(functools.partial, itertools.repeat(function), *columns))
+    rows: list[Any]
+    if treedef is not None:
+        leaves_of_each = zip(*columns, strict=True) if columns else [()] * count
+        rows = [treedef.unflatten(row) for row in leaves_of_each]
+    elif len(columns) == 1:
+        rows = columns[0]
     else:
-        bodies = [functools.partial(function, *treedef.unflatten(row)) for row in zip(*columns, strict=True)]
-    program = Program(
-        layout.manual,
-        layout.sizes,
-        layout.device_names,
-        operation=operation,
-        any_name=any_name,
-        timeout_s=options["collective_timeout_s"],
-        spread=layout.spread,
-    )
-    program.groups = layout.groups if not any_name else {}
+        rows = list(zip(*columns, strict=True)) if columns else [()] * count
+    program = _program_of(plan, operation, any_name)
+    program.timeout_s = options["collective_timeout_s"]
     if layout.spread is None:
-        return plan.outputs.assemble(run(program, bodies, executor))
+        outcomes = run(program, function, rows, executor)
+        if program.is_reusable:
+            plan.programs.append(program)
+        return plan.outputs.assemble(outcomes)
     from artifex_devices.spmd.ending import Ending, abandon
 
     try:
         ending = Ending(layout, program)
-        made = plan.outputs.assemble(run(program, bodies, executor), ending)
+        made = plan.outputs.assemble(run(program, function, rows, executor), ending)
         ending.settle()
         return made
     except BaseException as error:
         abandon(layout, program, error)
         raise
+
+
+def _program_of(plan: Plan, operation: str, any_name: bool) -> Program:
+    """A program that nobody else uses: one of a call that ended well, which knows its collectives, or a new one."""
+    try:
+        return plan.programs.pop()
+    except IndexError:
+        layout = plan.layout
+        program = Program(
+            layout.manual,
+            layout.sizes,
+            layout.device_names,
+            operation=operation,
+            any_name=any_name,
+            spread=layout.spread,
+        )
+        program.groups = layout.groups if not any_name else {}
+        return program

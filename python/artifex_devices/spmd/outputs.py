@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Outputs"]
 
 _NDARRAY = {np.ndarray}
+_THE_SAME = 2  # likeness of parts that are one ndarray
 _COMPARED_BYTES = 1 << 20  # of replicas at once
 _GIVEN_BYTES = 4096  # smaller results are copied rather than asked about
 
@@ -65,7 +66,7 @@ class Outputs:
                 equal, in value; a result has too few dimensions for its spec.
             TypeError: A result is no array. All name the path of the result and devices.
         """
-        if self._single and {*map(type, results)} == _NDARRAY:
+        if self._single and (_core._likeness(results) or {*map(type, results)} == _NDARRAY):
             return self._array(self.out_specs, results, "", ending)
         from artifex_devices import tree_util
 
@@ -119,7 +120,8 @@ class Outputs:
                 parts[i] = _core._narrowed(part, self.operation, f"output{path}")
         first = parts[0]
         shape, dtype = first.shape, first.dtype
-        if not _core._are_alike(parts) and any(part.shape != shape or part.dtype != dtype for part in parts):
+        likeness = _core._likeness(parts)
+        if not likeness and any(part.shape != shape or part.dtype != dtype for part in parts):
             raise self._unlike(parts, path)
         key = (spec, shape, dtype)
         place = self._places.get(key)
@@ -127,8 +129,9 @@ class Outputs:
             if len(self._places) >= 256:
                 self._places.clear()
             place = self._places[key] = self._place(spec, shape, dtype, path)
-        for group in place.replicas:
-            self._check_equal(group, parts, path)
+        if likeness != _THE_SAME:
+            for group in place.replicas:
+                self._check_equal(group, parts, path)
         if ending is not None:
             named = [name for names in names_by_dimension(spec) for name in names]
             ending.add(path, spec, named, self.checks_replicas, parts)

@@ -11,18 +11,21 @@ from threading import get_ident
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices import _core
+
 if TYPE_CHECKING:
     from artifex_devices.spmd.across import Crossing
     from artifex_devices.spmd.axes import Groups
     from artifex_devices.spmd.program import Program
 
-__all__ = ["PENDING", "Meeting", "Participant", "Raised", "Stopped", "current", "once_more", "signature_text"]
+__all__ = ["PENDING", "Meeting", "Participant", "Raised", "Stopped", "current", "signature_text"]
 
 _COMPLETE, _WAIT = 0, 1  # what an arrival is answered
 
 _current: contextvars.ContextVar[Participant | None] = contextvars.ContextVar(
     "artifex_devices_participant", default=None
 )
+_core._use_participant_variable(_current)
 
 # What stands for a result that is not there yet.
 PENDING: Any = object()
@@ -77,60 +80,23 @@ def signature_text(signature: Hashable) -> str:
     return f"{operation} {shown} over {over}{chosen}"
 
 
-def once_more(operation: str, axis_name: Any, x: Any) -> Any:
-    """The everyday collective: one ndarray, no options, of a kind that the program has seen, in the shortest way.
-
-    The user's call is two frames above this one.
-
-    Returns:
-        The result; None for all other collectives, and on another thread than the body's.
-    """
-    me = _current.get()
-    if me is None:
-        return None
-    program = me.program
-    position = me.position
-    arrival = program.arrive_known(position, me.thread, operation, axis_name, x)
-    if arrival is None:
-        return None
-    frame = sys._getframe(2)
-    me._code = frame.f_code
-    me._instruction = frame.f_lasti
-    if arrival is True:
-        program.wait(me, frame)
-    elif arrival is not False:
-        program.complete(position, arrival)
-    made = program.take_known(position)
-    return me.result()[0] if made is None else made
-
-
 def current() -> Participant | None:
     """The participant of the calling context, or None outside shard_map and pmap."""
     return _current.get()
 
 
-class Participant:
-    """One run of the body: where it lies in the mesh, and how it meets the others."""
+class Participant(_core._Participant):
+    """One run of the body: where it lies in the mesh, and how it meets the others. Made by a stage, for one call."""
 
-    __slots__ = ("_code", "_instruction", "position", "program", "thread")
+    __slots__ = ()
 
     program: Program
     position: int  # of its device in the program's axes, row-major
     thread: int  # the only one that may call collectives, once it runs
+    args: Any  # of its body: a tuple, or the only one
+    has_ended: bool  # the call has
     _code: CodeType | None  # where the body called its last collective
     _instruction: int
-
-    @classmethod
-    def all_of(cls, program: Program, count: int) -> list[Participant]:
-        """One for each position of a new program; without __init__, which would take as long as a collective."""
-        made = []
-        for position in range(count):
-            me = cls()
-            me.program = program
-            me.position = position
-            me._code = None
-            made.append(me)
-        return made
 
     @property
     def axis_names(self) -> tuple[Hashable, ...]:
@@ -177,7 +143,7 @@ class Participant:
             Stopped: The program failed elsewhere.
         """
         program = self.program
-        if program.has_ended or get_ident() != self.thread or _current.get() is not self:
+        if self.has_ended or get_ident() != self.thread or _current.get() is not self:
             raise RuntimeError(
                 f"{program.text_of(meeting)}: a collective was called on a thread that a participant started, or "
                 "after its body's end; expected the thread of the body while that runs, got "
@@ -201,7 +167,6 @@ class Participant:
         position = self.position
         result = program.results[position]
         if result is PENDING:
-            program.failed = True
             raise Stopped
         program.payloads[position] = None
         program.results[position] = PENDING

@@ -7,16 +7,15 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from threading import get_ident
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
 from artifex_devices.errors import CollectiveError
 from artifex_devices.remembering import remembered
-from artifex_devices.spmd.participant import PENDING, Meeting, Participant, Raised, Stopped, _current, signature_text
+from artifex_devices.spmd.participant import PENDING, Meeting, Participant, Raised, Stopped, signature_text
 from artifex_devices.spmd.span import Spread, coordinates_of
-from artifex_devices.spmd.watchdog import watched
+from artifex_devices.spmd.watchdog import unwatch, watch
 
 if TYPE_CHECKING:
     from artifex_devices.spmd.across import Crossing
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Program", "run"]
 
 
+_KEPT_MEETINGS = 64  # kinds of collectives that a program is kept with
 _coordinates = remembered(maxsize=256)(coordinates_of)
 
 
@@ -55,27 +55,46 @@ class Program:
         self.any_name = any_name
         self.timeout_s = timeout_s
         self.rendezvous = _core.Rendezvous(len(device_names))
-        self.participants = Participant.all_of(self, len(device_names))
+        self.arrive = self.rendezvous.arrive
         self.payloads: list[Any] = [None] * len(device_names)
         self.results: list[Any] = [PENDING] * len(device_names)
-        self.outcomes: list[Any] = [PENDING] * len(device_names)  # what bodies returned
-        self.failed = False
+        self.stage = _core._new_stage(self.rendezvous, Participant, self.payloads, self.results, PENDING)
+        self.groups: dict[Any, Groups] = {}  # of axis names, kept by axes.py
+        self.meetings: dict[Hashable, Meeting] = {}
+        self._signatures: dict[Hashable, int] = {}
+        self._signature_lock = threading.Lock()
+        self._common: dict[int, tuple[Any, tuple[int, ...]]] = {}
+        self.lost: tuple[int, ...] | None = None  # processes that this one failed to meet
+        self._begin()
+
+    def _begin(self) -> None:
+        self.outcomes: list[Any] = [PENDING] * len(self.device_names)  # what bodies returned
         self.has_ended = False
         self.is_told = False  # that it takes too long, by the watchdog
         self.refused: CollectiveError | None = None  # an executor's own reason to cancel
         self.wait: Callable[[Participant, FrameType], None] = _no_executor
-        self.started_s = time.monotonic()
-        self.groups: dict[Any, Groups] = {}  # of axis names, kept by axes.py
-        self.arrive = self.rendezvous.arrive
-        self.arrive_known, self.take_known, self.finished = _core._doors(
-            self.rendezvous, self.payloads, self.results, PENDING
-        )
-        self.lost: tuple[int, ...] | None = None  # processes that this one failed to meet
-        self._common: dict[int, tuple[Any, tuple[int, ...]]] = {}
         self.errors: dict[int, BaseException] = {}  # what bodies raised, by position
-        self.meetings: dict[Hashable, Meeting] = {}
-        self._signatures: dict[Hashable, int] = {}
-        self._signature_lock = threading.Lock()
+        self.started_s = time.monotonic()
+
+    def open(self, rows: list[Any]) -> None:
+        """Begins a call, the first or the next after one that met no failure: participants are made anew.
+
+        Args:
+            rows: The arguments of each body: a tuple of them, or the only one, if that is no tuple.
+        """
+        self._begin()
+        self.stage.open(self, self.outcomes, rows)
+
+    @property
+    def participants(self) -> list[Participant]:
+        """Who takes part in the call; none before its beginning and after its end."""
+        participants: list[Participant] = self.stage.participants()
+        return participants
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether another call may use it, once one has ended well: what was met is kept, in bounds."""
+        return self.spread is None and len(self.meetings) <= _KEPT_MEETINGS
 
     def meeting(
         self,
@@ -103,10 +122,10 @@ class Program:
         return made
 
     def know(self, operation: str, axis_name: Any, x: Any, meeting: Meeting) -> None:
-        """From now on `once_more` finds this meeting for arrays like x."""
+        """From now on `_core._arrive` finds this meeting for arrays like x."""
         groups, numbers = meeting.groups, meeting.numbers
         numbers = numbers if groups.is_whole else [numbers[group.part] for group in groups.of]
-        _core._know_kind(self.arrive_known, operation, axis_name, x, meeting, numbers, meeting.number)
+        self.stage.know(operation, axis_name, x, meeting, numbers, meeting.number)
 
     def text_of(self, meeting: Meeting) -> str:
         """What errors call a collective."""
@@ -169,10 +188,8 @@ class Program:
     def close(self) -> None:
         """Lets go of what bodies brought and returned; the participants cannot meet any more."""
         self.has_ended = True
-        count = len(self.device_names)
-        self.payloads, self.results, self.outcomes = [None] * count, [PENDING] * count, [PENDING] * count
-        self.arrive_known = _knows_nothing
-        self.participants = []
+        self.stage.close()
+        self.outcomes = []
         self.errors = {}
         self.wait = _no_executor
 
@@ -214,10 +231,6 @@ def _no_executor(me: Participant, frame: FrameType) -> None:
     raise AssertionError("a participant waits without an executor")
 
 
-def _knows_nothing(*arguments: Any) -> None:
-    """Stands for arrive_known of a program that has ended."""
-
-
 def _add_note(error: BaseException, note: str) -> None:
     with contextlib.suppress(Exception):  # exceptions may refuse attributes: a frozen dataclass does
         if hasattr(error, "add_note"):
@@ -226,16 +239,17 @@ def _add_note(error: BaseException, note: str) -> None:
             error.__notes__ = [*getattr(error, "__notes__", []), note]
 
 
-def run(program: Program, bodies: Sequence[Callable[[], Any]], executor: str) -> list[Any]:
-    """Runs one body a participant.
+def run(program: Program, function: Callable[..., Any], rows: list[Any], executor: str) -> list[Any]:
+    """Runs the function once a participant.
 
     Args:
-        program: Fresh, with as many participants as there are bodies.
-        bodies: Called once each, in a copy of the caller's context.
+        program: Not in use, with as many participants as there are rows.
+        function: Called in a copy of the caller's context each time.
+        rows: As Program.open.
         executor: "cooperative" or "threads".
 
     Returns:
-        What the bodies returned, in order.
+        What the function returned, in order.
 
     Raises:
         ValueError: There is no such executor.
@@ -245,17 +259,20 @@ def run(program: Program, bodies: Sequence[Callable[[], Any]], executor: str) ->
     if engine is None:
         engine = _engines[executor] = _engine(program, executor)
     try:
-        with watched(program):
-            engine(program, bodies)
+        program.open(rows)
+        watch(program)
+        engine(program, function)
         return program.outcome()
     finally:
+        unwatch(program)
         program.close()
 
 
-_engines: dict[str, Callable[[Program, Sequence[Callable[[], Any]]], None]] = {}
+_Engine = Callable[[Program, Callable[..., Any]], None]
+_engines: dict[str, _Engine] = {}
 
 
-def _engine(program: Program, executor: str) -> Callable[[Program, Sequence[Callable[[], Any]]], None]:
+def _engine(program: Program, executor: str) -> _Engine:
     if executor == "cooperative":
         from artifex_devices.spmd import cooperative
 
@@ -268,22 +285,3 @@ def _engine(program: Program, executor: str) -> Callable[[Program, Sequence[Call
         f"{program.operation}: there is no executor {executor!r}; expected 'auto', 'cooperative' or 'threads'; "
         "choose one of them"
     )
-
-
-def enter(participant: Participant, body: Callable[[], Any]) -> None:
-    """Runs one body to its end on the calling thread, in a context where `participant` is the current one."""
-    program = participant.program
-    position = participant.position
-    participant.thread = get_ident()
-    _current.set(participant)
-    try:
-        program.outcomes[position] = body()
-    except BaseException as error:
-        program.errors[position] = error
-        program.failed = True
-        if isinstance(error, Stopped):
-            program.finished(position)
-        else:
-            program.rendezvous.raised(position)
-    else:
-        program.finished(position)

@@ -18,13 +18,13 @@ from types import FrameType
 from typing import Any
 
 from artifex_devices.blas_threads import shared_cores
-from artifex_devices.spmd.participant import Participant
-from artifex_devices.spmd.program import Program, enter
+from artifex_devices.spmd.participant import Participant, Stopped, _current
+from artifex_devices.spmd.program import Program
 
 __all__ = ["run", "shutdown"]
 
 _GRACE_S = 2.0  # how long a cancelled program waits for its bodies before it lets go of them
-Job = tuple[contextvars.Context, Participant, Callable[[], Any], Callable[[], None]]
+Job = tuple[contextvars.Context, Participant, Callable[..., Any], Callable[[], None]]
 
 
 def _serve(jobs: queue.SimpleQueue[Job | None]) -> None:
@@ -32,11 +32,30 @@ def _serve(jobs: queue.SimpleQueue[Job | None]) -> None:
         job = jobs.get()
         if job is None:
             return
-        context, participant, body, done = job
-        context.run(enter, participant, body)
-        del job, context, participant, body
+        context, participant, function, done = job
+        context.run(_enter, participant, function)
+        del job, context, participant, function
         done()
         del done
+
+
+def _enter(me: Participant, function: Callable[..., Any]) -> None:
+    """Runs one body to its end on the calling thread, in a context where `me` is the current participant."""
+    program = me.program
+    position = me.position
+    me.thread = threading.get_ident()
+    _current.set(me)
+    try:
+        args = me.args
+        program.outcomes[position] = function(*args) if type(args) is tuple else function(args)
+    except BaseException as error:
+        program.errors[position] = error
+        if isinstance(error, Stopped):
+            program.rendezvous.finished(position)
+        else:
+            program.rendezvous.raised(position)
+    else:
+        program.rendezvous.finished(position)
 
 
 class _Worker:
@@ -135,7 +154,7 @@ class _Latch:
         return True
 
 
-def run(program: Program, bodies: Sequence[Callable[[], Any]]) -> None:
+def run(program: Program, function: Callable[..., Any]) -> None:
     """Runs all bodies to their ends; failures are in the program."""
     rendezvous = program.rendezvous
     timeout_s = program.timeout_s
@@ -144,14 +163,16 @@ def run(program: Program, bodies: Sequence[Callable[[], Any]]) -> None:
         rendezvous.wait(me.position, timeout_s)
 
     program.wait = wait
+    program.stage.wait_by(wait, None)
+    participants = program.participants
     pool = _pool
-    workers = pool.take(len(bodies))
-    latch = _Latch(len(bodies))
+    workers = pool.take(len(participants))
+    latch = _Latch(len(participants))
     try:
-        with shared_cores(len(bodies)):
-            for worker, participant, body in zip(workers, program.participants, bodies, strict=True):
+        with shared_cores(len(participants)):
+            for worker, participant in zip(workers, participants, strict=True):
                 context = contextvars.copy_context()
-                worker.give((context, participant, body, latch.count_down))
+                worker.give((context, participant, function, latch.count_down))
             has_failed = False
             while not latch.wait(timeout_s):
                 if has_failed:  # a body that blocks elsewhere: the program goes on without it

@@ -8,13 +8,12 @@ import sys
 import threading
 import time
 import traceback
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from artifex_devices.spmd.program import Program
 
-__all__ = ["shutdown", "watched"]
+__all__ = ["shutdown", "unwatch", "watch"]
 
 
 class _Watchdog:
@@ -90,22 +89,13 @@ def shutdown() -> None:
     _watchdog.shutdown()
 
 
-class watched:  # noqa: N801 - used like a function
-    """Watches a program with a deadline for the time of a with block."""
+def watch(program: Program) -> None:
+    """Watches a program from now on, if it has a deadline."""
+    if program.timeout_s is not None:
+        _watchdog.start()
+        _watchdog.programs.add(program)
 
-    __slots__ = ("_program",)
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-
-    def __enter__(self) -> None:
-        """Begins to watch."""
-        if self._program.timeout_s is not None:
-            _watchdog.start()
-            _watchdog.programs.add(self._program)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Ends it."""
-        _watchdog.programs.discard(self._program)
+def unwatch(program: Program) -> None:
+    """Ends it."""
+    _watchdog.programs.discard(program)

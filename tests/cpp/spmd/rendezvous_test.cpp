@@ -37,6 +37,33 @@ TEST(Rendezvous, TheLastToArriveCompletes) {
   EXPECT_EQ(meeting.failure(), Failure::kNone);
 }
 
+TEST(Rendezvous, BeginsAnewWithItsGroups) {
+  Rendezvous meeting(2);
+  const int64_t both = meeting.group(all(2));
+  EXPECT_EQ(meeting.arrive(0, both, 7), Arrival::kWait);
+  meeting.raised(1);
+  EXPECT_EQ(meeting.failure(), Failure::kBody);
+  meeting.begin_anew();
+  EXPECT_EQ(meeting.failure(), Failure::kNone);
+  for (const auto& standing : meeting.standings()) {
+    EXPECT_EQ(standing.state, State::kRunning);
+    EXPECT_EQ(standing.group, -1);
+    EXPECT_EQ(standing.signature, -1);
+    EXPECT_EQ(standing.collectives, 0);
+  }
+  EXPECT_EQ(meeting.group(all(2)), both);
+  EXPECT_EQ(meeting.arrive(1, both, 8), Arrival::kWait);
+  EXPECT_EQ(meeting.arrive(0, both, 8), Arrival::kComplete);
+  meeting.delivered(0);
+  meeting.finished(0);
+  meeting.finished(1);
+  EXPECT_EQ(meeting.failure(), Failure::kNone);
+  meeting.begin_anew();
+  meeting.finished(1);
+  EXPECT_EQ(meeting.arrive(0, both, 8), Arrival::kFailed);
+  EXPECT_EQ(meeting.failure(), Failure::kEarlyExit);
+}
+
 TEST(Rendezvous, TheSameMembersAreOneGroup) {
   Rendezvous meeting(4);
   EXPECT_EQ(meeting.group({0, 1}), meeting.group({0, 1}));

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "participant_object.h"
+
+#include <structmember.h>
+
+#include <cstddef>
+
+#include "plain_calls.h"
+
+namespace artifex_devices::bindings {
+
+PyTypeObject* participant_class = nullptr;
+PyObject* participant_variable = nullptr;
+
+namespace {
+
+int traverse_participant(PyObject* self, visitproc visit, void* arg) {
+  auto& me = *reinterpret_cast<ParticipantObject*>(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(me.program);
+  Py_VISIT(me.owner);
+  Py_VISIT(me.args);
+  Py_VISIT(me.context);
+  return 0;
+}
+
+int clear_participant(PyObject* self) {
+  auto& me = *reinterpret_cast<ParticipantObject*>(self);
+  Py_CLEAR(me.program);
+  Py_CLEAR(me.args);
+  Py_CLEAR(me.context);
+  return 0;
+}
+
+void free_participant(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  clear_participant(self);
+  auto& me = *reinterpret_cast<ParticipantObject*>(self);
+  Py_CLEAR(me.owner);
+  Py_CLEAR(me.code);
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+}  // namespace
+
+ParticipantObject& participant_at(PyObject* object) {
+  if (!PyObject_TypeCheck(object, participant_class)) throw py::type_error("expected a participant");
+  return *reinterpret_cast<ParticipantObject*>(object);
+}
+
+py::object participant_here() {
+  PyObject* found = nullptr;
+  if (participant_variable == nullptr) return {};
+  check(PyContextVar_Get(participant_variable, nullptr, &found));
+  py::object current = py::reinterpret_steal<py::object>(found);
+  if (!PyObject_TypeCheck(found, participant_class)) return {};
+  const auto& me = *reinterpret_cast<ParticipantObject*>(found);
+  if (me.has_ended || me.thread != PyThread_get_thread_ident()) return {};
+  return current;
+}
+
+void note_call(ParticipantObject& me, PyObject* frame) {
+  auto* line = reinterpret_cast<PyFrameObject*>(frame);
+  PyCodeObject* code = PyFrame_GetCode(line);
+  Py_XSETREF(me.code, reinterpret_cast<PyObject*>(code));
+#if PY_VERSION_HEX >= 0x030B0000
+  me.instruction = PyFrame_GetLasti(line);
+#else
+  me.instruction = checked(PyObject_GetAttrString(frame, "f_lasti")).cast<int>();
+#endif
+}
+
+void bind_participant(py::module_& module) {
+  static PyMemberDef participant_members[] = {
+      {"program", T_OBJECT_EX, offsetof(ParticipantObject, program), READONLY, "The program of the mapped call."},
+      {"args", T_OBJECT_EX, offsetof(ParticipantObject, args), READONLY, "Of its body: a tuple, or the only one."},
+      {"position", T_PYSSIZET, offsetof(ParticipantObject, position), READONLY, "In the program's axes, row-major."},
+      {"thread", T_ULONG, offsetof(ParticipantObject, thread), 0, "The only one that may call collectives."},
+      {"has_ended", T_BOOL, offsetof(ParticipantObject, has_ended), READONLY, "Whether the mapped call has."},
+      {"_code", T_OBJECT, offsetof(ParticipantObject, code), 0, "Where the body called its last collective."},
+      {"_instruction", T_INT, offsetof(ParticipantObject, instruction), 0, "The place in it."},
+      {nullptr, 0, 0, 0, nullptr}};
+  static PyType_Slot participant_slots[] = {{Py_tp_doc, const_cast<char*>("One run of a body; made by a stage.")},
+                                            {Py_tp_members, participant_members},
+                                            {Py_tp_traverse, slot(&traverse_participant)},
+                                            {Py_tp_clear, slot(&clear_participant)},
+                                            {Py_tp_dealloc, slot(&free_participant)},
+                                            {0, nullptr}};
+  static PyType_Spec participant_spec{
+      "artifex_devices._core._Participant", sizeof(ParticipantObject), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+      participant_slots};
+
+  participant_class = make_class(module, participant_spec);
+  module.def(
+      "_use_participant_variable", [](const py::object& variable) { participant_variable = given(variable.ptr()); },
+      py::arg("variable"), "The context variable that says who runs in a context, for good.");
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <exception>
+
+namespace artifex_devices::bindings {
+
+namespace py = pybind11;
+
+// What classes and functions need that are made for CPython itself, without pybind11's way of calling: it keeps a list
+// of its frames on each thread, last in, first out, which a switch between greenlets would spoil, and takes its time.
+
+template <typename Call>
+inline PyObject* translated(Call call) noexcept {
+  try {
+    return call();
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+inline py::object checked(PyObject* made) {
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
+
+inline void check(int status) {
+  if (status < 0) throw py::error_already_set();
+}
+
+inline PyObject* given(PyObject* object) { return Py_NewRef(object); }
+
+inline PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
+
+inline PyTypeObject* make_class(const py::module_& module, PyType_Spec& spec) {
+  const py::object made = checked(PyType_FromSpec(&spec));
+  module.attr(spec.name + sizeof("artifex_devices._core.") - 1) = made;
+  return reinterpret_cast<PyTypeObject*>(given(made.ptr()));
+}
+
+template <typename Function>
+void* slot(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+}  // namespace artifex_devices::bindings
