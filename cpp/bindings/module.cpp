@@ -3,8 +3,8 @@
 
 #include "bind_accelerators.h"
 #include "bind_cluster.h"
-#include "bind_planner.h"
 #include "bind_memory_layout.h"
+#include "bind_planner.h"
 #include "bind_roofline.h"
 #include "bind_shared_lanes.h"
 #include "bindings.h"

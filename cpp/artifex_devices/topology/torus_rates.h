@@ -31,7 +31,7 @@ struct AxisPart {
 struct AxisRate {
   int64_t size = 1;
   std::vector<AxisPart> parts{};  // of physical axes with more than one chip; none where the chips lie in no grid
-  int64_t link_load = 0;        // without grid: transfers between neighbours that the busiest link carries at once
+  int64_t link_load = 0;          // without grid: transfers between neighbours that the busiest link carries at once
   double bandwidth = 0;  // bytes/s into the chip that is placed worst, all groups of the mesh at once; 0 of size 1
   int64_t hops = 0;      // of the longest way
 };
