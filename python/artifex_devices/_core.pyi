@@ -2442,6 +2442,160 @@ class Rendezvous:
         "", "mismatch", "early exit", "deadlock", "deadline", "body" or "cancelled".
         """
 
+class _Participant:
+    """
+    One run of a body; made by a stage.
+    """
+
+class _Stage:
+    """
+    The participants of a program; see _new_stage.
+    """
+
+    def begin_turns(self, host: typing.Any, hub: typing.Any, context: typing.Any, seats: list[typing.Any]) -> None:
+        """
+        Participants share a thread; a seat is (switch, [host]).
+        """
+
+    def close(self) -> None:
+        """
+        The participants cannot meet any more; nothing of theirs is kept.
+        """
+
+    def end_turns(self) -> None:
+        """
+        The seats name their host no more.
+        """
+
+    def ended(self, me: typing.Any, outcome: typing.Any) -> typing.Any:
+        """
+        Who begins in its seat, or None.
+        """
+
+    def enter(self) -> typing.Any:
+        """
+        The participant that begins in the seat of the calling greenlet, or None.
+        """
+
+    def keep_order(self) -> list[typing.Any]:
+        """
+        The hub alone says who goes on; those who might have, the next one last.
+        """
+
+    def know(
+        self,
+        operation: str,
+        axis_name: typing.Any,
+        x: typing.Any,
+        meeting: typing.Any,
+        groups: list[typing.Any],
+        signature: int,
+    ) -> None:
+        """
+        From now on _arrive answers for arrays like x; one group a participant, or one.
+        """
+
+    def next(self) -> typing.Any:
+        """
+        The switch to whoever has the next turn, or to the hub.
+        """
+
+    def open(self, program: typing.Any, outcomes: list[typing.Any], rows: list[typing.Any]) -> None:
+        """
+        A call begins.
+        """
+
+    def participants(self) -> list[typing.Any]:
+        """
+        The participants of the call; none after its end.
+        """
+
+    def plain(self, code: typing.Any) -> None:
+        """
+        Waits of this body are plain, where the code `root` calls it.
+        """
+
+    def raised(self, me: typing.Any, is_own: bool) -> typing.Any:
+        """
+        None, as nobody begins any more.
+        """
+
+    def resumed(self, me: typing.Any) -> None:
+        """
+        It has the turn again.
+        """
+
+    def suspend(self, me: typing.Any) -> typing.Any:
+        """
+        It waits; the switch to whoever has the next turn, or the hub.
+        """
+
+    def suspended(self) -> list[typing.Any]:
+        """
+        The positions of those who wait, in the order of suspension.
+        """
+
+    def turn_of(self, position: int) -> typing.Any:
+        """
+        The switch to a participant that has begun.
+        """
+
+    def wait_by(self, wait: typing.Any, root: typing.Any) -> None:
+        """
+        A wait is wait(me, frame), unless it is plain.
+        """
+
+class _Chain:
+    """
+    This process's part of a reduction over processes of one host.
+    """
+
+    def advance(self, seconds: float) -> bool:
+        """
+        Goes on, and waits at most so long for what others have to do; whether all is done.
+        """
+
+    @property
+    def progress(self) -> int:
+        """
+        Pieces combined or received so far.
+        """
+
+class _SharedLanes:
+    """
+    Letters and streams between the processes of one host.
+    """
+
+    most_letter_bytes: typing.ClassVar[int] = 8000
+
+    def __init__(self, me: int, files: collections.abc.Sequence[int]) -> None: ...
+    def chain(
+        self, before: int, after: int, kind: str, blocks: list[typing.Any], out: typing.Any, begin: int, handed_on: int
+    ) -> _Chain:
+        """
+        This process's part of a reduction of flat blocks. before and after: its neighbours in the row, or -1; out: its share of the result, from the element `begin` on; those before it want elements below `handed_on`.
+        """
+
+    def post(self, receivers: collections.abc.Sequence[int], letter: bytes) -> None:
+        """
+        Sends a letter to each of these neighbours; never waits.
+        """
+
+    def skip(self, senders: collections.abc.Sequence[int]) -> None:
+        """
+        The next letter of each of them is for nobody.
+        """
+
+    def take(self, senders: collections.abc.Sequence[int]) -> list[typing.Any]:
+        """
+        The oldest letter of each (bytes), which must be here.
+        """
+
+    def wait(self, senders: collections.abc.Sequence[int], seconds: float) -> bool:
+        """
+        Whether a letter of each of them is here, at once or within the time given.
+        """
+
 class Cluster:
     """
     Chips that one does not own, to plan with: an immutable value.
@@ -2549,156 +2703,6 @@ class Cluster:
     def wraps(self) -> tuple[typing.Any, ...]:
         """
         Of each axis of the torus, whether its ends are joined; () without one.
-class _Chain:
-    """
-    This process's part of a reduction over processes of one host.
-    """
-
-    def advance(self, seconds: float) -> bool:
-        """
-        Goes on, and waits at most so long for what others have to do; whether all is done.
-        """
-
-    @property
-    def progress(self) -> int:
-        """
-        Pieces combined or received so far.
-        """
-
-class _SharedLanes:
-    """
-    Letters and streams between the processes of one host.
-    """
-
-    most_letter_bytes: typing.ClassVar[int] = 8000
-
-    def __init__(self, me: int, files: collections.abc.Sequence[int]) -> None: ...
-    def chain(
-        self, before: int, after: int, kind: str, blocks: list[typing.Any], out: typing.Any, begin: int, handed_on: int
-    ) -> _Chain:
-        """
-        This process's part of a reduction of flat blocks. before and after: its neighbours in the row, or -1; out: its share of the result, from the element `begin` on; those before it want elements below `handed_on`.
-        """
-
-    def post(self, receivers: collections.abc.Sequence[int], letter: bytes) -> None:
-        """
-        Sends a letter to each of these neighbours; never waits.
-        """
-
-    def skip(self, senders: collections.abc.Sequence[int]) -> None:
-        """
-        The next letter of each of them is for nobody.
-        """
-
-    def take(self, senders: collections.abc.Sequence[int]) -> list[typing.Any]:
-        """
-        The oldest letter of each (bytes), which must be here.
-        """
-
-    def wait(self, senders: collections.abc.Sequence[int], seconds: float) -> bool:
-        """
-        Whether a letter of each of them is here, at once or within the time given.
-class _Participant:
-    """
-    One run of a body; made by a stage.
-    """
-
-class _Stage:
-    """
-    The participants of a program; see _new_stage.
-    """
-
-    def begin_turns(self, host: typing.Any, hub: typing.Any, context: typing.Any, seats: list[typing.Any]) -> None:
-        """
-        Participants share a thread; a seat is (switch, [host]).
-        """
-
-    def close(self) -> None:
-        """
-        The participants cannot meet any more; nothing of theirs is kept.
-        """
-
-    def end_turns(self) -> None:
-        """
-        The seats name their host no more.
-        """
-
-    def ended(self, me: typing.Any, outcome: typing.Any) -> typing.Any:
-        """
-        Who begins in its seat, or None.
-        """
-
-    def enter(self) -> typing.Any:
-        """
-        The participant that begins in the seat of the calling greenlet, or None.
-        """
-
-    def keep_order(self) -> list[typing.Any]:
-        """
-        The hub alone says who goes on; those who might have, the next one last.
-        """
-
-    def know(
-        self,
-        operation: str,
-        axis_name: typing.Any,
-        x: typing.Any,
-        meeting: typing.Any,
-        groups: list[typing.Any],
-        signature: int,
-    ) -> None:
-        """
-        From now on _arrive answers for arrays like x; one group a participant, or one.
-        """
-
-    def next(self) -> typing.Any:
-        """
-        The switch to whoever has the next turn, or to the hub.
-        """
-
-    def open(self, program: typing.Any, outcomes: list[typing.Any], rows: list[typing.Any]) -> None:
-        """
-        A call begins.
-        """
-
-    def participants(self) -> list[typing.Any]:
-        """
-        The participants of the call; none after its end.
-        """
-
-    def plain(self, code: typing.Any) -> None:
-        """
-        Waits of this body are plain, where the code `root` calls it.
-        """
-
-    def raised(self, me: typing.Any, is_own: bool) -> typing.Any:
-        """
-        None, as nobody begins any more.
-        """
-
-    def resumed(self, me: typing.Any) -> None:
-        """
-        It has the turn again.
-        """
-
-    def suspend(self, me: typing.Any) -> typing.Any:
-        """
-        It waits; the switch to whoever has the next turn, or the hub.
-        """
-
-    def suspended(self) -> list[typing.Any]:
-        """
-        The positions of those who wait, in the order of suspension.
-        """
-
-    def turn_of(self, position: int) -> typing.Any:
-        """
-        The switch to a participant that has begun.
-        """
-
-    def wait_by(self, wait: typing.Any, root: typing.Any) -> None:
-        """
-        A wait is wait(me, frame), unless it is plain.
         """
 
 class _MemoryWindow:
@@ -2771,6 +2775,11 @@ def _array_from_pickle(
     value: typing.Any, sharding: typing.Any, committed: bool, layout: str | None = None
 ) -> typing.Any: ...
 def _array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
+def _arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
+    """
+    What to call before _take; None for a kind that is not known.
+    """
+
 def _assign_axes(
     dims: collections.abc.Sequence[int], mesh: collections.abc.Sequence[int], split: bool
 ) -> tuple[typing.Any, ...]:
@@ -2789,9 +2798,6 @@ def _assign_axes_exactly(
 ) -> list[list[int]] | None:
     """
     The factors of the assignment with the least modelled time, or None.
-def _arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
-    """
-    What to call before _take; None for a kind that is not known.
     """
 
 def _base_client_exists() -> bool: ...
@@ -3234,12 +3240,14 @@ def _use_copy_isa(name: str) -> None:
     Lets all later copies use one of them.
     """
 
-def _wraps_by_rule(device_kind: str, dims: collections.abc.Sequence[int]) -> list[bool]:
-    """
-    Which axes of a torus of these chips wrap, by the catalogue's rule.
 def _use_participant_variable(variable: typing.Any) -> None:
     """
     The context variable that says who runs in a context, for good.
+    """
+
+def _wraps_by_rule(device_kind: str, dims: collections.abc.Sequence[int]) -> list[bool]:
+    """
+    Which axes of a torus of these chips wrap, by the catalogue's rule.
     """
 
 def _write_platform_option(name: str, names: str | None) -> None: ...
