@@ -144,6 +144,7 @@ PyObject* leave_body(Stage& stage, ParticipantObject& me, bool has_returned) {
     check(PyContext_Exit(me.context));
     Py_CLEAR(me.context);
   }
+  if (position >= stage.seat_of.size()) Py_RETURN_NONE;  // the call has ended without it
   if (has_returned)
     stage.rendezvous->finished(me.position);
   else
@@ -243,6 +244,7 @@ py::object make_stage(const py::object& rendezvous, const py::type& cls, const p
   if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls.ptr()), participant_class))
     throw py::type_error("_new_stage: expected a class of participants");
   auto stage = std::make_unique<Stage>();
+  stage->kinds.reserve(kKinds);  // they stay where they are while Python runs in between
   stage->owner = rendezvous;
   stage->rendezvous = rendezvous.cast<Rendezvous*>();
   stage->participant_class = cls;

@@ -47,6 +47,9 @@ PyObject* arrive(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (known == stage.kinds.end()) Py_RETURN_NONE;
     const py::object frame = checked(PyObject_CallOneArg(g_frame_above, g_one));
     note_call(me, frame.ptr());
+    // The body may have swallowed a Ctrl-C that came before it took its last result.
+    unsuspend(stage, static_cast<size_t>(me.position));
+    check(PyList_SetItem(stage.results.ptr(), me.position, given(stage.pending.ptr())));
     check(PyList_SetItem(stage.payloads.ptr(), me.position, given(args[2])));
     const size_t part = known->groups.size() == 1 ? 0 : static_cast<size_t>(me.position);
     switch (stage.rendezvous->arrive(me.position, known->groups.at(part), known->signature)) {
@@ -55,9 +58,11 @@ PyObject* arrive(PyObject*, PyObject* const* args, Py_ssize_t count) {
         return PyObject_CallFunctionObjArgs(g_partial, stage.wait.ptr(), current.ptr(), frame.ptr(), nullptr);
       case Rendezvous::Arrival::kFailed:
         break;
-      case Rendezvous::Arrival::kComplete:
-        stage.program.attr("complete")(me.position, known->meeting);
-        break;
+      case Rendezvous::Arrival::kComplete: {  // Python calls it, with none of our frames below
+        const py::object complete = stage.program.attr("complete");
+        return PyObject_CallFunctionObjArgs(g_partial, complete.ptr(), py::int_(me.position).ptr(),
+                                            known->meeting.ptr(), nullptr);
+      }
     }
     return given(g_nothing_to_do);
   });

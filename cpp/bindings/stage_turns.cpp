@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <iterator>
+#include <stdexcept>
 
 #include "participant_object.h"
 #include "plain_calls.h"
@@ -9,7 +10,7 @@
 namespace artifex_devices::bindings {
 
 void unsuspend(Stage& stage, size_t position) {
-  if (stage.is_suspended.empty() || !stage.is_suspended[position]) return;
+  if (position >= stage.is_suspended.size() || !stage.is_suspended[position]) return;
   stage.is_suspended[position] = false;
   auto& order = stage.suspended;
   const auto found = std::find(order.rbegin(), order.rend(), position);  // the last one, mostly
@@ -45,6 +46,7 @@ PyObject* next_switch(Stage& stage) {
 }
 
 PyObject* suspended_switch(Stage& stage, size_t position) {
+  if (position >= stage.is_suspended.size()) throw std::runtime_error("the call of this participant has ended");
   if (!stage.is_suspended[position]) {
     stage.is_suspended[position] = true;
     stage.suspended.push_back(position);

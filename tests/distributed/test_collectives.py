@@ -55,6 +55,20 @@ def test_devices_in_another_order(processes):
     check(processes, 2, (4,), 40_000, "float16", (0, 2, 1, 3))
 
 
+def sums_whose_blocks_lie_in_the_first_process():
+    import artifex_devices as ad
+    from artifex_devices import P, lax
+
+    mesh = ad.Mesh(np.array(ad.devices()).reshape(2, 2), ("p", "y"))
+    add = ad.shard_map(lambda b: lax.psum(b, "y"), mesh, in_specs=P("y"), out_specs=P(), axis_names={"y"})
+    return [np.asarray(add(np.arange(2.0 * size))).tolist() for size in (1, 100)]
+
+
+def test_members_whose_blocks_all_come_from_another_process(processes):
+    wanted = [[1.0], [2.0 * place + 100 for place in range(100)]]
+    assert processes(2, sums_whose_blocks_lie_in_the_first_process).values == [wanted, wanted]
+
+
 def many_sums():
     import artifex_devices as ad
     from artifex_devices import P, lax

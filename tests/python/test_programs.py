@@ -132,6 +132,19 @@ def test_a_different_number_of_collectives(executor):
         launch(body, executor)
 
 
+def test_a_result_that_a_swallowed_ctrl_c_left_behind_is_not_the_next_collectives(executor):
+    def leave_before_taking(x):  # as psum does, up to where a Ctrl-C may come
+        lax._arrive("psum", "i", x)()
+
+    def body(i):
+        x = np.array([float(i)])
+        first = lax.psum(x, "i")
+        leave_before_taking(x * 10)
+        return first.tolist() + lax.psum(x * 100, "i").tolist()
+
+    assert launch(body, executor) == [[28.0, 2800.0]] * 8
+
+
 def test_bodies_that_swallow_everything(executor):
     def body(i):
         if i == 0:

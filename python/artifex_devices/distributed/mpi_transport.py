@@ -106,7 +106,7 @@ class MpiTransport:
             self._wait(meeting.done, operation, members)
             if not meeting.all_equal():
                 self._part(meeting, operation)
-            return meeting.payloads() if payload else [b""] * len(members)
+            return meeting.payloads()
 
     def most_payload(self, processes: Sequence[int]) -> int:
         """Bytes that `agree` of these processes carries."""
@@ -120,7 +120,7 @@ class MpiTransport:
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
         """As `transport.Transport.refuse` says."""
         members = tuple(processes)
-        if members == (self._me,) or self._broken:
+        if members == (self._me,) or self._broken or os.getpid() != self._pid:
             return
         with self._turn:
             self._meeting(members).start(REFUSED, b"", b"", f"{operation}: {reason}")
@@ -212,6 +212,8 @@ class MpiTransport:
 
     def fail(self, reason: str) -> None:
         """Tells the others that this process cannot go on."""
+        if os.getpid() != self._pid:  # the connections are the parent's
+            return
         self._peers.say_failed(self._broken or reason, is_echo=bool(self._broken))
         self._broken = self._broken or reason
 
@@ -233,8 +235,12 @@ class MpiTransport:
     def move_on(self) -> None:
         """Sends on what could not be sent yet."""
         self._data.Iprobe()
-        if self._neighbours is not None:
+        if self._neighbours is None or not self._turn.acquire(blocking=False):
+            return  # who has the turn sends on by itself
+        try:
             self._neighbours.lanes.wait([], 0)
+        finally:
+            self._turn.release()
 
     # --- the checks of every wait
 
@@ -263,9 +269,6 @@ class MpiTransport:
         return known[-1]
 
     def _wait(self, done: Callable[[], bool], operation: str, awaited: tuple[int, ...], nbytes: int = 0) -> None:
-        for _ in range(_FIRST_LOOKS):  # most are there at once: nothing is made ready for a long wait
-            if done():
-                return
         limit = config.collective_timeout_s
         start = time.monotonic()
         left_since: dict[int, float] = {}
@@ -286,6 +289,9 @@ class MpiTransport:
                 self._get_stuck(f"the deadline of {limit:g} s (config.collective_timeout_s) is over", operation)
 
         try:
+            for _ in range(_FIRST_LOOKS):  # most are there at once
+                if done():
+                    return
             wait_until(done, self._peers, look, nbytes)
         except CollectiveError:
             raise

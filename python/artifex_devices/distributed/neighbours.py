@@ -154,13 +154,17 @@ def share_memory(
         is_off = any(told[number][1] == "off" for number in processes)
         if is_shared and not any(told[number][1] for number in processes):
             for connection in connections.values():
-                socket.send_fds(connection, [b"m"], [file])
+                failed = _send(connection, file)
+                problem = problem or failed
         exchange(None)  # now all have come that were sent
         if is_shared and not any(told[number][1] for number in processes):
             try:
-                for number in processes:
-                    received.append(file if number == me else _received(connections[number]))
-                lanes = _core._SharedLanes(processes.index(me), received)
+                for number in processes:  # all of them, or what is left would be taken for a peer's words
+                    received.append(file if number == me else _receive(connections[number]))
+                if -1 in received:
+                    problem = problem or "a process sent no file"
+                else:
+                    lanes = _core._SharedLanes(processes.index(me), received)
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}"
         told = exchange((processes, problem))
@@ -179,8 +183,17 @@ def share_memory(
     return Neighbours(lanes, processes) if lanes is not None and not problems else None
 
 
-def _received(connection: socket.socket) -> int:
+def _send(connection: socket.socket, file: int) -> str:
+    """Sends a file, or a byte alone where that cannot be; why not."""
+    try:
+        socket.send_fds(connection, [b"m"], [file])
+    except OSError as error:
+        connection.sendall(b"m")
+        return str(error)
+    return ""
+
+
+def _receive(connection: socket.socket) -> int:
+    """The file that was sent, -1 where none came."""
     _, files, _, _ = socket.recv_fds(connection, 1, 1)
-    if len(files) != 1:
-        raise OSError("a process sent no file")
-    return files[0]
+    return files[0] if len(files) == 1 else -1

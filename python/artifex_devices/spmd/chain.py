@@ -116,8 +116,12 @@ def _shared(
     place = order.index(me)
     before = neighbours.places[order[place - 1]] if place > 0 else -1
     after = neighbours.places[order[place + 1]] if place + 1 < len(order) else -1
-    out: NDArray[Any] = _core._host_empty(share.shape, dtype)
-    chain = neighbours.lanes.chain(before, after, reduction, blocks, out.reshape(-1), share.begin, share.handed_on)
+    try:
+        out: NDArray[Any] = _core._host_empty(share.shape, dtype)
+        chain = neighbours.lanes.chain(before, after, reduction, blocks, out.reshape(-1), share.begin, share.handed_on)
+    except BaseException as error:  # the others are in theirs, and would wait
+        carrier.fail(f"{type(error).__name__} in {text}: {error}")
+        raise
     carrier.wait_until(lambda: chain.advance(_ADVANCE_S), text, out.nbytes)
     return out
 

@@ -153,6 +153,8 @@ class Participant(_core._Participant):
         self._code = frame.f_code
         self._instruction = frame.f_lasti
         position = self.position
+        program.stage.resumed(self)  # the body may have swallowed a Ctrl-C that came before it took its last result
+        program.results[position] = PENDING
         program.payloads[position] = payload
         arrival = program.arrive(position, meeting.numbers[meeting.groups.of[position].part], meeting.number)
         if arrival == _COMPLETE:

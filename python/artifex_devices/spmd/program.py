@@ -155,8 +155,9 @@ class Program:
                     results[member] = result
             elif meeting.groups.is_whole:
                 made = meeting.complete(self.payloads)
-                if len(made) == len(members):
-                    results[:] = made
+                if len(made) != len(members):
+                    raise ValueError(f"{self.text_of(meeting)}: {len(made)} results for {len(members)} participants")
+                results[:] = made
             else:
                 made = meeting.complete([self.payloads[member] for member in members])
                 for member, result in zip(members, made, strict=True):
