@@ -35,7 +35,7 @@ def bare(cls: type) -> Any:
 
 
 def is_property(cls: type, name: str) -> bool:
-    return isinstance(inspect.getattr_static(cls, name), property)
+    return type(inspect.getattr_static(cls, name)) is property  # those of classes are of a derived type
 
 
 def member_names(cls: type) -> list[str]:
