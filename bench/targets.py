@@ -65,7 +65,8 @@ TARGETS = (
         "< 15 MB",
         most=15e6,
         why="code: our extension has 5.3 MB, the library for programs in C++ 5.5, which no import reads, greenlet 2.4, "
-        "ml_dtypes 1.8, optree 1.7. It was 14.7 MB before the planner and its clusters. Zipped as in a wheel, the package has 4.5 MB",
+        "ml_dtypes 1.8, optree 1.7. It was 14.7 MB before the planner and its clusters. Zipped as in a wheel, the "
+        "package has 4.5 MB",
     ),
     Target(
         "device_put (8,16) f32, one device",
