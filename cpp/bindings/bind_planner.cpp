@@ -14,6 +14,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/cluster_client.h"
+#include "artifex_devices/partition/reshard_check.h"
 #include "artifex_devices/planner/direct_way.h"
 #include "artifex_devices/planner/group_ingress.h"
 #include "artifex_devices/planner/placed_group.h"
@@ -22,6 +23,7 @@
 #include "artifex_devices/planner/xla_resharding.h"
 #include "artifex_devices/sharding/named_sharding.h"
 #include "artifex_devices/sharding/world_places.h"
+#include "gil.h"
 #include "numpy_bridge.h"
 
 namespace artifex_devices::bindings {
@@ -58,11 +60,24 @@ std::shared_ptr<Cluster> handle_of_cluster(const Client& client) {
 /// The one that is given, or that the devices are of.
 std::shared_ptr<Cluster> cluster_for(const ClusterOrNone& given, const Sharding& source, const Sharding& destination) {
   if (given && *given) return *given;
-  for (const Sharding* sharding : {&source, &destination}) {
-    if (sharding->is_abstract()) continue;
-    if (auto own = handle_of_cluster(*sharding->devices()->client())) return own;
+  const auto own = [](const Sharding& sharding) {
+    return sharding.is_abstract() ? nullptr : handle_of_cluster(*sharding.devices()->client());
+  };
+  const std::shared_ptr<Cluster> from = own(source);
+  const std::shared_ptr<Cluster> to = own(destination);
+  const bool is_one = from && to ? *from == *to : source.is_abstract() || destination.is_abstract() || from == to;
+  if (!is_one) {
+    fail("{}: the ends are on {} and {}; expected devices of one cluster, or of this process; give cluster= to plan on",
+         kOperation, from ? from->name() : "devices of this process", to ? to->name() : "devices of this process");
   }
-  return nullptr;
+  return from ? from : to;
+}
+
+/// Runs what may take long: other threads of Python go on, and Ctrl-C ends it.
+template <class F>
+auto without_gil(F work) {
+  const ReleaseGil release;
+  return work();
 }
 
 /// Ids by position; of an abstract sharding the positions themselves.
@@ -97,6 +112,10 @@ PlacedEnd place_in_world(const Sharding& sharding, const ShardDomains& domains) 
 }
 
 PlacedEnd place(const Sharding& sharding, const ShardDomains& domains, const Cluster* cluster) {
+  if (cluster && sharding.num_devices() > cluster->device_count()) {
+    fail("{}: the mesh has {} devices, the cluster {} has {}; expected at most these; take a larger cluster",
+         kOperation, sharding.num_devices(), cluster->name(), cluster->device_count());
+  }
   return cluster ? place_on_cluster(domains, devices_of(sharding), *cluster) : place_in_world(sharding, domains);
 }
 
@@ -108,7 +127,14 @@ DirectWay direct_way(const PlacedEnd& source, const PlacedEnd& destination, int6
         "plan a smaller cluster",
         kOperation, copies, kMostCopies);
   }
-  return make_direct_way(source, destination, itemsize);
+  return without_gil([&] { return make_direct_way(source, destination, itemsize); });
+}
+
+/// Where kinds of memory differ, transfers copy what is in place already.
+void check_one_kind(const Sharding& source, const Sharding& destination) {
+  if (source.memory_kind() == destination.memory_kind()) return;
+  fail("{}: the ends are in memory of two kinds, {} and {}; expected one; plan it with one kind at both ends",
+       kOperation, to_string(source.memory_kind()), to_string(destination.memory_kind()));
 }
 
 const NamedSharding& named(const Sharding& sharding) {
@@ -138,8 +164,10 @@ ReshardSequence sequence_of(const Dims& shape, int64_t itemsize, const Sharding&
     fail("{}: the ends are in memory of two kinds; expected one for a sequence of collectives; use direct copies",
          kOperation);
   }
-  return make_reshard_sequence(shape, itemsize, {from.abstract_mesh(), from.spec()}, {to.abstract_mesh(), to.spec()},
-                               {.memory_limit = memory_limit});
+  return without_gil([&] {
+    return make_reshard_sequence(shape, itemsize, {from.abstract_mesh(), from.spec()}, {to.abstract_mesh(), to.spec()},
+                                 {.memory_limit = memory_limit});
+  });
 }
 
 /// What each position receives from one cut to the next.
@@ -170,7 +198,9 @@ py::dict sequence_dict(const ReshardSequence& sequence, const Dims& shape, int64
     entry["shard_bytes"] = step.shard_bytes;
     entry["shard_bytes_after"] = step.shard_bytes_after;
     entry["bytes_in"] = step.bytes_in;
-    entry["bytes"] = std::accumulate(in.begin(), in.end(), int64_t{0});
+    int64_t total = 0;
+    for (const int64_t each : in) add_bytes(&total, each, 1, kOperation);
+    entry["bytes"] = total;
     entry["network_bytes"] = cluster ? network_bytes(*cluster, sequence, i, devices) : 0;
     if (cluster) entry["price"] = price_dict([&] { return price_step(*cluster, sequence, i, devices); });
     steps.append(std::move(entry));
@@ -199,7 +229,7 @@ py::dict copies_dict(const DirectWay& way, const PlacedEnd& source, const Placed
   py::dict links;
   if (cluster) {
     const std::vector<Message> messages = messages_of(way, source, destination);
-    result["price"] = price_dict([&] { return price_messages(*cluster, messages).price; });
+    result["price"] = price_dict([&] { return without_gil([&] { return price_messages(*cluster, messages).price; }); });
     const LinkBytes bytes = bytes_by_link(*cluster, messages);
     constexpr std::array<const char*, kClusterLinks> kNames = {"same device", "same chip", "same slice", "network"};
     for (size_t i = 0; i < kNames.size(); ++i) links[kNames[i]] = bytes[i];
@@ -227,16 +257,19 @@ std::vector<int64_t> numbered(const std::vector<int64_t>& devices, std::map<int6
 
 py::dict bound_dict(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize, const Cluster* cluster) {
   py::dict result;
-  const std::vector<int64_t> bytes =
-      ingress_bytes(source.domains, source.devices, destination.domains, destination.devices, itemsize);
+  const std::vector<int64_t> bytes = without_gil([&] {
+    return ingress_bytes(source.domains, source.devices, destination.domains, destination.devices, itemsize);
+  });
   result["bytes_in"] = bytes;
   if (cluster == nullptr) return result;
   const auto by = [&](auto group_of) {
     std::map<int64_t, int64_t> numbers;
     const std::vector<int64_t> from = numbered(source.devices, &numbers, group_of);
     const std::vector<int64_t> to = numbered(destination.devices, &numbers, group_of);
-    return group_ingress_bytes(source.domains, from, destination.domains, to, static_cast<int64_t>(numbers.size()),
-                               itemsize);
+    return without_gil([&] {
+      return group_ingress_bytes(source.domains, from, destination.domains, to, static_cast<int64_t>(numbers.size()),
+                                 itemsize);
+    });
   };
   const int per_chip = cluster->chip().devices_per_chip;
   const std::vector<int64_t> chips = per_chip == 1 ? bytes : by([&](int64_t id) { return id / per_chip; });
@@ -268,6 +301,7 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
            sharding->to_string());
     }
   }
+  check_one_kind(*source, *destination);
   const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
   const Cluster* cluster = handle.get();
   if (cluster == nullptr && (source->is_abstract() || destination->is_abstract())) {

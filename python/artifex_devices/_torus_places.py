@@ -94,9 +94,7 @@ class Places:
             if bandwidth is not None:
                 return Torus(wraps, bandwidth[0], 0.0 if latency is None else latency[0], bandwidth[1])
             return Torus(wraps, 1.0, 0.0, "")
-        wraps = _core._wraps_by_rule(self.device_kind, [int(size) for size in dims[:3] if size != 1])
-        known = iter(wraps)
-        wraps = [size != 1 and next(known) for size in dims[:3]] + [False] * (len(dims) - 3)
+        wraps = [*_core._wraps_by_rule(self.device_kind, [int(size) for size in dims[:3]]), *[False] * (len(dims) - 3)]
         for each in accelerators():
             if self.device_kind in each.device_kinds and each.links is not None:
                 rate = each.links.one_way or each.links.nominal_one_way

@@ -188,15 +188,17 @@ def from_xml(
     return _core._make_cluster(parts)
 
 
-def this_machine(*, measured: MeasuredRoofline | None = None) -> Cluster:
+def this_machine(*, measured: MeasuredRoofline | None = None, latency: float | None = None) -> Cluster:
     """The machine that this process runs on: its CPU domains, joined by memory.
 
     Args:
         measured: What `measure_roofline()` found of all devices together: the rates of the chips, and between them half
             of the bytes/s of memory, shared out (a byte that moves is read and written). None leaves them unknown.
+        latency: Seconds of a step between two domains; None leaves it unknown.
 
     Raises:
-        TypeError: `measured` is no MeasuredRoofline.
+        TypeError: `measured` is no MeasuredRoofline, `latency` no number.
+        ValueError: `latency` is below 0 or not finite.
 
     Example:
         >>> from artifex_devices import cluster
@@ -211,6 +213,7 @@ def this_machine(*, measured: MeasuredRoofline | None = None) -> Cluster:
         )
     parts = _cpus_of(Machine.live(), "measured")
     parts["name"] = "this machine"
+    parts["latency"] = _figure(_rate("this_machine", "latency", latency, least=0.0))
     if measured is not None:
         domains = parts["dims"][0]
         rates = measured.peak_flops

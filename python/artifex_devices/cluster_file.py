@@ -113,7 +113,7 @@ def _is(value: Any, kind: str) -> bool:
     if kind == _COUNT:
         return isinstance(value, int) and abs(value) < 2**31
     if kind == _NUMBER:
-        return isinstance(value, (int, float))
+        return isinstance(value, (int, float)) and abs(value) < 2**1023
     return isinstance(value, str if kind == _TEXT else dict)
 
 
@@ -141,6 +141,8 @@ def _parts(told: dict[str, Any], source: str) -> dict[str, Any]:
             raise ValueError("[network] has a bandwidth and [host] has NICs; expected one of them")
         if "nic_bandwidth" not in host:
             raise ValueError("[host] has nics; expected nic_bandwidth too, bytes/s of one")
+        if host.get("nics", 1) < 1 or host["nic_bandwidth"] <= 0:
+            raise ValueError("[host] has nics or a nic_bandwidth of 0 or less; expected 1 or more, above 0 bytes/s")
         chips = 1
         for size in shape:
             chips *= max(size, 1)

@@ -82,6 +82,10 @@ def create_device_mesh(
         (1, 0, 3)
     """
     shape = _sizes(mesh_shape)
+    if len(shape) > 64:
+        raise ValueError(
+            f"create_device_mesh: mesh_shape has {len(shape)} axes; expected at most NumPy's 64; join some"
+        )
     if search not in ("jax", "exact"):
         raise ValueError(f'create_device_mesh: search is {search!r}; expected "jax" or "exact"; leave it out for "jax"')
     if search == "jax" and traffic is not None:

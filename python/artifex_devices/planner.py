@@ -149,8 +149,9 @@ def plan_collective(op: str, nbytes: float, axes: str | Sequence[Any], cluster: 
         raise TypeError(
             f"plan_collective: nbytes is {nbytes!r} ({type(nbytes).__name__}); expected a number of bytes; say 34e6"
         )
-    if not (nbytes >= 0 and math.isfinite(nbytes)):
-        raise ValueError(f"plan_collective: nbytes is {nbytes!r}; expected 0 or more; give the whole array's bytes")
+    if not 0 <= nbytes <= 2**63:  # not a number is neither
+        shown = f"{nbytes!r}" if abs(nbytes) < 1e30 or nbytes != nbytes else "more"
+        raise ValueError(f"plan_collective: nbytes is {shown}; expected 0 to 2**63; give the whole array's bytes")
     names = (axes,) if isinstance(axes, str) else tuple(axes)
     groups: list[list[int]] = []
     if isinstance(cluster, Mesh):

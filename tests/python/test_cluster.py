@@ -155,6 +155,7 @@ def test_describe_tells_each_number_with_its_source():
         (lambda: cluster.dgx(network_bandwidth=-1), ValueError, "network_bandwidth is -1"),
         (lambda: cluster.describe(3), TypeError, "expected a Cluster, got 3"),
         (lambda: cluster.this_machine(measured=3), TypeError, "expected a MeasuredRoofline or None"),
+        (lambda: cluster.this_machine(latency=-1.0), ValueError, "latency is -1.0"),
         (lambda: ad.simulate(cluster.dgx(), bytes_limit=1), ValueError, "bytes_limit is given for a Cluster"),
     ],
 )
@@ -227,6 +228,11 @@ def test_a_file_describes_chips_and_tori_of_its_own(tmp_path):
         ('[chip]\nname = "h100"\n[slice]\nchips = 2\nbandwidth = -1\n', "bandwidth is -1; expected a finite number"),
         ('[chip]\nname = "h100"\n[slice]\nchips = 4\n[host]\nchips = 3\n', r"host_shape\[0\] is 3; expected a divisor"),
         ('[chip]\nname = "h100"\n[slice]\nchips = 4\n[host]\nnics = 3\n', "expected nic_bandwidth too"),
+        (
+            '[chip]\nname = "h100"\n[slice]\nchips = 4\n[host]\nnics = -2\nnic_bandwidth = -5e10\n',
+            "expected 1 or more, above 0 bytes/s",
+        ),
+        ('[chip]\nname = "h100"\n[slice]\nchips = 4\nbandwidth = 1' + 400 * "0" + "\n", "expected a number"),
         ('[chip]\nname = "h100"\n[chip.peak_flops]\nint7 = 1.0\n[slice]\nchips = 4\n', 'peak_flops names "int7"'),
         ('slices = 99999999999999999999\n[chip]\nname = "h100"\n[slice]\nchips = 4\n', "expected an integer"),
     ],

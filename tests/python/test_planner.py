@@ -150,8 +150,40 @@ def test_abstract_meshes_need_a_cluster_that_is_large_enough():
     assert plan.busiest_bytes == 0
     with pytest.raises(ValueError, match=r"a mesh without devices has no place; .* give cluster="):
         plan_reshard((64,), "float32", before, after)
-    with pytest.raises(ValueError, match=r"device 4, which the cluster .* has not; expected ids of 0 to 3"):
+    with pytest.raises(ValueError, match=r"the mesh has 16 devices, the cluster TPU v5e 2x2 has 4; expected at most"):
         plan_reshard((64,), "float32", before, after, cluster=cluster.tpu("v5e", (2, 2)))
+    huge = NamedSharding(AbstractMesh((1 << 31, 1 << 31), ("x", "y")), P("x"))
+    with pytest.raises(ValueError, match="the mesh has 4611686018427387904 devices"):
+        plan_reshard((1 << 40,), "float32", huge, huge, cluster=cluster.tpu("v5e", (2, 2)))
+
+
+def test_devices_that_a_given_cluster_does_not_have(pod):
+    last = NamedSharding(Mesh(np.array(pod.devices()[4:8]), ("x",)), P("x"))
+    with pytest.raises(ValueError, match=r"device 4, which the cluster .* has not; expected ids of 0 to 3"):
+        plan_reshard((64,), "float32", last, last, cluster=cluster.tpu("v5e", (2, 2)))
+
+
+def test_both_ends_are_on_one_cluster_and_in_one_kind_of_memory(pod, pod_mesh):
+    here, there = (NamedSharding(pod_mesh, P("x")), SingleDeviceSharding(cluster.tpu("v5p", (2, 2, 2)).devices()[1]))
+    with pytest.raises(
+        ValueError, match="the ends are on TPU v5e 4x4 and TPU v5p 2x2x2; expected devices of one cluster"
+    ):
+        plan_reshard((64,), "float32", here, there)
+    with pytest.raises(ValueError, match="the ends are on TPU v5e 4x4 and devices of this process"):
+        plan_reshard((64,), "float32", here, SingleDeviceSharding(ad.devices()[0]))
+    device = SingleDeviceSharding(ad.devices()[0])
+    pinned = SingleDeviceSharding(ad.devices()[0], memory_kind="pinned_host")
+    with pytest.raises(ValueError, match="memory of two kinds, device and pinned_host"):
+        plan_reshard((64,), "float32", device, pinned)
+
+
+def test_hosts_lack_what_none_of_their_devices_holds():
+    pod = cluster.tpu("v5p", (8, 8, 16))
+    mesh = Mesh(np.array(pod.devices()), ("x",))
+    rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "x"))
+    plan = plan_reshard((1024, 1024), "float32", rows, columns, way="collectives")
+    # A host wants 4 columns, and has 4 numbers of each.
+    assert plan.lower_bound.bytes_by_host == (4 * 1024 * 4 - 4 * 4 * 4,) * 256
 
 
 def test_slices_meet_over_the_network():
@@ -325,6 +357,8 @@ def test_axes_of_a_mesh(pod_mesh, pod):
         ((3, 1, "x"), TypeError, "op is 3"),
         (("all_gather", -1, "x"), ValueError, "nbytes is -1"),
         (("all_gather", float("nan"), "x"), ValueError, "nbytes is nan"),
+        (("all_gather", 10**400, "x"), ValueError, "nbytes is more; expected 0 to"),
+        (("all_gather", 1e308, "x"), ValueError, "nbytes is more; expected 0 to"),
         (("all_gather", "1", "x"), TypeError, "nbytes is '1'"),
         (("all_gather", 1, "z"), ValueError, '"z" is no axis of the cluster'),
         (("all_gather", 1, ("x", "chip")), ValueError, '"chip" is no axis'),

@@ -110,7 +110,7 @@ Costs torus_costs(Collective op, double bytes, TorusGroup group) {
   double in = 0;       // links into the worst-placed device, in links of stride 1
   double longest = 0;  // path, in hops
   for (GroupAxis& axis : group.axes) {
-    axis.wrap = axis.wrap && axis.size > 2;
+    axis.wrap = axis.wrap && axis.size * axis.stride > 2;  // two neighbours have one link
     const auto stride = static_cast<double>(axis.stride);
     devices *= static_cast<double>(axis.size);
     in += (axis.wrap ? 2 : 1) / stride;

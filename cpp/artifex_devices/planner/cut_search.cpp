@@ -9,6 +9,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "artifex_devices/base/interrupt.h"
+
 namespace artifex_devices {
 namespace {
 
@@ -63,6 +65,7 @@ class Side {
 
   /// The next state in order of cost, or -1.
   int64_t settle() {
+    check_interrupt();
     while (!queue_.empty()) {
       const auto [cost, moves, index] = queue_.top();
       queue_.pop();

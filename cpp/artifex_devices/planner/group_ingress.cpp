@@ -2,8 +2,10 @@
 #include "artifex_devices/planner/group_ingress.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
 
 namespace artifex_devices {
 namespace {
@@ -76,8 +78,10 @@ std::vector<int64_t> group_ingress_bytes(const ShardDomains& source, const std::
   const auto wanted = tiles_of(destination, destination_groups, groups, "destination");
   std::vector<int64_t> bytes(static_cast<size_t>(groups), 0);
   for (size_t group = 0; group < bytes.size(); ++group) {
+    if (std::cmp_equal(held[group].size(), source.grid().tiles())) continue;  // it holds everything
     int64_t elements = 0;
     for (const int64_t tile : wanted[group]) {
+      check_interrupt();
       const IndexDomain box = destination.domain(tile);
       if (box.volume() > 0) elements += box.volume() - elements_in(box, source, held[group]);
     }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/planner/link_loads.h"
 #include "artifex_devices/planner/placed_group.h"
 
@@ -137,6 +138,7 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>&
   Traffic hosts;
   std::map<std::pair<int64_t, int64_t>, int64_t> pairs;
   for (const Message& message : messages) {
+    check_interrupt();
     for (const int64_t id : {message.from, message.to}) {
       if (id < 0 || id >= cluster.device_count()) {
         fail("plan_reshard: device {} is not in the cluster {}; expected 0 to {}; plan with devices of the cluster", id,

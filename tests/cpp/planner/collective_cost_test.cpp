@@ -6,8 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/planner/link_loads.h"
 
 namespace artifex_devices {
 namespace {
@@ -50,6 +52,15 @@ TEST(CollectiveCost, RingInBothDirectionsTakesHalfOfOne) {
   EXPECT_EQ(costs[1].algorithm, "ring, one direction");
   EXPECT_DOUBLE_EQ(costs[1].transfer, 70);
   EXPECT_EQ(costs[1].latency, 7);
+}
+
+TEST(CollectiveCost, PairsAcrossARingGoBothWaysRound) {
+  // Chips 0 and 2, 1 and 3 of a ring of 4: each link carries a half of each of two messages of V / 2.
+  LinkLoads loads({4}, {true});
+  for (const auto& [from, to] : {std::pair{0, 2}, {2, 0}, {1, 3}, {3, 1}}) loads.add(from, to, 400);
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllGather, 800, torus({{2, true, 2}})).transfer, loads.most_bytes());
+  // Two neighbours have one link, where the ring has two chips.
+  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllGather, 800, torus({{2, true, 1}})).transfer, 400);
 }
 
 TEST(CollectiveCost, AllReduceIsTwiceAnAllGatherAndStartsOnce) {
