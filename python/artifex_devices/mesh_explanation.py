@@ -54,7 +54,7 @@ class MeshExplanation:
         seconds: To gather over all axes, one after the other.
         naive_axes: Of the same mesh over the devices in order of id.
         naive_seconds: As `seconds`.
-        source: Of the bandwidth of links.
+        source: Of the bandwidths; and which latencies are not known, and so left out of the seconds.
     """
 
     title: str
@@ -65,7 +65,7 @@ class MeshExplanation:
     source: str
 
     def __str__(self) -> str:
-        """A table of the axes, and the naive order below it."""
+        """A table of the axes, the naive order below it, and where the rates are from."""
         rows = [("axis", "size", "lies on", "into a device", "seconds")]
         rows += [_row(axis) for axis in self.axes]
         rows.append(("", "", "all axes, one after the other", "", f"{self.seconds:.3g}"))
@@ -74,7 +74,7 @@ class MeshExplanation:
         widths = [max(len(row[column]) for row in rows) for column in range(5)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         middle = len(self.axes) + 2
-        return "\n".join([self.title, *lines[:middle], "in order of id:", *lines[middle:-1], lines[-1]])
+        return "\n".join([self.title, *lines[:middle], "in order of id:", *lines[middle:], f"rates: {self.source}"])
 
 
 def explain(
@@ -190,13 +190,26 @@ def _network_of(places: Places) -> _Network:
         wrap = f"wraps on {axes}" if axes else "no wraparound"
         text = f"{many}{places.device_kind} {'x'.join(map(str, dims))} (torus, {wrap})"
         links = (dims, torus.wraps, torus.link_bandwidth, torus.hop_latency)
-        return _Network(text, torus.source, "torus", place, slice_of, slices, *links, *outside)
+        source = torus.source + _beside(parts, slices)
+        return _Network(text, source, "torus", place, slice_of, slices, *links, *outside)
     if not parts or parts["bandwidth"] is None:
         raise _not_known(places)
     rate, source = parts["bandwidth"]
     text = f"{many}{places.device_kind} ({parts['network']})"
     links = ((), [], rate, _value(parts, "latency") or 0.0)
+    source += _beside(parts, slices)
     return _Network(text, source, parts["network"], np.empty(0), slice_of, slices, *links, *outside)
+
+
+def _beside(parts: dict[str, Any], slices: int) -> str:
+    """Where the rate between slices is from, and which latencies a cluster does not say."""
+    network = parts.get("network_bandwidth") if slices > 1 else None
+    told = f"; between slices {network[1]}" if network is not None else ""
+    keys = {"latency": "a step inside", "network_latency": "a step between slices"}
+    unknown = [
+        words for key, words in keys.items() if parts and parts[key] is None and (slices > 1 or key == "latency")
+    ]
+    return told + (f"; left out, as not known: {', '.join(unknown)}" if unknown else "")
 
 
 def _value(parts: dict[str, Any], key: str) -> float | None:

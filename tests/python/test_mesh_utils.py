@@ -203,6 +203,7 @@ def test_explain_tells_axes_links_and_the_naive_order():
     text = str(explain(create_device_mesh((8, 8), devices, allow_split_physical_axes=True)))
     assert text.splitlines()[0] == "8x8 on TPU v4 4x4x4 (torus, wraps on x, y, z)"
     assert "in order of id:" in text
+    assert text.splitlines()[-1] == "rates: S1 S5"
     # Rows of 8 in order of id: x, and half of y.
     naive = explain(create_device_mesh((8, 8), devices, allow_split_physical_axes=True)).naive_axes
     assert naive[1].lies_on == "x: ring of 4 and y: line of 2"
@@ -230,6 +231,18 @@ def test_slices_and_nodes_are_joined_by_the_network():
     assert (outer.lies_on, outer.bandwidth) == ("4 slices", 5e10)
     assert (inner.lies_on, inner.bandwidth) == ("switch, 8 devices", 4.5e11)
     assert explain(np.array(cluster.mi300x().devices())).axes[0].bandwidth == 7 * 6.4e10
+
+
+def test_explain_says_what_it_leaves_out(tmp_path):
+    file = tmp_path / "lab.toml"
+    file.write_text(
+        'name = "lab"\nslices = 2\n[chip]\nname = "h100"\n[slice]\nchips = 4\nbandwidth = 4e11\n'
+        "[network]\nbandwidth = 1e10\n"
+    )
+    devices = np.array(cluster.from_toml(file).devices())
+    left_out = "left out, as not known: a step inside"
+    assert explain(devices).source == f"{file}; between slices {file}; {left_out}, a step between slices"
+    assert explain(devices[:4]).source == f"{file}; {left_out}"
 
 
 def test_explain_refuses_what_it_does_not_know():
