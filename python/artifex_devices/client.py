@@ -57,7 +57,7 @@ def make_cpu_client(
         TypeError: An argument is of another type; all that are wrong are named.
         ValueError: A number is out of range; allocator_config asks for what a CPU does not have.
         ResourceExhaustedError: What allocator_config wants up front is not free (a MemoryError and a RuntimeError).
-        NotImplementedError: Something is asked for that needs several processes (a RuntimeError).
+        NotImplementedError: Something is asked for that `distributed.initialize()` does here (a RuntimeError).
 
     Example:
         >>> from artifex_devices import xla_client
@@ -117,7 +117,7 @@ def _check_one_process(node_id: int, num_nodes: int, objects: dict[str, Any]) ->
     if wrong:
         raise NotImplementedError(
             f"make_cpu_client: {'; '.join(wrong)}; expected the client of one process: num_nodes=1 and None for the "
-            "objects; leave these out"
+            "objects; leave these out, and join processes by distributed.initialize()"
         )
     if node_id >= num_nodes:
         raise ValueError(f"make_cpu_client: node_id is {node_id}; expected 0, the number of this process; leave it out")
