@@ -421,6 +421,20 @@ def test_the_watchdog_shows_a_body_that_blocks():
     assert done.stdout.split() == ["KeyboardInterrupt"], done.stderr
 
 
+def test_the_watchdog_keeps_no_program(executor):
+    programs = []
+
+    def body(i):
+        if i == 0:
+            programs.append(weakref.ref(current().program))
+            time.sleep(1.2)  # the watchdog looks twice a second
+        return lax.psum(i, "i")
+
+    launch(body, executor)
+    gc.collect()
+    assert [kept() for kept in programs] == [None]
+
+
 def test_the_process_exits_with_participants_at_work():
     done = child(
         """

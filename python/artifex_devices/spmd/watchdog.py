@@ -39,16 +39,19 @@ class _Watchdog:
 
     def _watch(self, end: threading.Event) -> None:
         while not end.wait(0.5):
-            for program in list(self.programs):
-                if program.has_ended:  # Ctrl-C can come between its end and its removal
-                    self.programs.discard(program)
-                    continue
-                late_s = time.monotonic() - program.started_s - (program.timeout_s or float("inf"))
-                if late_s > 1.0 and not program.is_told:
-                    program.is_told = True
-                    table = program.table()
-                    if not program.has_ended:
-                        self._tell(program, table)
+            self._look()  # in a frame of its own: while the thread waits it holds no program
+
+    def _look(self) -> None:
+        for program in list(self.programs):
+            if program.has_ended:  # Ctrl-C can come between its end and its removal
+                self.programs.discard(program)
+                continue
+            late_s = time.monotonic() - program.started_s - (program.timeout_s or float("inf"))
+            if late_s > 1.0 and not program.is_told:
+                program.is_told = True
+                table = program.table()
+                if not program.has_ended:
+                    self._tell(program, table)
 
     @staticmethod
     def _tell(program: Program, table: str) -> None:
