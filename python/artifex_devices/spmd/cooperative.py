@@ -56,16 +56,20 @@ def _serve(box: list[Any]) -> None:
     Its only parameter is a box, as a greenlet keeps what it was begun with until it ends.
     """
     rest: Callable[[], Any] = greenlet.getcurrent().parent.switch
-    while True:
-        rest()
-        turns: _Turns = box[0]
-        rest = turns.hub  # to another seat would be quicker, but then idle seats would keep each other
-        try:
-            _work(turns)
-        except BaseException as error:  # Ctrl-C between two participants is the hub's
-            turns.interruption = error
-            greenlet.getcurrent().gr_context = None
-        del turns
+    try:
+        while True:
+            rest()
+            turns: _Turns = box[0]
+            assert turns.hub is not None
+            rest = turns.hub  # to another seat would be quicker, but then idle seats would keep each other
+            try:
+                _work(turns)
+            except BaseException as error:  # Ctrl-C between two participants is the hub's
+                turns.interruption = error
+                greenlet.getcurrent().gr_context = None
+            del turns
+    finally:
+        del rest  # tracebacks of bodies keep this frame; see _Turns.hub
 
 
 def _work(turns: _Turns) -> None:
@@ -131,7 +135,9 @@ class _Turns:
         self.program = program
         self.stage = program.stage
         self.function = function
-        self.hub: Callable[[], Any] = greenlet.getcurrent().switch
+        # None after the run. What a traceback keeps must not name a thread's own greenlet: where such garbage is the
+        # last to name it, and the thread ends while another one collects, greenlet 3.5 lets go of it once too often.
+        self.hub: Callable[[], Any] | None = greenlet.getcurrent().switch
         self.interruption: BaseException | None = None
         self.plain: CodeType | None = None  # waits in such a function, when `_work` called it, are in no foreign frame
         self.foreign: dict[int, FrameType] = {}  # by position: the foreign frame in which it is suspended
@@ -181,10 +187,9 @@ class _Turns:
     def run(self) -> None:
         """Runs participants until all have ended; called by the hub."""
         stage = self.stage
-        hub = self.hub
         while self.interruption is None:
             turn = stage.next()
-            if turn is hub:
+            if turn is self.hub:
                 break
             turn()
         while True:
@@ -193,7 +198,7 @@ class _Turns:
             if not waiting:
                 return
             turn = stage.turn_of(self._chosen(waiting)) if self.foreign_frames else stage.next()
-            assert turn is not hub, "nobody can go on and the rendezvous does not know"
+            assert turn is not self.hub, "nobody can go on and the rendezvous does not know"
             turn()
 
     def _chosen(self, waiting: list[int]) -> int:
@@ -255,6 +260,8 @@ def run(program: Program, function: Callable[..., Any]) -> None:
         program.rendezvous.cancel()
         turns.run()
         raise
+    finally:
+        turns.hub = None
     stage.end_turns()
     idle.extend(seats)
     del idle[max(_KEPT, count) :]

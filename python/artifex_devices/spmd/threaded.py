@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextvars
+import math
 import os
 import queue
 import threading
@@ -23,8 +24,8 @@ from artifex_devices.spmd.program import Program
 
 __all__ = ["run", "shutdown"]
 
-_GRACE_S = 2.0  # how long a cancelled program waits for its bodies before it lets go of them
-Job = tuple[contextvars.Context, Participant, Callable[..., Any], Callable[[], None]]
+_GRACE_S = 2.0  # how long a program that has failed waits for its bodies before it lets go of them
+_LOOK_S = 0.5  # a Ctrl-C that comes just before a wait for a lock begins does not end that wait
 
 
 def _serve(jobs: queue.SimpleQueue[Job | None]) -> None:
@@ -32,14 +33,14 @@ def _serve(jobs: queue.SimpleQueue[Job | None]) -> None:
         job = jobs.get()
         if job is None:
             return
-        context, participant, function, done = job
-        context.run(_enter, participant, function)
+        context, participant, function, latch = job
+        context.run(_enter, participant, function, latch)
         del job, context, participant, function
-        done()
-        del done
+        latch.count_down()
+        del latch
 
 
-def _enter(me: Participant, function: Callable[..., Any]) -> None:
+def _enter(me: Participant, function: Callable[..., Any], latch: _Latch) -> None:
     """Runs one body to its end on the calling thread, in a context where `me` is the current participant."""
     program = me.program
     position = me.position
@@ -54,6 +55,7 @@ def _enter(me: Participant, function: Callable[..., Any]) -> None:
             program.rendezvous.finished(position)
         else:
             program.rendezvous.raised(position)
+        latch.has_failed()
     else:
         program.rendezvous.finished(position)
 
@@ -73,7 +75,9 @@ class _Worker:
         self._jobs.put(job)
 
     def __del__(self) -> None:
-        self._jobs.put(None)
+        jobs = getattr(self, "_jobs", None)  # Ctrl-C may have come before there was one
+        if jobs is not None:
+            jobs.put(None)
 
 
 class _Pool:
@@ -131,13 +135,16 @@ atexit.register(shutdown)
 
 
 class _Latch:
-    """Waits until all participants have ended. A bare lock: Ctrl-C inside of an Event's wait can spoil the Event."""
+    """Waits until all participants have ended. Bare locks: Ctrl-C inside of an Event's wait can spoil the Event."""
 
     def __init__(self, count: int) -> None:
         self._left = count
         self._lock = threading.Lock()
-        self._open = threading.Lock()
+        self._open = threading.Lock()  # held until all have ended
         self._open.acquire()
+        self._news = threading.Lock()  # held until all have ended or one has failed
+        self._news.acquire()
+        self._is_told = False
 
     def count_down(self) -> None:
         """One has ended."""
@@ -145,13 +152,37 @@ class _Latch:
             self._left -= 1
             if self._left == 0:
                 self._open.release()
+                self._tell()
+
+    def has_failed(self) -> None:
+        """One has raised."""
+        with self._lock:
+            self._tell()
+
+    def _tell(self) -> None:
+        if not self._is_told:
+            self._is_told = True
+            self._news.release()
 
     def wait(self, seconds: float | None) -> bool:
         """Whether all have ended in time."""
-        if not self._open.acquire(timeout=-1 if seconds is None else min(seconds, threading.TIMEOUT_MAX)):
+        return _is_free(self._open, seconds)
+
+    def wait_for_news(self, seconds: float | None) -> bool:
+        """Whether all have ended, or one has failed, in time."""
+        return _is_free(self._news, seconds)
+
+
+def _is_free(lock: threading.Lock, seconds: float | None) -> bool:
+    end_s = math.inf if seconds is None else time.monotonic() + seconds
+    while not lock.acquire(timeout=max(0.0, min(_LOOK_S, end_s - time.monotonic()))):
+        if time.monotonic() >= end_s:
             return False
-        self._open.release()
-        return True
+    lock.release()
+    return True
+
+
+Job = tuple[contextvars.Context, Participant, Callable[..., Any], _Latch]
 
 
 def run(program: Program, function: Callable[..., Any]) -> None:
@@ -172,12 +203,10 @@ def run(program: Program, function: Callable[..., Any]) -> None:
         with shared_cores(len(participants)):
             for worker, participant in zip(workers, participants, strict=True):
                 context = contextvars.copy_context()
-                worker.give((context, participant, function, latch.count_down))
-            has_failed = False
-            while not latch.wait(timeout_s):
-                if has_failed:  # a body that blocks elsewhere: the program goes on without it
-                    break
-                has_failed = bool(rendezvous.failure)
+                worker.give((context, participant, function, latch))
+            while not latch.wait_for_news(timeout_s) and not rendezvous.failure:
+                pass
+            latch.wait(_GRACE_S)  # a body that blocks elsewhere: the program goes on without it
     except BaseException:  # Ctrl-C: waits end at once, bodies at their next collective or their end, threads with them
         rendezvous.cancel()
         _retire(workers)

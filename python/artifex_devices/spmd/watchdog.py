@@ -39,7 +39,7 @@ class _Watchdog:
 
     def _watch(self, end: threading.Event) -> None:
         while not end.wait(0.5):
-            self._look()  # in a frame of its own: while the thread waits it holds no program
+            self._look()  # in a frame of its own: while the thread sleeps, it keeps no program
 
     def _look(self) -> None:
         for program in list(self.programs):
