@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 FLAG = "--xla_force_host_platform_device_count=8"
@@ -72,10 +73,33 @@ def named(grid):
 def nothing_left():
     """The test must let go of every Array that it makes."""
     gc.collect()
-    before = len(ad.live_arrays())
+    before = ad.live_arrays()  # held, so that no other test's goes meanwhile
     yield
     gc.collect()
-    assert len(ad.live_arrays()) == before
+    assert [array for array in ad.live_arrays() if not any(array is each for each in before)] == []
+
+
+def settle():
+    """Ends what earlier tests began and collects what they kept: copies, threads of the library, garbage."""
+    gc.collect()  # ends the threads of what is garbage
+    ad.shutdown()
+    for thread in threading.enumerate():
+        if thread.name.startswith("artifex"):
+            thread.join(60)
+            assert not thread.is_alive(), thread
+    gc.collect()
+
+
+@pytest.fixture
+def settled():
+    """What is counted for the whole process stands still: nothing of earlier tests is under way or garbage."""
+    settle()
+
+
+@pytest.fixture(scope="module")
+def settled_module():
+    """The same before the first test of a module."""
+    settle()
 
 
 @pytest.fixture(scope="session")

@@ -152,7 +152,7 @@ class TestClient:
 
     @pytest.mark.parametrize("kind", ["device", "pinned_host", "unpinned_host"])
     @pytest.mark.parametrize("elements", [10, 3 * MIB])
-    def test_platform_takes_from_the_system_and_gives_back_at_once(self, elements, kind):
+    def test_platform_takes_from_the_system_and_gives_back_at_once(self, elements, kind, settled):
         client = make_cpu_client(num_devices=1, allocator_config=GpuAllocatorConfig(Kind.PLATFORM))
         device = client.devices()[0]
         memory = device.memory(kind)
@@ -168,7 +168,7 @@ class TestClient:
         assert after["pool_bytes_cached"] == 0
 
     @pytest.mark.parametrize("kind", [Kind.DEFAULT, Kind.BFC])
-    def test_bfc_keeps_freed_memory(self, kind):
+    def test_bfc_keeps_freed_memory(self, kind, settled):
         ad.clear_caches()
         device = make_cpu_client(num_devices=1, allocator_config=GpuAllocatorConfig(kind)).devices()[0]
         x = ad.device_put(np.ones(3 * MIB, np.uint8), device)
@@ -209,7 +209,7 @@ assert resident() - before < 20 * MIB, resident() - before
 assert device.default_memory().stats()["pool_bytes_preallocated"] == 0
 """)
 
-    def test_more_than_is_free_is_an_error_and_takes_nothing(self):
+    def test_more_than_is_free_is_an_error_and_takes_nothing(self, settled):
         device = make_cpu_client(num_devices=1).devices()[0]
         before = device.default_memory().stats()["pool_bytes_preallocated"]
         with pytest.raises(MemoryError, match="cannot be taken up front on NUMA node 0: that is more than is free"):

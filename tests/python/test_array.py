@@ -321,8 +321,7 @@ def test_delete_while_others_read_is_a_value_or_an_error(named):
 # --- Life and memory ---
 
 
-def test_live_arrays_are_exact():
-    gc.collect()
+def test_live_arrays_are_exact(settled):
     before = len(ad.live_arrays())
     one, two = ad.device_put(X), ad.device_put([X, X])
     assert len(ad.live_arrays()) == before + 3
@@ -335,8 +334,7 @@ def test_live_arrays_are_exact():
     assert len(ad.live_arrays()) == before + 1
 
 
-def test_memory_is_counted_a_device_and_given_back(devices, named):
-    gc.collect()
+def test_memory_is_counted_a_device_and_given_back(devices, named, settled):
     before = [device.memory_stats()["bytes_in_use"] for device in devices]
     array = ad.device_put(np.zeros((8, 128), np.int64), named("x"))
     assert [d.memory_stats()["bytes_in_use"] - b for d, b in zip(devices, before, strict=True)] == [4096] * 8

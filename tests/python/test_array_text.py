@@ -53,7 +53,7 @@ def test_str_of_an_empty_array():
     assert str(ad.device_put(np.zeros((0, 3)))) == "[]"
 
 
-def test_only_the_edges_of_a_big_array_are_read(named):
+def test_only_the_edges_of_a_big_array_are_read(named, settled):
     array = ad.device_put(value_of((1024, 512), np.float32), named("x", "y"))
     before = _core._transfer_counters()["device_to_host_bytes"]
     in_use = ad.devices()[0].memory_stats()["pool_bytes_in_use"]

@@ -45,7 +45,7 @@ def test_the_shape_comes_from_the_parts(placement):
     )
 
 
-def test_no_byte_is_copied(named):
+def test_no_byte_is_copied(named, settled):
     from artifex_devices import _core
 
     parts = split(X, named("x", "y"))

@@ -268,7 +268,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("name", TABLE)
-@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.usefixtures("settled_module", "nothing_left")
 def test_bad_input(name):
     row = TABLE[name]
     world = World()

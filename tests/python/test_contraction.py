@@ -211,7 +211,7 @@ def test_how_a_matrix_product_lies(grid, a, b, result):
     assert product.committed
 
 
-def test_local_products_move_nothing(grid):
+def test_local_products_move_nothing(grid, settled):
     a, b = ones((8, 16), grid, "x", None), ones((16, 8), grid, None, "y")
     before = _core._transfer_counters()
     _ = a @ b

@@ -239,10 +239,9 @@ def test_a_wrong_prefix_names_the_path(devices):
     assert "['a']" in str(raised.value)
 
 
-def test_clear_caches_gives_freed_blocks_back():
+def test_clear_caches_gives_freed_blocks_back(settled):
     with ad.simulate(1):
         device = ad.devices()[0]
-        gc.collect()
         ad.clear_caches()
         # The free parts of chunks that small Arrays of other tests live in.
         beside_small_arrays = device.memory_stats()["pool_bytes_cached"]

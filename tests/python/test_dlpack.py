@@ -109,10 +109,9 @@ def test_the_view_keeps_the_memory_after_delete():
         del filler
 
 
-def test_the_last_view_can_go_in_any_thread_and_gives_the_memory_back():
+def test_the_last_view_can_go_in_any_thread_and_gives_the_memory_back(settled):
     with ad.simulate(1):
         big = np.ones(1 << 20, np.float32)
-        gc.collect()
         before = ad.devices()[0].memory_stats()["pool_bytes_in_use"]
         views = [np.from_dlpack(ad.device_put(big)) for _ in range(4)]
         assert ad.devices()[0].memory_stats()["pool_bytes_in_use"] > before
@@ -122,9 +121,8 @@ def test_the_last_view_can_go_in_any_thread_and_gives_the_memory_back():
         assert ad.devices()[0].memory_stats()["pool_bytes_in_use"] == before
 
 
-def test_a_capsule_that_nobody_takes_gives_its_memory_back():
+def test_a_capsule_that_nobody_takes_gives_its_memory_back(settled):
     with ad.simulate(1):
-        gc.collect()
         before = ad.devices()[0].memory_stats()["pool_bytes_in_use"]
         for version in (None, (1, 0)):
             capsule = ad.device_put(np.ones(1 << 20, np.float32)).__dlpack__(max_version=version)

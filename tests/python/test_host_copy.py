@@ -27,7 +27,7 @@ def test_what_was_put_comes_back(placement):
     assert coming.exception() is None
 
 
-def test_a_big_array_is_gathered_once(columns, nothing_left):
+def test_a_big_array_is_gathered_once(columns, settled, nothing_left):
     from artifex_devices import _core
 
     array = ad.device_put(BIG, columns)

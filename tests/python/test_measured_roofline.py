@@ -328,8 +328,8 @@ def test_ctrl_c_ends_a_long_measurement_and_the_next_one_works():
 import artifex_devices as ad
 from artifex_devices.roofline import measure_roofline
 ad.devices()
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     while True:
         measure_roofline(seconds=300, isa="baseline", cache=False)
 except KeyboardInterrupt:

@@ -71,7 +71,7 @@ def stats(kind, device=None):
 
 
 @pytest.fixture
-def world():
+def world(settled):
     ad.clear_caches()
     with ad.simulate(4):
         yield ad.devices()

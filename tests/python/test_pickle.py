@@ -56,7 +56,7 @@ def test_a_copy_has_memory_of_its_own_and_stays_uncommitted(copier, devices, nam
         assert_same_bits(made, X)
 
 
-def test_a_copy_is_not_gathered(named):
+def test_a_copy_is_not_gathered(named, settled):
     array = ad.device_put(X, named("x", "y"))
     before = ad._core._transfer_counters()["device_to_host_bytes"]
     copy.deepcopy({"a": [array, copy.copy(array)]})

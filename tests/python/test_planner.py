@@ -17,6 +17,9 @@ from hypothesis import strategies as st
 AXES = {"x": 2, "y": 2, "z": 2}
 
 
+pytestmark = pytest.mark.usefixtures("settled_module")
+
+
 @pytest.fixture(scope="module")
 def pod():
     """A v5e slice of 4 x 4, as a mesh of x = 4 (its y axis) and y = 4 (its x axis)."""

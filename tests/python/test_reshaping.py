@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 FEW = settings(max_examples=60)
+pytestmark = pytest.mark.usefixtures("settled_module")
 
 
 def value_of(shape, dtype=np.int32):

@@ -4,6 +4,7 @@
 import contextvars
 import functools
 import gc
+import threading
 import weakref
 from concurrent import futures
 
@@ -114,7 +115,7 @@ def test_what_the_body_keeps_never_changes_the_result(smap):
 _of_the_caller: contextvars.ContextVar[object] = contextvars.ContextVar("of_the_caller")
 
 
-def test_nothing_of_a_call_stays_with_what_waits_for_the_next(smap):
+def test_nothing_of_a_call_stays_with_what_waits_for_the_next(smap, settled):
     def call():
         mesh = auto_mesh((8,), ("x",))
         source = ad.device_put(X, ad.NamedSharding(mesh, P("x")))
@@ -530,7 +531,7 @@ def test_results_of_whole_arrays_and_big_blocks_on_auto():
     check(ad.shard_map(lambda a: whole, mesh, P("x"), P())(X), X, P(), mesh)
 
 
-def test_nothing_is_kept_after_the_call(smap):
+def test_nothing_is_kept_after_the_call(smap, settled):
     mesh = auto_mesh((8,), ("x",))
     f = smap(lambda a: lax.psum(np.ones((64, 64)) * a[0, 0], "x"), mesh, P("x"), P())
     f(X)
@@ -572,6 +573,7 @@ def test_options_of_programs():
     before = {name: ad.config.read(name) for name in ("spmd_executor", "spmd_threads_bytes", "collective_timeout_s")}
     assert before["collective_timeout_s"] == 60.0
     assert before["spmd_executor"] == "auto"
+    gate = threading.Event()
     for name, value, kind in [
         ("spmd_executor", "quick", ValueError),
         ("spmd_threads_bytes", -1, ValueError),
@@ -588,15 +590,14 @@ def test_options_of_programs():
         mesh = auto_mesh((8,), ("x",))
 
         def body(a):
-            import time
-
             if lax.axis_index("x") == 3:
-                time.sleep(0.6)
+                gate.wait()
             return lax.psum(a, "x")
 
         with pytest.raises(ad.errors.CollectiveError, match=r"collective_timeout_s = 0\.2"):
             ad.shard_map(body, mesh, P("x"), P())(X)
     finally:
+        gate.set()
         for name, value in before.items():
             ad.config.update(name, value)
 

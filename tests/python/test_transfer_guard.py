@@ -106,7 +106,7 @@ def test_the_refusal_says_what_and_how_to_repair(line):
     )
 
 
-def test_a_refused_put_leaves_nothing(nothing_left, devices):
+def test_a_refused_put_leaves_nothing(settled, nothing_left, devices):
     source = ad.device_put(np.ones(4), devices[0])
     moved = _core._transfer_counters()
     with ad.transfer_guard("disallow_explicit"):
@@ -204,12 +204,12 @@ def test_one_guard_object_in_many_threads():
 
     def run():
         with guard:
-            barrier.wait(10)
+            barrier.wait(60)
             try:
                 ad.device_put(1.0)
             except ad.errors.TransferGuardError:
                 refused.append(True)
-            barrier.wait(10)
+            barrier.wait(60)
 
     threads = [threading.Thread(target=run) for _ in range(4)]
     for thread in threads:

@@ -356,7 +356,7 @@ class TestClose:
         np.testing.assert_array_equal(np.asarray(array), X)
 
 
-def test_defragment_gives_back_what_is_kept_for_reuse(client) -> None:
+def test_defragment_gives_back_what_is_kept_for_reuse(client, settled) -> None:
     kept = client.buffer_from_pyval(X)
     client.buffer_from_pyval(np.zeros(1 << 20))
     device = client.devices()[0]
