@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._core import Cluster
-from artifex_devices.accelerators import accelerator
+from artifex_devices.accelerators import accelerator, accelerators
 from artifex_devices.device_detection import path_text
+from artifex_devices.nearest_name import did_you_mean
+from artifex_devices.toml_lines import line_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -60,26 +63,65 @@ def from_toml(path: str | os.PathLike[str]) -> Cluster:
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: It is no TOML, has other keys, values of the wrong type, or says what cannot be; all such at once.
+        ValueError: It is no TOML, has other keys, values of the wrong type, or says what cannot be; all such at once,
+            with their lines.
     """
-    text = path_text("from_toml", "path", path)
-    with open(text, "rb") as file:
+    name = path_text("from_toml", "path", path)
+    with open(name, "rb") as file:
         try:
-            told = tomllib.load(file)
+            text = file.read().decode().replace("\r\n", "\n")
+            told = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(
-                f"cluster.from_toml: {text} is no TOML: {error}; expected TOML; correct the file"
+                f"cluster.from_toml: {name} is no TOML: {error}; expected TOML; correct the file"
             ) from None
-    wrong = _wrong_keys(told)
+    wrong = _wrong_keys(told, text)
     if wrong:
-        raise ValueError(f"cluster.from_toml: in {text} {'; '.join(wrong)}; correct the file")
+        raise ValueError(f"cluster.from_toml: in {name} {'; '.join(wrong)}; correct the file")
     try:
-        return _core._make_cluster(_parts(told, text))
+        return _core._make_cluster(_parts(told, name))
     except ValueError as error:
-        raise ValueError(f"cluster.from_toml: in {text}: {error}") from None
+        raise ValueError(f"cluster.from_toml: in {name}: {_with_lines(str(error), text)}") from None
 
 
-def _wrong_keys(told: dict[str, Any]) -> list[str]:
+# How clauses of the core's errors begin, and the keys of a file that they are about.
+_KEYS_OF_CLAUSES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "the chip's platform": (("chip", "platform"),),
+    "devices_per_chip": (("chip", "devices_per_chip"),),
+    "memory_bytes": (("chip", "memory_bytes"),),
+    "memory_bandwidth": (("chip", "memory_bandwidth"),),
+    "peak_flops": (("chip", "peak_flops"),),
+    "network": (("slice", "kind"),),
+    "dims": (("slice", "dims"), ("slice", "chips")),
+    "wraps": (("slice", "wraps"),),
+    "the slice's bandwidth": (("slice", "bandwidth"),),
+    "the slice's latency": (("slice", "latency"),),
+    "host_shape": (("host", "shape"), ("host", "chips")),
+    "host_bandwidth": (("host", "bandwidth"),),
+    "the bandwidth between slices": (("network", "bandwidth"), ("host", "nic_bandwidth")),
+    "the latency between slices": (("network", "latency"),),
+    "slices": (("slices",),),
+    "[chip]": (("chip", "name"), ("chip",)),
+    "[slice]": (("slice",),),
+    "[host]": (("host",),),
+    "[network]": (("network",),),
+}
+_CLAUSE = re.compile(
+    rf"(^|; |: )({'|'.join(sorted(map(re.escape, _KEYS_OF_CLAUSES), key=len, reverse=True))})(?=\[\d+\] | )"
+)
+
+
+def _with_lines(error: str, text: str) -> str:
+    """An error with the line of what each of its clauses is about."""
+
+    def told(match: re.Match[str]) -> str:
+        lines = (line_text(text, *keys) for keys in _KEYS_OF_CLAUSES[match[2]])
+        return match[1] + next(filter(None, lines), "") + match[2]
+
+    return _CLAUSE.sub(told, error)
+
+
+def _wrong_keys(told: dict[str, Any], text: str) -> list[str]:
     wrong = []
     for table, keys in _KEYS.items():
         values = told if table == "" else told.get(table, {})
@@ -87,15 +129,19 @@ def _wrong_keys(told: dict[str, Any]) -> list[str]:
             continue  # said of the file as a whole
         where = f" of [{table}]" if table else ""
         for key, value in values.items():
+            line = (*((table,) if table else ()), key)
             if key not in keys:
-                wrong.append(f"{key}{where} is no key; expected {', '.join(keys)}")
+                wrong.append(
+                    f"{line_text(text, *line)}{key}{where} is no key{did_you_mean(key, keys)}; expected "
+                    f"{', '.join(keys)}"
+                )
             elif not _is(value, keys[key]):
-                wrong.append(f"{key}{where} is {value!r}; expected {keys[key]}")
+                wrong.append(f"{line_text(text, *line)}{key}{where} is {value!r}; expected {keys[key]}")
     chip = told.get("chip")
     flops = chip.get("peak_flops") if isinstance(chip, dict) else None
     if isinstance(flops, dict):
         wrong += [
-            f"{key} of [chip.peak_flops] is {value!r}; expected {_NUMBER}"
+            f"{line_text(text, 'chip', 'peak_flops', key)}{key} of [chip.peak_flops] is {value!r}; expected {_NUMBER}"
             for key, value in flops.items()
             if not _is(value, _NUMBER)
         ]
@@ -176,7 +222,8 @@ def _chip(told: dict[str, Any], source: str) -> dict[str, Any]:
     except ValueError:
         if "platform" not in told:
             raise ValueError(
-                f"[chip] has the name {name!r}, which the catalogue does not have, and no platform; expected "
+                f"[chip] has the name {name!r}, which the catalogue does not have"
+                f"{did_you_mean(name, [row.name for row in accelerators()])}, and no platform; expected "
                 '"tpu", "gpu" or "cpu"'
             ) from None
         row = None

@@ -220,13 +220,32 @@ def test_a_file_describes_chips_and_tori_of_its_own(tmp_path):
     ("text", "says"),
     [
         ("[chip\n", "is no TOML"),
-        ("[chip]\nname = 3\nspeed = 1\n", r"name of \[chip\] is 3; expected a text; speed of \[chip\] is no key; .*"),
+        (
+            "[chip]\nname = 3\nspeed = 1\n",
+            r"line 2: name of \[chip\] is 3; expected a text; line 3: speed of \[chip\] is no key; .*",
+        ),
+        (
+            "# lab\r\n[chip]\r\nmemry_bytes = 3\r\n",
+            r"line 3: memry_bytes of \[chip\] is no key \(did you mean memory_bytes\?\); expected name, platform",
+        ),
+        (
+            '[chip]\nname = "H100 SXM"\n[slice]\nchips = 2\n',
+            r"line 2: \[chip\] has the name 'H100 SXM', .* \(did you mean NVIDIA H100 SXM\?\), and no platform",
+        ),
+        (
+            'slices = 0\n[slice]\ndims = [\n  4,\n  -2,\n]\nlatency = -1\n[chip]\nname = "x"\nplatform = "q"\n',
+            r'line 10: the chip\'s platform is "q"; .*line 3: dims\[1\] is -2; .*line 7: the slice\'s latency is -1; .*'
+            "line 1: slices is 0; expected 1 or more",
+        ),
         ("[chip]\nname = 3\n", r"\[slice\] is missing"),
         ('[chip]\nname = "x"\n[slice]\nchips = 2\n', r"and no platform; expected \"tpu\", \"gpu\" or \"cpu\""),
-        ('[chip]\nname = "h100"\n[slice]\n', r"\[slice\] has no size"),
-        ('[chip]\nname = "h100"\n[slice]\nchips = 2\nkind = "star"\n', 'network is "star"; expected "torus"'),
+        ('[chip]\nname = "h100"\n[slice]\n', r"line 3: \[slice\] has no size"),
+        ('[chip]\nname = "h100"\n[slice]\nchips = 2\nkind = "star"\n', 'line 5: network is "star"; expected "torus"'),
         ('[chip]\nname = "h100"\n[slice]\nchips = 2\nbandwidth = -1\n', "bandwidth is -1; expected a finite number"),
-        ('[chip]\nname = "h100"\n[slice]\nchips = 4\n[host]\nchips = 3\n', r"host_shape\[0\] is 3; expected a divisor"),
+        (
+            '[chip]\nname = "h100"\n[slice]\nchips = 4\n[host]\nchips = 3\n',
+            r"line 6: host_shape\[0\] is 3; expected a divisor",
+        ),
         ('[chip]\nname = "h100"\n[slice]\nchips = 4\n[host]\nnics = 3\n', "expected nic_bandwidth too"),
         (
             '[chip]\nname = "h100"\n[slice]\nchips = 4\n[host]\nnics = -2\nnic_bandwidth = -5e10\n',

@@ -21,7 +21,7 @@ from artifex_devices.command_line.exit_codes import BROKEN_PIPE, FAILED, INTERRU
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
-COMMANDS = ("info", "topology", "doctor", "batch")
+COMMANDS = ("info", "topology", "doctor", "batch", "plan")
 """The commands in the order of --help; each is a module of this package."""
 
 _EXIT_CODES = """\
@@ -39,6 +39,8 @@ examples:
   artifex_devices info                              the devices that programs get here
   artifex_devices topology --machine "numa:2 pu:4"  devices of a machine that you do not own
   artifex_devices doctor                            what this machine gives, and what to repair
+  artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
+                                                    how a mesh lies on a cluster that you do not own
   artifex_devices topology --help                   options and examples of one command
 """
 

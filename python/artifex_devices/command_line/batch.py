@@ -6,12 +6,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import re
 import sys
 import textwrap
 import traceback
 from typing import Any
 
+from artifex_devices.command_line.amounts import bytes_of, count_of
 from artifex_devices.command_line.exit_codes import ATTENTION, FAILED, OK, UsageError
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
@@ -58,7 +58,6 @@ examples:
 exit codes: 0 done; 1 done, and the confidence is low (the notes say why); 2 the function was not found, or an option
             is out of range; 3 the function failed; others as for every command (artifex_devices --help)
 """
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SOURCE = "table of the device-placement document"
 _DERIVED_SOURCE = "derived from published FLOP/s and memory bandwidth"
 _TYPES = ("tpu_v5e", "tpu_v5p", "tpu_v4", "h100", "a100", "v100", "cpu", "unknown")
@@ -76,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="is this size good?",
         description="Judges a batch size by what `recommend` says; 1 if it is not good.",
     )
-    validate.add_argument("size", type=_count, metavar="SIZE", help="examples in a batch")
+    validate.add_argument("size", type=count_of, metavar="SIZE", help="examples in a batch")
     validate.add_argument("--strict", action="store_true", help="a size below the critical one is not good either")
     _add_hardware(validate)
     validate.set_defaults(run_action=_validate)
@@ -99,13 +98,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--target", type=float, default=0.9, metavar="SHARE", help="share of the best throughput (default: 0.9)")
     add(
         "--multiple-of",
-        type=_count,
+        type=count_of,
         default=1,
         metavar="N",
         help="sizes are multiples of N, say of the mesh's data axis",
     )
-    add("--min", type=_count, metavar="N", dest="least", help="the first size; it is run without a prediction")
-    add("--max", type=_count, default=1 << 20, metavar="N", dest="most", help="the largest size (default: 1048576)")
+    add("--min", type=count_of, metavar="N", dest="least", help="the first size; it is run without a prediction")
+    add("--max", type=count_of, default=1 << 20, metavar="N", dest="most", help="the largest size (default: 1048576)")
     add("--max-seconds", type=float, default=30.0, metavar="S", help="time for it all (default: 30)")
     add(
         "--memory-fraction", type=float, default=0.9, metavar="SHARE", help="share of free memory to use (default: 0.9)"
@@ -131,15 +130,15 @@ def _add_hardware(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--bytes-per-example",
-        type=_bytes,
+        type=bytes_of,
         metavar="BYTES",
         help="on the device, activations included: 4000000, 4MB, 4MiB",
     )
     parser.add_argument(
-        "--state-bytes", type=_bytes, default=0, metavar="BYTES", help="beside the batch: parameters ..."
+        "--state-bytes", type=bytes_of, default=0, metavar="BYTES", help="beside the batch: parameters ..."
     )
     parser.add_argument(
-        "--free-bytes", type=_bytes, metavar="BYTES", help="free memory; of the device at hand if not given"
+        "--free-bytes", type=bytes_of, metavar="BYTES", help="free memory; of the device at hand if not given"
     )
     parser.add_argument("--json", action="store_true", help="the same as JSON")
 
@@ -325,24 +324,3 @@ def _measure(arguments: argparse.Namespace) -> int:
     else:
         write_text(f"{found}\n")
     return ATTENTION if found.confidence == "low" else OK
-
-
-def _count(text: str) -> int:
-    """A number of examples; 1,024 and 1_024 are taken too."""
-    try:
-        value = int(text.replace(",", ""))
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, got {text!r}")
-    return value
-
-
-def _bytes(text: str) -> int:
-    """`4000000`, `4MB` (of a million), `4MiB` (of 2 to the 20th), `1.5 GB`."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]i?)?b?", text.strip().lower())
-    if match is None:
-        raise argparse.ArgumentTypeError(f"expected bytes such as 4000000, 4MB or 4MiB, got {text!r}")
-    return (
-        round(float(match[1]) * _UNITS[match[2] or ""]) if "." in match[1] else int(match[1]) * _UNITS[match[2] or ""]
-    )

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--cluster`: a preset, a TOML file, an hwloc XML file, or this machine."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from artifex_devices.command_line.exit_codes import UsageError
+
+if TYPE_CHECKING:
+    from artifex_devices._core import Cluster
+
+__all__ = ["CLUSTER_FORMS", "add_cluster", "read_cluster"]
+
+CLUSTER_FORMS = """\
+clusters:
+  "tpu v5e 4x4", "tpu v5p 8x8x16 slices=2"          v4, v5e, v5p, v6e or 7x; chips along each axis
+  "dgx h100 nodes=64", "nvl72 racks=2", "mi300x"    also network_bandwidth= bytes/s of a GPU
+  "gpus h200 nodes=2 chips_per_node=4"              any GPU of the catalogue
+  lab.toml                                          a file (docs/guide/clusters.md)
+  "node.xml nodes=16 bandwidth=4e11"                an hwloc file of one node; also latency=, network_bandwidth=,
+                                                    network_latency=
+  here, or no --cluster                             this machine
+"""
+
+_COUNT, _RATE = "a whole number", "a number"
+# Words behind the name, then options with what they take.
+_PRESETS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    "tpu": (("generation", "shape"), {"slices": _COUNT}),
+    "dgx": (("gpu",), {"nodes": _COUNT, "network_bandwidth": _RATE}),
+    "gpus": (("gpu",), {"nodes": _COUNT, "chips_per_node": _COUNT, "network_bandwidth": _RATE}),
+    "nvl72": ((), {"racks": _COUNT, "network_bandwidth": _RATE}),
+    "mi300x": ((), {"nodes": _COUNT, "network_bandwidth": _RATE}),
+    "here": ((), {"latency": _RATE}),
+}
+_XML = {
+    "nodes": _COUNT,
+    "bandwidth": _RATE,
+    "latency": _RATE,
+    "network_bandwidth": _RATE,
+    "network_latency": _RATE,
+}
+_FORMS = {
+    "tpu": "tpu v5e 4x4",
+    "dgx": "dgx h100 nodes=2",
+    "gpus": "gpus h200 nodes=2",
+    "nvl72": "nvl72",
+    "mi300x": "mi300x",
+    "here": "here",
+}
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Adds --cluster."""
+    parser.add_argument("--cluster", metavar="TEXT|FILE", default="here", help="see below; this machine when not given")
+
+
+def read_cluster(text: str) -> Cluster:
+    """The cluster that a text means.
+
+    Raises:
+        UsageError: It means none: the text says what is the nearest that does.
+    """
+    from artifex_devices import cluster
+
+    try:
+        if text.endswith(".toml") or (not text.endswith(".xml") and _is_file(text)):
+            return cluster.from_toml(text)
+        words = shlex.split(text)
+        if words and words[0].endswith(".xml"):
+            options = _options(words[1:], 0, (), _XML, words[0])
+            return cluster.from_xml(words[0], **options)
+        name = words[0].lower() if words else ""
+        if name not in _PRESETS:
+            raise _no_cluster(text, name)
+        places, known = _PRESETS[name]
+        given = _options(words[1:], len(places), places, known, name)
+        if name == "here":
+            return cluster.this_machine(**given)
+        make: Callable[..., Cluster] = getattr(cluster, name)
+        return make(**given)
+    except UsageError:
+        raise
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--cluster: {error}") from None
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long, or with a zero
+        return False
+
+
+def _no_cluster(text: str, name: str) -> UsageError:
+    from artifex_devices.nearest_name import did_you_mean
+
+    return UsageError(
+        f"--cluster: {text!r} is neither a preset nor a file{did_you_mean(name, _PRESETS)}; expected "
+        f"{', '.join(repr(form) for form in _FORMS.values())}, a .toml or an .xml file; see the end of --help"
+    )
+
+
+def _options(words: list[str], count: int, places: tuple[str, ...], known: dict[str, str], name: str) -> dict[str, Any]:
+    """Values by the name of the preset's argument."""
+    from artifex_devices.nearest_name import did_you_mean
+
+    plain = [word for word in words if "=" not in word]
+    takes = " ".join([name, *(place.upper() for place in places), *(f"[{key}=...]" for key in known)])
+    if len(plain) != count:
+        raise UsageError(
+            f"--cluster: {name} has {len(plain)} words behind it, {' '.join(plain)!r}; expected {takes!r}; write "
+            f"{_FORMS.get(name, 'node.xml nodes=16')!r}"
+        )
+    found: dict[str, Any] = dict(zip(places, plain, strict=True))
+    if "shape" in found:
+        found["shape"] = _shape(found["shape"])
+    for word in (word for word in words if "=" in word):
+        key, _, value = word.partition("=")
+        if key not in known:
+            raise UsageError(
+                f"--cluster: {name} has no {key!r}{did_you_mean(key, known)}; expected {takes!r}; correct it"
+            )
+        if key in found:
+            raise UsageError(f"--cluster: {key} is given more than once; expected it once; leave one out")
+        found[key] = _number(key, value, known[key])
+    return found
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"[0-9]{1,9}(x[0-9]{1,9})*", text):
+        raise UsageError(f"--cluster: {text!r} is no shape of a slice; expected chips along each axis; write 4x4")
+    return tuple(int(size) for size in text.split("x"))
+
+
+def _number(key: str, text: str, kind: str) -> int | float:
+    try:
+        value = int(text) if kind == _COUNT else float(text)
+        if not math.isfinite(value):
+            raise ValueError
+    except ValueError:
+        example = "nodes=2" if kind == _COUNT else "network_bandwidth=5e10"
+        raise UsageError(f"--cluster: {key} is {text!r}; expected {kind}; write it as in {example}") from None
+    return value

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--mesh`, specs and shapes as texts: `data=4,model=4`, `P(data, None)` or `data,_`, `bfloat16[4096,4096]`."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from artifex_devices.command_line.exit_codes import UsageError
+
+if TYPE_CHECKING:
+    from artifex_devices._core import Cluster, Mesh, PartitionSpec
+
+__all__ = ["ORDERS", "add_mesh", "lay_mesh", "read_array", "read_sizes", "read_spec"]
+
+ORDERS = ("jax", "exact", "id")
+_NAME = re.compile(r"(?!_$)[^\W\d]\w*")
+
+
+def add_mesh(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Adds --mesh and how it is laid on the devices."""
+    parser.add_argument(
+        "--mesh", metavar="AXIS=N,...", required=required, help="names and sizes, outermost first: data=4,model=4"
+    )
+    parser.add_argument(
+        "--slices",
+        metavar="AXIS=N,...",
+        help="of several TPU slices: how many of them lie along each axis (sizes of --mesh count them in)",
+    )
+    parser.add_argument(
+        "--order",
+        choices=ORDERS,
+        default="jax",
+        help="how devices are put in order: JAX's rule (default), an exact search over the torus, or by id",
+    )
+    parser.add_argument("--split", action="store_true", help="let several axes of the mesh share one axis of the torus")
+
+
+def read_sizes(option: str, text: str) -> dict[str, int]:
+    """Sizes by axis.
+
+    Raises:
+        UsageError: It is no list of names and sizes.
+    """
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, size = (each.strip() for each in part.partition("="))
+        if not equals or not _NAME.fullmatch(name) or not re.fullmatch(r"0*[1-9][0-9]{0,8}", size):
+            raise UsageError(
+                f"{option}: {part.strip()!r} is no axis and its size; expected a name, = and a whole number from 1 on; "
+                "write data=4,model=4"
+            )
+        if name in found:
+            raise UsageError(f"{option}: axis {name!r} is given twice; expected each once; leave one out")
+        found[name] = int(size)
+    return found
+
+
+def lay_mesh(cluster: Cluster, arguments: argparse.Namespace, traffic: list[float] | None = None) -> Mesh:
+    """The mesh of a cluster's devices that --mesh, --slices, --order and --split ask for.
+
+    Raises:
+        UsageError: Sizes do not fit the number of devices, or options do not go together.
+        NotImplementedError: There is no such order on this torus.
+    """
+    from artifex_devices import mesh_utils
+    from artifex_devices.sharding import Mesh
+
+    sizes = read_sizes("--mesh", arguments.mesh)
+    count = math.prod(sizes.values())
+    if count != cluster.device_count:
+        raise UsageError(
+            f"--mesh: {arguments.mesh} has {count} devices; expected {cluster.device_count}, all of {cluster.name}; "
+            f"write {_nearest_sizes(sizes, cluster.device_count)}"
+        )
+    across = _across(cluster, sizes, arguments)
+    devices = cluster.devices()
+    shape = tuple(sizes.values())
+    if arguments.order == "id":
+        import numpy as np
+
+        ordered = np.array(devices).reshape(shape)
+    elif across is not None:
+        inside = [size // there for size, there in zip(shape, across, strict=True)]
+        ordered = mesh_utils.create_hybrid_device_mesh(
+            inside, across, devices, allow_split_physical_axes=arguments.split
+        )
+    else:
+        exact: dict[str, Any] = {"search": "exact", "traffic": traffic} if arguments.order == "exact" else {}
+        try:
+            ordered = mesh_utils.create_device_mesh(shape, devices, allow_split_physical_axes=arguments.split, **exact)
+        except ValueError as error:
+            raise UsageError(f"--mesh: {error}") from None
+    return Mesh(ordered, tuple(sizes))
+
+
+def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespace) -> list[int] | None:
+    """Slices along each axis; None where they do not matter."""
+    is_several = cluster.slices > 1 and cluster.platform == "tpu"
+    if arguments.order == "id" or not is_several:
+        if arguments.slices is not None:
+            raise UsageError(
+                "--slices: expected several TPU slices, and another --order than id; leave it out"
+                if arguments.order != "id"
+                else "--slices: --order id does not look at slices; leave one of them out"
+            )
+        return None
+    if arguments.order == "exact":
+        raise UsageError(
+            f"--order exact: it searches one torus; expected one slice, got {cluster.slices}; take --order jax"
+        )
+    first = next((name for name, size in sizes.items() if size % cluster.slices == 0), next(iter(sizes)))
+    write = f"write --slices {first}={cluster.slices}"
+    if arguments.slices is None:
+        raise UsageError(
+            f"--slices: {cluster.name} has {cluster.slices} slices; expected along which axes of the mesh they lie; "
+            f"{write}"
+        )
+    along = read_sizes("--slices", arguments.slices)
+    for name, there in along.items():
+        _known_axis("--slices", name, sizes)
+        if sizes[name] % there != 0:
+            raise UsageError(
+                f"--slices: {there} slices lie along {name!r} of size {sizes[name]}; expected a divisor; {write}"
+            )
+    if math.prod(along.values()) != cluster.slices:
+        raise UsageError(
+            f"--slices: {arguments.slices} makes {math.prod(along.values())} slices; expected {cluster.slices}; {write}"
+        )
+    return [along.get(name, 1) for name in sizes]
+
+
+def _nearest_sizes(sizes: dict[str, int], count: int) -> str:
+    """The same axes with the size of one changed to fit, or one axis of all."""
+    for name in reversed(sizes):
+        rest = math.prod(size for other, size in sizes.items() if other != name)
+        if count % rest == 0:
+            changed = {**sizes, name: count // rest}
+            return ",".join(f"{axis}={size}" for axis, size in changed.items())
+    return f"{next(iter(sizes))}={count}"
+
+
+def _known_axis(option: str, name: str, sizes: dict[str, int] | tuple[str, ...]) -> None:
+    from artifex_devices.nearest_name import did_you_mean
+
+    if name not in sizes:
+        raise UsageError(
+            f"{option}: the mesh has no axis {name!r}{did_you_mean(name, sizes)}; expected some of "
+            f"{', '.join(sizes)}; correct it"
+        )
+
+
+def read_spec(option: str, text: str, axes: tuple[str, ...]) -> PartitionSpec:
+    """A PartitionSpec: `P(x, None)`, with quotes or without, or `x,_`; axes of one dimension as `(x, y)` or `x+y`.
+
+    Raises:
+        UsageError: It is neither, or names an axis that the mesh does not have.
+    """
+    from artifex_devices.sharding import P
+
+    parts = _python_spec(option, text) if text.lstrip().startswith("P(") else _short_spec(option, text)
+    for part in parts:
+        for name in part:
+            _known_axis(option, name, axes)
+    return P(*(None if not part else part[0] if len(part) == 1 else part for part in parts))
+
+
+def _no_spec(option: str, text: str) -> UsageError:
+    return UsageError(
+        f"{option}: {text!r} is no spec; expected for each dimension an axis, axes joined by +, or _; write 'x,_', "
+        "'x+y,_' or 'P(x, None)'"
+    )
+
+
+def _short_spec(option: str, text: str) -> list[tuple[str, ...]]:
+    parts = []
+    for part in (each.strip() for each in text.split(",")):
+        names = () if part == "_" else tuple(name.strip() for name in part.split("+"))
+        if not all(_NAME.fullmatch(name) for name in names):
+            raise _no_spec(option, text)
+        parts.append(names)
+    return parts
+
+
+def _python_spec(option: str, text: str) -> list[tuple[str, ...]]:
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise _no_spec(option, text) from None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.keywords:
+        raise _no_spec(option, text)
+
+    def name_of(node: ast.expr) -> str:
+        name = node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else None
+        if not isinstance(name, str):
+            raise _no_spec(option, text)
+        return name
+
+    parts: list[tuple[str, ...]] = []
+    for node in call.args:
+        if isinstance(node, ast.Constant) and node.value is None:
+            parts.append(())
+        elif isinstance(node, ast.Tuple):
+            parts.append(tuple(name_of(each) for each in node.elts))
+        else:
+            parts.append((name_of(node),))
+    return parts
+
+
+def read_array(text: str) -> tuple[tuple[int, ...], str]:
+    """Shape and dtype of `bfloat16[4096,4096]`.
+
+    Raises:
+        UsageError: It is no such text.
+    """
+    match = re.fullmatch(r"(\w+)\[((?:[0-9]{1,18}(?:,[0-9]{1,18})*)?)\]", text.replace(" ", ""))
+    if match is None:
+        raise UsageError(
+            f"ARRAY: {text!r} is no dtype and shape; expected a dtype and sizes in brackets; write "
+            "'bfloat16[4096,4096]'"
+        )
+    return tuple(int(size) for size in match[2].split(",") if size), match[1]

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`artifex_devices plan`: what a mesh, a reshard or a collective costs on a cluster that need not be here."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from artifex_devices.command_line.amounts import bytes_of
+from artifex_devices.command_line.cluster_argument import CLUSTER_FORMS, add_cluster, read_cluster
+from artifex_devices.command_line.exit_codes import ATTENTION, OK, UsageError
+from artifex_devices.command_line.mesh_argument import add_mesh, lay_mesh, read_array, read_sizes, read_spec
+
+if TYPE_CHECKING:
+    from artifex_devices.plan_values import CollectivePlan, ReshardPlan
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
+
+SUMMARY = "what a mesh, a reshard or a collective costs on a cluster that you need not own"
+DESCRIPTION = """\
+mesh        how the axes of a mesh lie on the network, and what they have of it
+reshard     steps, bytes, memory and seconds from one sharding to another
+collective  seconds of one collective, by each algorithm that the network allows"""
+EXAMPLES = f"""\
+examples:
+  artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
+  artifex_devices plan reshard "bfloat16[4096,4096]" x,_ _,x --cluster "tpu v5e 4x4" --mesh x=4,y=4
+  artifex_devices plan collective all_reduce 1GB slice,chip --cluster "dgx h100 nodes=4"
+  artifex_devices plan reshard --help                 options of one of them
+
+{CLUSTER_FORMS}
+exit codes: 0 done; 1 done, and it does not fit (the torus has no such mesh; the reshard needs more than
+            --memory-limit); 2 not understood, or a file that cannot be read; others as for every command
+"""
+
+_MESH_EXAMPLES = f"""\
+examples:
+  artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
+  artifex_devices plan mesh --cluster "tpu v4 2x2x4" --mesh a=2,b=2,c=4 --order exact
+  artifex_devices plan mesh --cluster "tpu v5e 16x16 slices=4" --mesh data=64,model=16 --slices data=4
+  artifex_devices plan mesh --cluster "dgx h100 nodes=4" --mesh data=4,model=8 --traffic data=1GB,model=8GB --json
+
+{CLUSTER_FORMS}
+exit codes: 0 done; 1 there is no such mesh on this torus; 2 not understood; others as for every command
+"""
+_RESHARD_EXAMPLES = f"""\
+examples:
+  artifex_devices plan reshard "bfloat16[4096,4096]" x,_ _,x --cluster "tpu v5e 4x4" --mesh x=4,y=4
+  artifex_devices plan reshard "float32[8192,8192]" "P(x, y)" "P()" --cluster lab.toml --mesh x=2,y=8 --json
+  artifex_devices plan reshard "bfloat16[65536,65536]" x+y,_ _,x --cluster "dgx h100 nodes=2" --mesh x=2,y=8 \\
+      --memory-limit 1GiB --way collectives
+
+specs: for each dimension an axis, axes joined by +, or _ for none: x,_  x+y,_; also P(x, None), P((x, y), None), P()
+
+{CLUSTER_FORMS}
+exit codes: 0 done; 1 no way keeps to --memory-limit; 2 not understood; others as for every command
+"""
+_COLLECTIVE_EXAMPLES = f"""\
+examples:
+  artifex_devices plan collective all_gather 33.6MB x --cluster "tpu v5e 4x4"
+  artifex_devices plan collective all_reduce 1GB slice,chip --cluster "dgx h100 nodes=4"
+  artifex_devices plan collective reduce_scatter 1GiB model --cluster "tpu v4 4x4x8" --mesh data=16,model=8 --json
+
+{CLUSTER_FORMS}
+exit codes: 0 done; 2 not understood; 3 the cluster lacks a figure that is needed; others as for every command
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The subcommands and their options."""
+    actions = parser.add_subparsers(title="what to plan", metavar="<what>", dest="action", required=True)
+
+    mesh = _add(actions, "mesh", "how a mesh lies on the network", _MESH_EXAMPLES, _mesh)
+    add_cluster(mesh)
+    add_mesh(mesh, required=True)
+    mesh.add_argument(
+        "--traffic",
+        metavar="AXIS=BYTES,...",
+        help="bytes that are gathered over each axis, 0 for those that are left out (default: 1 GiB over each)",
+    )
+    _add_output(mesh)
+
+    reshard = _add(actions, "reshard", "what it takes to get from one sharding to another", _RESHARD_EXAMPLES, _reshard)
+    reshard.add_argument("array", metavar="ARRAY", help="dtype and shape: bfloat16[4096,4096]")
+    reshard.add_argument("source", metavar="FROM", help="spec before: x,_ or P(x, None)")
+    reshard.add_argument("destination", metavar="TO", help="spec afterwards")
+    add_cluster(reshard)
+    add_mesh(reshard, required=True)
+    reshard.add_argument("--way", choices=("copies", "collectives"), help="ask for one; the faster one when not given")
+    reshard.add_argument(
+        "--memory-limit", type=bytes_of, metavar="BYTES", help="that no device may hold more of: 16GiB"
+    )
+    _add_output(reshard)
+
+    collective = _add(actions, "collective", "seconds of one collective", _COLLECTIVE_EXAMPLES, _collective)
+    collective.add_argument("op", metavar="OP", help="all_gather, reduce_scatter, all_reduce, all_to_all or broadcast")
+    collective.add_argument("nbytes", metavar="BYTES", type=bytes_of, help="of the whole array of a group: 1GB, 1GiB")
+    collective.add_argument(
+        "axes", metavar="AXES", help="of the cluster (x,y,z of a torus, chip, slice), or of --mesh: x,y"
+    )
+    add_cluster(collective)
+    add_mesh(collective, required=False)
+    _add_output(collective)
+
+
+def _add(actions: Any, name: str, summary: str, examples: str, run_action: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run_action=run_action)
+    return parser
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="all figures, as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """What was asked for; the exit code."""
+    code: int = arguments.run_action(arguments)
+    return code
+
+
+def _write(plan: ReshardPlan | CollectivePlan, arguments: argparse.Namespace) -> None:
+    from artifex_devices.command_line.output import write_text
+
+    write_text((plan.to_json() if arguments.json else str(plan)) + "\n")
+
+
+def _complain(text: str) -> None:
+    print(f"artifex_devices plan: {text}", file=sys.stderr)
+
+
+def _mesh(arguments: argparse.Namespace) -> int:
+    from artifex_devices import mesh_utils
+    from artifex_devices.command_line.mesh_text import mesh_content
+    from artifex_devices.command_line.output import write_json, write_text
+
+    cluster = read_cluster(arguments.cluster)
+    sizes = read_sizes("--mesh", arguments.mesh)
+    traffic = [float(1 << 30)] * len(sizes)
+    if arguments.traffic is not None:
+        told = _traffic(arguments.traffic, sizes)
+        traffic = [told.get(name, 0.0) for name in sizes]
+    try:
+        mesh = lay_mesh(cluster, arguments, traffic)
+    except NotImplementedError as error:
+        _complain(f"{' '.join(str(error).split())} {_other_order(arguments)}")
+        return ATTENTION
+    explanation = mesh_utils.explain(mesh, traffic=traffic)
+    if arguments.json:
+        write_json(mesh_content(mesh, explanation, traffic, cluster, arguments.order))
+    else:
+        write_text(f"{explanation}\n")
+    return OK
+
+
+def _traffic(text: str, sizes: dict[str, int]) -> dict[str, float]:
+    from artifex_devices.nearest_name import did_you_mean
+
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, amount = (each.strip() for each in part.partition("="))
+        if not equals or name not in sizes or name in found:
+            raise UsageError(
+                f"--traffic: {part.strip()!r} is no axis of the mesh and its bytes{did_you_mean(name, sizes)}; "
+                f"expected each of {', '.join(sizes)} at most once; write {next(iter(sizes))}=1GB"
+            )
+        try:
+            found[name] = float(bytes_of(amount))
+        except argparse.ArgumentTypeError as error:
+            raise UsageError(f"--traffic: {name}: {error}") from None
+    return found
+
+
+def _other_order(arguments: argparse.Namespace) -> str:
+    """What to try where an order has no such mesh."""
+    tries = [] if arguments.order == "exact" or arguments.slices is not None else ["--order exact"]
+    if not arguments.split:
+        tries.append("--split")
+    return f"(Here: {' or '.join(tries)}; or other sizes.)" if tries else "(Here: other sizes.)"
+
+
+def _reshard(arguments: argparse.Namespace) -> int:
+    from artifex_devices.planner import plan_reshard
+    from artifex_devices.sharding import NamedSharding
+
+    cluster = read_cluster(arguments.cluster)
+    shape, dtype = read_array(arguments.array)
+    axes = tuple(read_sizes("--mesh", arguments.mesh))
+    specs = (read_spec("FROM", arguments.source, axes), read_spec("TO", arguments.destination, axes))
+    try:
+        mesh = lay_mesh(cluster, arguments)
+    except NotImplementedError as error:
+        _complain(f"{' '.join(str(error).split())} {_other_order(arguments)}")
+        return ATTENTION
+    limit = arguments.memory_limit
+    try:
+        ends = [NamedSharding(mesh, spec) for spec in specs]
+        try:
+            plan = plan_reshard(shape, dtype, *ends, way=arguments.way, memory_limit=limit)
+        except ValueError as error:
+            if limit is None:
+                raise
+            # Without the limit there is a plan, or the reason is another one.
+            plan = plan_reshard(shape, dtype, *ends, way=arguments.way)
+            _write(plan, arguments)
+            _complain(f"does not fit: {error}")
+            return ATTENTION
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from None
+    _write(plan, arguments)
+    return OK
+
+
+def _collective(arguments: argparse.Namespace) -> int:
+    from artifex_devices.planner import plan_collective
+
+    cluster = read_cluster(arguments.cluster)
+    axes = tuple(axis.strip() for axis in arguments.axes.split(","))
+    if arguments.mesh is None and (arguments.slices is not None or arguments.split or arguments.order != "jax"):
+        raise UsageError("--slices, --order and --split say how a mesh is laid; expected --mesh with them; give it")
+    try:
+        where = cluster if arguments.mesh is None else lay_mesh(cluster, arguments)
+    except NotImplementedError as error:
+        _complain(f"{' '.join(str(error).split())} {_other_order(arguments)}")
+        return ATTENTION
+    try:
+        plan = plan_collective(arguments.op, arguments.nbytes, axes, where)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    _write(plan, arguments)
+    return OK
