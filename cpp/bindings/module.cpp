@@ -7,6 +7,7 @@
 #include "bind_planner.h"
 #include "bind_roofline.h"
 #include "bind_shared_lanes.h"
+#include "bind_step.h"
 #include "bindings.h"
 #include "device_values.h"
 #include "errors.h"
@@ -53,6 +54,7 @@ PYBIND11_MODULE(_core, module) {
   bind_cluster(module);
   bind_torus(module);
   bind_planner(module);
+  bind_step(module);
   bind_render(module);
   bind_looks(module);
   bind_config(module);

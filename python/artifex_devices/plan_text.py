@@ -34,7 +34,7 @@ def reshard_text(plan: ReshardPlan) -> str:
     rows = [(name, text) for name, text in _reshard_facts(plan)]
     width = max(len(name) for name, _ in rows)
     lines = [_reshard_title(plan), *(f"  {name:<{width}}  {text}" for name, text in rows)]
-    return "\n".join([*lines, *(f"  {line}" for line in _table(_HEAD, [_step_row(step) for step in plan.steps]))])
+    return "\n".join([*lines, *(f"  {line}" for line in table_lines(_HEAD, [_step_row(step) for step in plan.steps]))])
 
 
 def collective_text(plan: CollectivePlan) -> str:
@@ -42,18 +42,18 @@ def collective_text(plan: CollectivePlan) -> str:
     rows = _collective_facts(plan)
     width = max(len(name) for name, _ in rows)
     lines = [_collective_title(plan), *(f"  {name:<{width}}  {text}" for name, text in rows)]
-    return "\n".join([*lines, *(f"  {line}" for line in _table(_ALGORITHMS, _algorithm_rows(plan)))])
+    return "\n".join([*lines, *(f"  {line}" for line in table_lines(_ALGORITHMS, _algorithm_rows(plan)))])
 
 
 def reshard_html(plan: ReshardPlan) -> str:
     """The same as HTML, with a bar for what each device receives."""
     rows = [_step_row(step) for step in plan.steps]
-    return _html(_reshard_title(plan), _reshard_facts(plan), _HEAD, rows, _bars(plan))
+    return facts_html(_reshard_title(plan), _reshard_facts(plan), _HEAD, rows, _bars(plan))
 
 
 def collective_html(plan: CollectivePlan) -> str:
     """The same as HTML."""
-    return _html(_collective_title(plan), _collective_facts(plan), _ALGORITHMS, _algorithm_rows(plan), "")
+    return facts_html(_collective_title(plan), _collective_facts(plan), _ALGORITHMS, _algorithm_rows(plan))
 
 
 def json_text(plan: ReshardPlan | CollectivePlan) -> str:
@@ -85,7 +85,8 @@ def _step_row(step: PlanStep) -> tuple[str, ...]:
     )
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as their widest text."""
     if not rows:
         return ["nothing to do: every device has its shard"]
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
@@ -163,9 +164,10 @@ def _algorithm_rows(plan: CollectivePlan) -> list[tuple[str, ...]]:
     ]
 
 
-def _html(
-    title: str, facts: Sequence[tuple[str, str]], head: Sequence[str], rows: Sequence[Sequence[str]], picture: str
+def facts_html(
+    title: str, facts: Sequence[tuple[str, str]], head: Sequence[str], rows: Sequence[Sequence[str]], picture: str = ""
 ) -> str:
+    """A title, facts in two columns, a table and a picture."""
     cell = 'style="padding:0 1em 0 0;text-align:left"'
     parts = [
         '<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.5">',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reshards and collectives cost before they run: bytes, seconds and memory, on machines that need not be here."""
+"""What reshards, collectives and training steps cost before they run: bytes, seconds, memory, on other machines too."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ from artifex_devices.plan_values import (
     ReshardPlan,
 )
 from artifex_devices.roofline import Provenance
+from artifex_devices.step_planner import plan_step
+from artifex_devices.step_values import (
+    StepCollective,
+    StepMemory,
+    StepPlan,
+    StepProduct,
+    StepRegime,
+    StepSeconds,
+)
 
 __all__ = [
     "Algorithm",
@@ -32,8 +41,15 @@ __all__ = [
     "LowerBound",
     "PlanStep",
     "ReshardPlan",
+    "StepCollective",
+    "StepMemory",
+    "StepPlan",
+    "StepProduct",
+    "StepRegime",
+    "StepSeconds",
     "plan_collective",
     "plan_reshard",
+    "plan_step",
 ]
 
 _WAYS = (None, "copies", "collectives")

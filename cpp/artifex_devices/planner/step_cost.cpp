@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/step_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/planner/placed_group.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr const char* kOperation = "plan_step";
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double peak_of(const StepHardware& hardware, MatmulFormat format) {
+  const std::optional<double>& peak = hardware.peak_flops[static_cast<size_t>(format)];
+  if (!peak) {
+    fail<Unavailable>(
+        "{}: nobody publishes FLOP/s of {} for this chip; expected a format that it has; give the operations another "
+        "dtype, or a cluster with this figure",
+        kOperation, to_string(format));
+  }
+  return *peak;
+}
+
+const std::vector<NodeGroup>& groups_of(const StepNetwork& network, MeshAxes axes) {
+  if (axes >= network.groups.size() || network.groups[axes].empty()) {
+    fail<Unavailable>("{}: the axes {:#b} of the mesh have no groups; expected them from step_network", kOperation,
+                      axes);
+  }
+  return network.groups[axes];
+}
+
+/// A line: intercept + slope * scale.
+struct Line {
+  double intercept = 0;
+  double slope = 0;
+  double at(double scale) const noexcept { return intercept + slope * scale; }
+  Line& operator+=(const Line& other) noexcept {
+    intercept += other.intercept;
+    slope += other.slope;
+    return *this;
+  }
+};
+Line line_of(const Amount& amount, double rate) noexcept { return {amount.fixed / rate, amount.scaled / rate}; }
+const Line& larger(const Line& a, const Line& b, double scale) noexcept { return a.at(scale) >= b.at(scale) ? a : b; }
+
+/// What goes on at once, as lines that touch the curves at one scale.
+struct Tangents {
+  Line compute;
+  Line memory;
+  Line network;
+  Line device;
+};
+
+Tangents tangents_at(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network, double scale) {
+  Tangents sum;
+  for (const StepProduct& product : flow.products) {
+    const Line compute = line_of(product.flops, peak_of(hardware, product.format));
+    const Line memory = line_of(product.bytes, hardware.memory_bandwidth);
+    sum.compute += compute;
+    sum.memory += memory;
+    sum.device += larger(compute, memory, scale);
+  }
+  const Line update = line_of(flow.update_bytes, hardware.memory_bandwidth);
+  sum.memory += update;
+  sum.device += update;
+  for (const StepCollective& each : flow.collectives) {
+    const double bytes = each.bytes.at(scale);
+    const CollectiveCost cost = step_collective_cost(each, network, scale);
+    const double per_byte = bytes > 0 ? cost.transfer / bytes : 0;
+    const auto count = static_cast<double>(each.count);
+    sum.network += {count * (cost.latency + per_byte * each.bytes.fixed), count * per_byte * each.bytes.scaled};
+  }
+  return sum;
+}
+
+using Curves = std::array<Line, 3>;  // by StepBound
+
+/// Where two curves meet, from one end: Newton's method, which ends at the exact place after a few pieces, as the
+/// difference of the curves is convex.
+template <class At>
+std::optional<double> meeting(At curves_at, size_t first, size_t second, double start) {
+  double scale = start;
+  for (int i = 0; i < 100; ++i) {
+    const Curves curves = curves_at(scale);
+    const double slope = curves[first].slope - curves[second].slope;
+    const double intercept = curves[first].intercept - curves[second].intercept;
+    const double next = -intercept / slope;
+    if (!(next >= 0) || std::isinf(next)) return std::nullopt;  // they do not meet on this side
+    if (std::abs(next - scale) <= 1e-12 * next) return next;
+    scale = next;
+  }
+  return std::nullopt;
+}
+
+StepBound largest_at(const Curves& curves, double scale) noexcept {
+  size_t most = 0;
+  for (size_t i = 1; i < curves.size(); ++i) {
+    if (curves[i].at(scale) > curves[most].at(scale)) most = i;
+  }
+  return static_cast<StepBound>(most);
+}
+
+std::vector<NodeGroup> without_equals(std::vector<NodeGroup> groups) {
+  const auto key = [](const NodeGroup& group) {
+    std::vector<double> values = {static_cast<double>(group.nodes), group.egress, group.latency.step};
+    values.push_back(static_cast<double>(group.local.index()));
+    if (const auto* torus = std::get_if<TorusGroup>(&group.local)) {
+      values.push_back(torus->link);
+      for (const GroupAxis& axis : torus->axes) {
+        values.insert(values.end(),
+                      {static_cast<double>(axis.size), axis.wrap ? 1.0 : 0.0, static_cast<double>(axis.stride)});
+      }
+    }
+    values.push_back(static_cast<double>(devices_of(group.local)));
+    return values;
+  };
+  std::vector<NodeGroup> result;
+  for (NodeGroup& group : groups) {
+    if (std::ranges::none_of(result, [&](const NodeGroup& other) { return key(other) == key(group); })) {
+      result.push_back(std::move(group));
+    }
+  }
+  return result;
+}
+
+/// Ids of the groups along some axes of a mesh.
+std::vector<std::vector<int64_t>> groups_along(const std::vector<int64_t>& sizes, const std::vector<int64_t>& devices,
+                                               MeshAxes axes) {
+  int64_t inside = 1;
+  for (size_t axis = 0; axis < sizes.size(); ++axis) inside *= (axes >> axis & 1) != 0 ? sizes[axis] : 1;
+  const auto total = static_cast<int64_t>(devices.size());
+  std::vector<std::vector<int64_t>> groups(static_cast<size_t>(total / inside));
+  for (int64_t position = 0; position < total; ++position) {
+    int64_t rest = position;
+    int64_t group = 0;
+    int64_t stride = 1;
+    for (size_t axis = sizes.size(); axis-- > 0;) {
+      if ((axes >> axis & 1) == 0) {
+        group += rest % sizes[axis] * stride;
+        stride *= sizes[axis];
+      }
+      rest /= sizes[axis];
+    }
+    groups[static_cast<size_t>(group)].push_back(devices[static_cast<size_t>(position)]);
+  }
+  return groups;
+}
+
+}  // namespace
+
+StepHardware step_hardware(const Cluster& cluster) {
+  const ClusterChip& chip = cluster.chip();
+  const auto share = static_cast<double>(chip.devices_per_chip);
+  if (!chip.memory_bandwidth || !cluster.device_memory_bytes()) {
+    fail<Unavailable>("{}: the {} of {} in the cluster {} is not known; expected a figure; give it in a cluster file",
+                      kOperation, chip.memory_bandwidth ? "memory" : "memory bandwidth", chip.name, cluster.name());
+  }
+  StepHardware hardware;
+  for (size_t format = 0; format < hardware.peak_flops.size(); ++format) {
+    if (chip.peak_flops[format]) hardware.peak_flops[format] = chip.peak_flops[format]->value / share;
+  }
+  hardware.memory_bandwidth = chip.memory_bandwidth->value / share;
+  hardware.memory_bytes = *cluster.device_memory_bytes();
+  return hardware;
+}
+
+StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& sizes, const std::vector<int64_t>& devices,
+                         const std::vector<MeshAxes>& wanted) {
+  StepNetwork network{sizes, std::vector<std::vector<NodeGroup>>(size_t{1} << sizes.size())};
+  for (const MeshAxes axes : wanted) {
+    std::vector<NodeGroup> groups;
+    for (const std::vector<int64_t>& group : groups_along(sizes, devices, axes)) {
+      std::optional<NodeGroup> placed = placed_group(cluster, group);
+      if (!placed) {
+        fail(
+            "{}: the {} devices of a group of the mesh, {} first, are no box of the cluster {}; expected evenly spaced "
+            "chips along its axes; lay the mesh out with mesh_utils.create_device_mesh",
+            kOperation, group.size(), group.front(), cluster.name());
+      }
+      groups.push_back(std::move(*placed));
+      if (groups.size() >= 64) groups = without_equals(std::move(groups));
+    }
+    network.groups[axes] = without_equals(std::move(groups));
+  }
+  return network;
+}
+
+std::string_view to_string(StepBound bound) noexcept {
+  constexpr std::array<std::string_view, 3> kNames = {"compute", "memory", "network"};
+  return kNames[static_cast<size_t>(bound)];
+}
+
+double StepSeconds::overlapped() const noexcept { return std::max({compute, memory, network}); }
+
+StepBound StepSeconds::overlapped_bound() const noexcept {
+  if (network > compute && network > memory) return StepBound::kNetwork;
+  return memory > compute ? StepBound::kMemory : StepBound::kCompute;
+}
+
+StepBound StepSeconds::serial_bound() const noexcept {
+  if (network > device) return StepBound::kNetwork;
+  return memory > compute ? StepBound::kMemory : StepBound::kCompute;
+}
+
+CollectiveCost step_collective_cost(const StepCollective& collective, const StepNetwork& network, double scale) {
+  CollectiveCost slowest;
+  for (const NodeGroup& group : groups_of(network, collective.axes)) {
+    const CollectiveCost cost = collective_costs(collective.kind, collective.bytes.at(scale), group).front();
+    if (cost.seconds() >= slowest.seconds()) slowest = cost;
+  }
+  return slowest;
+}
+
+StepSeconds step_seconds(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network, double scale) {
+  const Tangents lines = tangents_at(flow, hardware, network, scale);
+  return {lines.compute.at(scale), lines.memory.at(scale), lines.network.at(scale), lines.device.at(scale)};
+}
+
+std::vector<StepRegime> step_regimes(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network,
+                                     bool overlaps) {
+  // Without overlap the network is set against all products; which of their two limits counts is asked beside it.
+  const auto tangents = [&](double scale) { return tangents_at(flow, hardware, network, scale); };
+  const auto curves_at = [&](double scale) {
+    const Tangents at = tangents(scale);
+    return Curves{at.compute, at.memory, at.network};
+  };
+  const auto device_at = [&](double scale) {
+    const Tangents at = tangents(scale);
+    return Curves{at.device, at.device, at.network};
+  };
+  constexpr double kFar = 1e12;
+  std::vector<double> ends = {0, kInfinity};
+  const auto note = [&](auto curves, size_t first, size_t second) {
+    for (const double start : {0.0, kFar}) {
+      const std::optional<double> found = meeting(curves, first, second, start);
+      if (found && *found > 0) ends.push_back(*found);
+    }
+  };
+  note(curves_at, 0, 1);
+  for (const size_t device : {size_t{0}, size_t{1}}) {
+    if (overlaps) note(curves_at, device, 2);
+  }
+  if (!overlaps) note(device_at, 0, 2);
+  std::ranges::sort(ends);
+  std::vector<StepRegime> regimes;
+  for (size_t i = 0; i + 1 < ends.size(); ++i) {
+    if (ends[i + 1] <= ends[i] * (1 + 1e-11)) continue;
+    const double middle = std::isinf(ends[i + 1]) ? 2 * ends[i] + kFar : (ends[i] + ends[i + 1]) / 2;
+    StepBound bound = largest_at(curves_at(middle), middle);
+    if (!overlaps) {
+      const Tangents at = tangents(middle);
+      bound = at.network.at(middle) > at.device.at(middle)   ? StepBound::kNetwork
+              : at.memory.at(middle) > at.compute.at(middle) ? StepBound::kMemory
+                                                             : StepBound::kCompute;
+    }
+    if (!regimes.empty() && regimes.back().bound == bound) {
+      regimes.back().end = ends[i + 1];
+    } else {
+      regimes.push_back({bound, regimes.empty() ? 0 : regimes.back().end, ends[i + 1]});
+    }
+  }
+  return regimes;
+}
+
+double largest_step_scale(const StepMemory& memory, int64_t memory_bytes) noexcept {
+  const Amount kept = memory.kept();
+  const double room = static_cast<double>(memory_bytes) - kept.fixed;
+  const auto most = [&](const Amount& working) {
+    const double grows = kept.scaled + working.scaled;
+    const double left = room - working.fixed;
+    return grows > 0 ? left / grows : left >= 0 ? kInfinity : -1.0;
+  };
+  double scale = most({});
+  for (const Amount& each : memory.working) scale = std::min(scale, most(each));
+  return scale;
+}
+
+}  // namespace artifex_devices

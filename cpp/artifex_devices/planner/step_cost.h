@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/planner/step_flow.h"
+#include "artifex_devices/topology/cluster.h"
+
+namespace artifex_devices {
+
+/// One device.
+struct StepHardware {
+  std::array<std::optional<double>, kMatmulFormatCount> peak_flops;  // FLOP/s
+  double memory_bandwidth = 0;                                       // bytes/s
+  int64_t memory_bytes = 0;
+};
+/// A device of a cluster: a chip's figures, shared out among its devices. Throws Unavailable where the memory or its
+/// bandwidth is not known.
+StepHardware step_hardware(const Cluster& cluster);
+
+/// A mesh as collectives see it: for each set of its axes (as bits) the groups that work at once, each kind once; the
+/// slowest counts. Sets that no collective is over may be empty.
+struct StepNetwork {
+  std::vector<int64_t> sizes;
+  std::vector<std::vector<NodeGroup>> groups;
+};
+/// Groups of a mesh whose positions lie on `devices` (ids, row-major), for the sets of axes in `wanted`.
+/// Throws InvalidArgument for groups that are no boxes of the cluster, Unavailable for rates that are not known.
+StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& sizes, const std::vector<int64_t>& devices,
+                         const std::vector<MeshAxes>& wanted);
+
+enum class StepBound : uint8_t { kCompute, kMemory, kNetwork };
+std::string_view to_string(StepBound bound) noexcept;  // "compute", "memory", "network"
+
+/// Seconds of one step on each device.
+struct StepSeconds {
+  double compute = 0;  // FLOPs at the peak
+  double memory = 0;   // bytes of operands, results and the update at the memory's bandwidth
+  double network = 0;  // collectives, one after the other
+  double device = 0;   // products one after the other, each at its own limit, then the update
+  /// Everything at once: the largest counts.
+  double overlapped() const noexcept;
+  StepBound overlapped_bound() const noexcept;
+  /// Collectives and products one after the other.
+  double serial() const noexcept { return device + network; }
+  StepBound serial_bound() const noexcept;
+};
+
+/// Prices a flow at `scale` times the model's batch. Throws Unavailable for a format without a published peak and for
+/// axes without groups.
+StepSeconds step_seconds(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network,
+                         double scale = 1);
+/// The cheapest algorithm of one collective, in the slowest group; one time of its `count`.
+CollectiveCost step_collective_cost(const StepCollective& collective, const StepNetwork& network, double scale = 1);
+
+/// The batch from `begin` to `end` (scales; 0 to infinity) that `bound` limits.
+struct StepRegime {
+  StepBound bound = StepBound::kCompute;
+  double begin = 0;
+  double end = 0;
+};
+/// All of them in order, solved exactly: seconds are piecewise linear in the batch. `overlaps`: of overlapped(), else
+/// of serial().
+std::vector<StepRegime> step_regimes(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network,
+                                     bool overlaps);
+
+/// The largest scale whose memory fits in `memory_bytes`; below 0 where not even a batch of nothing fits, infinity
+/// where nothing grows.
+double largest_step_scale(const StepMemory& memory, int64_t memory_bytes) noexcept;
+
+}  // namespace artifex_devices

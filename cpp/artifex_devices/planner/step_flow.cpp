@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/step_flow.h"
+
+#include <algorithm>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr const char* kOperation = "plan_step";
+
+void check_model(const StepModel& model, size_t mesh_axes, const StepRules& rules) {
+  const auto tensors = static_cast<int>(model.tensors.size());
+  const auto is_sound = [&](const StepOp& op, size_t place, int tensor) {
+    if (tensor < 0 || tensor >= tensors) return false;
+    const StepTensor& own = model.tensors[static_cast<size_t>(tensor)];
+    return op.indices[place].size() == own.axes.size() &&
+           std::ranges::all_of(op.indices[place], [](int index) { return index >= 0 && index < 32; });
+  };
+  for (const StepOp& op : model.ops) {
+    const bool has_two = op.kind == StepOpKind::kMatmul || op.kind == StepOpKind::kElementwise;
+    if (!is_sound(op, 0, op.inputs[0]) || (has_two && !is_sound(op, 1, op.inputs[1])) || !is_sound(op, 2, op.output)) {
+      fail("{}: operation {} names no tensor, or another number of indices than it has dimensions; correct it",
+           kOperation, op.name);
+    }
+  }
+  if (mesh_axes > kStepMeshAxes) {
+    fail("{}: the mesh has {} axes; expected at most {}; join some", kOperation, mesh_axes, kStepMeshAxes);
+  }
+  if (rules.size() != model.logical_axes.size()) {
+    fail("{}: there are {} rules; expected one for each of {} logical axes", kOperation, rules.size(),
+         model.logical_axes.size());
+  }
+}
+
+/// Walks over operations and notes what each needs.
+class Walk {
+ public:
+  Walk(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules)
+      : model_(model), mesh_(mesh_sizes), rules_(rules) {}
+
+  StepFlow flow() {
+    for (const StepTensor& tensor : model_.tensors) keep(tensor);
+    for (size_t i = 0; i < model_.ops.size(); ++i) forward(static_cast<int>(i), StepPass::kForward);
+    if (!model_.is_training) return std::move(flow_);
+    for (size_t i = model_.ops.size(); i-- > 0;) {
+      const auto op = static_cast<int>(i);
+      if (model_.ops[i].is_recomputed) forward(op, StepPass::kBackward);
+      backward(op);
+    }
+    return std::move(flow_);
+  }
+
+ private:
+  /// One array of an einsum, with where it is from.
+  struct Part {
+    EinsumArray array;
+    const std::vector<int>* indices = nullptr;
+    int tensor = -1;  // -1: made on the spot, of no bytes
+    bool is_gradient = false;
+  };
+
+  const StepTensor& tensor(int number) const { return model_.tensors[static_cast<size_t>(number)]; }
+  bool is_stored(const StepTensor& each) const {
+    return each.role != StepRole::kActivation || (model_.is_training && each.is_kept && !each.is_on_chip);
+  }
+  int64_t itemsize(const Part& part) const {
+    const StepTensor& own = tensor(part.tensor);
+    const bool is_own = !part.is_gradient || own.role != StepRole::kParameter || model_.gradient_itemsize == 0;
+    return is_own ? own.itemsize : model_.gradient_itemsize;
+  }
+  double parts(MeshAxes axes) const {
+    double result = 1;
+    for (size_t axis = 0; axis < mesh_.size(); ++axis) {
+      if ((axes >> axis & 1) != 0) result *= static_cast<double>(mesh_[axis]);
+    }
+    return result;
+  }
+  MeshAxes cuts_of(const StepTensor& each) const {
+    MeshAxes axes = 0;
+    for (const int axis : each.axes) axes |= rules_[static_cast<size_t>(axis)];
+    return axes;
+  }
+  static double elements(const StepTensor& each) {
+    double result = 1;
+    for (const int64_t size : each.shape) result *= static_cast<double>(size);
+    return result;
+  }
+  static Amount amount(double value, bool scales) { return scales ? Amount{0, value} : Amount{value, 0}; }
+  /// Bytes of what a device holds, or more of it where some axes do not cut.
+  Amount shard(const Part& part, MeshAxes without = 0) const {
+    if (part.tensor < 0) return {};
+    const StepTensor& own = tensor(part.tensor);
+    return amount(elements(own) * static_cast<double>(itemsize(part)) / parts(cuts_of(own) & ~without), own.scales);
+  }
+
+  Part part(const std::vector<int>& indices, int number, bool is_gradient) const {
+    const StepTensor& own = tensor(number);
+    Part result{{}, &indices, number, is_gradient};
+    for (size_t d = 0; d < indices.size(); ++d) {
+      result.array.indices |= EinsumIndices{1} << indices[d];
+      const MeshAxes axes = rules_[static_cast<size_t>(own.axes[d])];
+      for (size_t axis = 0; axis < mesh_.size(); ++axis) {
+        // An axis of one device cuts nothing.
+        if ((axes >> axis & 1) != 0 && mesh_[axis] > 1) result.array.cut[axis] = static_cast<int8_t>(indices[d]);
+      }
+    }
+    const Amount mine = shard(result);
+    result.array.bytes = mine.at(1);
+    return result;
+  }
+
+  void keep(const StepTensor& each) {
+    const double count = static_cast<double>(each.count);
+    const double mine = elements(each) * count / parts(cuts_of(each));
+    const Amount bytes = amount(mine * static_cast<double>(each.itemsize), each.scales);
+    if (each.role == StepRole::kGiven) flow_.memory.given += bytes;
+    if (each.role == StepRole::kActivation && is_stored(each)) flow_.memory.activations += bytes;
+    if (each.role != StepRole::kParameter) return;
+    flow_.memory.parameters += bytes;
+    if (!model_.is_training) return;
+    const int64_t size = model_.gradient_itemsize == 0 ? each.itemsize : model_.gradient_itemsize;
+    const Amount gradient = amount(mine * static_cast<double>(size), each.scales);
+    const Amount state = amount(mine * model_.optimizer_bytes, each.scales);
+    if (model_.holds_gradients) flow_.memory.gradients += gradient;
+    flow_.memory.optimizer += state;
+    flow_.update_bytes += gradient;  // read; the rest is read and written
+    flow_.update_bytes += state * 2;
+    flow_.update_bytes += bytes * 2;
+  }
+
+  void collective(const Part& part, int op, StepPass pass, Collective kind, MeshAxes axes, const Amount& bytes) {
+    if (axes == 0) return;
+    const int64_t count = model_.ops[static_cast<size_t>(op)].count;
+    for (StepCollective& each : flow_.collectives) {
+      if (each.tensor != part.tensor || each.is_gradient != part.is_gradient || each.pass != pass ||
+          each.kind != kind || each.axes != axes) {
+        continue;
+      }
+      each.count = std::max(each.count, count);
+      each.bytes = {std::max(each.bytes.fixed, bytes.fixed), std::max(each.bytes.scaled, bytes.scaled)};
+      return;
+    }
+    flow_.collectives.push_back(
+        {op, part.tensor, part.is_gradient, pass, kind, axes, static_cast<int64_t>(parts(axes)), count, bytes});
+  }
+
+  /// What follows a product whose result each device holds `local` bytes of.
+  void finish(const Part& result, const EinsumMoves& moves, int op, StepPass pass, Amount local) {
+    collective(result, op, pass, Collective::kReduceScatter, moves.reduce_scatter, local);
+    local = local * (1 / parts(moves.reduce_scatter));
+    collective(result, op, pass, Collective::kAllReduce, moves.all_reduce, local);
+    collective(result, op, pass, Collective::kAllToAll, moves.all_to_all, local * parts(moves.all_to_all));
+    collective(result, op, pass, Collective::kAllGather, moves.gather_result, local * parts(moves.gather_result));
+  }
+
+  /// Ways that the product cuts an array.
+  double product_parts(const EinsumMoves& moves, EinsumIndices indices) const {
+    double result = 1;
+    for (size_t axis = 0; axis < mesh_.size(); ++axis) {
+      if (moves.product[axis] >= 0 && (indices >> moves.product[axis] & 1) != 0) {
+        result *= static_cast<double>(mesh_[axis]);
+      }
+    }
+    return result;
+  }
+  /// Bytes of an operand or result that the product of one device works on.
+  Amount in_product(const Part& part, const EinsumMoves& moves) const {
+    if (part.tensor < 0) return {};
+    const StepTensor& own = tensor(part.tensor);
+    const double whole = elements(own) * static_cast<double>(itemsize(part));
+    return amount(whole / product_parts(moves, part.array.indices), own.scales);
+  }
+
+  void product(const std::array<Part, 2>& operands, const Part& result, int number, StepPass pass,
+               StepProductKind kind) {
+    const StepOp& op = model_.ops[static_cast<size_t>(number)];
+    const EinsumMoves moves = einsum_moves(operands[0].array, operands[1].array, result.array);
+    Amount working;
+    Amount traffic;
+    for (size_t i = 0; i < 2; ++i) {
+      if (operands[i].tensor < 0) continue;
+      const StepTensor& own = tensor(operands[i].tensor);
+      collective(operands[i], number, pass, Collective::kAllGather, moves.gather[i],
+                 shard(operands[i], moves.gather[i]));
+      const Amount used = in_product(operands[i], moves);
+      if (moves.gather[i] != 0) working += shard(operands[i], moves.gather[i]);
+      if (own.is_on_chip) continue;
+      if (operands[i].is_gradient || !is_stored(own)) working += shard(operands[i]);
+      traffic += used;
+    }
+    const Amount local = in_product(result, moves);
+    finish(result, moves, number, pass, local);
+    if (!tensor(result.tensor).is_on_chip) {
+      working += local;
+      traffic += local;
+    }
+    flow_.memory.working.push_back(working);
+    if (op.kind != StepOpKind::kMatmul) return;
+    const double count = static_cast<double>(op.count);
+    flow_.products.push_back({number, kind, op.format, flops_of(op, moves) * count, traffic * count});
+  }
+
+  /// 2 for each combination of indices.
+  Amount flops_of(const StepOp& op, const EinsumMoves& moves) const {
+    std::array<int64_t, 32> sizes{};
+    bool scales = false;
+    const std::array<int, 3> tensors = {op.inputs[0], op.inputs[1], op.output};
+    for (size_t place = 0; place < tensors.size(); ++place) {
+      const StepTensor& own = tensor(tensors[place]);
+      scales = scales || own.scales;
+      for (size_t d = 0; d < op.indices[place].size(); ++d) {
+        sizes[static_cast<size_t>(op.indices[place][d])] = own.shape[static_cast<int64_t>(d)];
+      }
+    }
+    double flops = 2;
+    EinsumIndices all = 0;
+    for (size_t index = 0; index < sizes.size(); ++index) {
+      if (sizes[index] == 0) continue;
+      flops *= static_cast<double>(sizes[index]);
+      all |= EinsumIndices{1} << index;
+    }
+    return amount(flops / product_parts(moves, all), scales);
+  }
+
+  /// The one-hot operand of a lookup: each device makes what it needs, so that it is cut as the table, or as the rows
+  /// where it cannot be both and the table is the smaller one to move.
+  static Part one_hot(const Part& table, const Part& rows) {
+    Part made;
+    for (size_t axis = 0; axis < kStepMeshAxes; ++axis) {
+      const int in_table = rows.array.has(table.array.cut[axis]) ? -1 : table.array.cut[axis];
+      const int in_rows = table.array.has(rows.array.cut[axis]) ? -1 : rows.array.cut[axis];
+      const bool as_rows = in_table < 0 || (in_rows >= 0 && table.array.bytes <= rows.array.bytes);
+      made.array.cut[axis] = static_cast<int8_t>(as_rows ? in_rows : in_table);
+    }
+    made.array.indices = table.array.indices ^ rows.array.indices;
+    return made;
+  }
+
+  void route(const Part& from, const Part& to, int op, StepPass pass) {
+    const StepTensor& before = tensor(from.tensor);
+    const StepTensor& after = tensor(to.tensor);
+    MeshAxes crossing = 0;
+    MeshAxes gather = 0;
+    for (size_t axis = 0; axis < kStepMeshAxes; ++axis) {
+      const int in_from = from.array.cut[axis];
+      const int in_to = to.array.cut[axis];
+      if (in_from < 0 || in_from == in_to) continue;
+      (in_to < 0 ? gather : crossing) |= MeshAxes{1} << axis;
+    }
+    // Tokens that go to several experts go several times: the larger array is what travels.
+    const Part& larger = elements(before) > elements(after) ? from : to;
+    collective(to, op, pass, Collective::kAllToAll, crossing, shard(larger, crossing));
+    collective(to, op, pass, Collective::kAllGather, gather, shard(to));
+    Amount working = shard(to);
+    if (!is_stored(before)) working += shard(from);
+    flow_.memory.working.push_back(working);
+  }
+
+  void forward(int number, StepPass pass) {
+    const StepOp& op = model_.ops[static_cast<size_t>(number)];
+    const Part first = part(op.indices[0], op.inputs[0], false);
+    const Part result = part(op.indices[2], op.output, false);
+    if (op.kind == StepOpKind::kRoute) return route(first, result, number, pass);
+    const Part second =
+        op.kind == StepOpKind::kLookup ? one_hot(first, result) : part(op.indices[1], op.inputs[1], false);
+    product({first, second}, result, number, pass,
+            pass == StepPass::kForward ? StepProductKind::kForward : StepProductKind::kRecomputed);
+  }
+
+  void backward(int number) {
+    const StepOp& op = model_.ops[static_cast<size_t>(number)];
+    if (tensor(op.output).role == StepRole::kGiven) return;
+    const Part first = part(op.indices[0], op.inputs[0], false);
+    const Part gradient = part(op.indices[2], op.output, true);
+    const auto of = [&](size_t i) { return part(op.indices[i], op.inputs[i], true); };
+    const auto wants = [&](size_t i) { return tensor(op.inputs[i]).role != StepRole::kGiven; };
+    if (op.kind == StepOpKind::kRoute) {
+      if (wants(0)) route(gradient, of(0), number, StepPass::kBackward);
+      return;
+    }
+    if (op.kind == StepOpKind::kLookup) {
+      const Part own = of(0);
+      if (wants(0)) {
+        product({gradient, one_hot(own, gradient)}, own, number, StepPass::kBackward, StepProductKind::kFirstGradient);
+      }
+      return;
+    }
+    const Part second = part(op.indices[1], op.inputs[1], false);
+    if (wants(0)) product({gradient, second}, of(0), number, StepPass::kBackward, StepProductKind::kFirstGradient);
+    if (wants(1)) product({first, gradient}, of(1), number, StepPass::kBackward, StepProductKind::kSecondGradient);
+  }
+
+  const StepModel& model_;
+  const std::vector<int64_t>& mesh_;
+  const StepRules& rules_;
+  StepFlow flow_;
+};
+
+}  // namespace
+
+Amount StepMemory::kept() const noexcept {
+  Amount sum = parameters;
+  for (const Amount* each : {&gradients, &optimizer, &activations, &given}) sum += *each;
+  return sum;
+}
+
+double StepMemory::working_at(double scale) const noexcept {
+  double most = 0;
+  for (const Amount& each : working) most = std::max(most, each.at(scale));
+  return most;
+}
+
+StepFlow step_flow(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules) {
+  check_model(model, mesh_sizes.size(), rules);
+  if (!step_fits_mesh(model, mesh_sizes, rules)) {
+    fail(
+        "{}: the rules do not fit the model's tensors; expected dimensions that divide, each axis of the mesh once a "
+        "tensor; step_mismatches lists them",
+        kOperation);
+  }
+  return Walk(model, mesh_sizes, rules).flow();
+}
+
+}  // namespace artifex_devices

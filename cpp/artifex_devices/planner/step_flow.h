@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "artifex_devices/planner/collective_cost.h"
+#include "artifex_devices/planner/step_model.h"
+
+namespace artifex_devices {
+
+/// A quantity as a function of the batch: fixed + scaled * s, with s = 1 for the batch that the model's shapes are of.
+struct Amount {
+  double fixed = 0;
+  double scaled = 0;
+  double at(double scale) const noexcept { return fixed + scaled * scale; }
+  Amount& operator+=(const Amount& other) noexcept {
+    fixed += other.fixed;
+    scaled += other.scaled;
+    return *this;
+  }
+  friend Amount operator*(const Amount& amount, double factor) noexcept {
+    return {amount.fixed * factor, amount.scaled * factor};
+  }
+  friend bool operator==(const Amount&, const Amount&) = default;
+};
+
+enum class StepPass : uint8_t { kForward, kBackward };
+
+/// One collective that the cuts imply, on one array.
+struct StepCollective {
+  int op = 0;  // number of the first operation that needs it
+  int tensor = 0;
+  bool is_gradient = false;  // of the tensor's gradient
+  StepPass pass = StepPass::kForward;
+  Collective kind = Collective::kAllGather;
+  MeshAxes axes = 0;
+  int64_t group = 1;  // devices that work together
+  int64_t count = 1;  // times a step
+  Amount bytes;       // of the whole array of a group, each time (collective_cost.h)
+};
+
+/// What one product is: the operation itself, or the gradient of one of its inputs.
+enum class StepProductKind : uint8_t { kForward, kRecomputed, kFirstGradient, kSecondGradient };
+
+/// One product on each device, all its times a step together.
+struct StepProduct {
+  int op = 0;
+  StepProductKind kind = StepProductKind::kForward;
+  MatmulFormat format = MatmulFormat::kBFloat16;
+  Amount flops;
+  Amount bytes;  // operands and result, once each; nothing of what stays on the chip
+};
+
+/// Bytes on each device.
+struct StepMemory {
+  Amount parameters;
+  Amount gradients;
+  Amount optimizer;
+  Amount activations;           // kept for the backward pass
+  Amount given;                 // data and caches
+  std::vector<Amount> working;  // of each product: gathered operands, those that are not kept, and the result
+  /// All but `working`.
+  Amount kept() const noexcept;
+  double working_at(double scale) const noexcept;
+  double at(double scale) const noexcept { return kept().at(scale) + working_at(scale); }
+};
+
+/// Everything that a step does on each device, with no hardware in it.
+struct StepFlow {
+  StepMemory memory;
+  std::vector<StepProduct> products;
+  std::vector<StepCollective> collectives;
+  Amount update_bytes;  // read and written by the update of parameters
+};
+
+/// What cutting a model by these rules comes to. In each pass an array is gathered once over the same axes, however
+/// many operations use it, and a gradient (or result) that several operations add to is reduced once. Throws
+/// InvalidArgument where the rules do not fit (step_mismatches says why) and for models that are not sound: numbers out
+/// of range, indices that are not one a dimension.
+StepFlow step_flow(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules);
+
+}  // namespace artifex_devices

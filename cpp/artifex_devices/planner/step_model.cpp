@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/step_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace artifex_devices {
+namespace {
+
+int64_t parts_of(const std::vector<int64_t>& sizes, MeshAxes axes) noexcept {
+  int64_t parts = 1;
+  for (size_t axis = 0; axis < sizes.size(); ++axis) {
+    if ((axes >> axis & 1) != 0) parts *= sizes[axis];
+  }
+  return parts;
+}
+
+std::string names_of(const std::vector<std::string>& names, MeshAxes axes) {
+  std::vector<std::string> found;
+  for (size_t axis = 0; axis < names.size(); ++axis) {
+    if ((axes >> axis & 1) != 0) found.push_back(names[axis]);
+  }
+  return fmt::format("{}", fmt::join(found, ", "));
+}
+
+/// Calls `cut(tensor, dimension, axes)` for each dimension, and `twice(tensor, first, second, axes)` for each pair that
+/// shares axes.
+template <class Cut, class Twice>
+void each_dimension(const StepModel& model, const StepRules& rules, Cut cut, Twice twice) {
+  for (const StepTensor& tensor : model.tensors) {
+    for (size_t d = 0; d < tensor.axes.size(); ++d) {
+      const MeshAxes axes = rules[static_cast<size_t>(tensor.axes[d])];
+      cut(tensor, d, axes);
+      for (size_t before = 0; before < d; ++before) {
+        const MeshAxes both = axes & rules[static_cast<size_t>(tensor.axes[before])];
+        if (both != 0) twice(tensor, before, d, both);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> step_mismatches(const StepModel& model, const std::vector<int64_t>& mesh_sizes,
+                                         const std::vector<std::string>& mesh_names, const StepRules& rules) {
+  std::vector<std::string> found;
+  const auto axis_name = [&](const StepTensor& tensor, size_t d) {
+    return model.logical_axes[static_cast<size_t>(tensor.axes[d])];
+  };
+  each_dimension(
+      model, rules,
+      [&](const StepTensor& tensor, size_t d, MeshAxes axes) {
+        const int64_t size = tensor.shape[static_cast<int64_t>(d)];
+        const int64_t parts = parts_of(mesh_sizes, axes);
+        if (size % parts == 0) return;
+        const int64_t below = size / parts * parts;
+        found.push_back(fmt::format("dimension {} of {} ({}, {}) is cut {} ways by {}; nearest {}{}", d, tensor.name,
+                                    axis_name(tensor, d), size, parts, names_of(mesh_names, axes),
+                                    below > 0 ? fmt::format("{} or ", below) : std::string(), below + parts));
+      },
+      [&](const StepTensor& tensor, size_t first, size_t second, MeshAxes axes) {
+        found.push_back(fmt::format("{} cuts both dimension {} ({}) and dimension {} ({}) of {}",
+                                    names_of(mesh_names, axes), first, axis_name(tensor, first), second,
+                                    axis_name(tensor, second), tensor.name));
+      });
+  return found;
+}
+
+bool step_fits_mesh(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules) noexcept {
+  bool fits = true;
+  each_dimension(
+      model, rules,
+      [&](const StepTensor& tensor, size_t d, MeshAxes axes) {
+        fits = fits && tensor.shape[static_cast<int64_t>(d)] % parts_of(mesh_sizes, axes) == 0;
+      },
+      [&](const StepTensor&, size_t, size_t, MeshAxes) { fits = false; });
+  return fits;
+}
+
+}  // namespace artifex_devices

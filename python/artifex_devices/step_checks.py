@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the parts of a StepModel fit each other."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from artifex_devices.step_model import Operation, StepModel, Tensor
+
+_ROLES = ("parameter", "activation", "given")
+_INPUTS = {"matmul": 2, "elementwise": 2, "lookup": 1, "route": 1}
+_MOST_ELEMENTS = 2**62
+_MOST_LETTERS = 32
+
+
+def einsum_parts(einsum: str) -> tuple[list[str], str]:
+    """The letters of the inputs and of the output.
+
+    Example:
+        >>> einsum_parts("bsd,df->bsf")
+        (['bsd', 'df'], 'bsf')
+    """
+    inputs, _, output = einsum.replace(" ", "").partition("->")
+    return inputs.split(","), output
+
+
+def model_mistakes(model: StepModel) -> list[str]:
+    """Everything that is wrong, one text each."""
+    wrong: list[str] = []
+    if not model.tensors or not model.operations:
+        wrong.append("it has no tensors or no operations")
+    if not _is_count(model.tokens):
+        wrong.append(f"tokens is {model.tokens!r}, expected an int of 1 or more")
+    for what, names in (("tensors", model.tensors), ("operations", model.operations)):
+        wrong += [f"two {what} are named {name!r}" for name, n in Counter(x.name for x in names).items() if n > 1]
+    for tensor in model.tensors:
+        wrong += _tensor_mistakes(tensor, model.batch_axes)
+    if wrong:
+        return wrong  # the rest looks at shapes
+    by_name = {tensor.name: tensor for tensor in model.tensors}
+    for operation in model.operations:
+        wrong += [f"operation {operation.name!r} {text}" for text in _operation_mistakes(operation, by_name)]
+    wrong += _batch_mistakes(model)
+    used = {name for operation in model.operations for name in operation.inputs}
+    if model.optimizer is not None:
+        size = model.optimizer.bytes_per_parameter
+        if isinstance(size, bool) or not isinstance(size, (int, float)) or not 0 <= size < math.inf:
+            wrong.append(f"bytes_per_parameter is {size!r}, expected a number of 0 or more")
+        wrong += _dtype_mistakes("gradient_dtype", model.optimizer.gradient_dtype)
+        wrong += [
+            f"no operation uses parameter {tensor.name!r}, so that nothing says how its gradient is made"
+            for tensor in model.tensors
+            if tensor.role == "parameter" and tensor.name not in used
+        ]
+    return wrong
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= value < _MOST_ELEMENTS
+
+
+def _dtype_mistakes(what: str, dtype: Any) -> list[str]:
+    import ml_dtypes  # noqa: F401 - gives NumPy the names of narrow formats
+
+    if dtype is None:
+        return []
+    try:
+        np.dtype(dtype)
+    except TypeError:
+        return [f"{what} is {dtype!r}, which is no dtype"]
+    return []
+
+
+def _tensor_mistakes(tensor: Tensor, batch_axes: tuple[str, ...]) -> list[str]:
+    wrong = []
+    if len(tensor.shape) != len(tensor.axes):
+        wrong.append(f"has {len(tensor.shape)} dimensions and {len(tensor.axes)} axes")
+    if not all(_is_count(size) for size in tensor.shape):
+        wrong.append(f"has the shape {tensor.shape}, expected ints of 1 or more")
+    elif math.prod(tensor.shape) >= _MOST_ELEMENTS:
+        wrong.append(f"has the shape {tensor.shape}, expected fewer than 2**62 elements")
+    if not all(isinstance(axis, str) for axis in tensor.axes):
+        wrong.append(f"has the axes {tensor.axes}, expected names")
+    if tensor.role not in _ROLES:
+        wrong.append(f"has the role {tensor.role!r}, expected one of {', '.join(_ROLES)}")
+    if not _is_count(tensor.count):
+        wrong.append(f"has the count {tensor.count!r}, expected an int of 1 or more")
+    growing = [axis for axis in tensor.axes if axis in batch_axes]
+    if len(growing) > 1:
+        wrong.append(f"grows twice with the batch, along {' and '.join(growing)}")
+    if tensor.dtype is None:
+        wrong.append("has no dtype")
+    wrong += _dtype_mistakes("its dtype", tensor.dtype)
+    return [f"tensor {tensor.name!r} {text}" for text in wrong]
+
+
+def _operation_mistakes(operation: Operation, tensors: dict[str, Tensor]) -> list[str]:
+    if operation.kind not in _INPUTS:
+        return [f"has the kind {operation.kind!r}, expected one of {', '.join(_INPUTS)}"]
+    missing = [name for name in (*operation.inputs, operation.output) if name not in tensors]
+    if missing:
+        return [f"names {', '.join(map(repr, missing))}, which are no tensors; there are {', '.join(tensors)}"]
+    wrong = []
+    if len(operation.inputs) != _INPUTS[operation.kind]:
+        wrong.append(f"has {len(operation.inputs)} inputs, expected {_INPUTS[operation.kind]} of a {operation.kind}")
+    if not _is_count(operation.count):
+        wrong.append(f"has the count {operation.count!r}, expected an int of 1 or more")
+    if tensors[operation.output].role == "parameter":
+        wrong.append(f"writes the parameter {operation.output!r}")
+    wrong += _dtype_mistakes("computes in a dtype that", operation.dtype)
+    if not isinstance(operation.einsum, str) or "->" not in operation.einsum:
+        return [*wrong, f"has the einsum {operation.einsum!r}, expected one such as 'bd,df->bf'"]
+    inputs, output = einsum_parts(operation.einsum)
+    parts = [*inputs, output]
+    if len(inputs) != len(operation.inputs) or not all(part.isalpha() or not part for part in parts):
+        return [*wrong, f"has the einsum {operation.einsum!r}, expected letters for {len(operation.inputs)} inputs"]
+    return wrong + _letter_mistakes(operation, parts, [tensors[name] for name in (*operation.inputs, operation.output)])
+
+
+def _letter_mistakes(operation: Operation, parts: list[str], tensors: list[Tensor]) -> list[str]:
+    wrong = []
+    sizes: dict[str, dict[int, str]] = {}
+    for part, tensor in zip(parts, tensors, strict=True):
+        if len(part) != len(tensor.shape):
+            wrong.append(f"has {part!r} for {tensor.name!r} of {len(tensor.shape)} dimensions {tensor.shape}")
+            continue
+        if len(set(part)) != len(part):
+            wrong.append(f"has a letter twice in {part!r} of {tensor.name!r}")
+        for letter, size in zip(part, tensor.shape, strict=True):
+            sizes.setdefault(letter, {}).setdefault(size, tensor.name)
+    if operation.kind != "route":
+        wrong += [
+            f"has {letter!r} of unequal sizes: {', '.join(f'{size} in {name!r}' for size, name in found.items())}"
+            for letter, found in sizes.items()
+            if len(found) > 1
+        ]
+    if operation.kind in ("matmul", "elementwise"):
+        new = [letter for letter in parts[-1] if all(letter not in part for part in parts[:-1])]
+        wrong += [f"has {letter!r} in the output only" for letter in new]
+    if len(sizes) > _MOST_LETTERS:
+        wrong.append(f"has {len(sizes)} letters, expected at most {_MOST_LETTERS}")
+    return wrong
+
+
+def _batch_mistakes(model: StepModel) -> list[str]:
+    sizes: dict[str, set[int]] = {axis: set() for axis in model.batch_axes}
+    for tensor in model.tensors:
+        for axis, size in zip(tensor.axes, tensor.shape, strict=True):
+            if axis in sizes:
+                sizes[axis].add(size)
+    if not sizes:
+        return ["it has no batch_axes"]
+    return [
+        f"the batch axis {axis!r} has {'the sizes ' + ', '.join(map(str, sorted(found))) if found else 'no tensor'}, "
+        "expected one size"
+        for axis, found in sizes.items()
+        if len(found) != 1
+    ]
