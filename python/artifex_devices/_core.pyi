@@ -3100,6 +3100,18 @@ def _plan_reshard(
     Both ways from one sharding to another, with bytes, prices and bounds, as a dict.
     """
 
+def _plan_step(
+    model: dict[typing.Any, typing.Any],
+    cluster: Cluster,
+    mesh_sizes: collections.abc.Sequence[int],
+    mesh_names: collections.abc.Sequence[str],
+    devices: collections.abc.Sequence[int],
+    rules: collections.abc.Sequence[int],
+) -> dict[typing.Any, typing.Any]:
+    """
+    What a step comes to on each device of a mesh, as a dict. `rules`: axes of the mesh as bits, one number a logical axis.
+    """
+
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
 def _push_world(client: Client) -> typing.Any: ...

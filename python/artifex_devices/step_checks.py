@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _ROLES = ("parameter", "activation", "given")
 _INPUTS = {"matmul": 2, "elementwise": 2, "lookup": 1, "route": 1}
+_FORMATS = ("tensorfloat32", "float8", "int4", "float4")  # of products, beside NumPy's dtypes
 _MOST_ELEMENTS = 2**62
 _MOST_LETTERS = 32
 
@@ -48,7 +49,7 @@ def model_mistakes(model: StepModel) -> list[str]:
     wrong += _batch_mistakes(model)
     used = {name for operation in model.operations for name in operation.inputs}
     if model.optimizer is not None:
-        size = model.optimizer.bytes_per_parameter
+        size: Any = model.optimizer.bytes_per_parameter
         if isinstance(size, bool) or not isinstance(size, (int, float)) or not 0 <= size < math.inf:
             wrong.append(f"bytes_per_parameter is {size!r}, expected a number of 0 or more")
         wrong += _dtype_mistakes("gradient_dtype", model.optimizer.gradient_dtype)
@@ -61,7 +62,7 @@ def model_mistakes(model: StepModel) -> list[str]:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= value < _MOST_ELEMENTS
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= int(value) < _MOST_ELEMENTS
 
 
 def _dtype_mistakes(what: str, dtype: Any) -> list[str]:
@@ -112,10 +113,15 @@ def _operation_mistakes(operation: Operation, tensors: dict[str, Tensor]) -> lis
         wrong.append(f"has the count {operation.count!r}, expected an int of 1 or more")
     if tensors[operation.output].role == "parameter":
         wrong.append(f"writes the parameter {operation.output!r}")
-    wrong += _dtype_mistakes("computes in a dtype that", operation.dtype)
-    if not isinstance(operation.einsum, str) or "->" not in operation.einsum:
-        return [*wrong, f"has the einsum {operation.einsum!r}, expected one such as 'bd,df->bf'"]
-    inputs, output = einsum_parts(operation.einsum)
+    if operation.dtype not in _FORMATS:
+        wrong += _dtype_mistakes("its dtype", operation.dtype)
+    kinds = {np.dtype(tensors[name].dtype) for name in operation.inputs}
+    if operation.kind == "matmul" and operation.dtype is None and len(kinds) > len({each.itemsize for each in kinds}):
+        wrong.append(f"multiplies {' by '.join(sorted(each.name for each in kinds))}, expected a dtype for the product")
+    einsum: Any = operation.einsum
+    if not isinstance(einsum, str) or "->" not in einsum:
+        return [*wrong, f"has the einsum {einsum!r}, expected one such as 'bd,df->bf'"]
+    inputs, output = einsum_parts(einsum)
     parts = [*inputs, output]
     if len(inputs) != len(operation.inputs) or not all(part.isalpha() or not part for part in parts):
         return [*wrong, f"has the einsum {operation.einsum!r}, expected letters for {len(operation.inputs)} inputs"]

@@ -82,7 +82,7 @@ class Operation:
     is_recomputed: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", (self.inputs,) if isinstance(self.inputs, str) else tuple(self.inputs))
+        object.__setattr__(self, "inputs", tuple(self.inputs))
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,8 @@ def dtype_of(dtype: Any) -> np.dtype[Any]:
     """A NumPy dtype, of narrow formats too."""
     import ml_dtypes  # noqa: F401 - gives NumPy the names of narrow formats
 
-    return np.dtype(dtype)
+    found: np.dtype[Any] = np.dtype(dtype)
+    return found
 
 
 def format_of(operands: Sequence[Any], given: Any) -> str:

@@ -54,7 +54,8 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Rules) -> StepPlan:
             f"plan_step: model is {model!r} ({type(model).__name__}); expected a StepModel; make one by "
             "artifex_devices.models"
         )
-    network = _core._cluster_of_device(mesh.devices.flat[0]) if isinstance(mesh, Mesh) else None
+    given: Any = mesh
+    network = _core._cluster_of_device(mesh.devices.flat[0]) if isinstance(given, Mesh) else None
     if not isinstance(network, Cluster):
         raise TypeError(
             f"plan_step: mesh is {mesh!r} ({type(mesh).__name__}); expected a Mesh of a cluster's devices; make one of "
