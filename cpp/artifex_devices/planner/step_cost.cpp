@@ -79,8 +79,11 @@ Tangents tangents_at(const StepFlow& flow, const StepHardware& hardware, const S
 
 using Curves = std::array<Line, 3>;  // by StepBound
 
-/// Where two curves meet, from one end: Newton's method, which ends at the exact place after a few pieces, as the
-/// difference of the curves is convex.
+constexpr double kFar = 1e12;  // a scale beyond all that bends
+
+/// Where two curves meet, from one end: Newton's method. It ends at the exact place after a few pieces, as the
+/// difference of the curves bends one way only; where groups of several kinds bend it both ways it may go in circles,
+/// and the place is found by halving.
 template <class At>
 std::optional<double> meeting(At curves_at, size_t first, size_t second, double start) {
   double scale = start;
@@ -93,7 +96,15 @@ std::optional<double> meeting(At curves_at, size_t first, size_t second, double 
     if (std::abs(next - scale) <= 1e-12 * next) return next;
     scale = next;
   }
-  return std::nullopt;
+  const auto is_above = [&](double at) {
+    const Curves curves = curves_at(at);
+    return curves[first].at(at) > curves[second].at(at);
+  };
+  double low = 0;
+  double high = kFar;
+  if (is_above(low) == is_above(high)) return std::nullopt;
+  while (high - low > 1e-14 * high) (is_above((low + high) / 2) == is_above(low) ? low : high) = (low + high) / 2;
+  return high;
 }
 
 StepBound largest_at(const Curves& curves, double scale) noexcept {
@@ -232,7 +243,6 @@ std::vector<StepRegime> step_regimes(const StepFlow& flow, const StepHardware& h
     const Tangents at = tangents(scale);
     return Curves{at.device, at.device, at.network};
   };
-  constexpr double kFar = 1e12;
   std::vector<double> ends = {0, kInfinity};
   const auto note = [&](auto curves, size_t first, size_t second) {
     for (const double start : {0.0, kFar}) {

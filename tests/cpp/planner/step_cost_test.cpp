@@ -79,6 +79,23 @@ TEST(StepCost, BoundsCrossOnTheRightPieceOfACurve) {
   EXPECT_EQ(tokens(2000), INFINITY);                                   // bytes grow faster than FLOPs are done
 }
 
+TEST(StepCost, BoundsCrossOnTheSlowestOfTwoKindsOfGroups) {
+  // Two all-reduces of 16 bytes a token: in one kind of group 2 s each and next to nothing a byte, in the other 2.4 s a
+  // token each. 768 FLOPs a token.
+  StepNetwork network = network_of(SwitchGroup{4, 1e6, {0, 1}});
+  network.groups[1].push_back(NodeGroup{SwitchGroup{4, 10, {0, 0}}, 1, 0, {}});
+  const StepFlow flow = tensor_parallel();
+  const std::vector<StepRegime> never = step_regimes(flow, hardware(768), network, true);  // 1 s a token
+  ASSERT_EQ(never.size(), 1U);
+  EXPECT_EQ(never[0].bound, StepBound::kNetwork);
+  const std::vector<StepRegime> once = step_regimes(flow, hardware(768.0 / 5), network, true);  // 5 s a token
+  ASSERT_EQ(once.size(), 2U);
+  EXPECT_NEAR(once[0].end * 64, 4 / (5 - 2 * 2 * 16 / 1e6), 1e-9);
+  const std::vector<StepRegime> later = step_regimes(flow, hardware(768.0 / 4.81), network, true);
+  ASSERT_EQ(later.size(), 2U);
+  EXPECT_NEAR(later[0].end * 64, 4 / (4.81 - 2 * 2 * 16 / 1e6), 1e-9);
+}
+
 TEST(StepCost, MemoryBoundsSmallBatches) {
   // Per product: the matrix, and per token of a device (8 + 32) * 2 bytes and 512 FLOPs; six of them. The update reads
   // a gradient and reads and writes parameters and state.

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of well-known models: published parameter counts, and the operations that they are made of."""
+
+import pytest
+from artifex_devices import models
+from artifex_devices.models import TransformerShape
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        # The number of elements in the published checkpoints.
+        ("llama-2-7b", 6_738_415_616),
+        ("llama-2-13b", 13_015_864_320),
+        ("llama-2-70b", 68_976_648_192),
+        ("llama-3-8b", 8_030_261_248),
+        ("llama-3-70b", 70_553_706_496),
+        ("llama-3.1-405b", 405_853_388_800),
+        ("mixtral-8x7b", 46_702_792_704),
+    ],
+)
+def test_parameters_are_as_many_as_published(name, parameters):
+    assert models.transformer(name, batch=8, sequence=512).parameters == parameters
+
+
+def test_every_shape_has_its_source():
+    assert set(models.SHAPES) == {
+        "llama-2-7b", "llama-2-13b", "llama-2-70b", "llama-3-8b", "llama-3-70b", "llama-3.1-405b", "mixtral-8x7b",
+    }  # fmt: skip
+    assert all("arXiv:" in shape.source and "config.json" in shape.source for shape in models.SHAPES.values())
+
+
+def test_what_is_kept_decides_what_is_computed_again():
+    def recomputed(keep):
+        model = models.transformer("llama-2-7b", batch=1, sequence=128, keep=keep)
+        return [operation.name for operation in model.operations if operation.is_recomputed]
+
+    assert recomputed("all") == ["scores"]  # FlashAttention makes them again
+    assert recomputed("products") == ["scores"]
+    assert recomputed("layers") == [
+        "project q", "project k", "project v", "scores", "attend", "project out", "gate", "up", "logits",
+    ]  # fmt: skip
+    assert recomputed(("x", "q", "k", "v", "attended", "middle", "up", "logits")) == ["scores", "gate"]
+
+
+def test_a_forward_step_computes_nothing_again():
+    model = models.transformer("llama-2-7b", batch=1, sequence=128, keep="layers", optimizer=None)
+    assert not model.is_training
+    assert not any(operation.is_recomputed for operation in model.operations)
+
+
+def test_experts_have_places_for_all_tokens():
+    model = models.transformer("mixtral-8x7b", batch=2, sequence=128)
+    shapes = {tensor.name: tensor.shape for tensor in model.tensors}
+    assert shapes["expert_in"] == (8, 64, 4096)  # 256 tokens, 2 experts each
+    assert shapes["w_gate"] == (8, 4096, 14336)
+    assert model.batch_axes == ("batch", "expert_batch")
+    twice = models.transformer("mixtral-8x7b", batch=2, sequence=128, capacity_factor=2)
+    assert {tensor.name: tensor.shape for tensor in twice.tensors}["expert_in"] == (8, 128, 4096)
+    with pytest.raises(ValueError, match=r"each of 8 experts gets 0\.25 places for 1 tokens to 2 experts each"):
+        models.transformer("mixtral-8x7b", batch=1, sequence=1)
+
+
+def test_decoding_reads_a_cache():
+    model = models.transformer("llama-2-70b", batch=16, sequence=1, cache=4096, optimizer=None)
+    shapes = {tensor.name: (tensor.shape, tensor.role, tensor.count) for tensor in model.tensors}
+    assert shapes["k_cache"] == ((16, 4096, 8, 128), "given", 80)
+    assert shapes["scores"] == ((16, 8, 8, 1, 4096), "activation", 80)
+    with pytest.raises(ValueError, match=r"cache is 8 in a training step; expected 0.*give optimizer=None"):
+        models.transformer("llama-2-70b", batch=1, sequence=1, cache=8)
+
+
+def test_shapes_of_ones_own():
+    shape = TransformerShape("small", 2, 64, 128, 4, 2, 16, 1000)
+    model = models.transformer(shape, batch=1, sequence=8)
+    layer = 64 * 64 * 2 + 64 * 32 * 2 + 3 * 64 * 128 + 2 * 64
+    assert model.parameters == 2 * layer + 2 * 1000 * 64 + 64
+    with pytest.raises(ValueError, match=r"layers is 0; mlp is 1\.5; expected whole numbers"):
+        TransformerShape("bad", 0, 64, 1.5, 4, 2, 16, 1000)
+    with pytest.raises(ValueError, match="4 heads are no multiple of 3 kv_heads"):
+        TransformerShape("bad", 2, 64, 128, 4, 3, 16, 1000)
+    with pytest.raises(ValueError, match="each token goes to 5 of 4 experts"):
+        TransformerShape("bad", 2, 64, 128, 4, 2, 16, 1000, experts=4, experts_per_token=5)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match=r"'llama' is no shape; expected one of llama-2-7b, .*give a TransformerShape"):
+        models.transformer("llama", batch=1, sequence=1)
+    with pytest.raises(TypeError, match=r"shape is 7 \(int\); expected a name or a TransformerShape"):
+        models.transformer(7, batch=1, sequence=1)
+    with pytest.raises(ValueError, match=r"batch is 0, sequence is 1\.5; expected ints of 1 or more"):
+        models.transformer("llama-2-7b", batch=0, sequence=1.5)
+    with pytest.raises(ValueError, match="keep is 'most'; expected 'layers', 'products', 'all' or names of tensors"):
+        models.transformer("llama-2-7b", batch=1, sequence=1, keep="most")
+    with pytest.raises(ValueError, match=r"keep names 'key'; expected activations of the model \(embedded, x, "):
+        models.transformer("llama-2-7b", batch=1, sequence=1, keep=("x", "key"))
+    with pytest.raises(ValueError, match="tokens is 0; expected ints of 1 or more"):
+        models.mlp(embed=1, mlp=1, layers=1, tokens=0)
