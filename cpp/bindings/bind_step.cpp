@@ -2,6 +2,7 @@
 #include "bind_step.h"
 
 #include <fmt/ranges.h>
+#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -114,7 +115,7 @@ py::dict seconds_dict(const StepSeconds& seconds) {
 
 py::dict plan_step(const py::dict& described, const std::shared_ptr<Cluster>& cluster,
                    const std::vector<int64_t>& sizes, const std::vector<std::string>& names,
-                   const std::vector<int64_t>& devices, const StepRules& rules) {
+                   const py::array_t<int64_t, py::array::c_style | py::array::forcecast>& ids, const StepRules& rules) {
   const StepModel model = step_model_from_python(described);
   const std::vector<std::string> wrong = step_mismatches(model, sizes, names, rules);
   if (!wrong.empty()) {
@@ -129,6 +130,7 @@ py::dict plan_step(const py::dict& described, const std::shared_ptr<Cluster>& cl
     if (std::ranges::find(wanted, each.axes) == wanted.end()) wanted.push_back(each.axes);
   }
   const StepHardware hardware = step_hardware(*cluster);
+  const std::vector<int64_t> devices(ids.data(), ids.data() + ids.size());
   const StepNetwork network = [&] {
     const ReleaseGil release;
     return step_network(*cluster, sizes, devices, wanted);

@@ -66,7 +66,7 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Rules) -> StepPlan:
     bits = [sum(1 << names.index(axis) for axis in cuts[logical]) for logical in model.logical_axes]
     shape = [int(size) for size in mesh.devices.shape]
     found = _core._plan_step(
-        core_model(model), network, shape, list(names), [device.id for device in mesh.devices.flat], bits
+        core_model(model), network, shape, list(names), mesh.device_ids.ravel(), bits
     )
     return _plan(model, network, dict(zip(names, shape, strict=True)), cuts, found)
 

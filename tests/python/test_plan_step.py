@@ -67,7 +67,7 @@ def test_memory_flops_and_bytes_by_hand(mesh):
     memory = plan.memory
     assert (memory.parameters, memory.gradients, memory.optimizer) == (parameters, parameters, 4 * parameters)
     assert memory.activations == 3 * (4096 * 1024 + 4096 * 4096) * 2 // 16  # in and tmp
-    # Of dtmp: dout as it is kept and as it is gathered, w_out as it is gathered, and dtmp.
+    # Of the gradient of tmp: that of out as it is cut and as it is gathered, w_out gathered, and the result.
     assert memory.working == 4096 * 1024 * 2 // 16 + 4096 * 1024 * 2 // 4 + MATRIX // 4 + 4096 * 4096 * 2 // 16
     assert memory.total == sum((parameters * 6, memory.activations, memory.working))
     assert memory.available == 16 * 2**30

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/planner/placed_group.h"
 
 namespace artifex_devices {
 namespace {
@@ -115,52 +114,6 @@ StepBound largest_at(const Curves& curves, double scale) noexcept {
   return static_cast<StepBound>(most);
 }
 
-std::vector<NodeGroup> without_equals(std::vector<NodeGroup> groups) {
-  const auto key = [](const NodeGroup& group) {
-    std::vector<double> values = {static_cast<double>(group.nodes), group.egress, group.latency.step};
-    values.push_back(static_cast<double>(group.local.index()));
-    if (const auto* torus = std::get_if<TorusGroup>(&group.local)) {
-      values.push_back(torus->link);
-      for (const GroupAxis& axis : torus->axes) {
-        values.insert(values.end(),
-                      {static_cast<double>(axis.size), axis.wrap ? 1.0 : 0.0, static_cast<double>(axis.stride)});
-      }
-    }
-    values.push_back(static_cast<double>(devices_of(group.local)));
-    return values;
-  };
-  std::vector<NodeGroup> result;
-  for (NodeGroup& group : groups) {
-    if (std::ranges::none_of(result, [&](const NodeGroup& other) { return key(other) == key(group); })) {
-      result.push_back(std::move(group));
-    }
-  }
-  return result;
-}
-
-/// Ids of the groups along some axes of a mesh.
-std::vector<std::vector<int64_t>> groups_along(const std::vector<int64_t>& sizes, const std::vector<int64_t>& devices,
-                                               MeshAxes axes) {
-  int64_t inside = 1;
-  for (size_t axis = 0; axis < sizes.size(); ++axis) inside *= (axes >> axis & 1) != 0 ? sizes[axis] : 1;
-  const auto total = static_cast<int64_t>(devices.size());
-  std::vector<std::vector<int64_t>> groups(static_cast<size_t>(total / inside));
-  for (int64_t position = 0; position < total; ++position) {
-    int64_t rest = position;
-    int64_t group = 0;
-    int64_t stride = 1;
-    for (size_t axis = sizes.size(); axis-- > 0;) {
-      if ((axes >> axis & 1) == 0) {
-        group += rest % sizes[axis] * stride;
-        stride *= sizes[axis];
-      }
-      rest /= sizes[axis];
-    }
-    groups[static_cast<size_t>(group)].push_back(devices[static_cast<size_t>(position)]);
-  }
-  return groups;
-}
-
 }  // namespace
 
 StepHardware step_hardware(const Cluster& cluster) {
@@ -177,27 +130,6 @@ StepHardware step_hardware(const Cluster& cluster) {
   hardware.memory_bandwidth = chip.memory_bandwidth->value / share;
   hardware.memory_bytes = *cluster.device_memory_bytes();
   return hardware;
-}
-
-StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& sizes, const std::vector<int64_t>& devices,
-                         const std::vector<MeshAxes>& wanted) {
-  StepNetwork network{sizes, std::vector<std::vector<NodeGroup>>(size_t{1} << sizes.size())};
-  for (const MeshAxes axes : wanted) {
-    std::vector<NodeGroup> groups;
-    for (const std::vector<int64_t>& group : groups_along(sizes, devices, axes)) {
-      std::optional<NodeGroup> placed = placed_group(cluster, group);
-      if (!placed) {
-        fail(
-            "{}: the {} devices of a group of the mesh, {} first, are no box of the cluster {}; expected evenly spaced "
-            "chips along its axes; lay the mesh out with mesh_utils.create_device_mesh",
-            kOperation, group.size(), group.front(), cluster.name());
-      }
-      groups.push_back(std::move(*placed));
-      if (groups.size() >= 64) groups = without_equals(std::move(groups));
-    }
-    network.groups[axes] = without_equals(std::move(groups));
-  }
-  return network;
 }
 
 std::string_view to_string(StepBound bound) noexcept {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "artifex_devices/planner/step_flow.h"
+#include "artifex_devices/planner/step_network.h"
 #include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices {
@@ -21,17 +22,6 @@ struct StepHardware {
 /// A device of a cluster: a chip's figures, shared out among its devices. Throws Unavailable where the memory or its
 /// bandwidth is not known.
 StepHardware step_hardware(const Cluster& cluster);
-
-/// A mesh as collectives see it: for each set of its axes (as bits) the groups that work at once, each kind once; the
-/// slowest counts. Sets that no collective is over may be empty.
-struct StepNetwork {
-  std::vector<int64_t> sizes;
-  std::vector<std::vector<NodeGroup>> groups;
-};
-/// Groups of a mesh whose positions lie on `devices` (ids, row-major), for the sets of axes in `wanted`.
-/// Throws InvalidArgument for groups that are no boxes of the cluster, Unavailable for rates that are not known.
-StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& sizes, const std::vector<int64_t>& devices,
-                         const std::vector<MeshAxes>& wanted);
 
 enum class StepBound : uint8_t { kCompute, kMemory, kNetwork };
 std::string_view to_string(StepBound bound) noexcept;  // "compute", "memory", "network"

@@ -142,17 +142,6 @@ TEST(StepCost, TheLargestBatchThatFits) {
   EXPECT_LT(largest_step_scale(fixed, 99), 0);
 }
 
-TEST(StepCost, GroupsOfAMesh) {
-  const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 2}, {true, false});
-  const StepNetwork network = step_network(*cluster, {2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}, {1, 2, 3});
-  EXPECT_TRUE(network.groups[0].empty());
-  ASSERT_EQ(network.groups[2].size(), 1U);  // both rows are alike
-  EXPECT_EQ(devices_of(network.groups[1][0]), 2);
-  EXPECT_EQ(devices_of(network.groups[2][0]), 4);
-  EXPECT_EQ(devices_of(network.groups[3][0]), 8);
-  EXPECT_THROW(step_network(*cluster, {2, 4}, {0, 5, 2, 3, 4, 1, 6, 7}, {2}), InvalidArgument);
-}
-
 TEST(StepCost, HardwareIsADevicesShare) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4}, {true});
   EXPECT_THROW(step_hardware(*cluster), Unavailable);

@@ -28,29 +28,29 @@ double flops_of(const StepFlow& flow) {
 TEST(StepFlow, DataParallelism) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}}),
-            (Lines{"backward all_reduce dw2 over 1: 512", "backward all_reduce dw1 over 1: 512"}));
+            (Lines{"backward all_reduce d w2 over 1: 512", "backward all_reduce d w1 over 1: 512"}));
 }
 
 TEST(StepFlow, FullyShardedDataParallelism) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'e', kX}}),
             (Lines{"forward all_gather w1 over 1: 512", "forward all_gather w2 over 1: 512",
-                   "backward all_gather w2 over 1: 512", "backward reduce_scatter dw2 over 1: 512",
-                   "backward all_gather w1 over 1: 512", "backward reduce_scatter dw1 over 1: 512"}));
+                   "backward all_gather w2 over 1: 512", "backward reduce_scatter d w2 over 1: 512",
+                   "backward all_gather w1 over 1: 512", "backward reduce_scatter d w1 over 1: 512"}));
 }
 
 TEST(StepFlow, TensorParallelism) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4}, {{'d', kX}, {'f', kX}}),
             (Lines{"forward all_gather in over 1: 1024", "forward reduce_scatter out over 1: 1024",
-                   "backward all_gather dout over 1: 1024", "backward reduce_scatter din over 1: 1024",
+                   "backward all_gather d out over 1: 1024", "backward reduce_scatter d in over 1: 1024",
                    "backward all_gather in over 1: 1024"}));
 }
 
 TEST(StepFlow, TensorParallelismWithWholeActivations) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4}, {{'f', kX}}),
-            (Lines{"forward all_reduce out over 1: 1024", "backward all_reduce din over 1: 1024"}));
+            (Lines{"forward all_reduce out over 1: 1024", "backward all_reduce d in over 1: 1024"}));
 }
 
 TEST(StepFlow, BothAtOnceMoveLessEach) {
@@ -58,19 +58,19 @@ TEST(StepFlow, BothAtOnceMoveLessEach) {
   EXPECT_EQ(collectives(made, {4, 2}, {{'b', kX}, {'e', kX}, {'d', kY}, {'f', kY}}),
             (Lines{"forward all_gather in over 2: 256", "forward all_gather w1 over 1: 256",
                    "forward all_gather w2 over 1: 256", "forward reduce_scatter out over 2: 256",
-                   "backward all_gather dout over 2: 256", "backward all_gather w2 over 1: 256",
-                   "backward reduce_scatter dw2 over 1: 256", "backward all_gather w1 over 1: 256",
-                   "backward reduce_scatter din over 2: 256", "backward all_gather in over 2: 256",
-                   "backward reduce_scatter dw1 over 1: 256"}));
+                   "backward all_gather d out over 2: 256", "backward all_gather w2 over 1: 256",
+                   "backward reduce_scatter d w2 over 1: 256", "backward all_gather w1 over 1: 256",
+                   "backward reduce_scatter d in over 2: 256", "backward all_gather in over 2: 256",
+                   "backward reduce_scatter d w1 over 1: 256"}));
 }
 
 TEST(StepFlow, GradientsOverTwoAxesAreScatteredThenReduced) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4, 2}, {{'b', kX | kY}, {'e', kX}}),
             (Lines{"forward all_gather w1 over 1: 512", "forward all_gather w2 over 1: 512",
-                   "backward all_gather w2 over 1: 512", "backward reduce_scatter dw2 over 1: 512",
-                   "backward all_reduce dw2 over 2: 128", "backward all_gather w1 over 1: 512",
-                   "backward reduce_scatter dw1 over 1: 512", "backward all_reduce dw1 over 2: 128"}));
+                   "backward all_gather w2 over 1: 512", "backward reduce_scatter d w2 over 1: 512",
+                   "backward all_reduce d w2 over 2: 128", "backward all_gather w1 over 1: 512",
+                   "backward reduce_scatter d w1 over 1: 512", "backward all_reduce d w1 over 2: 128"}));
 }
 
 TEST(StepFlow, AxesOfOneDeviceMoveNothing) {
@@ -97,7 +97,7 @@ TEST(StepFlow, WhatSeveralOperationsNeedIsMovedOnceAPass) {
   StepRules rules = made.rules({{'f', kX}, {'g', kX}});
   rules[4] = kX;
   EXPECT_EQ(lines_of(step_flow(made.model, {4}, rules), made.model),
-            (Lines{"forward all_gather x over 1: 1024 x 5", "backward reduce_scatter dx over 1: 1024 x 5",
+            (Lines{"forward all_gather x over 1: 1024 x 5", "backward reduce_scatter d x over 1: 1024 x 5",
                    "backward all_gather x over 1: 1024 x 5"}));
 }
 
@@ -106,8 +106,8 @@ TEST(StepFlow, RecomputedProductsShareWhatTheBackwardPassGathers) {
   made.model.ops[0].is_recomputed = true;
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'e', kX}}),
             (Lines{"forward all_gather w1 over 1: 512", "forward all_gather w2 over 1: 512",
-                   "backward all_gather w2 over 1: 512", "backward reduce_scatter dw2 over 1: 512",
-                   "backward all_gather w1 over 1: 512", "backward reduce_scatter dw1 over 1: 512"}));
+                   "backward all_gather w2 over 1: 512", "backward reduce_scatter d w2 over 1: 512",
+                   "backward all_gather w1 over 1: 512", "backward reduce_scatter d w1 over 1: 512"}));
   EXPECT_EQ(flops_of(step_flow(made.model, {4}, made.rules({{'b', kX}}))), 7.0 * (2 * 64 * 8 * 32) / 4);
 }
 
@@ -116,10 +116,10 @@ TEST(StepFlow, LookupsSplitTheTableOrGatherIt) {
   made.tensor("table", "vd", StepRole::kParameter).tensor("rows", "bd");
   made.op(StepOpKind::kLookup, "table", "", "rows");
   EXPECT_EQ(collectives(made, {4}, {{'v', kX}}), (Lines{"forward all_reduce rows over 1: 1024"}));
-  EXPECT_EQ(collectives(made, {4}, {{'b', kX}}), (Lines{"backward all_reduce dtable over 1: 2048"}));
+  EXPECT_EQ(collectives(made, {4}, {{'b', kX}}), (Lines{"backward all_reduce d table over 1: 2048"}));
   // Both: the table is the larger, so that rows move.
   EXPECT_EQ(collectives(made, {4}, {{'v', kX}, {'b', kX}}),
-            (Lines{"forward reduce_scatter rows over 1: 1024", "backward all_gather drows over 1: 1024"}));
+            (Lines{"forward reduce_scatter rows over 1: 1024", "backward all_gather d rows over 1: 1024"}));
   EXPECT_TRUE(step_flow(made.model, {4}, made.rules({})).products.empty());  // no FLOPs
 }
 
@@ -133,9 +133,9 @@ TEST(StepFlow, RoutesToExpertsAndBack) {
   // 4 * 32 * 8 * 2 bytes are placed; X cuts them, so that each group of Y moves half.
   EXPECT_EQ(collectives(made, {2, 2}, {{'b', kX | kY}, {'c', kX}, {'x', kY}}),
             (Lines{"forward all_to_all placed over 2: 1024", "forward all_to_all back over 2: 1024",
-                   "backward all_to_all dplaced over 2: 1024", "backward all_to_all dtokens over 2: 1024"}));
+                   "backward all_to_all d placed over 2: 1024", "backward all_to_all d tokens over 2: 1024"}));
   EXPECT_EQ(collectives(made, {2}, {{'b', kX}}),
-            (Lines{"forward all_gather placed over 1: 2048", "backward all_gather dplaced over 1: 2048"}));
+            (Lines{"forward all_gather placed over 1: 2048", "backward all_gather d placed over 1: 2048"}));
 }
 
 TEST(StepFlow, MemoryIsWhatEachDeviceHolds) {
@@ -154,7 +154,7 @@ TEST(StepFlow, MemoryIsWhatEachDeviceHolds) {
   const StepFlow other = step_flow(made.model, {4, 2}, made.rules({{'b', kX}}));
   EXPECT_EQ(other.memory.gradients, Amount{});
   EXPECT_EQ(lines_of(other, made.model),
-            (Lines{"backward all_reduce dw2 over 1: 1024", "backward all_reduce dw1 over 1: 1024"}));
+            (Lines{"backward all_reduce d w2 over 1: 1024", "backward all_reduce d w1 over 1: 1024"}));
 }
 
 TEST(StepFlow, WorkIsCutWhereAnyArrayIs) {

@@ -81,7 +81,7 @@ inline std::vector<std::string> lines_of(const StepFlow& flow, const StepModel& 
   std::vector<std::string> lines;
   for (const StepCollective& each : flow.collectives) {
     lines.push_back(fmt::format("{} {} {}{} over {}: {}{}", each.pass == StepPass::kForward ? "forward" : "backward",
-                                to_string(each.kind), each.is_gradient ? "d" : "",
+                                to_string(each.kind), each.is_gradient ? "d " : "",
                                 model.tensors[static_cast<size_t>(each.tensor)].name, each.axes, each.bytes.at(1),
                                 each.count > 1 ? fmt::format(" x {}", each.count) : std::string()));
   }

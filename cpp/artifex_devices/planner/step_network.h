@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "artifex_devices/planner/collective_cost.h"
+#include "artifex_devices/planner/einsum_moves.h"
+#include "artifex_devices/topology/cluster.h"
+
+namespace artifex_devices {
+
+/// A mesh as collectives see it: for each set of its axes (as bits) the groups that work at once, each kind once; the
+/// slowest counts. Sets that no collective is over may be empty.
+struct StepNetwork {
+  std::vector<int64_t> sizes;
+  std::vector<std::vector<NodeGroup>> groups;
+};
+/// Groups of a mesh whose positions lie on `devices` (ids, row-major), for the sets of axes in `wanted`.
+/// Throws InvalidArgument for groups that are no boxes of the cluster, Unavailable for rates that are not known.
+StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& sizes, const std::vector<int64_t>& devices,
+                         const std::vector<MeshAxes>& wanted);
+
+}  // namespace artifex_devices
