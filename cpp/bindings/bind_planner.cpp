@@ -12,6 +12,7 @@
 #include <numeric>
 #include <optional>
 
+#include "artifex_devices/base/bytes_text.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/partition/reshard_check.h"
@@ -21,10 +22,12 @@
 #include "artifex_devices/planner/reshard_price.h"
 #include "artifex_devices/planner/reshard_sequence.h"
 #include "artifex_devices/planner/xla_resharding.h"
+#include "artifex_devices/render/reshard_svg.h"
 #include "artifex_devices/sharding/named_sharding.h"
 #include "artifex_devices/sharding/world_places.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "shard_index.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -32,7 +35,8 @@ namespace {
 namespace py = pybind11;
 
 constexpr const char* kOperation = "plan_reshard";
-constexpr double kMostCopies = 1 << 22;  // seconds, and hundreds of MB
+constexpr double kMostCopies = 1 << 22;       // seconds, and hundreds of MB
+constexpr double kMostDrawnCopies = 1 << 17;  // some 0.1 s; a picture has few arrows anyway
 
 using ClusterOrNone = std::optional<std::shared_ptr<Cluster>>;
 
@@ -365,6 +369,39 @@ py::list reshard_copies(py::handle global_shape, int64_t itemsize, const std::sh
   return result;
 }
 
+/// Before, after, and with `is_copies` the bytes between devices.
+std::string reshard_picture(const std::string& title, const std::vector<std::string>& steps, py::handle global_shape,
+                            int64_t itemsize, const std::shared_ptr<Sharding>& source,
+                            const std::shared_ptr<Sharding>& destination, const ClusterOrNone& given, bool is_copies,
+                            const std::vector<std::pair<std::string, int64_t>>& bytes_by_link) {
+  check_has_devices(*source, "reshard_svg");
+  check_has_devices(*destination, "reshard_svg");
+  const Dims shape = dims_from_python(global_shape, kOperation, "shape");
+  const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
+  ReshardPicture picture{title, steps, {}, "", bytes_by_link, handle.get()};
+  if (!is_copies) {
+    picture.why_no_traffic = "collectives: which device sends what to which is up to their algorithms, and not drawn";
+    return without_gil([&] { return reshard_svg(*source, *destination, shape, picture); });
+  }
+  const PlacedEnd from = place(*source, source->domains(shape, kOperation), handle.get());
+  const PlacedEnd to = place(*destination, destination->domains(shape, kOperation), handle.get());
+  const double copies = most_copies(from, to);
+  if (copies > kMostDrawnCopies) {
+    picture.why_no_traffic = fmt::format("about {:.3g} direct copies: too many to draw arrows for", copies);
+    for (const auto& [link, bytes] : bytes_by_link) {
+      if (bytes > 0) picture.why_no_traffic += fmt::format("; {} {}", bytes_text(bytes), link);
+    }
+    return without_gil([&] { return reshard_svg(*source, *destination, shape, picture); });
+  }
+  return without_gil([&] {
+    for (const ReshardCopy& copy : make_direct_way(from, to, itemsize).plan.copies) {
+      picture.traffic.push_back({from.places[static_cast<size_t>(copy.source)].device,
+                                 to.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
+    }
+    return reshard_svg(*source, *destination, shape, picture);
+  });
+}
+
 /// Devices of a cluster that differ along some of its axes only, from the first one on.
 std::vector<int64_t> devices_along(const Cluster& cluster, const std::vector<std::string>& axes) {
   const bool is_torus = cluster.inside().kind == NetworkKind::kTorus;
@@ -439,6 +476,9 @@ void bind_planner(py::module_& module) {
   module.def("_reshard_copies", &reshard_copies, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
              py::arg("destination"), py::arg("cluster"),
              "(source device, destination device, box, bytes) of every direct copy.");
+  module.def("_reshard_svg", &reshard_picture, py::arg("title"), py::arg("steps"), py::arg("shape"),
+             py::arg("itemsize"), py::arg("source"), py::arg("destination"), py::arg("cluster"), py::arg("is_copies"),
+             py::arg("bytes_by_link"), "A reshard as a stand-alone SVG picture.");
   module.def(
       "_cluster_of_device", [](const Device& device) { return handle_of_cluster(device.client()); }, py::arg("device"),
       "The Cluster that a device is of, or None.");

@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "artifex_devices/render/machine_svg.h"
 #include "artifex_devices/render/mesh_text.h"
+#include "artifex_devices/render/placed_mesh.h"
+#include "artifex_devices/render/roofline_svg.h"
 #include "artifex_devices/render/sharding_text.h"
 #include "artifex_devices/render/svg.h"
 #include "bindings.h"
@@ -11,6 +19,43 @@
 #include "shard_index.h"
 
 namespace artifex_devices::bindings {
+namespace {
+
+using Axes = std::vector<std::tuple<std::string, int64_t, std::string>>;  // name, size, what it lies on
+using Places = std::vector<std::tuple<int64_t, int64_t, std::array<int64_t, 3>, int64_t>>;  // id, slice, at, core
+
+std::string picture_of_places(const std::string& title, const Axes& axes, const std::string& network,
+                              std::array<bool, 3> wraps, const std::string& platform, const Places& places,
+                              int max_cells) {
+  PlacedMesh mesh;
+  mesh.title = title;
+  for (const auto& [name, size, lies_on] : axes) mesh.axes.push_back({name, size, lies_on});
+  for (const NetworkKind kind : {NetworkKind::kTorus, NetworkKind::kSwitch, NetworkKind::kFullMesh}) {
+    if (network == to_string(kind)) mesh.network = kind;
+  }
+  mesh.wraps = wraps;
+  mesh.platform = platform;
+  for (const auto& [id, slice, at, core] : places) mesh.devices.push_back({id, slice, at, core});
+  const ReleaseGil release;
+  return placed_mesh_svg(mesh, max_cells);
+}
+
+using Roofs = std::vector<std::tuple<std::string, double, bool>>;           // name, rate, per byte
+using Points = std::vector<std::tuple<std::string, double, double, bool>>;  // label, FLOP a byte, FLOP/s, measured
+
+std::string picture_of_roofline(const std::string& title, const Roofs& roofs, const Points& points,
+                                const std::vector<std::string>& notes) {
+  RooflinePlot plot;
+  plot.title = title;
+  for (const auto& [name, rate, per_byte] : roofs) plot.roofs.push_back({name, rate, per_byte});
+  for (const auto& [label, intensity, flops, measured] : points) {
+    plot.points.push_back({label, intensity, flops, measured});
+  }
+  plot.notes = notes;
+  return roofline_svg(plot);
+}
+
+}  // namespace
 
 void bind_render(py::module_& module) {
   module.def(
@@ -25,6 +70,22 @@ void bind_render(py::module_& module) {
              "A mesh as a plain-text table of device numbers; what does not fit is said.");
   module.def("mesh_svg", &mesh_svg, py::arg("mesh"), py::arg("max_cells") = 1024,
              "A mesh as a stand-alone SVG picture; what does not fit is said.");
+  module.def(
+      "placed_mesh_svg",
+      [](const Mesh& mesh, int max_cells) {
+        const ReleaseGil release;
+        return placed_mesh_svg(placed_mesh(mesh), max_cells);
+      },
+      py::arg("mesh"), py::arg("max_cells") = 2048,
+      R"(A mesh of a cluster's devices on its torus, or on its nodes, as a stand-alone SVG picture; what is left out is said.
+
+For each axis the devices where they are: those that work together along it in one colour, with their place along it.
+Raises ValueError for a mesh whose devices are no cluster's.
+)");
+  module.def("_placed_mesh_svg", &picture_of_places, py::arg("title"), py::arg("axes"), py::arg("network"),
+             py::arg("wraps"), py::arg("platform"), py::arg("places"), py::arg("max_cells") = 2048);
+  module.def("_roofline_svg", &picture_of_roofline, py::arg("title"), py::arg("roofs"), py::arg("points"),
+             py::arg("notes"));
   module.def(
       "sharding_text",
       [](const Sharding& sharding, py::handle shape, int max_columns, int min_width, double scale) {

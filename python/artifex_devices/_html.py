@@ -8,9 +8,15 @@ of the page around, so dark pages stay dark. All text is escaped.
 from __future__ import annotations
 
 import html
+from typing import TYPE_CHECKING
 
-from artifex_devices._core import Array, Mesh, NamedSharding, Sharding, mesh_svg, sharding_svg
+from artifex_devices._core import Array, Mesh, NamedSharding, Sharding, mesh_svg, placed_mesh_svg, sharding_svg
 from artifex_devices._description import facts_of, mesh_text_of, sharding_facts, title_of
+
+if TYPE_CHECKING:
+    from artifex_devices.measured_roofline import MeasuredRoofline
+    from artifex_devices.mesh_explanation import MeshExplanation
+    from artifex_devices.roofline import Roofline
 
 _CELLS = 256  # of a mesh that are drawn at most
 _SIDE = 32
@@ -28,7 +34,35 @@ def mesh_html(mesh: Mesh) -> str:
     """Facts and picture of a mesh."""
     kinds = ", ".join(kind.name for kind in mesh.axis_types)
     facts = [("axes", mesh_text_of(mesh)), ("axis types", kinds or "none"), ("devices", str(mesh.size))]
-    return _page("Mesh", facts, picture=_mesh_picture(mesh))
+    try:
+        placed = placed_mesh_svg(mesh)
+    except ValueError:  # of devices that are no cluster's
+        return _page("Mesh", facts, picture=_mesh_picture(mesh))
+    table = f"<details><summary>device ids</summary>{_mesh_picture(mesh)}</details>"
+    return _page("Mesh", facts, picture=placed + table)
+
+
+def explanation_html(explanation: MeshExplanation) -> str:
+    """The table of an explanation, with the mesh on its network."""
+    title, *lines = str(explanation).splitlines()
+    return _page(title, [], picture=explanation.to_svg(), text="\n".join(lines))
+
+
+def roofline_html(roof: Roofline) -> str:
+    """Facts and plot of a roofline."""
+    facts = [
+        ("peak", f"{roof.peak_flops:.4g} FLOP/s ({roof.peak_from.kind}: {roof.peak_from.text})"),
+        ("memory", f"{roof.memory_bandwidth:.4g} B/s ({roof.bandwidth_from.kind}: {roof.bandwidth_from.text})"),
+        ("ridge point", f"{roof.ridge_point:.1f} FLOP a byte"),
+        ("critical batch", f"{roof.critical_batch:.1f} ({roof.critical_batch_from.text})"),
+    ]
+    return _page(f"{roof.hardware}, {roof.dtype}", facts, picture=roof.to_svg())
+
+
+def measured_html(found: MeasuredRoofline) -> str:
+    """Rates and plot of a measurement."""
+    title, *lines = str(found).splitlines()
+    return _page(title, [], picture=found.to_svg(), text="\n".join(lines))
 
 
 def sharding_html(sharding: Sharding) -> str:
@@ -47,7 +81,7 @@ def _mesh_picture(mesh: Mesh) -> str:
     return mesh_svg(mesh, max_cells=cells)
 
 
-def _page(title: str, facts: list[tuple[str, str]], *, picture: str = "", value: str = "") -> str:
+def _page(title: str, facts: list[tuple[str, str]], *, picture: str = "", value: str = "", text: str = "") -> str:
     rows = "".join(
         f'<div style="opacity:0.7">{html.escape(name)}</div><div>{html.escape(text)}</div>' for name, text in facts
     )
@@ -56,6 +90,8 @@ def _page(title: str, facts: list[tuple[str, str]], *, picture: str = "", value:
         f'<div style="font-weight:600">{html.escape(title)}</div>',
         f'<div style="display:grid;grid-template-columns:max-content auto;column-gap:1em">{rows}</div>',
     ]
+    if text:
+        parts.append(f'<pre style="overflow-x:auto">{html.escape(text)}</pre>')
     if picture:
         parts.append(f'<div style="overflow-x:auto">{picture}</div>')
     if value:

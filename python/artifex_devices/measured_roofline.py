@@ -142,6 +142,17 @@ class MeasuredRoofline:
         lines.append(f"  measured {self.conditions.date}{', kept from then' if self.from_cache else ''}")
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 
+    def to_svg(self) -> str:
+        """A stand-alone SVG picture: the roofline of each number format."""
+        from artifex_devices.roofline_picture import measured_svg
+
+        return measured_svg(self)
+
+    def _repr_html_(self) -> str:
+        from artifex_devices._html import measured_html
+
+        return measured_html(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _with, (self.to_dict(), self.from_cache, self.notes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._torus_places import Places, places_of, torus_of
+from artifex_devices.mesh_picture import PlacedMesh, placed_mesh
 
 __all__ = ["AxisExplanation", "MeshExplanation", "explain"]
 
@@ -55,6 +56,7 @@ class MeshExplanation:
         naive_axes: Of the same mesh over the devices in order of id.
         naive_seconds: As `seconds`.
         source: Of the bandwidths; and which latencies are not known, and so left out of the seconds.
+        placed: The places of the devices, for the picture.
     """
 
     title: str
@@ -63,6 +65,27 @@ class MeshExplanation:
     naive_axes: tuple[AxisExplanation, ...]
     naive_seconds: float
     source: str
+    placed: PlacedMesh = field(repr=False, compare=False)
+
+    def to_svg(self, *, max_cells: int = 2048) -> str:
+        """A stand-alone SVG picture: for each axis the devices where they are, those that work together in one colour.
+
+        Args:
+            max_cells: Devices that are drawn at most, about, over all axes; what is left out is said.
+
+        Example:
+            >>> from artifex_devices import cluster, mesh_utils
+            >>> mesh = mesh_utils.create_device_mesh((4, 4), cluster.tpu("v5e", (4, 4)).devices())
+            >>> picture = mesh_utils.explain(mesh, axis_names=("data", "model")).to_svg()
+            >>> "data: 4 groups of 4, x: line of 4" in picture, picture.count("<rect")
+            (True, 32)
+        """
+        return self.placed.to_svg(max_cells)
+
+    def _repr_html_(self) -> str:
+        from artifex_devices._html import explanation_html
+
+        return explanation_html(self)
 
     def __str__(self) -> str:
         """A table of the axes, the naive order below it, and where the rates are from."""
@@ -137,13 +160,16 @@ def explain(
     axes, naive_axes = (
         _axes_of(network, devices.shape, order, names, gathered) for order in (np.arange(devices.size), by_id)
     )
+    title = f"{'x'.join(map(str, devices.shape)) or 'one device'} on {network.text}"
+    words = tuple((str(axis.name), axis.size, axis.lies_on) for axis in axes)
     return MeshExplanation(
-        f"{'x'.join(map(str, devices.shape)) or 'one device'} on {network.text}",
+        title,
         axes,
         sum(axis.seconds for axis in axes),
         naive_axes,
         sum(axis.seconds for axis in naive_axes),
         network.source,
+        placed_mesh(title, words, network.kind, network.wraps, places),
     )
 
 

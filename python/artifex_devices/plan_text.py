@@ -33,7 +33,7 @@ def reshard_text(plan: ReshardPlan) -> str:
     """The facts of a plan, then its steps as a table."""
     rows = [(name, text) for name, text in _reshard_facts(plan)]
     width = max(len(name) for name, _ in rows)
-    lines = [_reshard_title(plan), *(f"  {name:<{width}}  {text}" for name, text in rows)]
+    lines = [reshard_title(plan), *(f"  {name:<{width}}  {text}" for name, text in rows)]
     return "\n".join([*lines, *(f"  {line}" for line in table_lines(_HEAD, [_step_row(step) for step in plan.steps]))])
 
 
@@ -46,9 +46,17 @@ def collective_text(plan: CollectivePlan) -> str:
 
 
 def reshard_html(plan: ReshardPlan) -> str:
-    """The same as HTML, with a bar for what each device receives."""
+    """The same as HTML, with a picture of both ends and a bar for what each device receives."""
+    from artifex_devices.plan_picture import has_devices
+
     rows = [_step_row(step) for step in plan.steps]
-    return facts_html(_reshard_title(plan), _reshard_facts(plan), _HEAD, rows, _bars(plan))
+    picture = (
+        f'<div style="overflow-x:auto">{plan.to_svg()}</div>'
+        if has_devices(plan)
+        else '<div style="opacity:0.7">no picture: an AbstractMesh has no devices to draw</div>'
+    )
+    pictures = "\n".join([picture, _bars(plan)]).rstrip()
+    return facts_html(reshard_title(plan), _reshard_facts(plan), _HEAD, rows, pictures)
 
 
 def collective_html(plan: CollectivePlan) -> str:
@@ -100,7 +108,8 @@ def _end_text(sharding: Any) -> str:
     return repr(sharding) if spec is None else repr(spec)
 
 
-def _reshard_title(plan: ReshardPlan) -> str:
+def reshard_title(plan: ReshardPlan) -> str:
+    """Array, both ends and the number of devices on one line."""
     return (
         f"reshard of {plan.shape} {plan.dtype.name}: {_end_text(plan.source)} -> {_end_text(plan.destination)}, "
         f"{len(plan.bytes_by_device)} devices"

@@ -183,6 +183,29 @@ class ReshardPlan:
         """The plan as JSON: all figures, with where they are from."""
         return json_text(self)
 
+    def to_svg(self) -> str:
+        """A stand-alone SVG picture: the array before and after, the steps, and which copies go where.
+
+        Each pair of devices has an arrow with its bytes; where there are more than 32 pairs the arrows are those
+        between hosts, else those between slices, else those into the device that receives most, and a line says which.
+
+        Raises:
+            ValueError: An end is on an AbstractMesh, which has no devices to draw.
+
+        Example:
+            >>> import artifex_devices as ad
+            >>> from artifex_devices.planner import plan_reshard
+            >>> with ad.simulate(2):
+            ...     mesh = ad.make_mesh((2,), ("x",))
+            ...     rows, columns = ad.NamedSharding(mesh, ad.P("x", None)), ad.NamedSharding(mesh, ad.P(None, "x"))
+            ...     picture = plan_reshard((8, 8), "float32", rows, columns).to_svg()
+            >>> picture[:4], picture.count(">64 bytes<")  # an arrow each way
+            ('<svg', 2)
+        """
+        from artifex_devices.plan_picture import reshard_svg
+
+        return reshard_svg(self)
+
     def __str__(self) -> str:
         """A readable table."""
         return reshard_text(self)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from artifex_devices.batch_size import HardwareType
 from artifex_devices.device_arguments import whole_number
 from artifex_devices.measured_roofline import Conditions, MeasuredRoofline, Rate
 from artifex_devices.roofline_measurement import measure_roofline
+from artifex_devices.roofline_picture import RooflinePoint, batch_points, roofline_svg
 
 __all__ = [
     "Accelerator",
@@ -29,6 +31,7 @@ __all__ = [
     "Provenance",
     "Rate",
     "Roofline",
+    "RooflinePoint",
     "Source",
     "accelerator",
     "accelerators",
@@ -184,6 +187,44 @@ class Roofline:
             activation_bytes,
         )
         return math.inf if batch is None else batch
+
+    def to_svg(
+        self,
+        batches: Iterable[int] = (1, 8, 64, 512),
+        *,
+        layer: Sequence[int] | None = None,
+        network_bandwidth: float | None = None,
+        points: Iterable[RooflinePoint] = (),
+    ) -> str:
+        """A stand-alone SVG picture: FLOP/s over FLOP for each byte, both limits, their ridge point, and batches.
+
+        Args:
+            batches: Of a product X[batch, inputs] @ W[inputs, outputs], a point each, at what the limits allow.
+            layer: Its inputs and outputs, to count reading X and writing the result; None: a layer far larger than the
+                batch, of which only reading W counts.
+            network_bandwidth: Bytes/s of a network, one way, as one more limit: of FLOP for each byte that crosses it.
+            points: More points, such as measured ones.
+
+        Raises:
+            ValueError: If a batch or a size is below 1, or a rate, FLOP/s or FLOP a byte not finite and above 0.
+            TypeError: If an argument is of another type.
+
+        Example:
+            >>> from artifex_devices.roofline import roofline
+            >>> picture = roofline("tpu_v5e").to_svg([1, 240], network_bandwidth=45e9)
+            >>> "memory: 819 GB/s, ridge point at 240.5 FLOP a byte" in picture, ">batch 240<" in picture
+            (True, True)
+        """
+        words = "points: one product with a weight matrix, by batch size"
+        made = batch_points(batches, self.weight_bytes, _ELEMENT_BYTES[self.dtype], layer)
+        if layer is not None:
+            words += f", of {layer[0]} inputs and {layer[1]} outputs"
+        return roofline_svg(self, [*made, *points], network_bandwidth, [words] if made else [])
+
+    def _repr_html_(self) -> str:
+        from artifex_devices._html import roofline_html
+
+        return roofline_html(self)
 
 
 def roofline(

@@ -13,6 +13,21 @@ int64_t text_width(std::string_view text) noexcept {
   return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
+std::vector<std::string> wrapped(std::string_view text, int64_t width) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string word(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (lines.empty() || text_width(lines.back()) + 1 + text_width(word) > width) {
+      lines.push_back(word);
+    } else {
+      lines.back() += " " + word;
+    }
+  }
+  return lines;
+}
+
 std::string axis_label(AxisName name) {
   if (!name.is_foreign()) {
     const std::string shown = name.repr();

@@ -13,6 +13,9 @@ namespace artifex_devices {
 /// How many characters the text shows: its code points.
 int64_t text_width(std::string_view text) noexcept;
 
+/// Lines of at most about `width` characters, cut at blanks; a longer word has a line of its own.
+std::vector<std::string> wrapped(std::string_view text, int64_t width);
+
 /// An axis name on one line, without quotes.
 std::string axis_label(AxisName name);
 

@@ -100,7 +100,7 @@ std::string sharding_text(const Sharding& sharding, const Dims& shape, int max_c
   // Two characters are the least that a column takes; fewer columns until every label has room.
   int64_t columns = width / 2;
   for (;;) {
-    const ArrayGrid grid(sharding, shape, kMaxRows, columns, "visualize_sharding");
+    const ArrayGrid grid(sharding, shape, {.rows = kMaxRows, .columns = columns}, "visualize_sharding");
     columns = grid.columns();
     const Picture picture(grid, width, min_width, scale);
     if (columns > 1 && !picture.fits()) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "artifex_devices/partition/python_repr.h"
 #include "artifex_devices/render/labels.h"
@@ -23,6 +24,12 @@ std::string colour_of(int64_t number) {
     return static_cast<int>(std::lround(value * 255.0));
   };
   return fmt::format("#{:02x}{:02x}{:02x}", channel(0), channel(8), channel(4));
+}
+
+std::string stroke_colour(int64_t number) {
+  constexpr std::string_view kColours[SvgDocument::kStrokeColours] = {"#3b82f6", "#d97706", "#16a34a",
+                                                                      "#a855f7", "#ef4444", "#0e9aa7"};
+  return std::string(number < 0 ? "currentColor" : kColours[number % SvgDocument::kStrokeColours]);
 }
 
 }  // namespace
@@ -55,6 +62,19 @@ std::string svg_escape(std::string_view text) {
   return escaped;
 }
 
+int64_t SvgDocument::boxes_across(int64_t count, double width, double height, double room) {
+  constexpr double kShape = 1.6;
+  const int64_t most = std::clamp<int64_t>(static_cast<int64_t>(room / width), 1, count);
+  const double wanted = std::sqrt(static_cast<double>(count) * kShape * height / width);
+  const int64_t best = std::clamp<int64_t>(std::lround(wanted), 1, most);
+  for (int64_t away = 0; 2 * away <= best + 1; ++away) {
+    for (const int64_t columns : {best + away, best - away}) {
+      if (columns >= 1 && columns <= most && count % columns == 0) return columns;
+    }
+  }
+  return best;
+}
+
 SvgDocument::SvgDocument(std::string_view title) : title_(svg_escape(title)) {}
 
 void SvgDocument::tile(double x, double y, double width, double height, int64_t number, std::string_view label,
@@ -77,6 +97,53 @@ void SvgDocument::box(double x, double y, double width, double height, std::stri
       "<g><title>{}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"3\" fill=\"none\" "
       "stroke=\"currentColor\" stroke-opacity=\"0.45\" pointer-events=\"all\"/></g>\n",
       svg_escape(tooltip), x, y, width, height);
+}
+
+void SvgDocument::tiles(const std::vector<SmallTile>& tiles, double width, double height) {
+  std::map<int64_t, std::string> bare;  // a path a colour
+  std::string rects;
+  std::string labels;
+  for (const SmallTile& tile : tiles) {
+    if (tile.label.empty() && tile.tooltip.empty()) {
+      bare[tile.number] += fmt::format("M{:g} {:g}h{:g}v{:g}h{:g}z", tile.x, tile.y, width, height, -width);
+      continue;
+    }
+    const std::string fill = tile.number < 0 ? "none" : colour_of(tile.number);
+    rects += fmt::format("<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" fill=\"{}\"", tile.x, tile.y,
+                         width, height, fill);
+    rects += tile.tooltip.empty() ? "/>\n" : fmt::format("><title>{}</title></rect>\n", svg_escape(tile.tooltip));
+    if (tile.label.empty()) continue;
+    labels += fmt::format("<text x=\"{:g}\" y=\"{:g}\" dy=\"0.35em\">{}</text>\n", tile.x + width / 2,
+                          tile.y + height / 2, svg_escape(tile.label));
+  }
+  if (!rects.empty()) {
+    elements_ += fmt::format("<g stroke=\"currentColor\" stroke-opacity=\"0.45\">\n{}</g>\n", rects);
+  }
+  for (const auto& [number, path] : bare) {
+    elements_ += fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", number < 0 ? "none" : colour_of(number), path);
+  }
+  if (!labels.empty()) {
+    elements_ += fmt::format("<g text-anchor=\"middle\" fill=\"#10161d\" pointer-events=\"none\">\n{}</g>\n", labels);
+  }
+}
+
+void SvgDocument::lines(std::string_view path, const Stroke& stroke) {
+  elements_ +=
+      fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:g}\" stroke-opacity=\"{:g}\"{}/>\n",
+                  svg_escape(path), stroke_colour(stroke.colour), stroke.width, stroke.opacity,
+                  stroke.is_dashed ? " stroke-dasharray=\"3 3\"" : "");
+}
+
+void SvgDocument::arrow_head(double x, double y, const Stroke& stroke) {
+  elements_ += fmt::format("<path d=\"M{:g} {:g}l-8 -4v8z\" fill=\"{}\" fill-opacity=\"{:g}\"/>\n", x, y,
+                           stroke_colour(stroke.colour), stroke.opacity);
+}
+
+void SvgDocument::dot(double x, double y, int64_t colour, bool is_hollow, std::string_view tooltip) {
+  elements_ += fmt::format(
+      "<g><title>{}</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" stroke=\"{}\" "
+      "stroke-width=\"1.5\" pointer-events=\"all\"/></g>\n",
+      svg_escape(tooltip), x, y, is_hollow ? "none" : stroke_colour(colour), stroke_colour(colour));
 }
 
 void SvgDocument::text(double x, double y, Anchor anchor, std::string_view text, bool faint) {

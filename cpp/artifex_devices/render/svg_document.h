@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace artifex_devices {
 
@@ -15,10 +16,27 @@ std::string svg_escape(std::string_view text);
 class SvgDocument {
  public:
   enum class Anchor : uint8_t { kStart, kMiddle, kEnd };
+  struct Stroke {
+    int64_t colour = -1;  // of lines(), by number; -1: the page's
+    double width = 1;
+    double opacity = 0.45;
+    bool is_dashed = false;
+  };
+  struct SmallTile {
+    double x = 0, y = 0;
+    int64_t number = 0;  // of its colour
+    std::string label, tooltip;
+  };
+  /// Colours of lines: each has a contrast of 3 or more on white and on dark pages (#0d1117).
+  static constexpr int64_t kStrokeColours = 6;
   static constexpr double kFontSize = 12;
 
   /// Pixels that a text of so many characters takes at most, with some room on both sides.
   static double label_width(int64_t characters) { return 7.0 * static_cast<double>(characters) + 8.0; }
+
+  /// How many of `count` boxes of one size go beside each other, no more than `room` holds: rows are full where that
+  /// can be, and the whole is somewhat wider than high. Example: 8 boxes of 118 by 76: 4.
+  static int64_t boxes_across(int64_t count, double width, double height, double room);
 
   explicit SvgDocument(std::string_view title);
 
@@ -28,6 +46,14 @@ class SvgDocument {
             std::string_view tooltip);
   /// An outline for others to lie in.
   void box(double x, double y, double width, double height, std::string_view tooltip);
+  /// Many tiles of one size in little space. Without labels and tooltips they are one path a colour.
+  void tiles(const std::vector<SmallTile>& tiles, double width, double height);
+  /// A path in SVG's words, such as "M0 0H10".
+  void lines(std::string_view path, const Stroke& stroke);
+  /// The head of an arrow that flies to the right, its tip at (x, y).
+  void arrow_head(double x, double y, const Stroke& stroke);
+  /// A filled disc, or with `is_hollow` a ring, in a colour of lines.
+  void dot(double x, double y, int64_t colour, bool is_hollow, std::string_view tooltip);
   /// One line; `y` is its middle.
   void text(double x, double y, Anchor anchor, std::string_view text, bool faint = false);
   /// The same, turned to read upwards.

@@ -9,43 +9,12 @@
 #include "artifex_devices/render/svg_document.h"
 #include "artifex_devices/sharding/named_sharding.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
+#include "svg_parts.h"
 
 namespace artifex_devices {
 namespace {
 
 SpecEntry on(const std::vector<std::string>& axes) { return SpecEntry(names(axes)); }
-
-/// What stands between each `start` (from which on the next `open` is looked for) and the `close` after it.
-std::vector<std::string> found(const std::string& text, const std::string& start, const std::string& open,
-                               const std::string& close) {
-  std::vector<std::string> matches;
-  for (size_t at = text.find(start); at != text.npos; at = text.find(start, at)) {
-    const size_t begin = text.find(open, at + start.size()) + open.size();
-    at = text.find(close, begin);
-    matches.push_back(text.substr(begin, at - begin));
-  }
-  return matches;
-}
-
-std::vector<std::string> labels(const std::string& svg) { return found(svg, "<text", ">", "</text>"); }
-std::vector<std::string> fills(const std::string& svg) { return found(svg, "<rect", " fill=\"", "\""); }
-std::vector<std::string> tooltips(const std::string& svg) { return found(svg, "<g>", "<title>", "</title>"); }
-
-/// Every element is closed, in order; no markup stands inside an attribute.
-bool is_well_formed(const std::string& svg) {
-  std::vector<std::string> open;
-  for (const std::string& tag : found(svg, "<", "", ">")) {
-    if (tag.find('<') != tag.npos || std::ranges::count(tag, '"') % 2 != 0) return false;
-    const std::string name = tag.substr(0, tag.find(' '));
-    if (name[0] == '/') {
-      if (open.empty() || "/" + open.back() != name) return false;
-      open.pop_back();
-    } else if (tag.back() != '/') {
-      open.push_back(name);
-    }
-  }
-  return open.empty();
-}
 
 class SvgTest : public testing::Test {
  protected:
@@ -77,10 +46,10 @@ TEST_F(SvgTest, ShardingHasATileAPartWithDevicesAndAxes) {
   EXPECT_EQ(tooltips(svg), (std::vector<std::string>{"[0:8, 0:2] CPU 0", "[0:8, 2:4] CPU 1", "[0:8, 4:6] CPU 2",
                                                      "[0:8, 6:8] CPU 3", "[8:16, 0:2] CPU 4", "[8:16, 2:4] CPU 5",
                                                      "[8:16, 4:6] CPU 6", "[8:16, 6:8] CPU 7"}));
-  const std::vector<std::string> texts = labels(svg);
-  EXPECT_EQ(std::vector<std::string>(texts.end() - 3, texts.end()),
-            (std::vector<std::string>{"(16, 8) as P(&#39;x&#39;, &#39;y&#39;) on Mesh(&#39;x&#39;: 2, &#39;y&#39;: 4)",
-                                      "dimension 1: 8, cut by y", "dimension 0: 16, cut by x"}));
+  EXPECT_EQ(labels(svg), (std::vector<std::string>{
+                             "dimension 1: 8, cut by y", "dimension 0: 16, cut by x", "CPU 0", "CPU 1", "CPU 2",
+                             "CPU 3", "CPU 4", "CPU 5", "CPU 6", "CPU 7",
+                             "(16, 8) as P(&#39;x&#39;, &#39;y&#39;) on Mesh(&#39;x&#39;: 2, &#39;y&#39;: 4)"}));
   std::vector<std::string> colours = fills(svg);
   std::ranges::sort(colours);
   EXPECT_EQ(std::ranges::unique(colours).size(), 0u);
@@ -97,6 +66,50 @@ TEST_F(SvgTest, DrawsEveryRankAndPolicy) {
             "rows are dimension 0 and columns dimension 2 of (4, 4, 4)");
   EXPECT_EQ(tooltips(sharding_svg(*SingleDeviceSharding::make(client_->device(5)), {2, 3})),
             (std::vector<std::string>{"[0:2, 0:3] CPU 5"}));
+}
+
+TEST_F(SvgTest, DrawsASliceForEachPartOfFurtherDimensions) {
+  const MeshRef cube = mesh_of(client_, {2, 2, 2}, {"x", "y", "z"});
+  const std::string svg = draw(cube, {on({"x"}), SpecEntry(), on({"y"}), on({"z"})}, {4, 3, 6, 10});
+  EXPECT_TRUE(is_well_formed(svg));
+  EXPECT_EQ(tooltips(svg),
+            (std::vector<std::string>{"[0:2, 0:3] dimension 3: 0:5: CPU 0", "[0:2, 3:6] dimension 3: 0:5: CPU 2",
+                                      "[2:4, 0:3] dimension 3: 0:5: CPU 4", "[2:4, 3:6] dimension 3: 0:5: CPU 6",
+                                      "[0:2, 0:3] dimension 3: 5:10: CPU 1", "[0:2, 3:6] dimension 3: 5:10: CPU 3",
+                                      "[2:4, 0:3] dimension 3: 5:10: CPU 5", "[2:4, 3:6] dimension 3: 5:10: CPU 7"}));
+  EXPECT_EQ(labels(svg).back(), "rows are dimension 0 and columns dimension 2 of (4, 3, 6, 10)");
+  std::vector<std::string> colours = fills(svg);
+  std::ranges::sort(colours);
+  EXPECT_EQ(std::ranges::unique(colours).size(), 0u);
+
+  // A dimension that runs out in the second slice: nothing is there.
+  const std::string uneven = draw(cube, {on({"x"}), on({"y"}), on({"z"})}, {2, 2, 1}, Uneven::kLastShort);
+  EXPECT_EQ(fills(uneven),
+            (std::vector<std::string>{"#acd0e7", "#e0899f", "#ace7a7", "#a389e0", "none", "none", "none", "none"}));
+  EXPECT_EQ(labels(uneven).back(), "without elements: CPU 1,3,5,7");
+}
+
+TEST_F(SvgTest, BoundsTheNumberOfSlices) {
+  const ClientRef world = make_world(64);
+  const MeshRef mesh = mesh_of(world, {2, 2, 4, 4}, {"a", "b", "c", "d"});
+  const std::string svg = draw(mesh, {on({"c"}), on({"d"}), on({"a"}), on({"b"})}, {8, 8, 8, 8});
+  EXPECT_EQ(tooltips(svg).size(), 64u);
+  EXPECT_EQ(tooltips(svg)[16], "[0:2, 0:2] dimension 2: 0:4, dimension 3: 4:8: CPU 16");
+  const MeshRef long_mesh = mesh_of(world, {2, 2, 16}, {"a", "b", "c"});
+  const std::string many = draw(long_mesh, {on({"c"}), SpecEntry(), on({"a"}), on({"b"})}, {16, 2, 2, 2});
+  EXPECT_EQ(tooltips(many).size(), 64u);
+  const MeshRef thin = mesh_of(make_world(4096), {16, 16, 16}, {"a", "b", "c"});
+  const std::string cut = draw(thin, {on({"a"}), on({"b"}), on({"c"})}, {16, 16, 16});
+  EXPECT_EQ(tooltips(cut).size(), 1024u);
+  EXPECT_EQ(labels(cut).back(), "shown: 4 of 16 slices");
+}
+
+TEST_F(SvgTest, BoxesGoInFullRows) {
+  EXPECT_EQ(SvgDocument::boxes_across(8, 118, 76, 1000), 4);
+  EXPECT_EQ(SvgDocument::boxes_across(64, 78, 59, 1000), 8);
+  EXPECT_EQ(SvgDocument::boxes_across(64, 78, 59, 400), 4);
+  EXPECT_EQ(SvgDocument::boxes_across(7, 10, 10, 1000), 3);
+  EXPECT_EQ(SvgDocument::boxes_across(1, 2000, 10, 1000), 1);
 }
 
 TEST_F(SvgTest, EscapesAllText) {

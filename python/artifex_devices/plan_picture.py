@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of reshards: what the core's drawing needs to know of a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from artifex_devices import _core
+from artifex_devices._bytes_text import bytes_text
+from artifex_devices.plan_text import reshard_title, seconds_text
+
+if TYPE_CHECKING:
+    from artifex_devices.plan_values import ReshardPlan
+
+__all__ = ["has_devices", "reshard_svg"]
+
+
+def has_devices(plan: ReshardPlan) -> bool:
+    """Whether both ends have devices to draw: an AbstractMesh has none."""
+    meshes = (getattr(end, "mesh", None) for end in (plan.source, plan.destination))
+    return not any(isinstance(mesh, _core.AbstractMesh) for mesh in meshes)
+
+
+def reshard_svg(plan: ReshardPlan) -> str:
+    """Before and after with the steps between them; of direct copies with the bytes between devices."""
+    return _core._reshard_svg(
+        reshard_title(plan),
+        _steps(plan),
+        plan.shape,
+        plan.dtype.itemsize,
+        plan.source,
+        plan.destination,
+        plan.cluster,
+        plan.way == "copies",
+        list(plan.bytes_by_link.items()),
+    )
+
+
+def _steps(plan: ReshardPlan) -> list[str]:
+    if not plan.steps:
+        return ["nothing to do"]
+    lines = []
+    for step in plan.steps:
+        lines.append(step.text)
+        time = "" if step.estimate is None else f", {seconds_text(step.seconds)}"
+        lines.append(f"{bytes_text(step.busiest_bytes)} into the busiest{time}")
+    return lines
