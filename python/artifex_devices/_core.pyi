@@ -50,6 +50,7 @@ __all__: list[str] = [
     "max_memory_batch_size",
     "mesh_svg",
     "mesh_text",
+    "placed_mesh_svg",
     "sharding_svg",
     "sharding_text",
     "validate_batch_size",
@@ -3076,6 +3077,15 @@ def _placed_dtype(dtype: typing.Any) -> typing.Any:
     The dtype that data of `dtype` has once it is placed in this context.
     """
 
+def _placed_mesh_svg(
+    title: str,
+    axes: collections.abc.Sequence[tuple[str, int, str]],
+    network: str,
+    wraps: collections.abc.Sequence[bool],
+    platform: str,
+    places: collections.abc.Sequence[tuple[int, int, collections.abc.Sequence[int], int]],
+    max_cells: int = 2048,
+) -> str: ...
 def _plan_collective(
     op: str,
     bytes: float,
@@ -3150,6 +3160,21 @@ def _reshard_copies(
     (source device, destination device, box, bytes) of every direct copy.
     """
 
+def _reshard_svg(
+    title: str,
+    steps: collections.abc.Sequence[str],
+    shape: typing.Any,
+    itemsize: int,
+    source: Sharding,
+    destination: Sharding,
+    cluster: Cluster | None,
+    is_copies: bool,
+    bytes_by_link: collections.abc.Sequence[tuple[str, int]],
+) -> str:
+    """
+    A reshard as a stand-alone SVG picture.
+    """
+
 def _restrict_live_machine(
     mine: collections.abc.Sequence[int], all: collections.abc.Sequence[collections.abc.Sequence[int]]
 ) -> None:
@@ -3157,6 +3182,12 @@ def _restrict_live_machine(
     Leaves the live machine the CPUs `mine` (ascending); `all`: those of every process on it.
     """
 
+def _roofline_svg(
+    title: str,
+    roofs: collections.abc.Sequence[tuple[str, float, bool]],
+    points: collections.abc.Sequence[tuple[str, float, float, bool]],
+    notes: collections.abc.Sequence[str],
+) -> str: ...
 def _run_parallel(tasks: list[typing.Any]) -> None:
     """
     Calls each of a list once, on the library's workers and this thread; raises the first exception.
@@ -3346,6 +3377,14 @@ def mesh_svg(mesh: Mesh, max_cells: int = 1024) -> str:
 def mesh_text(mesh: Mesh, max_cells: int = 256) -> str:
     """
     A mesh as a plain-text table of device numbers; what does not fit is said.
+    """
+
+def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> str:
+    """
+    A mesh of a cluster's devices on its torus, or on its nodes, as a stand-alone SVG picture; what is left out is said.
+
+    For each axis the devices where they are: those that work together along it in one colour, with their place along it.
+    Raises ValueError for a mesh whose devices are no cluster's.
     """
 
 def sharding_svg(sharding: Sharding, shape: typing.Any) -> str:

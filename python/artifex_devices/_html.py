@@ -8,15 +8,27 @@ of the page around, so dark pages stay dark. All text is escaped.
 from __future__ import annotations
 
 import html
+import math
 from typing import TYPE_CHECKING
 
-from artifex_devices._core import Array, Mesh, NamedSharding, Sharding, mesh_svg, placed_mesh_svg, sharding_svg
+from artifex_devices._bytes_text import bytes_text
+from artifex_devices._core import (
+    AbstractMesh,
+    Array,
+    Mesh,
+    NamedSharding,
+    Sharding,
+    mesh_svg,
+    placed_mesh_svg,
+    sharding_svg,
+)
 from artifex_devices._description import facts_of, mesh_text_of, sharding_facts, title_of
 
 if TYPE_CHECKING:
     from artifex_devices.measured_roofline import MeasuredRoofline
     from artifex_devices.mesh_explanation import MeshExplanation
     from artifex_devices.roofline import Roofline
+    from artifex_devices.shape_dtype_struct import ShapeDtypeStruct
 
 _CELLS = 256  # of a mesh that are drawn at most
 _SIDE = 32
@@ -40,6 +52,23 @@ def mesh_html(mesh: Mesh) -> str:
         return _page("Mesh", facts, picture=_mesh_picture(mesh))
     table = f"<details><summary>device ids</summary>{_mesh_picture(mesh)}</details>"
     return _page("Mesh", facts, picture=placed + table)
+
+
+def struct_html(struct: ShapeDtypeStruct) -> str:
+    """Facts of an array that need not be there, with the picture of its sharding where that has devices."""
+    title = f"{struct.dtype.name}{struct.shape}, {bytes_text(struct.size * struct.dtype.itemsize)}"
+    sharding = struct.sharding
+    if sharding is None:
+        return _page(title, [("sharding", "none")])
+    facts = sharding_facts(sharding)
+    try:
+        shard = sharding.shard_shape(struct.shape)
+    except ValueError as error:
+        return _page(title, [*facts, ("does not fit", str(error))])
+    facts.append(("a device", f"{shard}, {bytes_text(math.prod(shard) * struct.dtype.itemsize)}"))
+    mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
+    picture = "" if isinstance(mesh, AbstractMesh) else sharding_svg(sharding, struct.shape)
+    return _page(title, facts, picture=picture)
 
 
 def explanation_html(explanation: MeshExplanation) -> str:

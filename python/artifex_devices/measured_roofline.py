@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from artifex_devices.picture import Picture
+
 __all__ = ["Conditions", "MeasuredRoofline", "Rate"]
 
 _LONGEST_TEXT = 1000
@@ -142,7 +144,7 @@ class MeasuredRoofline:
         lines.append(f"  measured {self.conditions.date}{', kept from then' if self.from_cache else ''}")
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 
-    def to_svg(self) -> str:
+    def to_svg(self) -> Picture:
         """A stand-alone SVG picture: the roofline of each number format."""
         from artifex_devices.roofline_picture import measured_svg
 

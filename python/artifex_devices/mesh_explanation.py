@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._torus_places import Places, places_of, torus_of
 from artifex_devices.mesh_picture import PlacedMesh, placed_mesh
+from artifex_devices.picture import Picture
 
 __all__ = ["AxisExplanation", "MeshExplanation", "explain"]
 
@@ -67,7 +68,7 @@ class MeshExplanation:
     source: str
     placed: PlacedMesh = field(repr=False, compare=False)
 
-    def to_svg(self, *, max_cells: int = 2048) -> str:
+    def to_svg(self, *, max_cells: int = 2048) -> Picture:
         """A stand-alone SVG picture: for each axis the devices where they are, those that work together in one colour.
 
         Args:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._torus_places import Places
+from artifex_devices.picture import Picture
 
 __all__ = ["PlacedMesh", "placed_mesh"]
 
@@ -36,26 +37,27 @@ class PlacedMesh:
     platform: str
     table: NDArray[np.int64]
 
-    def to_svg(self, max_cells: int = 2048) -> str:
+    def to_svg(self, max_cells: int = 2048) -> Picture:
         """The picture; at most about `max_cells` devices are drawn."""
         places = [(row[0], row[1], (row[2], row[3], row[4]), row[5]) for row in self.table.tolist()]
-        return _core._placed_mesh_svg(
+        picture = _core._placed_mesh_svg(
             self.title, list(self.axes), self.network, list(self.wraps), self.platform, places, max_cells
         )
+        return Picture(picture)
 
 
 def placed_mesh(
     title: str, axes: tuple[tuple[str, int, str], ...], network: str, wraps: list[bool], places: Places
 ) -> PlacedMesh:
     """The same of devices in the order of a mesh."""
-    joined = (*wraps[:3], False, False, False)[:3]
+    joined = [*wraps[:3], False, False, False]
     table = np.zeros((len(places.ids), 6), dtype=np.int64)
     table[:, 0], table[:, 1], table[:, 5] = places.ids, places.slices, places.cores
     if network == "torus" and places.coords is not None:
         table[:, 2:5] = places.coords
     else:
         table[:, 2], table[:, 5] = _numbers_in_slice(places), 0
-    return PlacedMesh(title, axes, network, joined, places.platform, table)
+    return PlacedMesh(title, axes, network, (joined[0], joined[1], joined[2]), places.platform, table)
 
 
 def _numbers_in_slice(places: Places) -> NDArray[Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from artifex_devices import _core
 from artifex_devices._bytes_text import bytes_text
+from artifex_devices.picture import Picture
 from artifex_devices.plan_text import reshard_title, seconds_text
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ def has_devices(plan: ReshardPlan) -> bool:
     return not any(isinstance(mesh, _core.AbstractMesh) for mesh in meshes)
 
 
-def reshard_svg(plan: ReshardPlan) -> str:
+def reshard_svg(plan: ReshardPlan) -> Picture:
     """Before and after with the steps between them; of direct copies with the bytes between devices."""
-    return _core._reshard_svg(
+    picture = _core._reshard_svg(
         reshard_title(plan),
         _steps(plan),
         plan.shape,
@@ -34,6 +35,7 @@ def reshard_svg(plan: ReshardPlan) -> str:
         plan.way == "copies",
         list(plan.bytes_by_link.items()),
     )
+    return Picture(picture)
 
 
 def _steps(plan: ReshardPlan) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artifex_devices._core import Cluster, Sharding, _reshard_copies
+from artifex_devices.picture import Picture
 from artifex_devices.plan_text import collective_html, collective_text, json_text, reshard_html, reshard_text
 from artifex_devices.roofline import Provenance
 
@@ -183,7 +184,7 @@ class ReshardPlan:
         """The plan as JSON: all figures, with where they are from."""
         return json_text(self)
 
-    def to_svg(self) -> str:
+    def to_svg(self) -> Picture:
         """A stand-alone SVG picture: the array before and after, the steps, and which copies go where.
 
         Each pair of devices has an arrow with its bytes; where there are more than 32 pairs the arrows are those

@@ -20,6 +20,7 @@ from artifex_devices.accelerators import Accelerator, Links, Source, accelerator
 from artifex_devices.batch_size import HardwareType
 from artifex_devices.device_arguments import whole_number
 from artifex_devices.measured_roofline import Conditions, MeasuredRoofline, Rate
+from artifex_devices.picture import Picture
 from artifex_devices.roofline_measurement import measure_roofline
 from artifex_devices.roofline_picture import RooflinePoint, batch_points, roofline_svg
 
@@ -195,7 +196,7 @@ class Roofline:
         layer: Sequence[int] | None = None,
         network_bandwidth: float | None = None,
         points: Iterable[RooflinePoint] = (),
-    ) -> str:
+    ) -> Picture:
         """A stand-alone SVG picture: FLOP/s over FLOP for each byte, both limits, their ridge point, and batches.
 
         Args:

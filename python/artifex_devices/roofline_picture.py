@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
+from artifex_devices.picture import Picture
 
 if TYPE_CHECKING:
     from artifex_devices.measured_roofline import MeasuredRoofline
@@ -61,29 +62,26 @@ def batch_points(
 
 def roofline_svg(
     roof: Roofline, points: Sequence[RooflinePoint], network_bandwidth: float | None, notes: Sequence[str]
-) -> str:
+) -> Picture:
     """The plot of one hardware and number format."""
     roofs = [(roof.dtype, roof.peak_flops, False), ("memory", roof.memory_bandwidth, True)]
     if network_bandwidth is not None:
         roofs.append(("network, for each byte that crosses it", _rate(network_bandwidth), True))
     sources = (roof.peak_from, roof.bandwidth_from)
     told = list(dict.fromkeys(f"{each.kind}: {each.text}" for each in sources))
-    return _core._roofline_svg(f"roofline of {roof.hardware}, {roof.dtype}", roofs, _told(points), [*notes, *told])
+    title = f"roofline of {roof.hardware}, {roof.dtype}"
+    return Picture(_core._roofline_svg(title, roofs, _told(points), [*notes, *told]))
 
 
-def measured_svg(found: MeasuredRoofline) -> str:
+def measured_svg(found: MeasuredRoofline) -> Picture:
     """The plot of all that was measured: a level for each number format."""
     fastest_first = sorted(found.peak_flops.items(), key=lambda each: -each[1].best)
     roofs = [(name, rate.best, False) for name, rate in fastest_first]
     roofs.append(("memory", found.bandwidth.best, True))
     rates = [*fastest_first, ("memory", found.bandwidth)]
     notes = [f"{name}: ±{100 * rate.relative_error:.0f} %, {rate.how}" for name, rate in rates]
-    return _core._roofline_svg(
-        f"roofline of {found.scope} ({found.conditions.cpu_model})",
-        roofs,
-        [],
-        [*notes, f"measured {found.conditions.date}"],
-    )
+    title = f"roofline of {found.scope} ({found.conditions.cpu_model})"
+    return Picture(_core._roofline_svg(title, roofs, [], [*notes, f"measured {found.conditions.date}"]))
 
 
 def _told(points: Sequence[RooflinePoint]) -> list[tuple[str, float, float, bool]]:

@@ -143,6 +143,11 @@ class ShapeDtypeStruct:
         """Pickles as its parts."""
         return _remake, self._key()
 
+    def _repr_html_(self) -> str:
+        from artifex_devices._html import struct_html
+
+        return struct_html(self)
+
     def __repr__(self) -> str:
         """As in JAX."""
         sharding = "" if self.sharding is None else f", sharding={self.sharding!r}"

@@ -34,18 +34,21 @@ def step_text(plan: StepPlan) -> str:
     """The facts of a plan, then its collectives as a table."""
     rows = _facts(plan)
     width = max(len(name) for name, _ in rows)
-    lines = [_title(plan), *(f"  {name:<{width}}  {text}" for name, text in rows)]
+    lines = [step_title(plan), *(f"  {name:<{width}}  {text}" for name, text in rows)]
     if plan.collectives:
         lines += [f"  {line}" for line in table_lines(_COLLECTIVES, [_row(each) for each in plan.collectives])]
     return "\n".join(lines)
 
 
 def step_html(plan: StepPlan) -> str:
-    """The same as HTML."""
-    return facts_html(_title(plan), _facts(plan), _COLLECTIVES, [_row(each) for each in plan.collectives])
+    """The same as HTML, with the roofline of a device."""
+    picture = f'<div style="overflow-x:auto">{plan.to_svg()}</div>'
+    rows = [_row(each) for each in plan.collectives]
+    return facts_html(step_title(plan), _facts(plan), _COLLECTIVES, rows, picture)
 
 
-def _title(plan: StepPlan) -> str:
+def step_title(plan: StepPlan) -> str:
+    """Model, tokens, mesh and cluster on one line."""
     kind = "training" if plan.model.is_training else "forward"
     mesh = " x ".join(f"{name} {size}" for name, size in plan.mesh_shape.items())
     return f"{plan.model.name}, {kind} step of {count_text(plan.model.tokens)} tokens on {mesh} of {plan.cluster.name}"

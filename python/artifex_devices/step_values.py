@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from artifex_devices._core import Cluster
+from artifex_devices.picture import Picture
 from artifex_devices.plan_values import Estimate
 from artifex_devices.roofline import Provenance
 from artifex_devices.step_model import StepModel
@@ -220,6 +221,31 @@ class StepPlan:
     def to_json(self) -> str:
         """The plan as JSON: all figures, with where they are from."""
         return step_json(self)
+
+    def to_svg(self, others: Iterable[StepPlan] = ()) -> Picture:
+        """A stand-alone SVG picture: the roofline of a device with the step in it, and with `others` of other batches.
+
+        Args:
+            others: Plans with the same mesh and rules.
+
+        Raises:
+            ValueError: One of them has another mesh or other rules.
+
+        Example:
+            >>> from artifex_devices import cluster, mesh_utils, models
+            >>> from artifex_devices.planner import plan_step
+            >>> from artifex_devices.sharding import Mesh
+            >>> devices = mesh_utils.create_device_mesh((4, 4), cluster.tpu("v5e", (4, 4)).devices())
+            >>> mesh, rules = Mesh(devices, ("data", "tensor")), {"batch": "data", "mlp": "tensor"}
+            >>> sizes = [models.transformer("llama-2-7b", batch=batch, sequence=2048) for batch in (4, 64)]
+            >>> small, large = (plan_step(model, mesh, rules) for model in sizes)
+            >>> picture = small.to_svg([large])
+            >>> ">batch 4<" in picture, ">batch 64<" in picture
+            (True, True)
+        """
+        from artifex_devices.step_picture import step_svg
+
+        return step_svg(self, others)
 
     def __str__(self) -> str:
         """A readable table."""

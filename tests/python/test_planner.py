@@ -281,7 +281,7 @@ def test_text_html_and_json_agree(pod_mesh):
     page = plan._repr_html_()
     ElementTree.fromstring(page)
     assert "all-to-all over x: dimension 0 to 1" in page
-    assert page.count("<rect") == 16
+    assert page.count("<rect") == 48  # parts before, parts afterwards, bars
     content = json.loads(plan.to_json())
     assert content["seconds"] == plan.seconds
     assert content["bytes_by_device"] == {str(device): count for device, count in plan.bytes_by_device.items()}

@@ -141,7 +141,9 @@ void ShardingPanel::draw_slice(SvgDocument& document, int64_t slice, double left
       const std::string of_slice = grid_.slice_label(slice);
       const std::vector<int64_t>& devices = grid_.devices(row, column, slice);
       const int64_t colour = grid_.is_empty(row, column, slice) ? -1 : grid_.part(row, column, slice);
-      document.tile(x, y, column_length, row_length, colour, devices_label(grid_.platform(), devices, fitting),
+      std::string label = devices_label(grid_.platform(), devices, fitting);
+      if (devices.size() == 1 && text_width(label) > fitting) label = fmt::format("{}", devices[0]);
+      document.tile(x, y, column_length, row_length, colour, label,
                     fmt::format("[{}] {}{}{}", range, of_slice, of_slice.empty() ? "" : ": ",
                                 devices_label(grid_.platform(), devices, 200)));
       x += column_length;

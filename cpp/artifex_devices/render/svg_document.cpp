@@ -69,7 +69,7 @@ int64_t SvgDocument::boxes_across(int64_t count, double width, double height, do
   const int64_t best = std::clamp<int64_t>(std::lround(wanted), 1, most);
   for (int64_t away = 0; 2 * away <= best + 1; ++away) {
     for (const int64_t columns : {best + away, best - away}) {
-      if (columns >= 1 && columns <= most && count % columns == 0) return columns;
+      if (2 * columns >= best && columns <= most && columns > 0 && count % columns == 0) return columns;
     }
   }
   return best;

@@ -11,7 +11,7 @@ from typing import Any
 
 from artifex_devices.command_line.exit_codes import UsageError
 
-__all__ = ["has_signs", "write_file", "write_json", "write_text"]
+__all__ = ["has_signs", "write_file", "write_json", "write_picture", "write_text"]
 
 
 def has_signs(signs: str) -> bool:
@@ -39,6 +39,19 @@ def write_text(text: str) -> None:
 def write_json(value: Mapping[str, Any]) -> None:
     """Writes one JSON document, in ASCII."""
     write_text(json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def write_picture(path: str, picture: str) -> None:
+    """Writes an SVG picture to a file, to standard output where the path is "-".
+
+    Raises:
+        UsageError: It cannot be written there.
+        OSError: Standard output is closed, or what it leads to is full or gone.
+    """
+    if path == "-":
+        write_text(picture)
+    else:
+        write_file(path, picture)
 
 
 def write_file(path: str, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from artifex_devices.command_line.amounts import bytes_of
 from artifex_devices.command_line.cluster_argument import CLUSTER_FORMS, add_cluster, read_cluster
@@ -28,6 +28,7 @@ examples:
   artifex_devices plan reshard "bfloat16[4096,4096]" x,_ _,x --cluster "tpu v5e 4x4" --mesh x=4,y=4
   artifex_devices plan collective all_reduce 1GB slice,chip --cluster "dgx h100 nodes=4"
   artifex_devices plan reshard --help                 options of one of them
+  artifex_devices plan mesh --cluster "tpu v5e 16x16" --mesh data=16,model=16 --svg mesh.svg
 
 {CLUSTER_FORMS}
 exit codes: 0 done; 1 done, and it does not fit (the torus has no such mesh; the reshard needs more than
@@ -79,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="AXIS=BYTES,...",
         help="bytes that are gathered over each axis, 0 for those that are left out (default: 1 GiB over each)",
     )
-    _add_output(mesh)
+    _add_output(mesh, picture="the mesh on its network")
 
     reshard = _add(actions, "reshard", "what it takes to get from one sharding to another", _RESHARD_EXAMPLES, _reshard)
     reshard.add_argument("array", metavar="ARRAY", help="dtype and shape: bfloat16[4096,4096]")
@@ -91,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reshard.add_argument(
         "--memory-limit", type=bytes_of, metavar="BYTES", help="that no device may hold more of: 16GiB"
     )
-    _add_output(reshard)
+    _add_output(reshard, picture="before and after, with the bytes between devices,")
 
     collective = _add(actions, "collective", "seconds of one collective", _COLLECTIVE_EXAMPLES, _collective)
     collective.add_argument("op", metavar="OP", help="all_gather, reduce_scatter, all_reduce, all_to_all or broadcast")
@@ -116,9 +117,13 @@ def _add(actions: Any, name: str, summary: str, examples: str, run_action: Any) 
     return parser
 
 
-def _add_output(parser: argparse.ArgumentParser) -> None:
+def _add_output(parser: argparse.ArgumentParser, *, picture: str = "") -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="all figures, as JSON")
+    if picture:
+        form.add_argument(
+            "--svg", metavar="FILE", nargs="?", const="-", help=f"{picture} as SVG, to standard output without FILE"
+        )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -128,8 +133,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write(plan: ReshardPlan | CollectivePlan, arguments: argparse.Namespace) -> None:
-    from artifex_devices.command_line.output import write_text
+    from artifex_devices.command_line.output import write_picture, write_text
 
+    if getattr(arguments, "svg", None) is not None:
+        write_picture(arguments.svg, cast("ReshardPlan", plan).to_svg())
+        return
     write_text((plan.to_json() if arguments.json else str(plan)) + "\n")
 
 
@@ -140,7 +148,7 @@ def _complain(text: str) -> None:
 def _mesh(arguments: argparse.Namespace) -> int:
     from artifex_devices import mesh_utils
     from artifex_devices.command_line.mesh_text import mesh_content
-    from artifex_devices.command_line.output import write_json, write_text
+    from artifex_devices.command_line.output import write_json, write_picture, write_text
 
     cluster = read_cluster(arguments.cluster)
     sizes = read_sizes("--mesh", arguments.mesh)
@@ -156,6 +164,8 @@ def _mesh(arguments: argparse.Namespace) -> int:
     explanation = mesh_utils.explain(mesh, traffic=traffic)
     if arguments.json:
         write_json(mesh_content(mesh, explanation, traffic, cluster, arguments.order))
+    elif arguments.svg is not None:
+        write_picture(arguments.svg, explanation.to_svg())
     else:
         write_text(f"{explanation}\n")
     return OK

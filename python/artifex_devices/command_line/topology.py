@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the tree, the JSON or the picture; 0."""
-    from artifex_devices.command_line.output import has_signs, write_file, write_json, write_text
+    from artifex_devices.command_line.output import has_signs, write_json, write_picture, write_text
 
     machine, devices = _read(arguments.machine)
     if arguments.json:
@@ -62,10 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.svg is not None:
         from artifex_devices.render import machine_svg
 
-        if arguments.svg == "-":
-            write_text(machine_svg(machine))
-        else:
-            write_file(arguments.svg, machine_svg(machine))
+        write_picture(arguments.svg, machine_svg(machine))
         return OK
     from artifex_devices.command_line.machine_text import device_lines, machine_lines
 

@@ -53,7 +53,7 @@ TEST(RooflineSvg, LimitsMeetAtTheRidgePoint) {
   EXPECT_TRUE(is_well_formed(svg));
   // FLOP a byte from 1 to 1000, FLOP/s from 1e12 to 1e15: the slope rises two of three decades.
   EXPECT_EQ(found(svg, "<path d=\"M92 364L", "", "\""), (std::vector<std::string>{"465.333 150.667"}));
-  EXPECT_EQ(found(svg, "stroke-width=\"2.5\"", "", "/>").size(), 2u);
+  EXPECT_EQ(found(svg, "stroke-width=\"2.5\"", "", "/>").size(), 4u);  // two lines, and two in the legend
   EXPECT_EQ(tooltips(svg), (std::vector<std::string>{"ridge point of memory: 100 FLOP a byte",
                                                      "batch 1: 1 FLOP a byte, 1 TFLOP/s, by the model",
                                                      "batch 1000: 1000 FLOP a byte, 100 TFLOP/s, by the model",

@@ -85,7 +85,7 @@ TEST_F(SvgTest, DrawsASliceForEachPartOfFurtherDimensions) {
   // A dimension that runs out in the second slice: nothing is there.
   const std::string uneven = draw(cube, {on({"x"}), on({"y"}), on({"z"})}, {2, 2, 1}, Uneven::kLastShort);
   EXPECT_EQ(fills(uneven),
-            (std::vector<std::string>{"#acd0e7", "#e0899f", "#ace7a7", "#a389e0", "none", "none", "none", "none"}));
+            (std::vector<std::string>{"#accee7", "#de8ca4", "#ace7ac", "#a48cde", "none", "none", "none", "none"}));
   EXPECT_EQ(labels(uneven).back(), "without elements: CPU 1,3,5,7");
 }
 

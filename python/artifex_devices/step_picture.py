@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of steps as roofline plots, with points by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from artifex_devices import _core
+from artifex_devices.picture import Picture
+from artifex_devices.step_text import step_title
+
+if TYPE_CHECKING:
+    from artifex_devices.step_values import StepPlan
+
+__all__ = ["step_svg"]
+
+
+def step_svg(plan: StepPlan, others: Iterable[StepPlan]) -> Picture:
+    """The roofline of a device, with the FLOP/s that each plan has of it."""
+    plans = sorted([plan, *others], key=lambda each: each.model.batch)
+    for each in plans:
+        if (each.cluster, each.mesh_shape, each.rules) != (plan.cluster, plan.mesh_shape, plan.rules):
+            raise ValueError(
+                f"StepPlan.to_svg: a plan of {step_title(each)} is of another mesh or other rules; expected plans as "
+                f"{step_title(plan)}, of other batches; plan them with the same mesh and rules"
+            )
+    roofs = [(name, rate, False) for name, rate in _peaks(plan).items()]
+    roofs.append(("memory", _memory_bytes(plan) / plan.seconds.memory, True))
+    if plan.seconds.network > 0:
+        roofs.append(("network, for each byte received", _network_bytes(plan) / plan.seconds.network, True))
+    points = []
+    for each in plans:
+        rate = each.flops / each.seconds.overlapped
+        points.append((f"batch {each.model.batch}", each.flops / _memory_bytes(each), rate, False))
+        if each.seconds.network > 0:
+            label = f"batch {each.model.batch}, network"
+            points.append((label, each.flops / _network_bytes(each), rate, False))
+    notes = ["FLOP/s of one device if all overlaps, over the bytes of its memory and over those that it receives"]
+    return Picture(_core._roofline_svg(step_title(plan), roofs, points, notes))
+
+
+def _peaks(plan: StepPlan) -> dict[str, float]:
+    """FLOP/s of the number formats in use, that with the most FLOPs first."""
+    flops: dict[str, float] = {}
+    peaks: dict[str, float] = {}
+    for product in plan.products:
+        if product.seconds > 0:
+            flops[product.format] = flops.get(product.format, 0.0) + product.flops
+            peaks[product.format] = product.flops / product.seconds
+    return {name: peaks[name] for name in sorted(peaks, key=lambda name: -flops[name])}
+
+
+def _memory_bytes(plan: StepPlan) -> float:
+    return sum(product.bytes for product in plan.products) + plan.update_bytes
+
+
+def _network_bytes(plan: StepPlan) -> float:
+    return sum(each.bytes_received * each.count for each in plan.collectives)

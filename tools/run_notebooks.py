@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps the outputs of the notebooks true: examples/notebooks/*.ipynb.
+
+    tools/run_notebooks.py             runs them, and prints how the committed outputs differ; exits with 1 then
+    tools/run_notebooks.py --write     rewrites them
+    tools/run_notebooks.py one.ipynb   that one only
+
+Each notebook runs in a fresh process, cell after cell, with what Jupyter shows: text that is printed, and the value of
+a last expression as text, HTML and SVG. Nothing of Jupyter is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import difflib
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = ROOT / "examples" / "notebooks"
+
+
+def run_cell(source: str, name: str, namespace: dict[str, Any]) -> list[dict[str, Any]]:
+    """The outputs of one cell, as a notebook holds them."""
+    tree = ast.parse(source, name)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    if source.rstrip().endswith(";") and last is not None:  # Jupyter does not show that
+        tree.body.append(last)
+        last = None
+    printed = io.StringIO()
+    value = None
+    with contextlib.redirect_stdout(printed):
+        exec(compile(tree, name, "exec"), namespace)
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), name, "eval"), namespace)
+    outputs: list[dict[str, Any]] = []
+    if printed.getvalue():
+        outputs.append({"name": "stdout", "output_type": "stream", "text": lines_of(printed.getvalue())})
+    if value is not None:
+        data = {"text/plain": lines_of(repr(value))}
+        for kind, method in (("image/svg+xml", "_repr_svg_"), ("text/html", "_repr_html_")):
+            if hasattr(value, method):
+                data = {kind: lines_of(getattr(value, method)()), **data}
+        outputs.append({"data": data, "execution_count": 0, "metadata": {}, "output_type": "execute_result"})
+    return outputs
+
+
+def lines_of(text: str) -> list[str]:
+    """As notebooks keep text: lines with their ends."""
+    return text.splitlines(keepends=True)
+
+
+def run_notebook(path: Path) -> str:
+    """The text of a notebook with the outputs that its cells have now."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    count = 0
+    for number, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] != "code":
+            continue
+        count += 1
+        cell["execution_count"] = count
+        cell["outputs"] = run_cell("".join(cell["source"]), f"{path.name}, cell {number}", namespace)
+        for output in cell["outputs"]:
+            if "execution_count" in output:
+                output["execution_count"] = count
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def main() -> int:
+    """Runs each notebook in a process of its own; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="rewrite the outputs")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("notebooks", nargs="*", type=Path)
+    arguments = parser.parse_args()
+    if arguments.inside:
+        sys.stdout.write(run_notebook(arguments.notebooks[0]))
+        return 0
+    code = 0
+    for path in arguments.notebooks or sorted(NOTEBOOKS.glob("*.ipynb")):
+        # What runs must not depend on what an earlier notebook has left, nor on where it is run from.
+        done = subprocess.run(
+            [sys.executable, __file__, "--inside", str(path.resolve())], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            print(f"{path}: {done.stderr}", file=sys.stderr)
+            code = 1
+            continue
+        before = path.read_text(encoding="utf-8")
+        if arguments.write:
+            path.write_text(done.stdout, encoding="utf-8")
+        elif before != done.stdout:
+            changes = difflib.unified_diff(
+                before.splitlines(), done.stdout.splitlines(), str(path), "as it runs", "", "", 1
+            )
+            print("\n".join(line[:200] for line in changes))
+            print(f"{path}: its outputs are not what runs; tools/run_notebooks.py --write rewrites them")
+            code = 1
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
