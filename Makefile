@@ -13,7 +13,7 @@ jax_python = $(addprefix --jax-python ,$(wildcard .venv-oracle/bin/python))
 list_cpp_files = find cpp tests/cpp tests/fuzz -name '*.h' -o -name '*.cpp'
 
 .PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python test-processes lint layers stubs \
-  stubs-check format tidy fuzz bench curves performance performance-page instructions wheel oracle clean
+  stubs-check format tidy fuzz bench curves performance performance-page calibration instructions wheel oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -96,6 +96,9 @@ performance: setup ## all numbers of docs/performance.md anew, on a quiet machin
 
 performance-page: setup ## docs/performance.md and its pictures of the committed numbers
 	@python bench/performance_page.py
+
+calibration: setup ## calibrates this machine, checks it, and writes the tables of docs/guide/calibration.md; on a quiet machine
+	@python bench/calibration.py --update $(ARGS)
 
 instructions: setup ## instructions of the hot calls, by callgrind, against bench/instructions.json; ARGS=--update to record
 	$(stage) "instructions of hot calls" python bench/instructions.py $(ARGS)

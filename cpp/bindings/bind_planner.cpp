@@ -13,12 +13,15 @@
 #include <optional>
 
 #include "artifex_devices/base/bytes_text.h"
+#include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/partition/reshard_check.h"
+#include "artifex_devices/planner/copy_terms.h"
 #include "artifex_devices/planner/direct_way.h"
 #include "artifex_devices/planner/group_ingress.h"
 #include "artifex_devices/planner/placed_group.h"
+#include "artifex_devices/planner/relative_fit.h"
 #include "artifex_devices/planner/reshard_price.h"
 #include "artifex_devices/planner/reshard_sequence.h"
 #include "artifex_devices/planner/xla_resharding.h"
@@ -402,6 +405,45 @@ std::string reshard_picture(const std::string& title, const std::vector<std::str
   });
 }
 
+CopyLimits limits_with(int64_t cache_bytes) {
+  return {.parallel_bytes = config().parallel_copy_bytes.load(std::memory_order_relaxed), .cache_bytes = cache_bytes};
+}
+
+/// (terms, [(memory from, memory to, bytes)]) of the copies between devices of this machine.
+py::tuple reshard_copy_terms(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
+                             const std::shared_ptr<Sharding>& destination, int64_t cache_bytes) {
+  const Dims shape = dims_from_python(global_shape, kOperation, "shape");
+  for (const Sharding* sharding : {source.get(), destination.get()}) {
+    if (sharding->is_abstract() || handle_of_cluster(*sharding->devices()->client()) ||
+        !sharding->is_fully_addressable()) {
+      fail(
+          "{}: {} has devices of a cluster, of other processes, or none; expected devices of this process for seconds "
+          "that a calibration gives; leave calibration= out",
+          kOperation, sharding->to_string());
+    }
+  }
+  check_one_kind(*source, *destination);
+  const PlacedEnd from = place_in_world(*source, source->domains(shape, kOperation));
+  const PlacedEnd to = place_in_world(*destination, destination->domains(shape, kOperation));
+  const DirectWay way = direct_way(from, to, itemsize);
+  const CopyTerms terms = copy_terms(way, from, to, itemsize, limits_with(cache_bytes));
+  py::list memories;
+  for (const MemoryBytes& each : bytes_by_memory(way, from, to)) {
+    memories.append(py::make_tuple(each.from, each.to, each.bytes));
+  }
+  return py::make_tuple(std::vector<double>(terms.begin(), terms.end()), memories);
+}
+
+py::tuple fit(const std::vector<std::vector<double>>& terms, const std::vector<double>& seconds) {
+  if (terms.size() != seconds.size()) {
+    fail("fit_relative: {} samples have {} times; expected one each; give as many", terms.size(), seconds.size());
+  }
+  std::vector<TimedTerms> samples;
+  for (size_t i = 0; i < terms.size(); ++i) samples.push_back({terms[i], seconds[i]});
+  const RelativeFit found = fit_relative(samples);
+  return py::make_tuple(found.coefficients, found.relative_errors);
+}
+
 /// Devices of a cluster that differ along some of its axes only, from the first one on.
 std::vector<int64_t> devices_along(const Cluster& cluster, const std::vector<std::string>& axes) {
   const bool is_torus = cluster.inside().kind == NetworkKind::kTorus;
@@ -482,6 +524,22 @@ void bind_planner(py::module_& module) {
   module.def(
       "_cluster_of_device", [](const Device& device) { return handle_of_cluster(device.client()); }, py::arg("device"),
       "The Cluster that a device is of, or None.");
+  module.def(
+      "_copy_term_names", [] { return std::vector<std::string>(kCopyTerms.begin(), kCopyTerms.end()); },
+      "What the seconds of copies inside one machine are a sum of, in the order of _copy_terms.");
+  module.def("_copy_terms", &reshard_copy_terms, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
+             py::arg("destination"), py::arg("cache_bytes"),
+             "(terms, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.");
+  module.def(
+      "_dense_copy_terms",
+      [](int64_t bytes, int64_t copies, int64_t cache_bytes) {
+        const CopyTerms terms = dense_copy_terms(bytes, copies, limits_with(cache_bytes));
+        return std::vector<double>(terms.begin(), terms.end());
+      },
+      py::arg("bytes"), py::arg("copies"), py::arg("cache_bytes"), "Terms of dense copies of so many bytes together.");
+  module.def(
+      "_fit_relative", &fit, py::arg("terms"), py::arg("seconds"),
+      "(coefficients, relative errors): non-negative least squares of relative errors; a list of terms a sample.");
   module.def("_plan_collective", &plan_collective, py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("axes"),
              py::arg("groups"),
              "Algorithms of one collective, cheapest first, as a dict. `groups` empty: the devices along `axes`.");

@@ -140,6 +140,13 @@ void bind_roofline(py::module_& module) {
         return py::make_tuple(lanes, workers_of(lanes), static_cast<int>(all_lanes().size()));
       },
       py::arg("device"), "(lanes of the worker pool that a measurement uses, workers on them, all lanes).");
+  module.def(
+      "_last_level_cache_bytes",
+      [] {
+        current_client();  // gives the workers their lanes
+        return last_level_cache_bytes(cpus_of(all_lanes()));
+      },
+      "Of the cores of all devices together; 0 where the system does not say.");
   module.def("_cgroup_cpus", [] { return read_cgroup_limits().cpus; }, "CPUs that the cgroup's quota leaves, or None.");
 }
 

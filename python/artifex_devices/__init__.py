@@ -58,6 +58,7 @@ from artifex_devices.world import simulate
 if TYPE_CHECKING:
     from artifex_devices import (
         array_api,
+        calibration,
         cluster,
         debug,
         device_manager,
@@ -152,6 +153,7 @@ __all__ = [
     "SingleDeviceSharding",
     "array_api",
     "block_until_ready",
+    "calibration",
     "clear_caches",
     "cluster",
     "config",
@@ -225,6 +227,7 @@ __all__ = [
 # Imported at their first use: programs do not pay for what they do not need.
 _LATE_MODULES = (
     "array_api",
+    "calibration",
     "cluster",
     "debug",
     "device_manager",

@@ -2876,6 +2876,18 @@ def _copy_isas() -> list[typing.Any]:
     Instruction sets that copies are compiled for and this processor runs, least first.
     """
 
+def _copy_term_names() -> list[str]:
+    """
+    What the seconds of copies inside one machine are a sum of, in the order of _copy_terms.
+    """
+
+def _copy_terms(
+    shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding, cache_bytes: int
+) -> tuple[typing.Any, ...]:
+    """
+    (terms, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.
+    """
+
 def _copy_to_host(array: Array) -> _HostLeaf: ...
 def _copy_views(destinations: list[typing.Any], sources: list[typing.Any]) -> None:
     """
@@ -2890,6 +2902,11 @@ def _create_lanes(count: int) -> int:
 def _creation_line(array: Array) -> typing.Any: ...
 def _current_client() -> Client: ...
 def _default_device() -> Device: ...
+def _dense_copy_terms(bytes: int, copies: int, cache_bytes: int) -> list[float]:
+    """
+    Terms of dense copies of so many bytes together.
+    """
+
 def _derived_batch_size(hardware: str) -> typing.Any: ...
 def _describe_process(
     machine: Machine | None = None, num_devices: int | None = None
@@ -2920,6 +2937,13 @@ def _find_accelerators(
 ) -> dict[typing.Any, typing.Any]: ...
 def _find_device(platform: str, id: int) -> Device: ...
 def _find_memory(platform: str, id: int, kind: str) -> Memory: ...
+def _fit_relative(
+    terms: collections.abc.Sequence[collections.abc.Sequence[float]], seconds: collections.abc.Sequence[float]
+) -> tuple[typing.Any, ...]:
+    """
+    (coefficients, relative errors): non-negative least squares of relative errors; a list of terms a sample.
+    """
+
 def _forget_recent() -> None:
     """
     Lets go of the meshes, shardings and index maps that were kept for the next call.
@@ -2969,6 +2993,11 @@ def _join_world(
 ) -> Client:
     """
     Makes the base client, of the devices of all processes; each is described by its _describe_process.
+    """
+
+def _last_level_cache_bytes() -> int:
+    """
+    Of the cores of all devices together; 0 where the system does not say.
     """
 
 def _layout_from_text(text: str) -> Layout: ...

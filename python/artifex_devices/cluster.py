@@ -14,6 +14,7 @@ from artifex_devices._bytes_text import bytes_text
 from artifex_devices._core import Cluster, Machine
 from artifex_devices.accelerator_report import FoundAccelerator, find_accelerators
 from artifex_devices.accelerators import accelerator
+from artifex_devices.calibration_values import Calibration
 from artifex_devices.cluster_file import from_toml
 from artifex_devices.device_detection import path_text
 from artifex_devices.measured_roofline import MeasuredRoofline
@@ -188,16 +189,24 @@ def from_xml(
     return _core._make_cluster(parts)
 
 
-def this_machine(*, measured: MeasuredRoofline | None = None, latency: float | None = None) -> Cluster:
+def this_machine(
+    *,
+    measured: MeasuredRoofline | None = None,
+    latency: float | None = None,
+    calibration: Calibration | None = None,
+) -> Cluster:
     """The machine that this process runs on: its CPU domains, joined by memory.
 
     Args:
         measured: What `measure_roofline()` found of all devices together: the rates of the chips, and between them half
             of the bytes/s of memory, shared out (a byte that moves is read and written). None leaves them unknown.
         latency: Seconds of a step between two domains; None leaves it unknown.
+        calibration: What `calibrate()` found: between the domains its rate of copies from memory to memory, shared out,
+            and no more than its slowest link; and the latency of a transfer, where `latency` is not given. Seconds of
+            simulated devices of this process are `plan_reshard(calibration=)`'s.
 
     Raises:
-        TypeError: `measured` is no MeasuredRoofline, `latency` no number.
+        TypeError: `measured` is no MeasuredRoofline, `latency` no number, `calibration` no Calibration.
         ValueError: `latency` is below 0 or not finite.
 
     Example:
@@ -211,18 +220,31 @@ def this_machine(*, measured: MeasuredRoofline | None = None, latency: float | N
             f"cluster.this_machine: measured is of type {type(measured).__name__}; expected a MeasuredRoofline or "
             "None; give what measure_roofline() returns"
         )
+    if calibration is not None and not isinstance(calibration, Calibration):
+        raise TypeError(
+            f"cluster.this_machine: calibration is of type {type(calibration).__name__}; expected a Calibration or "
+            "None; give what artifex_devices.calibration.calibrate() returns"
+        )
     parts = _cpus_of(Machine.live(), "measured")
     parts["name"] = "this machine"
     parts["latency"] = _figure(_rate("this_machine", "latency", latency, least=0.0))
+    domains = parts["dims"][0]
+    notes = []
     if measured is not None:
-        domains = parts["dims"][0]
         rates = measured.peak_flops
         parts["peak_flops"] = {
             dtype: (rate.best / domains, "measured") for dtype, rate in rates.items() if dtype == "float32"
         }
         parts["memory_bandwidth"] = (measured.bandwidth.best / domains, "measured")
         parts["bandwidth"] = (measured.bandwidth.best / domains / 2, "measured")
-        parts["notes"] = (f"rates of {measured.scope}, shared out evenly among the CPU domains",)
+        notes.append(f"rates of {measured.scope}, shared out evenly among the CPU domains")
+    if calibration is not None:
+        slowest = min(link.rate for link in calibration.links)
+        parts["bandwidth"] = (min(calibration.rates.get("memory", slowest), slowest) / domains, "measured")
+        if latency is None:
+            parts["latency"] = (calibration.coefficients["calls on workers"], "measured")
+        notes.append(f"links calibrated on {calibration.conditions.date}, shared out evenly among the CPU domains")
+    parts["notes"] = tuple(notes)
     return _core._make_cluster(parts)
 
 

@@ -148,7 +148,8 @@ def _other_text(plan: ReshardPlan) -> str:
 
 
 def _collective_title(plan: CollectivePlan) -> str:
-    return f"{plan.op} of {bytes_text(plan.nbytes)} by {plan.devices} devices of {plan.cluster.name}"
+    where = "this machine" if plan.cluster is None else plan.cluster.name
+    return f"{plan.op} of {bytes_text(plan.nbytes)} by {plan.devices} devices of {where}"
 
 
 def _collective_facts(plan: CollectivePlan) -> list[tuple[str, str]]:
@@ -270,7 +271,7 @@ def _collective_content(plan: CollectivePlan) -> dict[str, Any]:
         "op": plan.op,
         "nbytes": plan.nbytes,
         "axes": [str(axis) for axis in plan.axes],
-        "cluster": plan.cluster.name,
+        "cluster": None if plan.cluster is None else plan.cluster.name,
         "devices": plan.devices,
         "groups": plan.groups,
         "algorithms": [

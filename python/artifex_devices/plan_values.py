@@ -50,7 +50,7 @@ class PlanStep:
         bytes_received: Bytes that all devices receive from others.
         busiest_bytes: Bytes that the busiest device receives.
         shard_bytes: Bytes of one shard before and afterwards.
-        estimate: None where there is no cluster to say how long it takes; `seconds` says so.
+        estimate: None where there is no cluster and no calibration to say how long it takes; `seconds` says so.
     """
 
     move: str
@@ -116,7 +116,7 @@ class ReshardPlan:
         dtype: Of the array.
         source: Sharding before.
         destination: Sharding afterwards.
-        cluster: What `seconds` are of; None: nothing is known of the network.
+        cluster: What `seconds` are of; None: nothing is known of a network.
         way: "copies" (direct, as `device_put` and `reshard` do it here) or "collectives".
         steps: In order.
         bytes_by_device: By device id: bytes that it receives from others.
@@ -244,10 +244,10 @@ class CollectivePlan:
     """What a collective costs on a cluster.
 
     Attributes:
-        op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all" or "broadcast".
+        op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast" or "permute".
         nbytes: Bytes of the whole array of a group.
         axes: That the groups lie along.
-        cluster: The network.
+        cluster: The network; None: this machine's own devices, by a calibration.
         devices: In one group.
         groups: How many were looked at; the slowest counts.
         steps: Every algorithm that the network allows, cheapest first.
@@ -259,7 +259,7 @@ class CollectivePlan:
     op: str
     nbytes: int
     axes: tuple[Any, ...]
-    cluster: Cluster
+    cluster: Cluster | None
     devices: int
     groups: int
     steps: tuple[Algorithm, ...]

@@ -13,6 +13,8 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._core import Cluster, Mesh, Sharding
+from artifex_devices.calibration_values import Calibration
+from artifex_devices.machine_plans import calibrated, check_calibration, copies_estimate, machine_collective
 from artifex_devices.plan_values import (
     Algorithm,
     CollectivePlan,
@@ -55,7 +57,11 @@ __all__ = [
 _WAYS = (None, "copies", "collectives")
 _NO_CLUSTER = (
     "plan_reshard: seconds are not known without a network; expected a cluster, got none; give cluster=, such as "
-    "cluster.tpu('v5e', (4, 4)), or a mesh of a cluster's devices"
+    "cluster.tpu('v5e', (4, 4)), or a mesh of a cluster's devices, or calibration= for this machine's own"
+)
+_NOT_DONE_HERE = (
+    "plan_reshard: on this machine's own devices collectives do not do it, and a calibration has no seconds for them; "
+    "expected way='copies'"
 )
 
 
@@ -68,6 +74,7 @@ def plan_reshard(
     cluster: Cluster | None = None,
     memory_limit: int | None = None,
     way: str | None = None,
+    calibration: Calibration | None = None,
 ) -> ReshardPlan:
     """What it takes to bring an array from one sharding to another; nothing is moved.
 
@@ -85,13 +92,15 @@ def plan_reshard(
         memory_limit: Bytes that no device may hold more of during the reshard, its shard before included. None: no
             limit.
         way: "copies" or "collectives"; None is the faster one on a cluster, else "copies".
+        calibration: What `calibrate()` found, for seconds of copies between devices of this process.
 
     Returns:
         A ReshardPlan; `print` shows it as a table, notebooks with a picture.
 
     Raises:
         ValueError: The shardings do not fit the shape; a mesh has devices that the cluster lacks; the way that is asked
-            for does not exist (the text says why), or none keeps to `memory_limit`.
+            for does not exist (the text says why), or none keeps to `memory_limit`; `calibration` with `cluster`, or
+            with devices that are not all of this process.
         TypeError: An argument is of the wrong type.
 
     Example:
@@ -122,6 +131,12 @@ def plan_reshard(
         )
     if way not in _WAYS:
         raise ValueError(f"plan_reshard: way is {way!r}; expected None, 'copies' or 'collectives'; leave it out")
+    check_calibration("plan_reshard", calibration)
+    if cluster is not None and calibration is not None:
+        raise ValueError(
+            "plan_reshard: both cluster and calibration are given; expected one; calibration is for this machine's own "
+            "devices"
+        )
     limit = _limit(memory_limit)
     try:
         sizes = tuple(operator.index(size) for size in shape)
@@ -130,25 +145,38 @@ def plan_reshard(
             f"plan_reshard: shape is {shape!r}; expected a sequence of integers; write (4096, 4096)"
         ) from None
     found = _core._plan_reshard(sizes, kind.itemsize, src, dst, cluster, limit)
-    return _Planner(sizes, kind, src, dst, found, limit).plan(way)
+    return _Planner(sizes, kind, src, dst, found, limit, calibration).plan(way)
 
 
-def plan_collective(op: str, nbytes: float, axes: str | Sequence[Any], cluster: Cluster | Mesh) -> CollectivePlan:
+def plan_collective(
+    op: str,
+    nbytes: float,
+    axes: str | Sequence[Any],
+    cluster: Cluster | Mesh,
+    *,
+    calibration: Calibration | None = None,
+) -> CollectivePlan:
     """What a collective costs on a cluster, by ring, torus, switch, full-mesh and hierarchical models with latencies.
 
+    On a mesh of this machine's own devices it is what a program of `shard_map` takes, by a calibration.
+
     Args:
-        op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all" or "broadcast".
+        op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all" or "broadcast"; with a calibration "permute" and
+            no "broadcast".
         nbytes: Bytes of the whole array of a group: the gathered result, one device's unreduced input, all that an
-            all-to-all holds, the value that is broadcast.
+            all-to-all or a permute holds, the value that is broadcast.
         axes: What the devices of a group differ in. Of a Cluster: "x", "y", "z" of a torus, "chip" of nodes without
             one, and "slice", the network between slices or nodes. Of a Mesh: its axis names.
-        cluster: A Cluster, or a Mesh of a cluster's devices, all of whose groups along `axes` do the same at once.
+        cluster: A Cluster, or a Mesh of a cluster's devices, all of whose groups along `axes` do the same at once; with
+            a calibration a Mesh of devices of this process.
+        calibration: What `calibrate()` found. Blocks are taken to be dense, and joined along their first dimension.
 
     Returns:
         A CollectivePlan, with every algorithm that the network allows.
 
     Raises:
-        ValueError: No such op or axis; bytes below 0; groups of a mesh that are no boxes of the cluster.
+        ValueError: No such op or axis; bytes below 0; groups of a mesh that are no boxes of the cluster; a calibration
+            with devices that are not of this process.
         TypeError: An argument is of the wrong type.
         RuntimeError: A figure of the cluster that is needed is not known.
 
@@ -168,17 +196,25 @@ def plan_collective(op: str, nbytes: float, axes: str | Sequence[Any], cluster: 
     if not 0 <= nbytes <= 2**63:  # not a number is neither
         shown = f"{nbytes!r}" if abs(nbytes) < 1e30 or nbytes != nbytes else "more"
         raise ValueError(f"plan_collective: nbytes is {shown}; expected 0 to 2**63; give the whole array's bytes")
+    check_calibration("plan_collective", calibration)
     names = (axes,) if isinstance(axes, str) else tuple(axes)
     groups: list[list[int]] = []
     if isinstance(cluster, Mesh):
         groups = _groups(cluster, names)
+        if calibration is not None:
+            return machine_collective(op, nbytes, names, cluster, groups, calibration)
         network = _core._cluster_of_device(cluster.devices.flat[0])
     else:
         network = cluster
     if not isinstance(network, Cluster):
         raise TypeError(
             f"plan_collective: cluster is {cluster!r} ({type(cluster).__name__}); expected a Cluster, or a Mesh of a "
-            "cluster's devices; make one by artifex_devices.cluster"
+            "cluster's devices; make one by artifex_devices.cluster; give calibration= for this machine's own devices"
+        )
+    if calibration is not None:
+        raise ValueError(
+            f"plan_collective: cluster is {cluster!r} and calibration is given; expected a Mesh of this machine's own "
+            "devices with it; leave calibration= out"
         )
     found = _core._plan_collective(op, float(nbytes), network, [str(name) for name in names], groups)
     received = found["bytes_in"]
@@ -265,10 +301,15 @@ class _Planner:
         destination: Sharding,
         found: dict[str, Any],
         limit: int | None,
+        calibration: Calibration | None,
     ) -> None:
         self.found = found
+        self.copying = (
+            None if calibration is None else copies_estimate(shape, dtype.itemsize, source, destination, calibration)
+        )
         self.limit = limit
         self.cluster: Cluster | None = found["cluster"]
+        rates = None if self.cluster is None else _rates(self.cluster)
         bound = found["lower_bound"]
         price = bound.get("price", {"error": ""})
         self.bound = LowerBound(
@@ -284,7 +325,7 @@ class _Planner:
             "cluster": self.cluster,
             "lower_bound": self.bound,
             "xla_gathers_everything": found["xla_gathers"],
-            "seconds_from": None if self.cluster is None else _rates(self.cluster),
+            "seconds_from": rates if calibration is None else calibrated(calibration),
         }
 
     def plan(self, way: str | None) -> ReshardPlan:
@@ -317,7 +358,7 @@ class _Planner:
 
     def _estimate(self, step: dict[str, Any]) -> tuple[Estimate | None, str]:
         if self.cluster is None:
-            return None, _NO_CLUSTER
+            return None, _NO_CLUSTER if self.copying is None else _NOT_DONE_HERE
         price = step["price"]
         if "error" in price:
             return None, price["error"]
@@ -335,7 +376,7 @@ class _Planner:
         by_device = self._by_device(found["bytes_in"])
         steps: tuple[PlanStep, ...] = ()
         if found["count"]:
-            estimate, why = self._estimate(found)
+            estimate, why = self._estimate(found) if self.copying is None else (self.copying, "")
             before, after = (math.prod(self.found[key]) for key in ("source_shard_shape", "shard_shape"))
             size = self.same["dtype"].itemsize
             steps = (

@@ -13,19 +13,39 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from artifex_devices.measured_roofline import MeasuredRoofline
-
-__all__ = ["VARIABLE", "cache_directory", "read_measurement", "write_measurement"]
+__all__ = [
+    "VARIABLE",
+    "Measurement",
+    "cache_directory",
+    "check_cache",
+    "file_of",
+    "read_measurement",
+    "write_measurement",
+]
 
 VARIABLE = "ARTIFEX_DEVICES_CACHE"
 _FORMAT = 2
 _LARGEST_FILE = 64 << 10
 _MOST_NOTES = 16
 _LONGEST_NOTE = 1000
+
+
+class Measurement(Protocol):
+    """What is kept: a dataclass with notes."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers, for JSON."""
+
+
+_M = TypeVar("_M", bound=Measurement)
 
 
 def cache_directory(cache: str | os.PathLike[str] | bool | None) -> tuple[Path | None, str]:
@@ -58,14 +78,30 @@ def cache_directory(cache: str | os.PathLike[str] | bool | None) -> tuple[Path |
     return Path(base, "artifex_devices"), ""
 
 
-def file_of(directory: Path, fingerprint: Mapping[str, Any]) -> Path:
-    """The file of a fingerprint."""
+def check_cache(operation: str, cache: Any) -> None:
+    """Raises ValueError or TypeError for what is no `cache`."""
+    if isinstance(cache, os.PathLike):
+        cache = os.fspath(cache)
+    if isinstance(cache, str) and (not cache or "\0" in cache):
+        raise ValueError(
+            f"{operation}: cache is {cache!r}; expected the path of a directory, a bool or None; "
+            'say cache=False to keep nothing, or "." for the current directory'
+        )
+    if cache is not None and not isinstance(cache, (str, bool)):
+        raise TypeError(
+            f"{operation}: cache is {cache!r} ({type(cache).__name__}); expected a directory, a bool or None; "
+            "say cache=False to keep nothing"
+        )
+
+
+def file_of(directory: Path, fingerprint: Mapping[str, Any], prefix: str) -> Path:
+    """The file of a fingerprint; `prefix` says what was measured."""
     digest = hashlib.sha256(_canonical(fingerprint).encode()).hexdigest()
-    return directory / f"roofline-{digest[:24]}.json"
+    return directory / f"{prefix}-{digest[:24]}.json"
 
 
-def read_measurement(path: Path, fingerprint: Mapping[str, Any]) -> tuple[MeasuredRoofline | None, str]:
-    """What the file holds, or None and why it is not used ("" where there is none)."""
+def read_measurement(path: Path, fingerprint: Mapping[str, Any], read: Callable[[Any], _M]) -> tuple[_M | None, str]:
+    """What `read` makes of what the file holds, or None and why it is not used ("" where there is none)."""
     try:
         text = _read_own_file(path)
     except FileNotFoundError:
@@ -82,12 +118,13 @@ def read_measurement(path: Path, fingerprint: Mapping[str, Any]) -> tuple[Measur
             raise ValueError("it is no measurement")
         if _canonical(told["fingerprint"]) != _canonical(fingerprint):
             raise ValueError("it is of another machine")
-        return dataclasses.replace(MeasuredRoofline.from_dict(told["measurement"]), notes=_notes(told["notes"])), ""
+        made = read(told["measurement"])
+        return dataclasses.replace(made, notes=_notes(told["notes"])), ""  # type: ignore[type-var]
     except (ValueError, TypeError, RecursionError) as error:
         return None, f"{path} is not used: {str(error) or type(error).__name__}"
 
 
-def write_measurement(path: Path, fingerprint: Mapping[str, Any], found: MeasuredRoofline) -> str:
+def write_measurement(path: Path, fingerprint: Mapping[str, Any], found: Measurement) -> str:
     """Writes the file as a whole or not at all; where it is, or why it is not."""
     told = {
         "format": _FORMAT,
@@ -99,7 +136,7 @@ def write_measurement(path: Path, fingerprint: Mapping[str, Any], found: Measure
     temporary = ""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number, temporary = tempfile.mkstemp(dir=path.parent, prefix=".roofline-", suffix=".tmp")
+        number, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem.partition('-')[0]}-", suffix=".tmp")
         with os.fdopen(number, "w", encoding="utf-8") as file:
             file.write(text + "\n")
         os.replace(temporary, path)

@@ -19,9 +19,9 @@ from artifex_devices.device_arguments import check_device
 from artifex_devices.discovery import devices
 from artifex_devices.machine_fingerprint import core_frequency_hz, cpu_model, machine_fingerprint
 from artifex_devices.measured_roofline import Conditions, MeasuredRoofline, Rate, rate_of
-from artifex_devices.roofline_cache import cache_directory, file_of, read_measurement, write_measurement
+from artifex_devices.roofline_cache import cache_directory, check_cache, file_of, read_measurement, write_measurement
 
-__all__ = ["measure_roofline"]
+__all__ = ["measure_roofline", "measuring"]
 
 _DTYPES = ("float32", "float64")
 _WINDOW_SECONDS = 0.02
@@ -33,8 +33,15 @@ _SHORTEST = 0.01
 _LONGEST = 600.0
 _LARGE_ERROR = 0.25  # from here on it is said to be one, and why
 
+_PREFIX = "roofline"
+
 _lock = threading.Lock()  # two measurements at a time would measure each other
 _found: dict[str, MeasuredRoofline] = {}  # of this process, by the name of their file
+
+
+def measuring() -> threading.Lock:
+    """The lock that whoever measures this machine holds meanwhile."""
+    return _lock
 
 
 def measure_roofline(
@@ -83,15 +90,15 @@ def measure_roofline(
         check_device("measure_roofline", "device", device)
     seconds = _checked_seconds(seconds)
     _check_isa(isa)
-    _check_cache(cache)
+    check_cache("measure_roofline", cache)
     lanes, _, all_lanes = _core._measured_scope(device)
     together = len(lanes) == all_lanes
     shown = "all CPU devices" if device is None else str(device)
     sharing = _devices_on(lanes, device)
     fingerprint = {**machine_fingerprint(), "lanes": list(lanes), "isa": isa or "best"}
     directory, reason = cache_directory(cache)
-    name = str(file_of(directory, fingerprint)) if directory else ""
-    with _lock:
+    name = str(file_of(directory, fingerprint, _PREFIX)) if directory else ""
+    with measuring():
         notes = [reason] if reason else []
         if directory is not None and not refresh:
             kept, why = _kept(name, directory, fingerprint)
@@ -101,7 +108,7 @@ def measure_roofline(
             notes += [why] if why else []
         found = _measured(device, shown, sharing, together, seconds, isa)
         if directory is not None:
-            notes.append(write_measurement(file_of(directory, fingerprint), fingerprint, found))
+            notes.append(write_measurement(file_of(directory, fingerprint, _PREFIX), fingerprint, found))
         found = dataclasses.replace(found, notes=(*found.notes, *notes))
         if directory is not None:
             _found[name] = found
@@ -111,8 +118,8 @@ def measure_roofline(
 def _kept(name: str, directory: Any, fingerprint: Mapping[str, Any]) -> tuple[MeasuredRoofline | None, str]:
     if name in _found:
         return dataclasses.replace(_found[name], from_cache=True), ""
-    path = file_of(directory, fingerprint)
-    kept, why = read_measurement(path, fingerprint)
+    path = file_of(directory, fingerprint, _PREFIX)
+    kept, why = read_measurement(path, fingerprint, MeasuredRoofline.from_dict)
     if kept is not None:
         kept = _found[name] = dataclasses.replace(kept, from_cache=True, notes=(*kept.notes, f"read from {path}"))
     return kept, why
@@ -136,21 +143,6 @@ def _check_isa(isa: Any) -> None:
         raise (ValueError if isinstance(isa, str) else TypeError)(
             f"measure_roofline: isa is {isa!r}; expected None or one that this processor runs: "
             f"{', '.join(map(repr, known))}; leave it out for the fastest"
-        )
-
-
-def _check_cache(cache: Any) -> None:
-    if isinstance(cache, os.PathLike):
-        cache = os.fspath(cache)
-    if isinstance(cache, str) and (not cache or "\0" in cache):
-        raise ValueError(
-            f"measure_roofline: cache is {cache!r}; expected the path of a directory, a bool or None; "
-            'say cache=False to keep nothing, or "." for the current directory'
-        )
-    if cache is not None and not isinstance(cache, (str, bool)):
-        raise TypeError(
-            f"measure_roofline: cache is {cache!r} ({type(cache).__name__}); expected a directory, a bool or None; "
-            "say cache=False to keep nothing"
         )
 
 

@@ -121,7 +121,7 @@ RateSeries measure_gemm_rate(const std::vector<int>& lanes, GemmIsa isa, DType d
       options);
 }
 
-StreamRates measure_stream_rates(const std::vector<int>& lanes, const RateOptions& options) {
+std::vector<int> cpus_of(const std::vector<int>& lanes) {
   const std::shared_ptr<const Machine> machine = Machine::live();
   std::vector<int> cpus;
   for (const int lane : lanes) {
@@ -129,8 +129,12 @@ StreamRates measure_stream_rates(const std::vector<int>& lanes, const RateOption
     const std::vector<int>& own = machine->cpu_domains()[static_cast<size_t>(lane)].cpus.cpus;
     cpus.insert(cpus.end(), own.begin(), own.end());
   }
+  return cpus;
+}
+
+StreamRates measure_stream_rates(const std::vector<int>& lanes, const RateOptions& options) {
   StreamRates rates;
-  rates.cache_bytes = last_level_cache_bytes(cpus);
+  rates.cache_bytes = last_level_cache_bytes(cpus_of(lanes));
   const int64_t workers = workers_of(lanes);
   const int64_t usable = usable_memory_bytes_now();
   const int64_t memory = std::min(

@@ -28,6 +28,9 @@ struct StreamRates {
 /// them. `options.seconds` are for all kernels together. Throws OutOfMemory when there is not even that.
 StreamRates measure_stream_rates(const std::vector<int>& lanes, const RateOptions& options);
 
+/// CPUs of the lanes on the live machine.
+std::vector<int> cpus_of(const std::vector<int>& lanes);
+
 /// Bytes of the last-level caches that the CPUs have, each counted once; 0 where the system does not say. Read under
 /// `root` (tests give a made-up one).
 int64_t last_level_cache_bytes(const std::vector<int>& cpus, const std::string& root = "");

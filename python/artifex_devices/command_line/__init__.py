@@ -21,7 +21,7 @@ from artifex_devices.command_line.exit_codes import BROKEN_PIPE, FAILED, INTERRU
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
-COMMANDS = ("info", "topology", "doctor", "batch", "plan")
+COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate")
 """The commands in the order of --help; each is a module of this package."""
 
 _EXIT_CODES = """\

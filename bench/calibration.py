@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predicted against measured: the tables of docs/guide/calibration.md, made of bench/calibration.json.
+
+Example:
+    python bench/calibration.py               # calibrate, check, print; nothing is written
+    python bench/calibration.py --update      # the same, and write bench/calibration.json and the tables
+    python bench/calibration.py --page        # write the tables of the committed numbers
+    python bench/calibration.py --page --check  # status 1 where what is committed is not what the numbers say
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+RECORD = HERE / "calibration.json"
+PAGE = HERE.parent / "docs" / "guide" / "calibration.md"
+BEGIN = "<!-- tables of bench/calibration.py -->"
+END = "<!-- end of tables -->"
+MIB = 1 << 20
+
+
+def measured(rounds: int, check_rounds: int) -> tuple[dict[str, Any], str]:
+    """What a check found, with the calibration that it is of, for JSON and as text."""
+    from artifex_devices import calibration
+
+    found = calibration.calibrate(rounds=rounds, cache=False)
+    checked = calibration.check(found, rounds=check_rounds)
+    return checked.to_dict(), f"{found}\n\n{checked}"
+
+
+def tables(told: dict[str, Any]) -> str:
+    """Markdown of a check: who measured, medians by size, and all rows from 64 MiB on."""
+    conditions = told["calibration"]["conditions"]
+    cache = conditions["cache_bytes"]
+    rows = told["rows"]
+    head = (
+        f"{conditions['cpu_model']}, {conditions['workers']} workers, {conditions['memory_nodes']} memory "
+        f"node{'s' * (conditions['memory_nodes'] > 1)}, last-level caches of "
+        f"{'unknown size' if cache is None else f'{cache // MIB} MiB'}; calibrated {conditions['date']} in "
+        f"{conditions['seconds']:.1f} s, checked {told['date']}."
+    )
+    sizes = sorted({row["nbytes"] for row in rows})
+    medians = ["| MiB | reshards | collectives |", "| --- | --- | --- |"]
+    medians += [
+        f"| {size // MIB} | {_error(rows, 'reshard', size, size)} | {_error(rows, 'collective', size, size)} |"
+        for size in sizes
+    ]
+    large = told["large_bytes"]
+    of_large = [_error(rows, kind, large) for kind in ("reshard", "collective")]
+    medians.append(f"| **{large // MIB} and more** | **{of_large[0]}** | **{of_large[1]}** |")
+    every = {row["devices"]: None for row in rows}
+    header = ["", "MiB", *(f"{count} devices: predicted, measured, error" for count in every)]
+    lines = [f"| {' | '.join(header)} |", f"| {' | '.join('---' for _ in header)} |"]
+    by_name: dict[tuple[str, int], dict[int, dict[str, Any]]] = {}
+    for row in rows:
+        if row["nbytes"] >= large:
+            by_name.setdefault((row["name"].split(", threads")[0], row["nbytes"]), {})[row["devices"]] = row
+    for (name, nbytes), of in by_name.items():
+        cells = [_cell(of[count]) if count in of else "-" for count in every]
+        lines.append(f"| {name} | {nbytes // MIB} | {' | '.join(cells)} |")
+    notes = "".join(f"{note}.\n" for note in told["notes"])
+    share = f"Median error from {large // MIB} MiB on: **{100 * told['median_error_large']:.1f} %**."
+    return "\n".join([head, "", share, notes, *medians, "", *lines])
+
+
+def _error(rows: list[dict[str, Any]], kind: str, least: int, most: int | None = None) -> str:
+    errors = [
+        abs(row["error"])
+        for row in rows
+        if row["kind"] == kind and least <= row["nbytes"] and (most is None or row["nbytes"] <= most)
+    ]
+    return f"{100 * statistics.median(errors):.0f} %" if errors else "-"
+
+
+def _cell(row: dict[str, Any]) -> str:
+    return f"{1e3 * row['predicted']:.3g} ms, {1e3 * row['measured']:.3g} ms, {100 * row['error']:+.0f} %"
+
+
+def page(text: str, told: dict[str, Any]) -> str:
+    """The page with the tables of these numbers."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{tables(told)}\n\n{END}{after}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measures and prints, or writes the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--update", action="store_true", help="write the record and the page")
+    parser.add_argument("--page", action="store_true", help="measure nothing: write the page of the record")
+    parser.add_argument("--check", action="store_true", help="with --page: write nothing; 1 where it differs")
+    parser.add_argument("--rounds", type=int, default=6, help="turns of each sample of the calibration")
+    parser.add_argument("--check-rounds", type=int, default=3, help="turns of each row of the check")
+    options = parser.parse_args(arguments)
+    if not options.page:
+        told, text = measured(options.rounds, options.check_rounds)
+        print(text)
+        if not options.update:
+            return 0
+        RECORD.write_text(json.dumps(told, indent=1) + "\n")
+    before = PAGE.read_text(encoding="utf-8")
+    after = page(before, json.loads(RECORD.read_text()))
+    if options.check:
+        return int(before != after)
+    PAGE.write_text(after, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`artifex_devices calibrate`: measures this machine's copies and collectives, and checks the model made of them."""
+
+from __future__ import annotations
+
+import argparse
+
+from artifex_devices.command_line.exit_codes import ATTENTION, OK
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
+
+SUMMARY = "seconds of this machine's own copies and collectives: measured, kept, and checked"
+DESCRIPTION = """\
+Measures copies between CPU devices and collectives of them, fits the model that plan_reshard(calibration=) uses, and
+keeps it for the machine. Takes some 10 s, with --check some 20 s more; best while nothing else runs."""
+EXAMPLES = """\
+examples:
+  artifex_devices calibrate                      what is kept for this machine, or measured now
+  artifex_devices calibrate --refresh --check    measured now, and a table of predicted against measured
+  artifex_devices calibrate --check --json       the same as JSON, with what is kept
+
+exit codes: 0 done; 1 the machine was busy, or the median error of the check is above 20 % from 64 MiB on; others as for
+every command (artifex_devices --help)
+"""
+
+_MOST_ERROR = 0.2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """--refresh, --check, --rounds, --json."""
+    parser.add_argument("--refresh", action="store_true", help="measure now, whatever is kept")
+    parser.add_argument("--check", action="store_true", help="predict reshards and collectives, measure them, compare")
+    parser.add_argument("--rounds", type=_rounds, help="turns of each thing that is measured (calibration 4, check 2)")
+    parser.add_argument("--json", action="store_true", help="all figures as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the calibration, and the table of its check; 1 where they are not to be trusted."""
+    from artifex_devices import calibration
+    from artifex_devices.command_line.output import write_text
+
+    rounds = {} if arguments.rounds is None else {"rounds": arguments.rounds}
+    found = calibration.calibrate(refresh=arguments.refresh, **rounds)
+    if not arguments.check:
+        write_text(f"{found.to_json() if arguments.json else found}\n")
+        return ATTENTION if found.was_busy else OK
+    checked = calibration.check(found, **rounds)
+    write_text(f"{checked.to_json()}\n" if arguments.json else f"{found}\n\n{checked}\n")
+    error = checked.median_error()
+    return ATTENTION if found.was_busy or (error is not None and error > _MOST_ERROR) else OK
+
+
+def _rounds(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if not 1 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to 100, got {text!r}")
+    return value

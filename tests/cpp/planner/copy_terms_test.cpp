@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/copy_terms.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "artifex_devices/base/error.h"
+#include "reference_pairs.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+/// Those that are not 0.
+std::map<std::string, double> named(const CopyTerms& terms) {
+  std::map<std::string, double> result;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i] != 0) result.emplace(kCopyTerms[i], terms[i]);
+  }
+  return result;
+}
+using Terms = std::map<std::string, double>;
+
+/// 4 devices of one memory: replicas are one buffer.
+PlacedEnd end_of(const std::vector<std::vector<std::string>>& spec, const Dims& shape,
+                 const std::vector<int32_t>& arenas = {0, 0, 0, 0}) {
+  const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {2, 2});
+  const TileGrid grid(mesh, spec_of(spec));
+  PlacedEnd end{ShardDomains(grid, shape, Uneven::kError, {.operation = "test"}), {0, 1, 2, 3}, {}, {}};
+  for (int64_t position = 0; position < 4; ++position) {
+    const int64_t tile = grid.tile(position);
+    const int32_t arena = arenas[static_cast<size_t>(position)];
+    const auto same = [&](const BufferPlace& place) { return place.tile == tile && place.arena == arena; };
+    const auto found = std::ranges::find_if(end.places, same);
+    end.buffers.push_back(found - end.places.begin());
+    if (found == end.places.end()) end.places.push_back({tile, position, arena});
+  }
+  return end;
+}
+
+Terms terms_of(const PlacedEnd& from, const PlacedEnd& to, int64_t cache_bytes) {
+  return named(copy_terms(make_direct_way(from, to, 4), from, to, 4, {.cache_bytes = cache_bytes}));
+}
+
+TEST(CopyTerms, DenseCopiesBySize) {
+  const CopyLimits limits{.cache_bytes = 32 * kMiB};
+  EXPECT_EQ(named(dense_copy_terms(0, 4, limits)), Terms{});
+  EXPECT_EQ(named(dense_copy_terms(1000, 2, limits)), (Terms{{"calls", 1}, {"copies", 2}, {"alone", 1000}}));
+  EXPECT_EQ(named(dense_copy_terms(kMiB, 4, limits)),
+            (Terms{{"calls on workers", 1}, {"copies", 4}, {"cached", kMiB}}));
+  EXPECT_EQ(named(dense_copy_terms(16 * kMiB, 1, limits)),
+            (Terms{{"calls on workers", 1}, {"copies", 1}, {"warm", 16 * kMiB}}));
+  // Half way between half and twice the caches, by the logarithm.
+  EXPECT_EQ(named(dense_copy_terms(32 * kMiB, 1, limits)),
+            (Terms{{"calls on workers", 1}, {"copies", 1}, {"warm", 16 * kMiB}, {"memory", 16 * kMiB}}));
+  EXPECT_EQ(named(dense_copy_terms(64 * kMiB, 1, limits)),
+            (Terms{{"calls on workers", 1}, {"copies", 1}, {"memory", 64 * kMiB}}));
+  EXPECT_EQ(named(dense_copy_terms(8 * kMiB, 1, {})),
+            (Terms{{"calls on workers", 1}, {"copies", 1}, {"memory", 8 * kMiB}}));
+  EXPECT_THROW(dense_copy_terms(-1, 1, {}), InvalidArgument);
+  EXPECT_THROW(dense_copy_terms(1, -1, {}), InvalidArgument);
+}
+
+TEST(CopyTerms, ReplicasAreOneBufferAndRightShardsAreNotCopied) {
+  const Dims shape = {64, 64};
+  EXPECT_EQ(terms_of(end_of({{"x"}, {}}, shape), end_of({{"x"}, {}}, shape), 0), Terms{});
+  EXPECT_EQ(terms_of(end_of({{"x", "y"}, {}}, shape), end_of({}, shape), 0),
+            (Terms{{"calls", 1}, {"copies", 4}, {"alone", 64 * 64 * 4}}));
+}
+
+TEST(CopyTerms, ShortRunsOnTheSideThatHasThem) {
+  // Rows of 128 bytes to columns of 32: each row of a source tile is cut, and dense in the destination.
+  const Dims narrow = {64, 32};
+  const double bytes = 64 * 32 * 4;
+  const PlacedEnd rows = end_of({{"x", "y"}, {}}, narrow);
+  const PlacedEnd columns = end_of({{}, {"x", "y"}}, narrow);
+  EXPECT_EQ(terms_of(rows, columns, 0),
+            (Terms{{"calls", 1}, {"copies", 16}, {"alone", bytes}, {"read in 32 B", bytes}}));
+  EXPECT_EQ(terms_of(columns, rows, 0),
+            (Terms{{"calls", 1}, {"copies", 16}, {"alone", bytes}, {"written in 32 B", bytes}}));
+}
+
+TEST(CopyTerms, RunsOfALineCostOnlyWhereBytesComeFromMemory) {
+  const Dims shape = {8192, 1024};  // 32 MiB; a quarter of a row has 1024 bytes, between 512 and 16384
+  const double bytes = 32 * kMiB;
+  const PlacedEnd rows = end_of({{"x", "y"}, {}}, shape);
+  const PlacedEnd columns = end_of({{}, {"x", "y"}}, shape);
+  EXPECT_EQ(terms_of(rows, columns, 64 * kMiB), (Terms{{"calls on workers", 1}, {"copies", 16}, {"warm", bytes}}));
+  const Terms cold = terms_of(rows, columns, 0);
+  EXPECT_EQ(cold.at("memory"), bytes);
+  EXPECT_NEAR(cold.at("read in 512 B"), bytes * 0.8, 1);  // log2(1024 / 512) of log2(16384 / 512) is a fifth
+  EXPECT_EQ(cold.size(), 4U);
+}
+
+TEST(CopyTerms, BytesByMemory) {
+  const Dims shape = {8, 8};
+  const PlacedEnd rows = end_of({{"x", "y"}, {}}, shape, {0, 0, 1, 1});
+  const PlacedEnd whole = end_of({}, shape, {0, 0, 1, 1});
+  const DirectWay way = make_direct_way(rows, whole, 4);
+  EXPECT_EQ(bytes_by_memory(way, rows, whole),
+            (std::vector<MemoryBytes>{{0, 0, 128}, {0, 1, 128}, {1, 0, 128}, {1, 1, 128}}));
+}
+
+}  // namespace
+}  // namespace artifex_devices
