@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a step costs: bytes, FLOPs, memory and bounds against counts by hand, and errors."""
 
+import itertools
 import json
 import math
 
@@ -10,6 +11,8 @@ from artifex_devices import cluster, models
 from artifex_devices.planner import plan_collective, plan_step
 from artifex_devices.sharding import Mesh
 from artifex_devices.step_model import Operation, Optimizer, StepModel, Tensor
+from hypothesis import given
+from hypothesis import strategies as st
 
 MLP = {"embed": 1024, "mlp": 4096, "layers": 3, "tokens": 4096}
 MATRIX = 1024 * 4096 * 2
@@ -336,3 +339,40 @@ def test_products_of_two_formats_need_a_dtype():
         model(None)
     mesh = mesh_of(cluster.dgx("h100"), (8,), ("data",))
     assert plan_step(model("tensorfloat32"), mesh, {}).products[0].format == "tensorfloat32"
+
+
+AXES = st.sampled_from([(), ("data",), ("tensor",), ("data", "tensor")])
+
+
+@given(
+    rules=st.fixed_dictionaries(dict.fromkeys(("batch", "embed", "mlp", "activation_embed", "vocab"), AXES)),
+    sequence=st.sampled_from([1, 16, 1024]),
+    keep=st.sampled_from(["layers", "products", "all"]),
+    gpus=st.booleans(),
+)
+def test_regimes_say_what_plans_of_their_batches_say(rules, sequence, keep, gpus):
+    pod = cluster.dgx("h100", nodes=2) if gpus else cluster.tpu("v5e", (4, 4))
+    mesh = mesh_of(pod, (2, 8)) if gpus else mesh_of(pod, (4, 4))
+    shape = models.TransformerShape("small", 2, 256, 512, 8, 8, 32, 1024)
+
+    def plan_of(batch):
+        return plan_step(models.transformer(shape, batch=batch, sequence=sequence, keep=keep), mesh, rules)
+
+    try:
+        plan = plan_of(16)
+    except ValueError as error:
+        assert "cuts both dimension" in str(error)  # noqa: PT017 - which rules fit is not what this is about
+        return
+    for regimes in (plan.regimes, plan.serial_regimes):
+        assert regimes[0].tokens_from == 0
+        assert regimes[-1].tokens_to == math.inf
+        assert all(a.tokens_to == b.tokens_from and a.bound != b.bound for a, b in itertools.pairwise(regimes))
+    for batch in (16, 64, 1024, 2**20):
+        other = plan_of(batch)
+        tokens = other.model.tokens
+        assert other.regimes[0].tokens_to == pytest.approx(plan.regimes[0].tokens_to, rel=1e-9)
+        for regimes, bound in ((plan.regimes, other.bound), (plan.serial_regimes, other.serial_bound)):
+            at = next(each for each in regimes if tokens < each.tokens_to)
+            near = min(abs(tokens / each.tokens_from - 1) for each in regimes if each.tokens_from) if regimes[1:] else 1
+            assert at.bound == bound or near < 1e-9
+        assert other.seconds.serial >= other.seconds.overlapped * (1 - 1e-12)
