@@ -65,9 +65,7 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Rules) -> StepPlan:
     cuts = _cuts(model, names, rules)
     bits = [sum(1 << names.index(axis) for axis in cuts[logical]) for logical in model.logical_axes]
     shape = [int(size) for size in mesh.devices.shape]
-    found = _core._plan_step(
-        core_model(model), network, shape, list(names), mesh.device_ids.ravel(), bits
-    )
+    found = _core._plan_step(core_model(model), network, shape, list(names), mesh.device_ids.ravel(), bits)
     return _plan(model, network, dict(zip(names, shape, strict=True)), cuts, found)
 
 
@@ -125,20 +123,24 @@ def _plan(
         largest_batch=_largest(found["largest_scale"], model.batch, parts),
         products=tuple(
             StepProduct(
-                model.operations[each["op"]].name, each["kind"], each["format"], each["flops"], each["bytes"],
+                model.operations[each["op"]].name,
+                each["kind"],
+                each["format"],
+                _whole(each["flops"]),
+                _whole(each["bytes"]),
                 each["seconds"],
             )
             for each in found["products"]
         ),
         collectives=tuple(_collective(each, model, names) for each in found["collectives"]),
-        update_bytes=found["update_bytes"],
+        update_bytes=_whole(found["update_bytes"]),
         seconds=StepSeconds(**{key: seconds[key] for key in ("compute", "memory", "network", "overlapped", "serial")}),
         bound=seconds["overlapped_bound"],
         serial_bound=seconds["serial_bound"],
         regimes=_regimes(found["regimes"], model.tokens),
         serial_regimes=_regimes(found["serial_regimes"], model.tokens),
         seconds_from=_figures(cluster, {each["format"] for each in found["products"]}),
-    )  # fmt: skip
+    )
 
 
 def _largest(scale: float, batch: int, parts: int) -> float:
@@ -161,10 +163,15 @@ def _collective(each: dict[str, Any], model: StepModel, names: list[str]) -> Ste
         axes=tuple(name for place, name in enumerate(names) if each["axes"] >> place & 1),
         devices=each["group"],
         count=each["count"],
-        nbytes=each["bytes"],
-        bytes_received=each["received"],
+        nbytes=_whole(each["bytes"]),
+        bytes_received=_whole(each["received"]),
         estimate=Estimate(each["latency"], each["transfer"], each["algorithm"], each["limit"]),
     )
+
+
+def _whole(value: float) -> float:
+    """An int where it is one."""
+    return int(value) if value.is_integer() else value
 
 
 def _regimes(found: list[tuple[str, float, float]], tokens: int) -> tuple[StepRegime, ...]:

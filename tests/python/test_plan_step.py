@@ -84,6 +84,35 @@ def test_memory_flops_and_bytes_by_hand(mesh):
     assert plan.seconds.memory == pytest.approx((18 * each + plan.update_bytes) / 8.19e11)
 
 
+def test_flops_are_six_a_parameter_and_token_and_those_of_attention(mesh):
+    model = models.transformer("llama-2-7b", batch=16, sequence=512, keep="all")
+    rules = {"batch": "data", "embed": "data", "mlp": "tensor", "kv_heads": "tensor", "vocab": "tensor"}
+    plan = plan_step(model, mesh, rules)
+    scores = 2 * 16 * 32 * 512 * 512 * 128  # of each layer and product
+    by_kind = {}
+    for product in plan.products:
+        key = (product.operation in ("scores", "attend"), product.kind == "recomputed")
+        by_kind[key] = by_kind.get(key, 0) + product.flops * 16
+    unused = 32000 * 4096 + 65 * 4096  # the embedding is looked up, norms are element by element
+    assert by_kind == {
+        (False, False): 6 * (model.parameters - unused) * 16 * 512,
+        (True, False): 3 * 2 * 32 * scores,
+        (True, True): 32 * scores,
+    }
+    useful = (by_kind[False, False] + by_kind[True, False]) / 16
+    assert plan.utilization == pytest.approx(useful / 1.97e14 / plan.seconds.overlapped)
+
+
+def test_one_device_has_no_network():
+    mesh = mesh_of(cluster.tpu("v5e", (1, 1)), (1, 1))
+    plan = plan_step(models.mlp(**MLP), mesh, SHARDED)
+    assert plan.collectives == ()
+    assert plan.seconds.network == 0
+    assert [regime.bound for regime in plan.regimes] == ["memory", "compute"]
+    assert [regime.bound for regime in plan.serial_regimes] == ["memory", "compute"]
+    assert "collective" not in str(plan)
+
+
 def test_a_step_takes_the_largest_or_the_sum(mesh):
     plan = plan_step(models.mlp(**MLP), mesh, SHARDED)
     seconds = plan.seconds
