@@ -8,6 +8,7 @@
 #include "bind_roofline.h"
 #include "bind_shared_lanes.h"
 #include "bind_step.h"
+#include "bind_suggestion.h"
 #include "bindings.h"
 #include "device_values.h"
 #include "errors.h"
@@ -55,6 +56,7 @@ PYBIND11_MODULE(_core, module) {
   bind_torus(module);
   bind_planner(module);
   bind_step(module);
+  bind_suggestion(module);
   bind_render(module);
   bind_looks(module);
   bind_config(module);

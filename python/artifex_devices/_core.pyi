@@ -3079,6 +3079,11 @@ def _memory_policy() -> tuple[typing.Any, list[int], typing.Any]:
 def _mesh_from_pickle(
     platform: str, device_ids: typing.Any, axis_names: typing.Any, axis_types: typing.Any
 ) -> Mesh: ...
+def _mesh_shapes(devices: int, most_axes: int) -> list[list[int]]:
+    """
+    Every ordered product of 1 to `most_axes` factors of 2 or more.
+    """
+
 def _moved(array: Array, sharding: Sharding, committed: bool) -> Array:
     """
     The Array in another layout of the same world; buffers that are right already are shared.
@@ -3248,6 +3253,28 @@ def _shutdown() -> None:
 def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     """
     All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None; also where other processes have some.
+    """
+
+def _suggest_steps(
+    model: dict[typing.Any, typing.Any],
+    cluster: Cluster,
+    meshes: collections.abc.Sequence[tuple[collections.abc.Sequence[int], collections.abc.Sequence[int]]],
+    may_cut: collections.abc.Sequence[int],
+    overlaps: bool,
+    top: int,
+    progress: typing.Any,
+) -> dict[typing.Any, typing.Any]:
+    """
+    The best meshes and rules for a step, as (mesh, rules, bytes). `meshes`: sizes, and ids by position.
+    """
+
+def _suggestion_candidates(
+    model: dict[typing.Any, typing.Any],
+    meshes: collections.abc.Sequence[tuple[collections.abc.Sequence[int], collections.abc.Sequence[int]]],
+    may_cut: collections.abc.Sequence[int],
+) -> int:
+    """
+    What `progress` of _suggest_steps counts up to.
     """
 
 def _take() -> typing.Any:

@@ -34,6 +34,8 @@ from artifex_devices.step_values import (
     StepRegime,
     StepSeconds,
 )
+from artifex_devices.suggestion import suggest
+from artifex_devices.suggestion_values import SearchSpace, Suggestion, Suggestions
 
 __all__ = [
     "Algorithm",
@@ -43,15 +45,19 @@ __all__ = [
     "LowerBound",
     "PlanStep",
     "ReshardPlan",
+    "SearchSpace",
     "StepCollective",
     "StepMemory",
     "StepPlan",
     "StepProduct",
     "StepRegime",
     "StepSeconds",
+    "Suggestion",
+    "Suggestions",
     "plan_collective",
     "plan_reshard",
     "plan_step",
+    "suggest",
 ]
 
 _WAYS = (None, "copies", "collectives")

@@ -5,9 +5,9 @@ import json
 
 import numpy as np
 import pytest
-from artifex_devices import cluster, mesh_utils
+from artifex_devices import cluster, mesh_utils, models
 from artifex_devices.command_line import main
-from artifex_devices.planner import plan_collective, plan_reshard
+from artifex_devices.planner import plan_collective, plan_reshard, plan_step, suggest
 from artifex_devices.sharding import Mesh, NamedSharding, P
 
 V5E = ("--cluster", "tpu v5e 4x4")
@@ -288,7 +288,7 @@ def test_collectives_and_options_that_are_not_understood(capsys):
     assert "expected bytes such as 4000000" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("action", ["mesh", "reshard", "collective"])
+@pytest.mark.parametrize("action", ["mesh", "reshard", "collective", "step", "suggest"])
 def test_help_has_examples_and_forms_of_clusters(action, capsys):
     with pytest.raises(SystemExit) as end:
         main(["plan", action, "--help"])
@@ -304,3 +304,102 @@ def test_large_clusters_are_laid_in_order_of_id(capsys):
     code, out, _ = said(capsys, *words)
     assert code == 0
     assert np.array_equal(json.loads(out)["device_ids"], np.arange(6144).reshape(24, 256))
+
+
+# --- Models ---
+
+STEP = ("llama-2-7b", "--batch", "64", "--sequence", "4096", "--cluster", "tpu v5p 4x4x4")
+RULES = ("--mesh", "data=16,model=4", "--rules", "batch=data,embed=data,mlp=model,kv_heads=model")
+
+
+def test_a_step_is_planned_as_in_python(capsys):
+    mesh = Mesh(mesh_utils.create_device_mesh((16, 4), cluster.tpu("v5p", (4, 4, 4)).devices()), ("data", "model"))
+    model = models.transformer("llama-2-7b", batch=64, sequence=4096)
+    plan = plan_step(model, mesh, {"batch": "data", "embed": "data", "mlp": "model", "kv_heads": "model"})
+    assert said(capsys, "step", *STEP, *RULES) == (0, f"{plan}\n", "")
+    assert found(capsys, "step", *STEP, *RULES) == json.loads(plan.to_json())
+
+
+def test_decoding_is_a_forward_step_with_a_cache(capsys):
+    words = ("llama-3-8b", "--batch", "16", "--sequence", "1", "--forward", "--cache", "8192", "--cluster", "dgx h100")
+    plan = found(capsys, "step", *words, "--mesh", "model=8", "--rules", "kv_heads=model,mlp=model,vocab=model")
+    assert (plan["training"], plan["bound"], plan["memory"]["given"]) == (False, "memory", 2 << 30)
+
+
+def test_several_axes_of_a_mesh_cut_one_logical_axis(capsys):
+    plan = found(capsys, "step", *STEP, "--mesh", "a=16,b=4", "--rules", "batch=a+b,embed=b")
+    assert (plan["rules"]["batch"], plan["rules"]["embed"]) == (["a", "b"], ["b"])
+
+
+def test_a_step_that_does_not_fit_needs_attention(capsys):
+    words = ("llama-2-70b", *STEP[1:], "--mesh", "data=64", "--rules", "batch=data", "--json")
+    code, out, err = said(capsys, "step", *words)
+    assert (code, err) == (1, "")
+    assert not json.loads(out)["fits"]
+
+
+def test_suggestions_are_those_of_python(capsys):
+    model = models.transformer("llama-2-7b", batch=64, sequence=4096)
+    pod = cluster.tpu("v5p", (4, 4, 4))
+    assert said(capsys, "suggest", *STEP, "--top", "2") == (0, f"{suggest(model, pod, 2)}\n", "")
+    words = ("--max-axes", "1", "--axes", "batch, mlp", "--no-overlap", "--quiet")
+    one = suggest(model, pod, max_axes=1, axes=("batch", "mlp"), overlap=False)
+    assert found(capsys, "suggest", *STEP, *words) == json.loads(one.to_json())
+
+
+def test_where_nothing_fits_attention_is_needed(capsys):
+    words = ("llama-2-70b", "--batch", "16", "--sequence", "4096", "--cluster", "tpu v5e 4x4", "--json")
+    code, out, err = said(capsys, "suggest", *words)
+    assert (code, err) == (1, "")
+    assert json.loads(out)["options"] == []
+
+
+MINE = """layers = 4
+embed = 1024
+mlp = 4096
+heads = 8
+kv_heads = 8
+head_dim = 128
+vocab = 32000
+"""
+
+
+def test_models_of_files(tmp_path, capsys):
+    path = tmp_path / "mine.toml"
+    path.write_text(MINE)
+    words = ("--batch", "64", "--sequence", "512", "--cluster", "tpu v5e 4x4")
+    shape = models.TransformerShape("mine", 4, 1024, 4096, 8, 8, 128, 32000)
+    expected = suggest(models.transformer(shape, batch=64, sequence=512), cluster.tpu("v5e", (4, 4)))
+    assert said(capsys, "suggest", str(path), *words) == (0, f"{expected}\n", "")
+    path.write_text(MINE.replace("embed", "embd").replace("mlp = 4096", 'mlp = "wide"'))
+    text = refused(capsys, "suggest", str(path), *words)
+    assert "line 2: embd is no key (did you mean embed?); line 3: mlp is 'wide'; expected a whole number" in text
+    assert "embed is missing" in text
+    path.write_text(MINE.replace("kv_heads = 8", "kv_heads = 3"))
+    assert "8 heads are no multiple of 3 kv_heads" in refused(capsys, "suggest", str(path), *words)
+    assert "cannot be read" in refused(capsys, "suggest", str(tmp_path / "none.toml"), *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("lama-2-7b", *STEP[1:], *RULES), "no published shape (did you mean llama-2-7b?); expected one of llama-2-7b"),
+        ((*STEP, *RULES, "--cache", "8"), "cache is 8 in a training step"),
+        ((*STEP, *RULES[:3], "batch=dat"), "'batch' goes to 'dat', which the mesh does not have"),
+        ((*STEP, *RULES[:3], "bach=data"), "'bach' is no logical axis of the model"),
+        ((*STEP, *RULES[:3], "batch"), "--rules: 'batch' is no rule"),
+        ((*STEP, *RULES[:3], "batch=data,batch=model"), "--rules: 'batch=model' is no rule"),
+        ((*STEP, *RULES[:3], "batch=data+"), "--rules: 'batch=data+' is no rule"),
+        ((*STEP, *RULES[:3], "mlp=data,embed=data"), "cut"),
+    ],
+)
+def test_steps_that_are_not_understood(words, says, capsys):
+    assert says in refused(capsys, "step", *words)
+
+
+def test_suggestions_that_are_not_understood(capsys):
+    assert "max_axes is 9; expected 1 to 4" in refused(capsys, "suggest", *STEP, "--max-axes", "9")
+    assert "'bach' (did you mean batch?)" in refused(capsys, "suggest", *STEP, "--axes", "bach")
+    code, out, err = said(capsys, "suggest", *STEP[:-2])
+    assert (code, out) == (3, "")
+    assert "memory bandwidth" in err

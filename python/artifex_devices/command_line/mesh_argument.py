@@ -14,7 +14,7 @@ from artifex_devices.command_line.exit_codes import UsageError
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster, Mesh, PartitionSpec
 
-__all__ = ["ORDERS", "add_mesh", "lay_mesh", "read_array", "read_sizes", "read_spec"]
+__all__ = ["ORDERS", "add_mesh", "lay_mesh", "no_mesh_text", "read_array", "read_sizes", "read_spec"]
 
 ORDERS = ("jax", "exact", "id")
 _NAME = re.compile(r"(?!_$)[^\W\d]\w*")
@@ -95,6 +95,15 @@ def lay_mesh(cluster: Cluster, arguments: argparse.Namespace, traffic: list[floa
         except ValueError as error:
             raise UsageError(f"--mesh: {error}") from None
     return Mesh(ordered, tuple(sizes))
+
+
+def no_mesh_text(error: NotImplementedError, arguments: argparse.Namespace) -> str:
+    """What to say where an order has no such mesh, and what to try."""
+    tries = [] if arguments.order == "exact" or arguments.slices is not None else ["--order exact"]
+    if not arguments.split:
+        tries.append("--split")
+    other = f"{' or '.join(tries)}; or other sizes" if tries else "other sizes"
+    return f"{' '.join(str(error).split())} (Here: {other}.)"
 
 
 def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespace) -> list[int] | None:

@@ -10,29 +10,50 @@ from typing import TYPE_CHECKING, Any, cast
 from artifex_devices.command_line.amounts import bytes_of
 from artifex_devices.command_line.cluster_argument import CLUSTER_FORMS, add_cluster, read_cluster
 from artifex_devices.command_line.exit_codes import ATTENTION, OK, UsageError
-from artifex_devices.command_line.mesh_argument import add_mesh, lay_mesh, read_array, read_sizes, read_spec
+from artifex_devices.command_line.mesh_argument import (
+    add_mesh,
+    lay_mesh,
+    no_mesh_text,
+    read_array,
+    read_sizes,
+    read_spec,
+)
+from artifex_devices.command_line.plan_model import (
+    STEP_EXAMPLES,
+    SUGGEST_EXAMPLES,
+    add_step,
+    add_suggest,
+    run_step,
+    run_suggest,
+)
 
 if TYPE_CHECKING:
     from artifex_devices.plan_values import CollectivePlan, ReshardPlan
+    from artifex_devices.step_values import StepPlan
+    from artifex_devices.suggestion_values import Suggestions
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
 
-SUMMARY = "what a mesh, a reshard or a collective costs on a cluster that you need not own"
+SUMMARY = "what meshes, reshards, collectives and steps of models cost on a cluster that you need not own"
 DESCRIPTION = """\
 mesh        how the axes of a mesh lie on the network, and what they have of it
 reshard     steps, bytes, memory and seconds from one sharding to another
-collective  seconds of one collective, by each algorithm that the network allows"""
+collective  seconds of one collective, by each algorithm that the network allows
+step        memory, seconds, collectives and bounds of a step of a model, cut by rules over a mesh
+suggest     the best meshes and rules for a model, by trying all"""
 EXAMPLES = f"""\
 examples:
   artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
   artifex_devices plan reshard "bfloat16[4096,4096]" x,_ _,x --cluster "tpu v5e 4x4" --mesh x=4,y=4
   artifex_devices plan collective all_reduce 1GB slice,chip --cluster "dgx h100 nodes=4"
+  artifex_devices plan suggest llama-2-7b --batch 256 --sequence 4096 --cluster "tpu v5e 16x16"
   artifex_devices plan reshard --help                 options of one of them
   artifex_devices plan mesh --cluster "tpu v5e 16x16" --mesh data=16,model=16 --svg mesh.svg
 
 {CLUSTER_FORMS}
 exit codes: 0 done; 1 done, and it does not fit (the torus has no such mesh; the reshard needs more than
-            --memory-limit); 2 not understood, or a file that cannot be read; others as for every command
+            --memory-limit, the model more than a device has); 2 not understood, or a file that cannot be read;
+            others as for every command
 """
 
 _MESH_EXAMPLES = f"""\
@@ -104,6 +125,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_mesh(collective, required=False)
     _add_output(collective)
 
+    step = _add(actions, "step", "what a step of a model costs", STEP_EXAMPLES, _step)
+    add_step(step)
+    _add_output(step, picture="the roofline of a device with the step in it,")
+
+    suggest = _add(actions, "suggest", "the best meshes and rules for a model", SUGGEST_EXAMPLES, _suggest)
+    add_suggest(suggest)
+    _add_output(suggest)
+
 
 def _add(actions: Any, name: str, summary: str, examples: str, run_action: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = actions.add_parser(
@@ -132,11 +161,11 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _write(plan: ReshardPlan | CollectivePlan, arguments: argparse.Namespace) -> None:
+def _write(plan: ReshardPlan | CollectivePlan | StepPlan | Suggestions, arguments: argparse.Namespace) -> None:
     from artifex_devices.command_line.output import write_picture, write_text
 
     if getattr(arguments, "svg", None) is not None:
-        write_picture(arguments.svg, cast("ReshardPlan", plan).to_svg())
+        write_picture(arguments.svg, cast("ReshardPlan | StepPlan", plan).to_svg())
         return
     write_text((plan.to_json() if arguments.json else str(plan)) + "\n")
 
@@ -159,7 +188,7 @@ def _mesh(arguments: argparse.Namespace) -> int:
     try:
         mesh = lay_mesh(cluster, arguments, traffic)
     except NotImplementedError as error:
-        _complain(f"{' '.join(str(error).split())} {_other_order(arguments)}")
+        _complain(no_mesh_text(error, arguments))
         return ATTENTION
     explanation = mesh_utils.explain(mesh, traffic=traffic)
     if arguments.json:
@@ -189,14 +218,6 @@ def _traffic(text: str, sizes: dict[str, int]) -> dict[str, float]:
     return found
 
 
-def _other_order(arguments: argparse.Namespace) -> str:
-    """What to try where an order has no such mesh."""
-    tries = [] if arguments.order == "exact" or arguments.slices is not None else ["--order exact"]
-    if not arguments.split:
-        tries.append("--split")
-    return f"(Here: {' or '.join(tries)}; or other sizes.)" if tries else "(Here: other sizes.)"
-
-
 def _reshard(arguments: argparse.Namespace) -> int:
     from artifex_devices.planner import plan_reshard
     from artifex_devices.sharding import NamedSharding
@@ -208,7 +229,7 @@ def _reshard(arguments: argparse.Namespace) -> int:
     try:
         mesh = lay_mesh(cluster, arguments)
     except NotImplementedError as error:
-        _complain(f"{' '.join(str(error).split())} {_other_order(arguments)}")
+        _complain(no_mesh_text(error, arguments))
         return ATTENTION
     limit = arguments.memory_limit
     try:
@@ -239,7 +260,7 @@ def _collective(arguments: argparse.Namespace) -> int:
     try:
         where = cluster if arguments.mesh is None else lay_mesh(cluster, arguments)
     except NotImplementedError as error:
-        _complain(f"{' '.join(str(error).split())} {_other_order(arguments)}")
+        _complain(no_mesh_text(error, arguments))
         return ATTENTION
     try:
         plan = plan_collective(arguments.op, arguments.nbytes, axes, where)
@@ -247,3 +268,16 @@ def _collective(arguments: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     _write(plan, arguments)
     return OK
+
+
+def _step(arguments: argparse.Namespace) -> int:
+    plan, code = run_step(arguments)
+    if plan is not None:
+        _write(plan, arguments)
+    return code
+
+
+def _suggest(arguments: argparse.Namespace) -> int:
+    found, code = run_suggest(arguments)
+    _write(found, arguments)
+    return code

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/suggestion.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr const char* kOperation = "suggest";
+constexpr int64_t kBetweenReports = 1024;
+
+using AxisSet = uint64_t;  // of logical axes
+
+/// What sets of logical axes one axis of a mesh may cut.
+class Cuts {
+ public:
+  Cuts(const StepModel& model, const std::vector<int>& may_cut) : divisors_(model.logical_axes.size(), 0) {
+    if (model.logical_axes.size() > 64) {
+      fail("{}: the model has {} logical axes; expected at most 64; join some", kOperation, model.logical_axes.size());
+    }
+    std::vector<AxisSet> rivals(divisors_.size(), 0);  // axes that share a tensor with one
+    for (const StepTensor& tensor : model.tensors) {
+      for (size_t d = 0; d < tensor.axes.size(); ++d) {
+        const auto axis = static_cast<size_t>(tensor.axes[d]);
+        divisors_[axis] = std::gcd(divisors_[axis], tensor.shape[static_cast<int64_t>(d)]);
+        for (size_t other = 0; other < tensor.axes.size(); ++other) {
+          if (other != d) rivals[axis] |= AxisSet{1} << tensor.axes[other];
+        }
+      }
+    }
+    sets_ = {0};
+    for (const int axis : may_cut) {
+      const AxisSet bit = AxisSet{1} << axis;
+      const AxisSet against = rivals[static_cast<size_t>(axis)];
+      if ((against & bit) != 0) continue;  // twice in one tensor: it can never be cut
+      for (size_t i = 0, count = sets_.size(); i < count; ++i) {
+        if ((sets_[i] & against) == 0) sets_.push_back(sets_[i] | bit);
+      }
+      if (sets_.size() > size_t{1} << 20) {
+        fail(
+            "{}: one axis of a mesh may cut more than 2^20 sets of the model's logical axes; expected fewer; name "
+            "those "
+            "that may be cut",
+            kOperation);
+      }
+    }
+  }
+
+  bool divides(AxisSet set, int64_t parts) const {
+    for (; set != 0; set &= set - 1) {
+      if (divisors_[static_cast<size_t>(std::countr_zero(set))] % parts != 0) return false;
+    }
+    return true;
+  }
+  /// Those that an axis of this size may cut; an axis of one device cuts nothing.
+  std::vector<AxisSet> for_size(int64_t size) const {
+    if (size == 1) return {0};
+    std::vector<AxisSet> found;
+    std::ranges::copy_if(sets_, std::back_inserter(found), [&](AxisSet set) { return divides(set, size); });
+    return found;
+  }
+  /// Whether sets together divide each dimension: axes that cut the same one multiply.
+  bool fit_together(const std::vector<int64_t>& sizes, const std::vector<AxisSet>& sets) const {
+    AxisSet shared = 0;
+    for (size_t a = 0; a < sets.size(); ++a) {
+      for (size_t b = 0; b < a; ++b) shared |= sets[a] & sets[b];
+    }
+    for (; shared != 0; shared &= shared - 1) {
+      const AxisSet bit = shared & (~shared + 1);
+      int64_t parts = 1;
+      for (size_t a = 0; a < sets.size(); ++a) parts *= (sets[a] & bit) != 0 ? sizes[a] : 1;
+      if (divisors_[static_cast<size_t>(std::countr_zero(bit))] % parts != 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::vector<int64_t> divisors_;  // of all dimensions of each logical axis
+  std::vector<AxisSet> sets_;
+};
+
+/// Meshes of the same sizes in any order: one set of rules means the same work on all of them.
+struct Family {
+  std::vector<int64_t> sizes;  // ascending
+  struct Member {
+    size_t mesh = 0;
+    std::vector<size_t> places;  // of each axis of `sizes` in the mesh
+    StepNetwork network;         // for the axes of `sizes`
+  };
+  std::vector<Member> members;
+  std::vector<std::vector<AxisSet>> sets;  // that each axis may cut
+
+  int64_t candidates() const {
+    double total = 1;
+    for (const auto& each : sets) total *= static_cast<double>(each.size());
+    return total < 1e18 ? static_cast<int64_t>(total) : int64_t{1'000'000'000'000'000'000};
+  }
+};
+
+std::vector<Family> families_of(const Cuts& cuts, const SuggestionSpace& space) {
+  std::map<std::vector<int64_t>, Family> found;
+  for (size_t mesh = 0; mesh < space.meshes.size(); ++mesh) {
+    const std::vector<int64_t>& sizes = space.meshes[mesh].sizes;
+    std::vector<size_t> places(sizes.size());
+    std::iota(places.begin(), places.end(), size_t{0});
+    std::ranges::stable_sort(places, {}, [&](size_t place) { return sizes[place]; });
+    std::vector<int64_t> sorted;
+    for (const size_t place : places) sorted.push_back(sizes[place]);
+    Family& family = found[sorted];
+    if (family.members.empty()) {
+      family.sizes = sorted;
+      for (const int64_t size : sorted) family.sets.push_back(cuts.for_size(size));
+    }
+    family.members.push_back({mesh, std::move(places), {}});
+  }
+  std::vector<Family> families;
+  for (auto& [sizes, family] : found) families.push_back(std::move(family));
+  return families;
+}
+
+/// Groups for each set of axes; none where they are no boxes of the cluster.
+StepNetwork network_of(const Cluster& cluster, const LaidMesh& mesh, const std::vector<size_t>& places,
+                       const std::vector<int64_t>& sizes) {
+  StepNetwork network{sizes, std::vector<std::vector<NodeGroup>>(size_t{1} << sizes.size())};
+  for (MeshAxes axes = 1; axes < network.groups.size(); ++axes) {
+    MeshAxes own = 0;
+    for (size_t axis = 0; axis < places.size(); ++axis) {
+      if ((axes >> axis & 1) != 0) own |= MeshAxes{1} << places[axis];
+    }
+    check_interrupt();
+    try {
+      network.groups[axes] = std::move(step_network(cluster, mesh.sizes, mesh.devices, {own}).groups[own]);
+    } catch (const InvalidArgument&) {  // no boxes: options that need them are counted
+    }
+  }
+  return network;
+}
+
+/// How good an option is; less is better.
+using Rank = std::tuple<float, float, float, size_t, int>;
+
+class Search {
+ public:
+  Search(const StepModel& model, const Cluster& cluster, const SuggestionSpace& space,
+         const std::function<void(int64_t)>& progress)
+      : model_(model),
+        space_(space),
+        progress_(progress),
+        hardware_(step_hardware(cluster)),
+        cuts_(model, space.may_cut),
+        families_(families_of(cuts_, space)) {
+    const int64_t count = candidates();
+    if (count > kMostCandidates) {
+      fail(
+          "{}: the space has {} candidates; expected at most {}; allow fewer axes of the mesh, or name fewer logical "
+          "axes that may be cut",
+          kOperation, count, kMostCandidates);
+    }
+    for (Family& family : families_) {
+      for (Family::Member& member : family.members) {
+        member.network = network_of(cluster, space.meshes[member.mesh], member.places, family.sizes);
+      }
+    }
+  }
+
+  int64_t candidates() const { return count(families_); }
+  static int64_t count(const std::vector<Family>& families) {
+    double total = 0;
+    for (const Family& family : families) total += static_cast<double>(family.candidates());
+    return total < 1e18 ? static_cast<int64_t>(total) : int64_t{1'000'000'000'000'000'000};
+  }
+
+  Suggestions found() {
+    for (const Family& family : families_) {
+      std::vector<AxisSet> sets;
+      walk(family, sets);
+    }
+    Suggestions result = std::move(result_);
+    for (Entry& entry : best_) result.best.push_back(std::move(entry.option));
+    if (fastest_too_large_) result.fastest_too_large = std::move(fastest_too_large_->option);
+    if (smallest_) result.smallest = std::move(smallest_->option);
+    return result;
+  }
+
+ private:
+  /// What is cut into how many parts: the same for meshes that mean the same.
+  using Meaning = std::vector<std::pair<AxisSet, int64_t>>;
+  struct Entry {
+    Rank rank;
+    Meaning meaning;
+    Suggested option;
+  };
+
+  void walk(const Family& family, std::vector<AxisSet>& sets) {
+    if (sets.size() < family.sizes.size()) {
+      for (const AxisSet set : family.sets[sets.size()]) {
+        sets.push_back(set);
+        walk(family, sets);
+        sets.pop_back();
+      }
+      return;
+    }
+    if (done_++ % kBetweenReports == 0) {
+      check_interrupt();
+      if (progress_) progress_(done_ - 1);
+    }
+    if (cuts_.fit_together(family.sizes, sets)) price(family, sets);
+  }
+
+  void price(const Family& family, const std::vector<AxisSet>& sets) {
+    StepRules rules(model_.logical_axes.size(), 0);
+    int cut_count = 0;
+    for (size_t axis = 0; axis < sets.size(); ++axis) {
+      cut_count += std::popcount(sets[axis]);
+      for (AxisSet rest = sets[axis]; rest != 0; rest &= rest - 1) {
+        rules[static_cast<size_t>(std::countr_zero(rest))] |= MeshAxes{1} << axis;
+      }
+    }
+    StepFlow flow = step_flow(model_, family.sizes, rules);
+    const double memory = flow.memory.at(1);
+    const bool fits = memory <= static_cast<double>(hardware_.memory_bytes);
+    const bool is_hopeless = cannot_lead(flow, fits, memory);
+    for (const Family::Member& member : family.members) {
+      const bool has_network = std::ranges::none_of(
+          flow.collectives, [&](const StepCollective& each) { return member.network.groups[each.axes].empty(); });
+      if (!has_network) {
+        ++result_.without_network;
+        continue;
+      }
+      ++result_.possible;
+      if (!fits) ++result_.too_large;
+      if (is_hopeless) continue;
+      const StepSeconds seconds = step_seconds(flow, hardware_, member.network);
+      const double first = space_.overlaps ? seconds.overlapped() : seconds.serial();
+      const double second = space_.overlaps ? seconds.serial() : seconds.overlapped();
+      const auto rank = Rank{static_cast<float>(first), static_cast<float>(second), static_cast<float>(memory),
+                             family.sizes.size(), cut_count};
+      const auto entry = [&] {
+        Entry made{rank, meaning_of(family, sets), {member.mesh, rules_of(member, rules), seconds, memory}};
+        return made;
+      };
+      const Rank by_memory{static_cast<float>(memory), std::get<0>(rank), std::get<1>(rank), family.sizes.size(),
+                           cut_count};
+      if (!smallest_ || by_memory < smallest_->rank) {
+        smallest_ = entry();
+        smallest_->rank = by_memory;
+      }
+      if (!fits && (!fastest_too_large_ || rank < fastest_too_large_->rank)) fastest_too_large_ = entry();
+      if (fits && (best_.size() < static_cast<size_t>(space_.top) || rank < best_.back().rank)) add(entry());
+    }
+  }
+
+  /// Whether an option is worse than all that it would be kept for, whatever its collectives take.
+  bool cannot_lead(StepFlow& flow, bool fits, double memory) const {
+    const bool is_full = fits ? best_.size() == static_cast<size_t>(space_.top) : fastest_too_large_.has_value();
+    if (!is_full || !smallest_ || static_cast<float>(memory) <= std::get<0>(smallest_->rank)) return false;
+    std::vector<StepCollective> collectives = std::exchange(flow.collectives, {});
+    const StepSeconds least = step_seconds(flow, hardware_, {});
+    flow.collectives = std::move(collectives);
+    const Rank& worst = fits ? best_.back().rank : fastest_too_large_->rank;
+    return static_cast<float>(space_.overlaps ? least.overlapped() : least.serial()) > std::get<0>(worst);
+  }
+
+  void add(Entry entry) {
+    const auto same = std::ranges::find(best_, entry.meaning, &Entry::meaning);
+    if (same != best_.end()) {
+      if (entry.rank >= same->rank) return;
+      best_.erase(same);
+    }
+    best_.insert(std::ranges::upper_bound(best_, entry.rank, {}, &Entry::rank), std::move(entry));
+    if (best_.size() > static_cast<size_t>(space_.top)) best_.pop_back();
+  }
+
+  static Meaning meaning_of(const Family& family, const std::vector<AxisSet>& sets) {
+    std::map<AxisSet, int64_t> parts;
+    for (size_t axis = 0; axis < sets.size(); ++axis) {
+      int64_t& each = parts.try_emplace(sets[axis], 1).first->second;
+      each *= family.sizes[axis];
+    }
+    return {parts.begin(), parts.end()};
+  }
+
+  /// The same rules for the axes of the mesh itself.
+  static StepRules rules_of(const Family::Member& member, const StepRules& rules) {
+    StepRules own;
+    for (const MeshAxes axes : rules) {
+      MeshAxes moved = 0;
+      for (size_t axis = 0; axis < member.places.size(); ++axis) {
+        if ((axes >> axis & 1) != 0) moved |= MeshAxes{1} << member.places[axis];
+      }
+      own.push_back(moved);
+    }
+    return own;
+  }
+
+  const StepModel& model_;
+  const SuggestionSpace& space_;
+  const std::function<void(int64_t)>& progress_;
+  StepHardware hardware_;
+  Cuts cuts_;
+  std::vector<Family> families_;
+  int64_t done_ = 0;
+  Suggestions result_;
+  std::vector<Entry> best_;
+  std::optional<Entry> fastest_too_large_;
+  std::optional<Entry> smallest_;
+};
+
+void add_shapes(int64_t rest, size_t axes, std::vector<int64_t>& shape, std::vector<std::vector<int64_t>>& shapes) {
+  if (axes == 1) {
+    shape.push_back(rest);
+    shapes.push_back(shape);
+    shape.pop_back();
+    return;
+  }
+  for (int64_t size = 2; size <= rest / 2; ++size) {
+    if (rest % size != 0) continue;
+    shape.push_back(size);
+    add_shapes(rest / size, axes - 1, shape, shapes);
+    shape.pop_back();
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> mesh_shapes(int64_t devices, int most_axes) {
+  if (devices < 1 || most_axes < 1 || most_axes > kStepMeshAxes) {
+    fail("{}: there are {} devices and at most {} axes; expected 1 or more devices, 1 to {} axes; correct them",
+         kOperation, devices, most_axes, kStepMeshAxes);
+  }
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<int64_t> shape;
+  for (int axes = 1; axes <= most_axes; ++axes) {
+    if (axes > 1 && devices >> axes == 0) break;
+    add_shapes(devices, static_cast<size_t>(axes), shape, shapes);
+  }
+  return shapes;
+}
+
+int64_t count_of_candidates(const StepModel& model, const SuggestionSpace& space) {
+  const Cuts cuts(model, space.may_cut);
+  return Search::count(families_of(cuts, space));
+}
+
+Suggestions suggest_steps(const StepModel& model, const Cluster& cluster, const SuggestionSpace& space,
+                          const std::function<void(int64_t)>& progress) {
+  return Search(model, cluster, space, progress).found();
+}
+
+}  // namespace artifex_devices

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models and rules of `plan step` and `plan suggest`: a published name or a TOML file; `batch=data,mlp=model`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from artifex_devices.command_line.amounts import count_of
+from artifex_devices.command_line.exit_codes import UsageError
+
+if TYPE_CHECKING:
+    from artifex_devices.models import TransformerShape
+    from artifex_devices.step_model import StepModel
+
+__all__ = ["MODEL_FORMS", "add_model", "read_model", "read_rules"]
+
+MODEL_FORMS = """\
+models:
+  llama-2-7b, llama-3-8b, mixtral-8x7b, ...         published shapes (artifex_devices.models.SHAPES has all)
+  mine.toml                                         layers, embed, mlp, heads, kv_heads, head_dim, vocab; name, experts,
+                                                    experts_per_token
+"""
+
+_KEEPS = ("layers", "products", "all")
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Adds MODEL and what a step of it is."""
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a published name or a TOML file, see below")
+    add("--batch", type=count_of, required=True, metavar="N", help="sequences of a step, on all devices together")
+    add("--sequence", type=count_of, required=True, metavar="N", help="tokens of each")
+    add("--keep", choices=_KEEPS, default="products", help="kept for the backward pass (default: products)")
+    add("--forward", action="store_true", help="a forward step; training with Adam when not given")
+    add("--cache", type=count_of, metavar="N", help="of a forward step: tokens that are there already (decoding)")
+    add("--dtype", default="bfloat16", help="of parameters and activations (default: bfloat16)")
+
+
+def read_model(arguments: argparse.Namespace) -> StepModel:
+    """The step that the options describe.
+
+    Raises:
+        UsageError: There is no such model, or the options do not go together.
+    """
+    from artifex_devices.models import Optimizer, transformer
+
+    shape = _shape(arguments.model)
+    try:
+        return transformer(
+            shape,
+            batch=arguments.batch,
+            sequence=arguments.sequence,
+            keep=arguments.keep,
+            optimizer=None if arguments.forward else Optimizer(8),
+            cache=arguments.cache or 0,
+            dtype=arguments.dtype,
+        )
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from None
+
+
+def _shape(text: str) -> str | TransformerShape:
+    from artifex_devices.models import SHAPES
+    from artifex_devices.nearest_name import did_you_mean
+
+    if text.endswith(".toml"):
+        return _shape_of_file(text)
+    if text.lower() in SHAPES:
+        return text.lower()
+    raise UsageError(
+        f"MODEL: {text!r} is no published shape{did_you_mean(text, SHAPES)}; expected one of {', '.join(SHAPES)}, or a "
+        ".toml file; see the end of --help"
+    )
+
+
+def _shape_of_file(path: str) -> TransformerShape:
+    from artifex_devices.models import TransformerShape
+    from artifex_devices.nearest_name import did_you_mean
+    from artifex_devices.toml_lines import line_text
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        text = Path(path).read_bytes().decode().replace("\r\n", "\n")
+        told: dict[str, Any] = tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"MODEL: {path!r} cannot be read ({error}); name a TOML file") from None
+    fields = {field.name: field for field in dataclasses.fields(TransformerShape) if field.name != "source"}
+    wrong = []
+    for key, value in told.items():
+        kind = str if key == "name" else int
+        if key not in fields:
+            wrong.append(f"{line_text(text, key)}{key} is no key{did_you_mean(key, fields)}")
+        elif not isinstance(value, kind) or isinstance(value, bool):
+            wanted = "a text" if kind is str else "a whole number"
+            wrong.append(f"{line_text(text, key)}{key} is {value!r}; expected {wanted}")
+    needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING and name != "name"]
+    wrong += [f"{name} is missing" for name in needed if name not in told]
+    if wrong:
+        raise UsageError(f"MODEL: in {path}: {'; '.join(wrong)}; expected {', '.join(fields)}; correct the file")
+    try:
+        return TransformerShape(**{"name": Path(path).stem, **told}, source=path)
+    except ValueError as error:
+        raise UsageError(f"MODEL: in {path}: {error}") from None
+
+
+def read_rules(text: str) -> dict[str, tuple[str, ...]]:
+    """Axes of a mesh by logical axis: `batch=data,embed=data+model`.
+
+    Raises:
+        UsageError: It is no such list.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for part in (each.strip() for each in text.split(",")):
+        logical, equals, axes = (each.strip() for each in part.partition("="))
+        names = tuple(axis.strip() for axis in axes.split("+"))
+        if not equals or not logical or not all(names) or logical in found:
+            raise UsageError(
+                f"--rules: {part!r} is no rule; expected each logical axis once, =, and axes of the mesh joined by +; "
+                "write batch=data,embed=data+model"
+            )
+        found[logical] = names
+    return found

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/suggestion.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "artifex_devices/base/error.h"
+#include "made_clusters.h"
+
+namespace artifex_devices {
+namespace {
+
+/// In[batch, embed] * W[width, mlp] -> Out[batch, mlp], of sizes 8, 12 and 16; two bytes an element.
+StepModel one_product() {
+  StepModel model;
+  model.logical_axes = {"batch", "embed", "width", "mlp"};
+  model.tokens = 8;
+  model.is_training = false;
+  model.tensors = {
+      {.name = "in", .shape = Dims{8, 12}, .axes = {0, 1}, .scales = true},
+      {.name = "w", .shape = Dims{12, 16}, .axes = {2, 3}, .role = StepRole::kParameter},
+      {.name = "out", .shape = Dims{8, 16}, .axes = {0, 3}, .scales = true},
+  };
+  model.ops = {{.name = "product",
+                .inputs = {0, 1},
+                .output = 2,
+                .indices = {std::vector<int>{0, 1}, std::vector<int>{1, 2}, std::vector<int>{0, 2}}}};
+  return model;
+}
+
+ClusterRef ring_of(int chips, double memory_bytes) {
+  ClusterParts parts = made_cluster(NetworkKind::kTorus, {chips}, {true})->parts();
+  parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)] = Figure{1000, "given"};
+  parts.chip.memory_bandwidth = Figure{1e6, "given"};
+  parts.chip.memory_bytes = Figure{memory_bytes, "given"};
+  return Cluster::make(std::move(parts));
+}
+
+SuggestionSpace space_of(int64_t devices, int most_axes, std::vector<int> may_cut = {0, 1, 2, 3}) {
+  SuggestionSpace space;
+  space.may_cut = std::move(may_cut);
+  space.top = 3;
+  for (const auto& sizes : mesh_shapes(devices, most_axes)) {
+    std::vector<int64_t> ids(static_cast<size_t>(devices));
+    std::iota(ids.begin(), ids.end(), int64_t{0});
+    space.meshes.push_back({sizes, ids});
+  }
+  return space;
+}
+
+TEST(MeshShapes, AreEveryOrderedProduct) {
+  using Shapes = std::vector<std::vector<int64_t>>;
+  EXPECT_EQ(mesh_shapes(12, 2), (Shapes{{12}, {2, 6}, {3, 4}, {4, 3}, {6, 2}}));
+  EXPECT_EQ(mesh_shapes(8, 3), (Shapes{{8}, {2, 4}, {4, 2}, {2, 2, 2}}));
+  EXPECT_EQ(mesh_shapes(7, 3), (Shapes{{7}}));
+  EXPECT_EQ(mesh_shapes(1, 2), (Shapes{{1}}));
+  EXPECT_EQ(mesh_shapes(1 << 20, 3).size(), 1U + 19U + 19U * 18U / 2U);
+  EXPECT_THROW(mesh_shapes(0, 1), InvalidArgument);
+  EXPECT_THROW(mesh_shapes(4, 9), InvalidArgument);
+}
+
+TEST(Suggestions, CutTheBatchWhereNothingElseIsToBeSent) {
+  const StepModel model = one_product();
+  const ClusterRef ring = ring_of(4, 1e6);
+  const Suggestions found = suggest_steps(model, *ring, space_of(4, 1));
+  // One axis may cut nothing, one of the four, or one of in's and one of w's that are not both out's.
+  EXPECT_EQ(found.possible, 8);
+  ASSERT_EQ(found.best.size(), 3U);
+  EXPECT_EQ(found.best[0].rules, (StepRules{1, 0, 0, 0}));
+  EXPECT_EQ(found.best[0].seconds.network, 0);
+  EXPECT_EQ(found.best[0].seconds.compute, 2 * 8 * 12 * 16 / 4 / 1000.0);
+  // In and out cut by 4, w whole.
+  EXPECT_EQ(found.best[0].memory_bytes, 2 * (8 * 12 / 4 + 12 * 16 + 8 * 16 / 4));
+}
+
+TEST(Suggestions, AreTheBestOfAllThatFit) {
+  const StepModel model = one_product();
+  for (const bool overlaps : {true, false}) {
+    for (const double memory : {1e6, 250.0, 170.0}) {
+      const ClusterRef ring = ring_of(12, memory);
+      SuggestionSpace space = space_of(12, 2);
+      space.overlaps = overlaps;
+      const Suggestions found = suggest_steps(model, *ring, space);
+      double best = 1e9;
+      double least_memory = 1e9;
+      int64_t priced = 0;
+      int64_t too_large = 0;
+      for (const LaidMesh& mesh : space.meshes) {
+        const MeshAxes sets = MeshAxes{1} << mesh.sizes.size();
+        for (MeshAxes number = 0; number < sets * sets * sets * sets; ++number) {
+          const StepRules rules = {number % sets, number / sets % sets, number / sets / sets % sets,
+                                   number / sets / sets / sets};
+          if (!step_fits_mesh(model, mesh.sizes, rules)) continue;
+          const StepFlow flow = step_flow(model, mesh.sizes, rules);
+          std::vector<MeshAxes> wanted;
+          for (const StepCollective& each : flow.collectives) wanted.push_back(each.axes);
+          const StepSeconds seconds =
+              step_seconds(flow, step_hardware(*ring), step_network(*ring, mesh.sizes, mesh.devices, wanted));
+          ++priced;
+          least_memory = std::min(least_memory, flow.memory.at(1));
+          if (flow.memory.at(1) > memory) {
+            ++too_large;
+          } else {
+            best = std::min(best, overlaps ? seconds.overlapped() : seconds.serial());
+          }
+        }
+      }
+      EXPECT_EQ(found.possible, priced);
+      EXPECT_EQ(found.too_large, too_large);
+      ASSERT_TRUE(found.smallest);
+      EXPECT_EQ(found.smallest->memory_bytes, least_memory);
+      EXPECT_EQ(found.best.empty(), priced == too_large);
+      EXPECT_EQ(found.fastest_too_large.has_value(), too_large > 0);
+      if (!found.best.empty()) {
+        EXPECT_EQ(overlaps ? found.best[0].seconds.overlapped() : found.best[0].seconds.serial(), best);
+      }
+    }
+  }
+}
+
+TEST(Suggestions, CountWhatTheyCannotPriceAndMeshesThatMeanTheSameOnce) {
+  const StepModel model = one_product();
+  const ClusterRef ring = ring_of(8, 1e6);
+  const Suggestions found = suggest_steps(model, *ring, space_of(8, 3));
+  // The first and the last axis of 2 x 2 x 2 together: devices 0, 1, 4 and 5 of a ring.
+  EXPECT_GT(found.without_network, 0);
+  EXPECT_EQ(found.best[0].rules, (StepRules{1, 0, 0, 0}));
+  EXPECT_EQ(found.best[0].mesh, 0U);
+  EXPECT_NE(found.best[1].rules, (StepRules{3, 0, 0, 0}));
+}
+
+TEST(Suggestions, TellHowFarTheyAreAndRefuseWhatWouldTakeDays) {
+  const StepModel model = one_product();
+  const ClusterRef ring = ring_of(8, 1e6);
+  const SuggestionSpace space = space_of(8, 3);
+  std::vector<int64_t> reports;
+  suggest_steps(model, *ring, space, [&](int64_t done) { reports.push_back(done); });
+  EXPECT_EQ(reports, (std::vector<int64_t>{0}));
+  // An axis of 2, 4 or 8 may cut 8 sets; 12 does not divide by 8, so that an axis of 8 has those of batch and mlp only.
+  EXPECT_EQ(count_of_candidates(model, space), 3 + 2 * 64 + 512);
+
+  StepModel many = model;
+  for (int i = 0; i < 18; ++i) {
+    many.logical_axes.push_back("more");
+    many.tensors.push_back({.name = "t", .shape = Dims{8}, .axes = {4 + i}});
+  }
+  std::vector<int> all(many.logical_axes.size());
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_THROW(suggest_steps(many, *ring, space_of(8, 2, all)), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace artifex_devices
