@@ -71,11 +71,10 @@ def is_faster(plan: StepPlan, other: StepPlan, overlap: bool) -> bool:
 
 
 def memory_text(plan: StepPlan) -> str:
-    """Memory of a device, needed and there.
-
-    19.2 of 16.0 GiB.
-    """
-    return f"{plan.memory.total / 2**30:.1f} of {plan.memory.available / 2**30:.1f} GiB"
+    """Memory of a device, needed and there: "19.2 of 16.0 GiB"."""
+    needed, there = (bytes_text(count).split(" ") for count in (plan.memory.total, plan.memory.available))
+    unit = "" if needed[1] == there[1] else f" {needed[1]}"
+    return f"{needed[0]}{unit} of {' '.join(there)}"
 
 
 def _bound(plan: StepPlan, before: StepPlan) -> str:

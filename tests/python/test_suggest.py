@@ -100,25 +100,34 @@ def meaning_of(sizes, rules):
 
 MLP = models.mlp(embed=4096, mlp=12288, layers=4, tokens=2**12)
 AXES = ("batch", "activation_embed", "embed", "mlp")
+EXPERTS = models.transformer(
+    models.TransformerShape("small", 2, 256, 512, 4, 4, 64, 1024, experts=8, experts_per_token=2), batch=16, sequence=64
+)
 
 
 @pytest.mark.parametrize("overlap", [True, False])
 @pytest.mark.parametrize(
-    ("dims", "wraps", "memory", "most", "axes"),
+    ("model", "dims", "wraps", "memory", "most", "axes"),
     [
-        ([2, 4], [False, False], 16 << 30, 2, AXES),
-        ([2, 4], [False, False], 1 << 30, 2, AXES),
-        ([2, 3, 2], [False, True, False], 1 << 30, 2, AXES),
-        ([8], [True], 2 << 30, 3, ("batch", "mlp", "embed")),
+        (MLP, [2, 4], [False, False], 16 << 30, 2, AXES),
+        (MLP, [2, 4], [False, False], 1 << 30, 2, AXES),
+        (MLP, [2, 3, 2], [False, True, False], 1 << 30, 2, AXES),
+        (MLP, [8], [True], 2 << 30, 3, ("batch", "mlp", "embed")),
+        (EXPERTS, [2, 4], [False, False], 27 << 20, 2, ("batch", "experts", "expert_batch", "mlp")),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "name", str(value)),
 )
-def test_nothing_is_left_out(dims, wraps, memory, most, axes, overlap, tmp_path):
+def test_nothing_is_left_out(model, dims, wraps, memory, most, axes, overlap, tmp_path):
     pod = lab(tmp_path, dims, wraps, memory)
-    ranked, counts, too_large = brute_force(MLP, pod, most, axes, overlap, 8)
-    found = suggest(MLP, pod, 8, max_axes=most, axes=axes, overlap=overlap)
+    ranked, counts, too_large = brute_force(model, pod, most, axes, overlap, 8)
+    found = suggest(model, pod, 8, max_axes=most, axes=axes, overlap=overlap)
+    for fewer in (1, 3):  # what is not priced because it cannot be among the best changes nothing
+        again = suggest(model, pod, fewer, max_axes=most, axes=axes, overlap=overlap)
+        assert [option.rules for option in again.options] == [option.rules for option in found.options[:fewer]]
+        assert again.space == found.space
     assert {name: getattr(found.space, name) for name in counts} == counts
     assert found.space.options > 500
+    assert found.space.fit > 0
     for option, (_, rank) in zip(found.options, ranked, strict=True):
         seconds = [option.plan.seconds.overlapped, option.plan.seconds.serial]
         assert [np.float32(each) for each in (seconds if overlap else seconds[::-1])] == rank[:2]
