@@ -40,16 +40,17 @@ std::string picture_of_places(const std::string& title, const Axes& axes, const 
   return placed_mesh_svg(mesh, max_cells);
 }
 
-using Roofs = std::vector<std::tuple<std::string, double, bool>>;           // name, rate, per byte
-using Points = std::vector<std::tuple<std::string, double, double, bool>>;  // label, FLOP a byte, FLOP/s, measured
+using Roofs = std::vector<std::tuple<std::string, double, bool>>;  // name, rate, per byte
+using Points =
+    std::vector<std::tuple<std::string, double, double, bool, int64_t>>;  // label, FLOP a byte, FLOP/s, measured, roof
 
 std::string picture_of_roofline(const std::string& title, const Roofs& roofs, const Points& points,
                                 const std::vector<std::string>& notes) {
   RooflinePlot plot;
   plot.title = title;
   for (const auto& [name, rate, per_byte] : roofs) plot.roofs.push_back({name, rate, per_byte});
-  for (const auto& [label, intensity, flops, measured] : points) {
-    plot.points.push_back({label, intensity, flops, measured});
+  for (const auto& [label, intensity, flops, measured, roof] : points) {
+    plot.points.push_back({label, intensity, flops, measured, roof});
   }
   plot.notes = notes;
   return roofline_svg(plot);

@@ -84,9 +84,10 @@ def measured_svg(found: MeasuredRoofline) -> Picture:
     return Picture(_core._roofline_svg(title, roofs, [], [*notes, f"measured {found.conditions.date}"]))
 
 
-def _told(points: Sequence[RooflinePoint]) -> list[tuple[str, float, float, bool]]:
+def _told(points: Sequence[RooflinePoint]) -> list[tuple[str, float, float, bool, int]]:
     return [
-        (each.label, float(each.flops_per_byte), float(each.flops or 0.0), each.flops is not None) for each in points
+        (each.label, float(each.flops_per_byte), float(each.flops or 0.0), each.flops is not None, -1)
+        for each in points
     ]
 
 

@@ -26,17 +26,18 @@ def step_svg(plan: StepPlan, others: Iterable[StepPlan]) -> Picture:
                 f"{step_title(plan)}, of other batches; plan them with the same mesh and rules"
             )
     roofs = [(name, rate, False) for name, rate in _peaks(plan).items()]
+    memory = len(roofs)
     roofs.append(("memory", _memory_bytes(plan) / plan.seconds.memory, True))
     if plan.seconds.network > 0:
         roofs.append(("network, for each byte received", _network_bytes(plan) / plan.seconds.network, True))
     points = []
     for each in plans:
         rate = each.flops / each.seconds.overlapped
-        points.append((f"batch {each.model.batch}", each.flops / _memory_bytes(each), rate, False))
+        label = f"batch {each.model.batch}"
+        points.append((label, each.flops / _memory_bytes(each), rate, False, memory))
         if each.seconds.network > 0:
-            label = f"batch {each.model.batch}, network"
-            points.append((label, each.flops / _network_bytes(each), rate, False))
-    notes = ["FLOP/s of one device if all overlaps, over the bytes of its memory and over those that it receives"]
+            points.append((label, each.flops / _network_bytes(each), rate, False, memory + 1))
+    notes = ["each step twice: FLOPs of a device for each byte of its memory, and for each byte that it receives"]
     return Picture(_core._roofline_svg(step_title(plan), roofs, points, notes))
 
 

@@ -252,9 +252,10 @@ def test_a_step_is_a_point_for_each_batch():
     assert f"memory: 819 GB/s, ridge point at {peak.ridge_point:.4g} FLOP a byte" in words
     for plan in (small, large):
         moved = sum(product.bytes for product in plan.products) + plan.update_bytes
-        (title,) = (text for text in titles_of(picture) if text.startswith(f"batch {plan.model.batch}: "))
-        assert f": {plan.flops / moved:.4g} FLOP a byte, " in title
-    assert ">batch 64, network<" in picture or "batch 64, network:" in picture
+        received = sum(each.bytes_received * each.count for each in plan.collectives)
+        of_memory, of_network = (text for text in titles_of(picture) if text.startswith(f"batch {plan.model.batch}: "))
+        assert f": {plan.flops / moved:.4g} FLOP a byte of memory, " in of_memory
+        assert f": {plan.flops / received:.4g} FLOP a byte of network, for each byte received, " in of_network
     ET.fromstring(small._repr_html_())
     other = plan_step(models.transformer("llama-2-7b", batch=4, sequence=2048), mesh, {"batch": "data"})
     with pytest.raises(ValueError, match=r"StepPlan.to_svg: .* other rules"):

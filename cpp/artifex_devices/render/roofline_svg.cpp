@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include "artifex_devices/base/error.h"
@@ -27,6 +28,7 @@ constexpr double kHeight = 320;
 constexpr size_t kMaxRoofs = 64;
 constexpr size_t kMaxPoints = 4096;
 constexpr size_t kMaxLabels = 16;
+constexpr int kLabelSteps = 6;
 constexpr int64_t kNoteWidth = 90;  // characters
 
 void check(const RooflinePlot& plot) {
@@ -48,6 +50,10 @@ void check(const RooflinePlot& plot) {
     }
     if (point.flops != 0 && !is_right(point.flops)) {
       wrong.push_back(fmt::format("{} has {} FLOP/s", point.label, point.flops));
+    }
+    if (point.roof >= static_cast<int64_t>(plot.roofs.size()) ||
+        (point.roof >= 0 && !plot.roofs[static_cast<size_t>(point.roof)].per_byte)) {
+      wrong.push_back(fmt::format("{} is of roof {}, which is none in bytes/s", point.label, point.roof));
     }
     if (wrong.size() > 10) break;
   }
@@ -102,7 +108,8 @@ class Drawing {
   double ridge(const Roof& slope) const { return level_.rate / slope.rate; }
 
   double height_of(const RooflinePoint& point) const {
-    return point.flops > 0 ? point.flops : std::min(level_.rate, slope_.rate * point.flops_per_byte);
+    const Roof& slope = point.roof < 0 ? slope_ : plot_.roofs[static_cast<size_t>(point.roof)];
+    return point.flops > 0 ? point.flops : std::min(level_.rate, slope.rate * point.flops_per_byte);
   }
 
   // Around the ridge points and the points, with room on both sides.
@@ -122,7 +129,7 @@ class Drawing {
     for (const Roof& roof : plot_.roofs) {
       values.push_back(roof.per_byte ? std::max(roof.rate * x_.low(), level_.rate / 1e4) : roof.rate * 1.5);
     }
-    for (const RooflinePoint& point : plot_.points) values.push_back(height_of(point));
+    for (const RooflinePoint& point : plot_.points) values.push_back(height_of(point) * 0.6);  // room for its label
     return values;
   }
 
@@ -176,32 +183,52 @@ class Drawing {
     return fmt::format("{}: {}{}B/s, ridge point at {:.4g} FLOP a byte", roof.name, rate, space, ridge(roof));
   }
 
-  // Labels stand below and to the right of their points, clear of the roofs; one that would cover another is left to
-  // the pointer.
+  // Labels stand to the right and below their points, as far below as it takes not to cover another; one that finds no
+  // room is left to the pointer.
   void draw_points(SvgDocument& document) {
     struct Box {
       double left, right, y;
     };
     std::vector<Box> boxes;
+    std::vector<const RooflinePoint*> from_the_right;  // so that no line to a label goes through another label
     for (const RooflinePoint& point : plot_.points) {
+      document.dot(x_.pixel(point.flops_per_byte), y_.pixel(height_of(point)), point.roof, !point.is_measured,
+                   tooltip_of(point));
+      from_the_right.push_back(&point);
+    }
+    std::ranges::stable_sort(from_the_right, std::ranges::greater{}, &RooflinePoint::flops_per_byte);
+    for (const RooflinePoint* each : from_the_right) {
+      const RooflinePoint& point = *each;
       const double x = x_.pixel(point.flops_per_byte);
       const double y = y_.pixel(height_of(point));
-      const std::string flops = si_text(height_of(point));
-      document.dot(x, y, -1, !point.is_measured,
-                   fmt::format("{}: {:.4g} FLOP a byte, {}{}FLOP/s, {}", point.label, point.flops_per_byte, flops,
-                               flops.find(' ') == std::string::npos ? " " : "",
-                               point.is_measured ? "measured" : "by the model"));
-      const Box box{x + 8, x + 8 + SvgDocument::label_width(text_width(point.label)), y + 12};
-      const bool is_free = std::ranges::none_of(boxes, [&](const Box& other) {
-        return box.left < other.right && other.left < box.right && std::abs(box.y - other.y) < 15;
-      });
-      if (!is_free || boxes.size() >= kMaxLabels) {
-        ++without_label_;
-        continue;
+      bool is_placed = false;
+      for (int step = 0; step < kLabelSteps && !is_placed && boxes.size() < kMaxLabels; ++step) {
+        const Box box{x + 8, x + 8 + SvgDocument::label_width(text_width(point.label)), y + 13 + step * 16.0};
+        const bool is_free = box.y < kTop + kHeight - 8 && std::ranges::none_of(
+                                                               boxes,
+                                                               [&](const Box& other) {
+                                                                 return box.left < other.right &&
+                                                                        other.left < box.right &&
+                                                                        std::abs(box.y - other.y) < 15;
+                                                               });
+        if (!is_free) continue;
+        if (step > 0) {
+          document.lines(fmt::format("M{:g} {:g}V{:g}h5", x, y + 5, box.y), {.colour = point.roof, .opacity = 0.8});
+        }
+        document.text(box.left, box.y, Anchor::kStart, point.label);
+        boxes.push_back(box);
+        is_placed = true;
       }
-      document.text(box.left, box.y, Anchor::kStart, point.label);
-      boxes.push_back(box);
+      if (!is_placed) ++without_label_;
     }
+  }
+
+  std::string tooltip_of(const RooflinePoint& point) const {
+    const std::string flops = si_text(height_of(point));
+    const std::string of = point.roof < 0 ? "" : " of " + plot_.roofs[static_cast<size_t>(point.roof)].name;
+    return fmt::format("{}: {:.4g} FLOP a byte{}, {}{}FLOP/s, {}", point.label, point.flops_per_byte, of, flops,
+                       flops.find(' ') == std::string::npos ? " " : "",
+                       point.is_measured ? "measured" : "by the model");
   }
 
   std::vector<std::string> notes() const {

@@ -21,6 +21,7 @@ struct RooflinePoint {
   double flops_per_byte = 0;
   double flops = 0;  // FLOP/s; 0: what the roofs allow
   bool is_measured = false;
+  int64_t roof = -1;  // that the bytes are of, for its colour; -1: the first in bytes/s, in the colour of the page
 };
 
 struct RooflinePlot {
@@ -31,11 +32,11 @@ struct RooflinePlot {
 };
 
 /// FLOP/s over FLOP a byte, both logarithmic, as a stand-alone SVG picture: the roofs, the ridge points where a slope
-/// meets the first level, and the points: filled where they are measured, hollow where the model says them. At most
-/// 16 points have their label beside them; all have it under the pointer.
+/// meets the first level, and the points: filled where they are measured, hollow where the model says them. Labels
+/// that find no room beside or below their points are under the pointer only, and a line says so.
 /// Example: 1e14 FLOP/s and 1e12 bytes/s have a ridge point at 100 FLOP a byte.
 /// Throws InvalidArgument, naming all that is wrong, for rates, FLOP/s and FLOP a byte that are not finite and above 0,
-/// without a level or a slope, and for more than 64 roofs or 4096 points.
+/// without a level or a slope, for bytes of a roof that is none, and for more than 64 roofs or 4096 points.
 std::string roofline_svg(const RooflinePlot& plot);
 
 }  // namespace artifex_devices

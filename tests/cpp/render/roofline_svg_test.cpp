@@ -51,8 +51,8 @@ TEST(Labels, WrapAtBlanks) {
 TEST(RooflineSvg, LimitsMeetAtTheRidgePoint) {
   const std::string svg = roofline_svg(plot());
   EXPECT_TRUE(is_well_formed(svg));
-  // FLOP a byte from 1 to 1000, FLOP/s from 1e12 to 1e15: the slope rises two of three decades.
-  EXPECT_EQ(found(svg, "<path d=\"M92 364L", "", "\""), (std::vector<std::string>{"465.333 150.667"}));
+  // FLOP a byte from 1 to 1000, FLOP/s from 1e11 to 1e15: the slope rises two of four decades of 80 pixels.
+  EXPECT_EQ(found(svg, "<path d=\"M92 284L", "", "\""), (std::vector<std::string>{"465.333 124"}));
   EXPECT_EQ(found(svg, "stroke-width=\"2.5\"", "", "/>").size(), 4u);  // two lines, and two in the legend
   EXPECT_EQ(tooltips(svg), (std::vector<std::string>{"ridge point of memory: 100 FLOP a byte",
                                                      "batch 1: 1 FLOP a byte, 1 TFLOP/s, by the model",
@@ -61,7 +61,7 @@ TEST(RooflineSvg, LimitsMeetAtTheRidgePoint) {
   const std::vector<std::string> texts = labels(svg);
   EXPECT_EQ(texts[0], "&lt;chip&gt;");
   EXPECT_EQ(std::vector<std::string>(texts.end() - 6, texts.end()),
-            (std::vector<std::string>{"batch 1", "batch 1000", "mine", "bfloat16: 100 TFLOP/s",
+            (std::vector<std::string>{"batch 1000", "mine", "batch 1", "bfloat16: 100 TFLOP/s",
                                       "memory: 1 TB/s, ridge point at 100 FLOP a byte",
                                       "filled points are measured, hollow ones by the model"}));
   EXPECT_EQ(found(svg, "<circle", "cx=\"", "\""), (std::vector<std::string>{"465.3", "92.0", "652.0", "278.7"}));
@@ -76,15 +76,19 @@ TEST(RooflineSvg, FurtherRoofsAreDashed) {
   EXPECT_EQ(found(svg, "stroke-width=\"2\"", "", "/>").size(), 4u);  // two lines, and two in the legend
   EXPECT_NE(svg.find(">network: 10 GB/s, ridge point at 1e+04 FLOP a byte<"), std::string::npos);
   EXPECT_NE(svg.find(">float32: 50 TFLOP/s<"), std::string::npos);
+  wide.points = {{"sent", 100, 0, false, 2}};
+  EXPECT_EQ(tooltips(roofline_svg(wide)).back(), "sent: 100 FLOP a byte of network, 1 TFLOP/s, by the model");
+  EXPECT_EQ(found(roofline_svg(wide), "<circle", "stroke=\"", "\"").back(), "#16a34a");
 }
 
 TEST(RooflineSvg, LabelsThatWouldCoverEachOtherAreLeftToThePointer) {
   RooflinePlot crowded = plot();
   crowded.points.assign(40, {"batch", 10, 0, false});
   const std::string svg = roofline_svg(crowded);
-  EXPECT_EQ(found(svg, ">batch<", "", "/").size(), 1u);
+  EXPECT_EQ(found(svg, ">batch<", "", "/").size(), 6u);               // one below the other
+  EXPECT_EQ(found(svg, "<path d=\"M278.667 ", "", "\"").size(), 5u);  // lines lead to all but the first
   EXPECT_EQ(tooltips(svg).size(), 41u);
-  EXPECT_EQ(labels(svg).back(), "39 of 40 points have their label under the pointer only");
+  EXPECT_EQ(labels(svg).back(), "34 of 40 points have their label under the pointer only");
 }
 
 TEST(RooflineSvg, RefusesAllThatIsWrongAtOnce) {
@@ -95,6 +99,12 @@ TEST(RooflineSvg, RefusesAllThatIsWrongAtOnce) {
       message_of<InvalidArgument>([&] { roofline_svg(wrong); }),
       "roofline_svg: there is no roof in FLOP/s; the rate of memory is -1; a has nan FLOP a byte; b has inf FLOP/s; "
       "expected a roof of each kind, at most 64 roofs and 4096 points, and finite numbers above 0; correct them");
+  wrong = plot();
+  wrong.points = {{"a", 1, 0, false, 0}, {"b", 1, 0, false, 2}};
+  EXPECT_EQ(
+      message_of<InvalidArgument>([&] { roofline_svg(wrong); }),
+      "roofline_svg: a is of roof 0, which is none in bytes/s; b is of roof 2, which is none in bytes/s; expected a "
+      "roof of each kind, at most 64 roofs and 4096 points, and finite numbers above 0; correct them");
   wrong = plot();
   wrong.points.assign(5000, {"a", 1, 0, false});
   EXPECT_EQ(message_of<InvalidArgument>([&] { roofline_svg(wrong); }),
