@@ -12,8 +12,9 @@ stage := @tools/stage.sh
 jax_python = $(addprefix --jax-python ,$(wildcard .venv-oracle/bin/python))
 list_cpp_files = find cpp tests/cpp tests/fuzz -name '*.h' -o -name '*.cpp'
 
-.PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python test-processes lint layers stubs \
-  stubs-check format tidy fuzz bench curves performance performance-page calibration instructions wheel oracle clean
+.PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python test-torture test-processes \
+  lint layers stubs stubs-check format tidy fuzz bench curves performance performance-page calibration instructions \
+  wheel oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -28,7 +29,7 @@ demo: setup ## real images onto 8 CPU devices and back, and a network trained on
 test: ## everything that must hold: lint, stubs, Python and C++ tests, both sanitized builds
 	@rm -f build/stages.txt
 	$(stage) "setup" tools/setup.sh
-	@$(MAKE) --no-print-directory lint stubs-check test-python test-processes test-cpp test-consumer test-asan test-tsan
+	@$(MAKE) --no-print-directory lint stubs-check test-python test-torture test-processes test-cpp test-consumer test-asan test-tsan
 	@printf '\nAll passed:\n'; cat build/stages.txt
 
 test-cpp: setup ## the C++ core and its tests, warnings are errors
@@ -48,6 +49,9 @@ test-consumer: setup ## a C++ program of somebody else against the installed pac
 
 test-python: setup ## the Python tests; ARGS="-k mesh" to choose
 	$(stage) "Python tests" python -m pytest $(ARGS)
+
+test-torture: setup ## what the library promises when things go wrong; ARGS="-k fork" to choose
+	$(stage) "torture tests" python -m pytest tests/torture $(ARGS)
 
 test-processes: setup ## the tests in 2 to 4 real processes under mpiexec; ARGS="-k killed" to choose
 	$(stage) "tests in several processes" python -m pytest tests/distributed $(ARGS)

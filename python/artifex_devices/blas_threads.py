@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from types import TracebackType
 from typing import Any
 
@@ -13,6 +14,17 @@ __all__ = ["shared_cores"]
 # whenever Ctrl-C comes; a lock would stay held where it comes between taking it and noting so.
 _holder: dict[str, object] = {}
 _controller: Any = None  # knows the BLAS libraries of the process; made at the first use, as that takes milliseconds
+
+
+def _new_controller() -> Any:
+    """Leaves the environment as it was: threadpoolctl sets a variable for OpenMP as it is imported."""
+    name = "KMP_DUPLICATE_LIB_OK"
+    is_theirs = "threadpoolctl" in sys.modules or name in os.environ
+    import threadpoolctl
+
+    if not is_theirs:
+        os.environ.pop(name, None)
+    return threadpoolctl.ThreadpoolController()
 
 
 class shared_cores:  # noqa: N801 - used like a function
@@ -45,9 +57,7 @@ class shared_cores:  # noqa: N801 - used like a function
             return
         try:
             if _controller is None:
-                import threadpoolctl
-
-                _controller = threadpoolctl.ThreadpoolController()
+                _controller = _new_controller()
             libraries = [library for library in _controller.lib_controllers if library.user_api == "blas"]
             self._before = [(library, library.get_num_threads()) for library in libraries]
             for library in libraries:

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""runner.py MODULE FUNCTION SECONDS WORD...: runs one function of a test module; shows all stacks when time is over."""
+
+import faulthandler
+import importlib.util
+import signal
+import sys
+from pathlib import Path
+
+path, name, seconds, *words = sys.argv[1:]
+faulthandler.dump_traceback_later(float(seconds), exit=True)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts tests in the background ignores it
+sys.path.insert(0, str(Path(path).parent))
+spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+module = importlib.util.module_from_spec(spec)
+sys.modules[spec.name] = module
+spec.loader.exec_module(module)
+getattr(module, name)(*words)
