@@ -6,6 +6,7 @@ import os
 import pickle
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,13 @@ class Outcome:
         except FileNotFoundError:
             self.state, self.value, self.trace = "ended without an outcome", None, ""
         self.stack = stack_of(folder, number)
+
+
+def wait_for_outcomes(folder, *numbers):
+    """Called in a body: waits, outside of this library, until these processes have ended theirs."""
+    until = time.monotonic() + 40
+    while time.monotonic() < until and not all((Path(folder) / f"outcome.{number}").exists() for number in numbers):
+        time.sleep(0.02)
 
 
 def stack_of(folder, number):

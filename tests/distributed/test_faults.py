@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from launching import wait_for_outcomes
 
 
 def transport():
@@ -67,7 +68,6 @@ def test_an_exception_in_one_process_reaches_those_that_wait_for_it(processes, c
         assert re.match(r"psum: process 1 \(pid \d+ on .*\) has failed: ValueError: boom; expected it to come", text)
         assert f"while process {number} waited in psum, at " in text
     assert job.status != 0
-    assert job.seconds < 20
     assert "ValueError: boom" in job.output
 
 
@@ -92,7 +92,6 @@ def test_a_killed_process_ends_the_job(processes):
     job = processes(2, kill_one)
     assert not job.timed_out
     assert job.status != 0
-    assert job.seconds < 20
 
 
 def leave_early(code):
@@ -112,22 +111,22 @@ def test_a_program_that_ends_early_keeps_nobody_waiting(processes, code):
     assert job.status != 0
 
 
-def miss_the_deadline():
+def miss_the_deadline(folder):
     import artifex_devices as ad
 
-    ad.config.update("collective_timeout_s", 1)
+    ad.config.update("collective_timeout_s", 4)  # the two are there by then, however busy the machine is
     if transport().process_index == 1:
-        time.sleep(5)
+        wait_for_outcomes(folder, 0, 2)
     else:
         transport().agree("psum", b"a", everyone())
 
 
-def test_the_deadline_ends_a_wait_for_a_process_that_does_something_else(processes):
-    job = processes(3, miss_the_deadline)
+def test_the_deadline_ends_a_wait_for_a_process_that_does_something_else(processes, tmp_path):
+    job = processes(3, miss_the_deadline, str(tmp_path / "job0"))
     for number in (0, 2):
         name, text = job.errors[number]
         assert name == "CollectiveError"
-        assert text.startswith("the deadline of 1 s (config.collective_timeout_s) is over; expected every process")
+        assert text.startswith("the deadline of 4 s (config.collective_timeout_s) is over; expected every process")
         assert re.search(r"process 1 \(.*\): not in an operation of this library", text)
         assert re.search(r"process 2 \(.*\): psum, at ", text)
 

@@ -7,6 +7,7 @@ import signal
 
 import numpy as np
 import pytest
+from launching import wait_for_outcomes
 
 
 def transport():
@@ -112,15 +113,13 @@ def test_a_process_killed_amid_a_big_sum_is_named(processes):
     assert re.match(r"psum of float32: process 1 \(pid \d+ on .*\) is gone without a word", text)
 
 
-def never_comes_to_the_sum():
-    import time
-
+def never_comes_to_the_sum(folder):
     import artifex_devices as ad
 
     t = transport()
     ad.config.update("collective_timeout_s", 1.5)
     if t.process_index == 1:
-        time.sleep(5)
+        wait_for_outcomes(folder, 0)
         return
     from artifex_devices import _core
 
@@ -129,8 +128,8 @@ def never_comes_to_the_sum():
     t.wait_until(lambda: chain.advance(1e-3), "psum of float32", out.nbytes)
 
 
-def test_the_deadline_ends_a_sum_that_does_not_go_on(processes):
-    name, text = processes(2, never_comes_to_the_sum, shielded=True).errors[0]
+def test_the_deadline_ends_a_sum_that_does_not_go_on(processes, tmp_path):
+    name, text = processes(2, never_comes_to_the_sum, str(tmp_path / "job0"), shielded=True).errors[0]
     assert name == "CollectiveError"
     assert "the deadline of 1.5 s (config.collective_timeout_s) is over" in text
 

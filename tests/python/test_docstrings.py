@@ -11,7 +11,10 @@ import sys
 RUN_ALL = """
 import doctest, importlib, inspect, json, pkgutil
 import artifex_devices
+from hypothesis import HealthCheck, settings
 
+settings.register_profile("examples", deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+settings.load_profile("examples")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 parser = doctest.DocTestParser()
 
