@@ -3219,7 +3219,7 @@ def _restrict_live_machine(
 def _roofline_svg(
     title: str,
     roofs: collections.abc.Sequence[tuple[str, float, bool]],
-    points: collections.abc.Sequence[tuple[str, float, float, bool]],
+    points: collections.abc.Sequence[tuple[str, float, float, bool, int]],
     notes: collections.abc.Sequence[str],
 ) -> str: ...
 def _run_parallel(tasks: list[typing.Any]) -> None:

@@ -78,7 +78,7 @@ class MeshExplanation:
             >>> from artifex_devices import cluster, mesh_utils
             >>> mesh = mesh_utils.create_device_mesh((4, 4), cluster.tpu("v5e", (4, 4)).devices())
             >>> picture = mesh_utils.explain(mesh, axis_names=("data", "model")).to_svg()
-            >>> "data: 4 groups of 4, x: line of 4" in picture, picture.count("<rect")
+            >>> "data: 4 groups of 4, y: line of 4" in picture, picture.count("<rect")
             (True, 32)
         """
         return self.placed.to_svg(max_cells)
