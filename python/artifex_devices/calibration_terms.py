@@ -44,6 +44,8 @@ def collective_terms(
         cache_bytes: Last-level caches; None where not known.
     """
     terms = {f"{executor} programs": 1.0, f"{executor} participants": float(devices * groups)}
+    is_shared = op in ("all_gather", "all_reduce")  # one result that all members show
+    terms["results"] = float(groups if is_shared else devices * groups)
     if devices == 1 or op == "permute":  # blocks are handed on
         return terms
     if op in ("all_gather", "all_to_all"):

@@ -62,6 +62,7 @@ def calibration_text(found: Calibration) -> str:
     for kind in ("cooperative", "threads"):
         once, each = (seconds_text(coefficients[f"{kind} {what}"]) for what in ("programs", "participants"))
         rows.append((f"a program, {kind}", f"{once} and {each} a participant"))
+    rows.append(("a result of it", seconds_text(coefficients["results"])))
     between = found.processes
     if between is not None:
         shared = "in shared memory" if between.shared_memory else "by messages"

@@ -33,6 +33,7 @@ COLLECTIVE_TERMS = (
     "cooperative participants",
     "threads programs",
     "threads participants",
+    "results",
     "added in caches",
     "added from memory",
 )

@@ -16,6 +16,7 @@ from artifex_devices.roofline import Provenance
 __all__ = ["calibrated", "check_calibration", "copies_estimate", "machine_collective"]
 
 _LATENCIES = ("calls", "calls on workers", "copies")
+_PROGRAM = (*_LATENCIES, "results")
 
 
 def check_calibration(operation: str, calibration: Any) -> None:
@@ -84,7 +85,7 @@ def machine_collective(
     devices, count = len(groups[0]), len(groups)
     executor = executor_for(op, nbytes, devices)
     terms = dict(collective_terms(op, nbytes, devices, count, executor, calibration.conditions.model_cache_bytes))
-    fixed = {name: value for name, value in terms.items() if name in _LATENCIES or name.startswith(f"{executor} ")}
+    fixed = {name: value for name, value in terms.items() if name in _PROGRAM or name.startswith(executor)}
     latency = calibration.seconds_of(fixed)
     transfer = calibration.seconds_of(terms) - latency
     limit = "memory" if transfer > 0 else "nothing"

@@ -37,8 +37,9 @@ void add_short_runs(CopyTerms* terms, size_t first, int64_t run, int64_t bytes, 
   size_t next = 1;
   while (next < kRunBytes.size() && kRunBytes[next] < run) ++next;
   const int64_t longer = next < kRunBytes.size() ? kRunBytes[next] : kLongRun;
+  const auto runs_a_byte = [](int64_t length) { return 1 / static_cast<double>(length); };
   const double share =
-      position(static_cast<double>(run), static_cast<double>(kRunBytes[next - 1]), static_cast<double>(longer));
+      (runs_a_byte(kRunBytes[next - 1]) - runs_a_byte(run)) / (runs_a_byte(kRunBytes[next - 1]) - runs_a_byte(longer));
   add(next - 1, 1 - share);
   if (next < kRunBytes.size()) add(next, share);
 }

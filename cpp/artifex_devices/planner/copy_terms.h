@@ -18,9 +18,9 @@ namespace artifex_devices {
 ///   cached, warm, memory      bytes that workers copy: with plain stores; past the cache from a source that the last
 ///                             caches hold; past it from memory. Between warm and memory by the logarithm of the size.
 ///   read, written in runs     what bytes cost on top where only short stretches of them are dense in the source or in
-///                             the destination; shared out between two lengths by the logarithm of theirs. Stretches
-///                             of kLongRun bytes and more cost nothing on top; those of a cache line and more do so
-///                             only where bytes are those of `memory`.
+///                             the destination; shared out between two lengths as if each stretch took a time of its
+///                             own. Stretches of kLongRun bytes and more cost nothing on top; those of a cache line and
+///                             more do so only where bytes are those of `memory`.
 inline constexpr std::array<int64_t, 4> kRunBytes = {4, 32, 64, 512};
 inline constexpr int64_t kLongRun = 16384;
 inline constexpr int64_t kCacheLine = 64;
