@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 import pytest
-from launching import find_mpiexec
+from launching import find_mpiexec, wait_for_outcomes
 
 ADDRESSES = ("198.18.0.1", "198.18.0.2")
 # The halves of MPI that would see that both hosts are one machine are told to stay with TCP.
@@ -149,7 +149,7 @@ def test_processes_of_hosts_on_one_machine_still_split_its_cores(two_hosts):
     assert first != second
 
 
-def pull_the_cable():
+def pull_the_cable(folder):
     from artifex_devices import distributed
 
     distributed.initialize(heartbeat_timeout_seconds=3)
@@ -157,16 +157,15 @@ def pull_the_cable():
     cable = [name for _, name in socket.if_nameindex() if name.startswith("ad")]
     if me == 0:
         subprocess.run(["ip", "link", "set", cable[0], "down"], check=True)
-        time.sleep(20)
+        wait_for_outcomes(folder, 1)
         subprocess.run(["ip", "link", "set", cable[0], "up"], check=True)
-    begin = time.monotonic()
+        os._exit(0)  # some MPIs do not survive what they find now
     try:
         transport().agree("psum", b"a", range(2))
     except RuntimeError as error:
-        return str(error), time.monotonic() - begin
+        return str(error)
 
 
-def test_a_host_that_answers_no_more_is_noticed(two_hosts):
-    _, (text, seconds) = two_hosts(2, pull_the_cable, initialize=False).values
+def test_a_host_that_answers_no_more_is_noticed(two_hosts, tmp_path):
+    text = two_hosts(2, pull_the_cable, str(tmp_path / "job0"), initialize=False).outcomes[1].value
     assert re.match(r"psum: process 0 \(pid \d+ on .*\) is gone without a word", text)
-    assert seconds < 18
