@@ -68,18 +68,25 @@ class Places:
         )
 
     def sizes(self) -> Ndarray:
-        """Largest coordinates, counted from 1: (3,)."""
-        assert self.coords is not None
+        """Largest coordinates, counted from 1: (3,). Raises ValueError where a device has no coords."""
+        if self.coords is None:
+            raise self.no_coords()
         return np.asarray(self.coords.max(axis=0) + 1)
+
+    def no_coords(self) -> ValueError:
+        """That a device has none, and which."""
+        device = next(device for device in self.devices if not hasattr(device, "coords"))
+        return ValueError(
+            f"create_device_mesh: {device} has no coords; expected TPU devices with coords; name their platform rightly"
+        )
 
     def is_box(self, *sizes: int) -> bool:
         """Whether the largest coordinates are these."""
         return self.coords is not None and tuple(self.sizes()) == sizes
 
     def by_coords(self) -> Ndarray:
-        """Positions of the devices sorted by z, y, x; of equal ones the earlier first."""
-        assert self.coords is not None
-        return np.lexsort(tuple(self.coords.T))
+        """Positions of the devices sorted by z, y, x, equal ones as they come; in JAX all are, without coords."""
+        return np.arange(len(self.ids)) if self.coords is None else np.lexsort(tuple(self.coords.T))
 
     def torus(self, dims: Sequence[int]) -> Torus:
         """The links of the torus that the devices fill."""
@@ -117,6 +124,12 @@ def places_of(devices: Sequence[Any]) -> Places:
         coords = table[:, 2:5] if has_coords else None
         about = (last.platform, last.device_kind, table[:, 0], coords, table[:, 5], table[:, 6])
         return Places(devices, *about, last.client.cluster)
+    nameless = next((device for device in devices if not hasattr(device, "id")), None)
+    if nameless is not None:
+        raise TypeError(
+            f"mesh_utils: {nameless!r} ({type(nameless).__name__}) has no id; expected objects with id, platform and "
+            "device_kind; give devices() or those of a cluster"
+        )
     has_coords = all(hasattr(device, "coords") for device in devices)
     return Places(
         devices,
@@ -136,10 +149,7 @@ def torus_of(places: Places) -> tuple[tuple[int, ...], Ndarray]:
     Raises AssertionError, as JAX, for a hole in the cuboid, and for a second core of a chip that has one device.
     """
     if places.coords is None:
-        device = next(device for device in places.devices if not hasattr(device, "coords"))
-        raise ValueError(
-            f"create_device_mesh: {device} has no coords; expected TPU devices with coords; name their platform rightly"
-        )
+        raise places.no_coords()
     coords = places.coords - places.coords.min(axis=0)
     dims = tuple(int(size) for size in coords.max(axis=0) + 1)
     on_chip = places.cores - places.cores.min()

@@ -140,7 +140,12 @@ def explain(
     if axis_names is None:
         names: tuple[Hashable, ...] = mesh.axis_names if isinstance(mesh, _core.Mesh) else tuple(range(devices.ndim))
     else:
-        names = tuple(axis_names)
+        try:
+            names = tuple(axis_names)
+        except TypeError:
+            raise TypeError(
+                f"explain: axis_names is {axis_names!r}; expected a sequence of names, one an axis; correct it"
+            ) from None
     try:
         each_axis = [traffic] * devices.ndim if isinstance(traffic, (int, float)) else traffic
         gathered = [float(each) for each in each_axis]
@@ -313,7 +318,7 @@ def _inside(network: _Network, rate: dict[str, Any], members: int) -> tuple[floa
     if network.kind == "full mesh":
         return network.inside * (members - 1), 1, f"links of {members} devices to each other"
     if not rate["parts"]:
-        return rate["bandwidth"], rate["hops"], f"a ring that shares its links {rate['link_load']} ways"
+        return rate["bandwidth"], rate["hops"], f"a ring that shares its links {rate['link_load']:g} ways"
     words = [
         f"{_LETTERS[part['axis']]}: {'ring' if part['is_ring'] else 'line'} of {part['count']}"
         + (f", stride {part['stride']}" if part["stride"] > 1 else "")

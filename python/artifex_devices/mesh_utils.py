@@ -67,7 +67,7 @@ def create_device_mesh(
         ndarray of objects in the shape of the mesh, for `Mesh`.
 
     Raises:
-        TypeError: mesh_shape or `devices` is no sequence, `traffic` has what is no number.
+        TypeError: mesh_shape or `devices` is no sequence, a device has no `id`, `traffic` has what is no number.
         ValueError: The sizes are no ints, do not multiply to the number of devices or are below 1; no contiguous
             submeshes for this shape; `search` and the other arguments do not go together.
         NotImplementedError: No assignment was found (the text says where it stopped).
@@ -139,8 +139,8 @@ def create_hybrid_device_mesh(
 
     Raises:
         TypeError: dcn_mesh_shape is no sequence of ints.
-        ValueError: A device has no `slice_index`, or the number of slices is not the product of dcn_mesh_shape; and as
-            create_device_mesh for each slice.
+        ValueError: There are no devices, a device has no `slice_index`, or the number of slices is not the product of
+            dcn_mesh_shape; and as create_device_mesh for each slice.
         NotImplementedError: As create_device_mesh.
         AssertionError: As create_device_mesh.
 
@@ -158,6 +158,11 @@ def create_hybrid_device_mesh(
             f"create_hybrid_device_mesh: dcn_mesh_shape is {dcn_mesh_shape!r}; expected a sequence of ints; correct it"
         ) from None
     listed = _listed("create_hybrid_device_mesh", devices)
+    if not listed:
+        raise ValueError(
+            "create_hybrid_device_mesh: devices is empty; expected those of as many slices as dcn_mesh_shape says; "
+            "give devices() or those of a cluster"
+        )
     key = "process_index" if process_is_granule else "slice_index"
     granules: dict[int, list[Any]] = {}
     for device in listed:

@@ -142,6 +142,29 @@ def test_no_devices_and_no_sizes_are_refused():
         create_device_mesh((), [])
     with pytest.raises(TypeError, match="dcn_mesh_shape is"):
         create_hybrid_device_mesh((4, 1), (1.5,), cluster.tpu("v4", (2, 2, 1)).devices())
+    for inside, outside in (((1,), (1,)), ((1,), (0,)), ((0,), (0,))):  # JAX: IndexError
+        with pytest.raises(ValueError, match="create_hybrid_device_mesh: devices is empty; expected those of as many"):
+            create_hybrid_device_mesh(inside, outside, [])
+
+
+@pytest.mark.parametrize(("kind", "count"), [("TPU7x", 8), ("TPU v5 lite", 4), ("TPU v5p", 8), ("TPU v4", 4)])
+def test_stand_ins_without_coords_are_said(kind, count):
+    devices = [Device(id=i, platform="tpu", device_kind=kind, process_index=0) for i in range(count)]
+    with pytest.raises(ValueError, match=r"create_device_mesh: G\(id=0, .* has no coords; expected TPU devices with"):
+        create_device_mesh((count,), devices)
+
+
+def test_a_ring_of_eight_needs_no_coords():
+    # As in JAX 0.10.2, which asks for them only where the number of devices leaves it open.
+    devices = [Device(id=i, platform="tpu", device_kind="TPU v5 lite", process_index=0) for i in range(8)]
+    assert ids_of(create_device_mesh((8,), devices)) == [0, 1, 2, 3, 7, 6, 5, 4]
+
+
+@pytest.mark.parametrize("platform", ["cpu", "gpu", "tpu"])
+def test_stand_ins_without_an_id_are_said(platform):
+    devices = [Device(id=0, platform=platform, device_kind="x"), SimpleNamespace(platform=platform, device_kind="x")]
+    with pytest.raises(TypeError, match=r"mesh_utils: namespace\(.* has no id; expected objects with id, platform"):
+        create_device_mesh((2,), devices)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +176,7 @@ def test_no_devices_and_no_sizes_are_refused():
         (lambda devices: create_device_mesh((2, 2), devices, search="exact", traffic=("a", 1)), "traffic is .'a', 1."),
         (lambda devices: explain(3), "3 .int. is no device"),
         (lambda devices: explain(np.array(devices), traffic="a"), "traffic is 'a'"),
+        (lambda devices: explain(np.array(devices), axis_names=3), "explain: axis_names is 3; expected a sequence"),
     ],
 )
 def test_arguments_of_other_types_are_refused(call, text):
