@@ -22,6 +22,9 @@ from artifex_devices.measured_roofline import MeasuredRoofline
 __all__ = ["Cluster", "describe", "dgx", "from_toml", "from_xml", "gpus", "mi300x", "nvl72", "this_machine", "tpu"]
 
 
+_BY_PCI = "GPUs are taken to be joined by PCI Express; links between them are not read"
+
+
 def tpu(generation: str, shape: Sequence[int], *, slices: int = 1) -> Cluster:
     """TPU slices of the catalogue.
 
@@ -62,8 +65,8 @@ def gpus(
     """Nodes (or racks) of GPUs of the catalogue: those of one node are joined by its links, nodes by the network.
 
     Args:
-        gpu: "v100" (a DGX-2), "a100", "a100-40gb", "h100", "h200", "b200", "gb200" or "mi300x"; a name of the catalogue
-            or what the device calls itself.
+        gpu: "v100" or "v100-32gb" (a DGX-2), "a100", "a100-40gb", "h100", "h200", "b200", "gb200" or "mi300x"; a name
+            of the catalogue or what the device calls itself.
         nodes: How many.
         chips_per_node: GPUs that reach each other over the node's links; None is the catalogue's number.
         network_bandwidth: Bytes/s of network for each GPU, one way; None is the catalogue's.
@@ -119,6 +122,10 @@ def nvl72(*, racks: int = 1, network_bandwidth: float | None = None) -> Cluster:
         racks: How many.
         network_bandwidth: Bytes/s of network for each GPU, one way; None is the catalogue's.
 
+    Raises:
+        ValueError: racks below 1, or a bandwidth that is not above 0 and finite.
+        TypeError: An argument is of the wrong type.
+
     Example:
         >>> from artifex_devices import cluster
         >>> cluster.nvl72(racks=2).device_count
@@ -132,7 +139,11 @@ def mi300x(*, nodes: int = 1, network_bandwidth: float | None = None) -> Cluster
 
     Args:
         nodes: How many.
-        network_bandwidth: Bytes/s of network for each GPU, one way; None is the catalogue's.
+        network_bandwidth: Bytes/s of network for each GPU, one way; None is the catalogue's, which is unverified.
+
+    Raises:
+        ValueError: nodes below 1, or a bandwidth that is not above 0 and finite.
+        TypeError: An argument is of the wrong type.
 
     Example:
         >>> from artifex_devices import cluster
@@ -185,7 +196,7 @@ def from_xml(
     parts["slices"] = count
     parts.update({key: figure for key, figure in given.items() if figure is not None})
     if given["bandwidth"] is not None:  # of links that the file does not name
-        parts.update(link_kind="", notes=())
+        parts.update(link_kind="", notes=tuple(note for note in parts["notes"] if note != _BY_PCI))
     return _core._make_cluster(parts)
 
 
@@ -386,8 +397,8 @@ def _gpus_of(found: Sequence[FoundAccelerator], source: str) -> dict[str, Any]:
             parts["memory_bytes"] = (float(memory), source)
     rates = [each.link_bytes_per_s for each in found]
     slowest = min((rate for rate in rates if rate is not None), default=None)
-    parts.update(link_kind="PCI Express", host_source=source, notes=())
+    parts.update(link_kind="PCI Express", host_source=source)
     if slowest is not None and all(rate is not None for rate in rates):
         parts.update(bandwidth=(slowest, source), host_bandwidth=(slowest, source))
-        parts["notes"] = ("GPUs are taken to be joined by PCI Express; links between them are not read",)
+        parts["notes"] = (*parts["notes"], _BY_PCI)
     return parts

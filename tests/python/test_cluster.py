@@ -310,6 +310,21 @@ def test_cluster_devices_have_no_cores_memory_or_topology_file():
         xla_client.get_topology_for_devices([device])
 
 
+@pytest.mark.parametrize(
+    "nodes", [cluster.dgx("a100", nodes=2), cluster.dgx("a100-40gb", nodes=2), cluster.mi300x(nodes=2)]
+)
+def test_networks_that_no_source_tells_are_marked(nodes):
+    assert nodes.parts["network_bandwidth"][1] == "unverified"
+    assert "B/s (unverified) a chip" in nodes.describe()
+    assert cluster.gpus("a100", nodes=2, network_bandwidth=1e10).parts["network_bandwidth"] == (1e10, "given")
+    assert cluster.dgx("h100", nodes=2).parts["network_bandwidth"] == (5e10, "S8")
+
+
+def test_short_names_of_the_v100():
+    assert cluster.gpus("v100-32gb") == cluster.gpus("v100")
+    assert cluster.gpus("v100-32gb").name == "16 v100"
+
+
 def test_recorded_machines_become_nodes(shared_topologies):
     p100 = cluster.from_xml(shared_topologies / "xeon-2s-2xP100.xml", nodes=3, network_bandwidth=1e10)
     assert (p100.platform, p100.device_count, p100.slices) == ("gpu", 6, 3)
@@ -322,7 +337,13 @@ def test_recorded_machines_become_nodes(shared_topologies):
     power9 = cluster.from_xml(shared_topologies / "power9-2s-4xV100.xml", bandwidth=7.5e10).parts
     assert (power9["dims"], power9["bandwidth"], power9["link_kind"]) == ((4,), (7.5e10, "given"), "")
     notes = cluster.from_xml(shared_topologies / "power9-2s-4xV100.xml").parts["notes"]
-    assert notes == ("GPUs are taken to be joined by PCI Express; links between them are not read",)
+    by_pci = "GPUs are taken to be joined by PCI Express; links between them are not read"
+    about = dgx2.parts["notes"]  # what the catalogue says of the chip, whose numbers are taken
+    assert "numbers are those of the SXM modules" in about[0]
+    v100 = cluster.from_xml(shared_topologies / "dgx2-16xV100.xml", bandwidth=1e11).parts
+    assert v100["notes"] == about
+    assert notes[-1] == by_pci
+    assert by_pci not in power9["notes"]
     knl = cluster.from_xml(shared_topologies / "knl-snc4-flat-mcdram.xml")
     assert (knl.platform, knl.device_count, knl.dims) == ("cpu", 4, (4,))
 
