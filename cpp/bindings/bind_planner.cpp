@@ -6,21 +6,21 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "artifex_devices/base/bytes_text.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/cluster_client.h"
+#include "artifex_devices/partition/ingress_totals.h"
 #include "artifex_devices/partition/reshard_check.h"
 #include "artifex_devices/planner/copy_terms.h"
 #include "artifex_devices/planner/direct_way.h"
-#include "artifex_devices/planner/group_ingress.h"
-#include "artifex_devices/planner/placed_group.h"
+#include "artifex_devices/planner/part_ingress.h"
 #include "artifex_devices/planner/relative_fit.h"
 #include "artifex_devices/planner/reshard_price.h"
 #include "artifex_devices/planner/reshard_sequence.h"
@@ -38,8 +38,9 @@ namespace {
 namespace py = pybind11;
 
 constexpr const char* kOperation = "plan_reshard";
-constexpr double kMostCopies = 1 << 22;       // seconds, and hundreds of MB
-constexpr double kMostDrawnCopies = 1 << 17;  // some 0.1 s; a picture has few arrows anyway
+constexpr double kMostCopies = 1 << 22;         // seconds, and hundreds of MB
+constexpr double kMostCopiesUnasked = 1 << 16;  // on a cluster; 0.1 s
+constexpr double kMostDrawnCopies = 1 << 17;    // some 0.1 s; a picture has few arrows anyway
 
 using ClusterOrNone = std::optional<std::shared_ptr<Cluster>>;
 
@@ -56,12 +57,6 @@ py::dict price_dict(const std::function<Price()>& price) {
     result["error"] = error.what();
   }
   return result;
-}
-
-/// That the devices of a client are of; nullptr for those of a machine.
-std::shared_ptr<Cluster> handle_of_cluster(const Client& client) {
-  const auto* machine = dynamic_cast<const ClusterMachine*>(&client.machine());
-  return machine ? std::const_pointer_cast<Cluster>(machine->cluster()) : nullptr;
 }
 
 /// The one that is given, or that the devices are of.
@@ -118,30 +113,62 @@ PlacedEnd place_in_world(const Sharding& sharding, const ShardDomains& domains) 
   return end;
 }
 
-PlacedEnd place(const Sharding& sharding, const ShardDomains& domains, const Cluster* cluster) {
+void check_devices(const std::vector<int64_t>& devices, const Cluster& cluster) {
+  const int64_t count = cluster.device_count();
+  const auto found = std::ranges::find_if(devices, [&](int64_t id) { return id < 0 || id >= count; });
+  if (found == devices.end()) return;
+  fail(
+      "{}: the mesh has device {}, which the cluster {} has not; expected ids of 0 to {}; make the mesh of "
+      "cluster.devices(), or take a larger cluster",
+      kOperation, *found, cluster.name(), count - 1);
+}
+
+void check_size(const Sharding& sharding, const Cluster* cluster) {
   if (cluster && sharding.num_devices() > cluster->device_count()) {
     fail("{}: the mesh has {} devices, the cluster {} has {}; expected at most these; take a larger cluster",
          kOperation, sharding.num_devices(), cluster->name(), cluster->device_count());
   }
+}
+
+PlacedEnd place(const Sharding& sharding, const ShardDomains& domains, const Cluster* cluster) {
   return cluster ? place_on_cluster(domains, devices_of(sharding), *cluster) : place_in_world(sharding, domains);
 }
 
-DirectWay direct_way(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize) {
-  const double copies = most_copies(source, destination);
-  if (copies > kMostCopies) {
-    fail(
-        "{}: there are about {:.3g} direct copies; expected at most {:.0f} to plan one by one; use collectives, or "
-        "plan a smaller cluster",
-        kOperation, copies, kMostCopies);
-  }
-  return without_gil([&] { return make_direct_way(source, destination, itemsize); });
+DirectWay direct_way(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize, bool copies_all = false) {
+  return without_gil([&] { return make_direct_way(source, destination, itemsize, copies_all); });
 }
 
-/// Where kinds of memory differ, transfers copy what is in place already.
-void check_one_kind(const Sharding& source, const Sharding& destination) {
-  if (source.memory_kind() == destination.memory_kind()) return;
-  fail("{}: the ends are in memory of two kinds, {} and {}; expected one; plan it with one kind at both ends",
-       kOperation, to_string(source.memory_kind()), to_string(destination.memory_kind()));
+/// Direct copies, with the ends that they join.
+struct PlacedWay {
+  PlacedEnd source;
+  PlacedEnd destination;
+  DirectWay way;
+};
+
+/// About how many direct copies there would be.
+double copies_between(const Sharding& from, const Sharding& to, const Dims& shape, const Cluster* cluster) {
+  // In a memory that devices share, replicas are one buffer.
+  const auto buffers = cluster ? to.num_devices() : static_cast<int64_t>(WorldPlaces(to).places.size());
+  return most_copies(from.domains(shape, kOperation), to.domains(shape, kOperation), buffers);
+}
+
+/// `most`: copies that are planned one by one.
+PlacedWay placed_way(const Sharding& from, const Sharding& to, const Dims& shape, int64_t itemsize,
+                     const Cluster* cluster, double most) {
+  const ShardDomains source = from.domains(shape, kOperation);
+  const ShardDomains destination = to.domains(shape, kOperation);
+  check_size(from, cluster);
+  check_size(to, cluster);
+  const double copies = copies_between(from, to, shape, cluster);
+  if (copies > most) {
+    fail("{}: there are about {:.3g} direct copies; expected at most {:.0f} to plan one by one; {}", kOperation, copies,
+         most,
+         copies > kMostCopies ? "use collectives, or plan a smaller cluster"
+                              : "ask for them by way=\"copies\", which takes seconds");
+  }
+  PlacedWay placed{place(from, source, cluster), place(to, destination, cluster), {}};
+  placed.way = direct_way(placed.source, placed.destination, itemsize, from.memory_kind() != to.memory_kind());
+  return placed;
 }
 
 const NamedSharding& named(const Sharding& sharding) {
@@ -154,10 +181,10 @@ const NamedSharding& named(const Sharding& sharding) {
 }
 
 ReshardSequence sequence_of(const Dims& shape, int64_t itemsize, const Sharding& source, const Sharding& destination,
-                            std::optional<int64_t> memory_limit) {
+                            bool same_devices, std::optional<int64_t> memory_limit) {
   const NamedSharding& from = named(source);
   const NamedSharding& to = named(destination);
-  if (devices_of(source) != devices_of(destination)) {
+  if (!same_devices) {
     fail(
         "{}: the meshes have other devices, or the same in another order; expected equal ones for a sequence of "
         "collectives; use direct copies",
@@ -168,8 +195,10 @@ ReshardSequence sequence_of(const Dims& shape, int64_t itemsize, const Sharding&
          kOperation);
   }
   if (from.memory_kind() != to.memory_kind()) {
-    fail("{}: the ends are in memory of two kinds; expected one for a sequence of collectives; use direct copies",
-         kOperation);
+    fail(
+        "{}: the ends are in memory of two kinds, {} and {}; expected one for a sequence of collectives; use direct "
+        "copies",
+        kOperation, to_string(from.memory_kind()), to_string(to.memory_kind()));
   }
   return without_gil([&] {
     return make_reshard_sequence(shape, itemsize, {from.abstract_mesh(), from.spec()}, {to.abstract_mesh(), to.spec()},
@@ -177,25 +206,35 @@ ReshardSequence sequence_of(const Dims& shape, int64_t itemsize, const Sharding&
   });
 }
 
-/// What each position receives from one cut to the next.
-std::vector<int64_t> received(const ReshardSequence& sequence, size_t step, const Dims& shape, int64_t itemsize) {
-  std::vector<int64_t> positions(static_cast<size_t>(sequence.grids[step].positions()));
-  std::iota(positions.begin(), positions.end(), int64_t{0});
-  const ShardDomains::Names names{.operation = kOperation};
-  return ingress_bytes(ShardDomains(sequence.grids[step], shape, Uneven::kError, names), positions,
-                       ShardDomains(sequence.grids[step + 1], shape, Uneven::kError, names), positions, itemsize);
+ShardDomains cut_of(const ReshardSequence& sequence, size_t step, const Dims& shape) {
+  return ShardDomains(sequence.grids[step], shape, Uneven::kError, {.operation = kOperation});
 }
 
-py::dict sequence_dict(const ReshardSequence& sequence, const Dims& shape, int64_t itemsize,
-                       const std::vector<int64_t>& devices, const Cluster* cluster) {
-  py::list labels;
-  for (const SubAxis& axis : sequence.axes) labels.append(axis.label);
-  std::vector<int64_t> bytes(devices.size(), 0);
-  py::list steps;
+/// What each position receives over all steps.
+std::vector<int64_t> received(const ReshardSequence& sequence, const Dims& shape, int64_t itemsize) {
+  std::vector<int64_t> positions(static_cast<size_t>(sequence.grids.front().positions()));
+  std::iota(positions.begin(), positions.end(), int64_t{0});
+  std::vector<int64_t> bytes(positions.size(), 0);
   for (size_t i = 0; i < sequence.steps.size(); ++i) {
-    const ReshardStep& step = sequence.steps[i];
-    const std::vector<int64_t> in = received(sequence, i, shape, itemsize);
+    const std::vector<int64_t> in =
+        ingress_bytes(cut_of(sequence, i, shape), positions, cut_of(sequence, i + 1, shape), positions, itemsize);
     std::ranges::transform(bytes, in, bytes.begin(), std::plus<>());
+  }
+  return bytes;
+}
+
+py::object ndarray_of(const std::vector<int64_t>& values) {
+  return int64_ndarray({static_cast<int64_t>(values.size())}, values);
+}
+
+py::dict sequence_dict(ReshardSequence made, const Dims& shape, int64_t itemsize, const std::vector<int64_t>& devices,
+                       const Cluster* cluster) {
+  const auto sequence = std::make_shared<const ReshardSequence>(std::move(made));
+  py::list labels;
+  for (const SubAxis& axis : sequence->axes) labels.append(axis.label);
+  py::list steps;
+  for (size_t i = 0; i < sequence->steps.size(); ++i) {
+    const ReshardStep& step = sequence->steps[i];
     py::dict entry;
     entry["move"] = std::string(to_string(step.move));
     entry["axes"] = step.axes;
@@ -205,38 +244,51 @@ py::dict sequence_dict(const ReshardSequence& sequence, const Dims& shape, int64
     entry["shard_bytes"] = step.shard_bytes;
     entry["shard_bytes_after"] = step.shard_bytes_after;
     entry["bytes_in"] = step.bytes_in;
-    int64_t total = 0;
-    for (const int64_t each : in) add_bytes(&total, each, 1, kOperation);
-    entry["bytes"] = total;
-    entry["network_bytes"] = cluster ? network_bytes(*cluster, sequence, i, devices) : 0;
-    if (cluster) entry["price"] = price_dict([&] { return price_step(*cluster, sequence, i, devices); });
+    const IngressTotals totals = ingress_totals(cut_of(*sequence, i, shape), cut_of(*sequence, i + 1, shape), itemsize);
+    entry["bytes"] = totals.bytes;
+    entry["most"] = totals.most_bytes;
+    int64_t network = 0;
+    if (cluster) {
+      network = without_gil([&] { return network_bytes(*cluster, *sequence, i, devices); });
+      entry["price"] =
+          price_dict([&] { return without_gil([&] { return price_step(*cluster, *sequence, i, devices); }); });
+    }
+    entry["network_bytes"] = network;
     steps.append(std::move(entry));
   }
   py::dict result;
   result["axes"] = std::move(labels);
   result["sizes"] = py::list();
-  for (const SubAxis& axis : sequence.axes) result["sizes"].cast<py::list>().append(axis.size);
+  for (const SubAxis& axis : sequence->axes) result["sizes"].cast<py::list>().append(axis.size);
   result["steps"] = std::move(steps);
-  result["bytes_in"] = bytes;
-  result["busiest_bytes_in"] = sequence.bytes_in;
-  result["peak_bytes"] = sequence.peak_bytes;
-  result["is_cheapest"] = sequence.is_cheapest;
+  result["bytes_in"] =
+      py::cpp_function([sequence, shape, itemsize] { return ndarray_of(received(*sequence, shape, itemsize)); });
+  result["peak_bytes"] = sequence->peak_bytes;
+  result["is_cheapest"] = sequence->is_cheapest;
   return result;
 }
 
-py::dict copies_dict(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination,
-                     const Cluster* cluster) {
+py::dict copies_dict(const PlacedWay& placed, const Sharding& from, const Sharding& to, const Cluster* cluster) {
+  const DirectWay& way = placed.way;
   py::dict result;
   result["count"] = way.plan.copies.size();
   result["reused"] = way.plan.reused.size();
   result["bytes_reused"] = way.plan.bytes_reused;
   result["bytes_copied"] = way.plan.bytes_copied;
-  result["bytes_in"] = way.bytes_in;
+  result["bytes_in"] = ndarray_of(way.bytes_in);
   result["peak_bytes"] = way.peak_bytes;
   py::dict links;
   if (cluster) {
-    const std::vector<Message> messages = messages_of(way, source, destination);
-    result["price"] = price_dict([&] { return without_gil([&] { return price_messages(*cluster, messages).price; }); });
+    const std::vector<Message> messages = messages_of(way, placed.source, placed.destination);
+    const bool from_device = from.memory_kind() == MemoryKind::kDevice;
+    const bool crosses_host = from_device != (to.memory_kind() == MemoryKind::kDevice);
+    result["price"] = price_dict([&] {
+      return without_gil([&] {
+        Price price = price_messages(*cluster, messages).price;
+        if (crosses_host) add_host_link(*cluster, messages, from_device, &price);
+        return price;
+      });
+    });
     const LinkBytes bytes = bytes_by_link(*cluster, messages);
     constexpr std::array<const char*, kClusterLinks> kNames = {"same device", "same chip", "same slice", "network"};
     for (size_t i = 0; i < kNames.size(); ++i) links[kNames[i]] = bytes[i];
@@ -251,42 +303,37 @@ py::dict copies_dict(const DirectWay& way, const PlacedEnd& source, const Placed
   return result;
 }
 
-/// Numbers of groups from 0, of what `group_of` says of each device.
-template <class F>
-std::vector<int64_t> numbered(const std::vector<int64_t>& devices, std::map<int64_t, int64_t>* numbers, F group_of) {
-  std::vector<int64_t> result;
-  for (const int64_t device : devices) {
-    const auto key = static_cast<int64_t>(group_of(device));
-    result.push_back(numbers->try_emplace(key, static_cast<int64_t>(numbers->size())).first->second);
-  }
-  return result;
-}
+/// Both ends of a reshard, by position.
+struct Ends {
+  ShardDomains source;
+  ShardDomains destination;
+  std::vector<int64_t> devices_before;
+  std::vector<int64_t> devices_after;
+  bool same_devices = false;
+};
 
-py::dict bound_dict(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize, const Cluster* cluster) {
+py::dict bound_dict(const Ends& ends, int64_t itemsize, const Cluster* cluster) {
   py::dict result;
-  const std::vector<int64_t> bytes = without_gil([&] {
-    return ingress_bytes(source.domains, source.devices, destination.domains, destination.devices, itemsize);
+  const IngressTotals totals = without_gil([&] {
+    return ends.same_devices
+               ? ingress_totals(ends.source, ends.destination, itemsize)
+               : ingress_totals(ends.source, ends.devices_before, ends.destination, ends.devices_after, itemsize);
   });
-  result["bytes_in"] = bytes;
+  result["total"] = totals.bytes;
+  result["most"] = totals.most_bytes;
   if (cluster == nullptr) return result;
-  const auto by = [&](auto group_of) {
-    std::map<int64_t, int64_t> numbers;
-    const std::vector<int64_t> from = numbered(source.devices, &numbers, group_of);
-    const std::vector<int64_t> to = numbered(destination.devices, &numbers, group_of);
+  const auto lacking = [&](ClusterPart part) {
     return without_gil([&] {
-      return group_ingress_bytes(source.domains, from, destination.domains, to, static_cast<int64_t>(numbers.size()),
-                                 itemsize);
+      return part_ingress_bytes(ends.source, ends.devices_before, ends.destination, ends.devices_after, *cluster, part,
+                                itemsize);
     });
   };
-  const int per_chip = cluster->chip().devices_per_chip;
-  const std::vector<int64_t> chips = per_chip == 1 ? bytes : by([&](int64_t id) { return id / per_chip; });
-  const std::vector<int64_t> hosts = by([&](int64_t id) { return cluster->place_of(id).process; });
-  const std::vector<int64_t> slices = by([&](int64_t id) { return id / cluster->devices_per_slice(); });
-  result["host_bytes"] = hosts;
-  result["slice_bytes"] = slices;
+  result["host_bytes"] = lacking(ClusterPart::kHost);
   result["price"] = price_dict([&] {
+    const auto chips =
+        cluster->chip().devices_per_chip == 1 ? std::vector<int64_t>{totals.most_bytes} : lacking(ClusterPart::kChip);
     Price price;
-    price.transfer = least_seconds(*cluster, chips, slices);
+    price.transfer = least_seconds(*cluster, chips, lacking(ClusterPart::kSlice));
     return price;
   });
   return result;
@@ -298,57 +345,97 @@ Dims padded(const Dims& parts, int64_t rank) {
   return result;
 }
 
+void check_whole(const Sharding& sharding) {
+  if (sharding.is_concrete() || sharding.is_abstract()) return;
+  fail("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut", kOperation,
+       sharding.to_string());
+}
+
+/// Whether XLA would gather everything, and why that is not known.
+std::pair<std::optional<bool>, std::string> xla_answer(const Ends& ends, const Sharding& source,
+                                                       const Sharding& destination) {
+  const auto not_known = [](std::string_view why) {
+    return std::pair(std::optional<bool>(),
+                     fmt::format("plan_reshard: whether XLA gathers everything is not known: {}", why));
+  };
+  if (!ends.same_devices) {
+    return not_known(
+        "the ends have other devices, or the same in another order; expected those of one program at both ends");
+  }
+  if (!ends.source.is_even() || !ends.destination.is_even()) {
+    return not_known("shards are uneven; expected sizes that their axes divide");
+  }
+  if (source.memory_kind() != destination.memory_kind()) {
+    return not_known("the ends are in memory of two kinds; expected one");
+  }
+  const int64_t rank = ends.source.shape().size();
+  const auto answer = xla_gathers_everything(source.num_devices(), padded(source.grid().parts(), rank),
+                                             padded(destination.grid().parts(), rank));
+  if (!answer) {
+    return not_known(
+        "a dimension goes from one number of parts to another of which neither divides the other; expected numbers "
+        "that do, as powers of 2 always do");
+  }
+  return {answer, ""};
+}
+
 py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
                       const std::shared_ptr<Sharding>& destination, const ClusterOrNone& given,
-                      std::optional<int64_t> memory_limit) {
+                      std::optional<int64_t> memory_limit, bool all_copies) {
   const Dims shape = dims_from_python(global_shape, kOperation, "shape");
-  for (const Sharding* sharding : {source.get(), destination.get()}) {
-    if (!sharding->is_concrete() && !sharding->is_abstract()) {
-      fail("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut", kOperation,
-           sharding->to_string());
-    }
-  }
-  check_one_kind(*source, *destination);
+  check_whole(*source);
+  check_whole(*destination);
   const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
   const Cluster* cluster = handle.get();
   if (cluster == nullptr && (source->is_abstract() || destination->is_abstract())) {
     fail("{}: a mesh without devices has no place; expected a cluster to plan on; give cluster=, or a mesh of devices",
          kOperation);
   }
-  const ShardDomains from = source->domains(shape, kOperation);
-  const ShardDomains to = destination->domains(shape, kOperation);
-  const PlacedEnd source_end = place(*source, from, cluster);
-  const PlacedEnd destination_end = place(*destination, to, cluster);
+  check_size(*source, cluster);
+  check_size(*destination, cluster);
+  Ends ends{source->domains(shape, kOperation), destination->domains(shape, kOperation), devices_of(*source),
+            devices_of(*destination)};
+  ends.same_devices = ends.devices_before == ends.devices_after;
+  if (cluster) {
+    check_devices(ends.devices_before, *cluster);
+    if (!ends.same_devices) check_devices(ends.devices_after, *cluster);
+  }
   py::dict result;
   result["cluster"] = py::cast(handle);  // None where there is none
-  result["devices"] = destination_end.devices;
-  result["source_shard_shape"] = tuple_from_dims(from.shard_shape());
-  result["shard_shape"] = tuple_from_dims(to.shard_shape());
-  result["lower_bound"] = bound_dict(source_end, destination_end, itemsize, cluster);
+  result["source_shard_shape"] = tuple_from_dims(ends.source.shard_shape());
+  result["shard_shape"] = tuple_from_dims(ends.destination.shard_shape());
+  result["lower_bound"] = bound_dict(ends, itemsize, cluster);
   result["copies"] = py::none();
   result["copies_error"] = py::none();
   try {
-    result["copies"] =
-        copies_dict(direct_way(source_end, destination_end, itemsize), source_end, destination_end, cluster);
+    const double most = all_copies || cluster == nullptr ? kMostCopies : kMostCopiesUnasked;
+    const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, cluster, most);
+    result["copies"] = copies_dict(placed, *source, *destination, cluster);
   } catch (const InvalidArgument& error) {
     result["copies_error"] = error.what();
   }
   result["sequence"] = py::none();
   result["sequence_error"] = py::none();
-  result["xla_gathers"] = py::none();
   try {
-    const ReshardSequence sequence = sequence_of(shape, itemsize, *source, *destination, memory_limit);
-    result["sequence"] = sequence_dict(sequence, shape, itemsize, source_end.devices, cluster);
+    ReshardSequence sequence = sequence_of(shape, itemsize, *source, *destination, ends.same_devices, memory_limit);
+    result["sequence"] = sequence_dict(std::move(sequence), shape, itemsize, ends.devices_before, cluster);
   } catch (const InvalidArgument& error) {
     result["sequence_error"] = error.what();
   }
-  const bool same_devices = source_end.devices == destination_end.devices;
-  if (same_devices && from.is_even() && to.is_even() &&
-      std::has_single_bit(static_cast<uint64_t>(source->num_devices()))) {
-    result["xla_gathers"] = xla_gathers_everything(source->num_devices(), padded(source->grid().parts(), shape.size()),
-                                                   padded(destination->grid().parts(), shape.size()));
-  }
+  const auto [xla_gathers, why_not] = xla_answer(ends, *source, *destination);
+  result["xla_gathers"] = xla_gathers;
+  result["xla_error"] = why_not;
   return result;
+}
+
+/// Ids of the destination's devices by position, and the bytes that each must receive at least.
+py::tuple reshard_ingress(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
+                          const std::shared_ptr<Sharding>& destination) {
+  const Dims shape = dims_from_python(global_shape, kOperation, "shape");
+  const std::vector<int64_t> after = devices_of(*destination);
+  const std::vector<int64_t> bytes = ingress_bytes(source->domains(shape, kOperation), devices_of(*source),
+                                                   destination->domains(shape, kOperation), after, itemsize);
+  return py::make_tuple(ndarray_of(after), ndarray_of(bytes));
 }
 
 /// (source device, destination device, (begin, end) of each dimension, bytes) of every copy.
@@ -356,18 +443,16 @@ py::list reshard_copies(py::handle global_shape, int64_t itemsize, const std::sh
                         const std::shared_ptr<Sharding>& destination, const ClusterOrNone& given) {
   const Dims shape = dims_from_python(global_shape, kOperation, "shape");
   const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
-  const Cluster* cluster = handle.get();
-  const PlacedEnd from = place(*source, source->domains(shape, kOperation), cluster);
-  const PlacedEnd to = place(*destination, destination->domains(shape, kOperation), cluster);
-  const DirectWay way = direct_way(from, to, itemsize);
+  const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, handle.get(), kMostCopies);
   py::list result;
-  for (const ReshardCopy& copy : way.plan.copies) {
+  for (const ReshardCopy& copy : placed.way.plan.copies) {
     py::tuple box(copy.box.rank());
     for (int64_t d = 0; d < copy.box.rank(); ++d) {
       box[static_cast<size_t>(d)] = py::make_tuple(copy.box.origin[d], copy.box.origin[d] + copy.box.shape[d]);
     }
-    result.append(py::make_tuple(from.places[static_cast<size_t>(copy.source)].device,
-                                 to.places[static_cast<size_t>(copy.destination)].device, box, copy.bytes));
+    result.append(py::make_tuple(placed.source.places[static_cast<size_t>(copy.source)].device,
+                                 placed.destination.places[static_cast<size_t>(copy.destination)].device, box,
+                                 copy.bytes));
   }
   return result;
 }
@@ -386,23 +471,21 @@ std::string reshard_picture(const std::string& title, const std::vector<std::str
     picture.why_no_traffic = "collectives: which device sends what to which is up to their algorithms, and not drawn";
     return without_gil([&] { return reshard_svg(*source, *destination, shape, picture); });
   }
-  const PlacedEnd from = place(*source, source->domains(shape, kOperation), handle.get());
-  const PlacedEnd to = place(*destination, destination->domains(shape, kOperation), handle.get());
-  const double copies = most_copies(from, to);
+  const auto drawn = [&] { return reshard_svg(*source, *destination, shape, picture); };
+  const double copies = copies_between(*source, *destination, shape, handle.get());
   if (copies > kMostDrawnCopies) {
     picture.why_no_traffic = fmt::format("about {:.3g} direct copies: too many to draw arrows for", copies);
     for (const auto& [link, bytes] : bytes_by_link) {
       if (bytes > 0) picture.why_no_traffic += fmt::format("; {} {}", bytes_text(bytes), link);
     }
-    return without_gil([&] { return reshard_svg(*source, *destination, shape, picture); });
+    return without_gil(drawn);
   }
-  return without_gil([&] {
-    for (const ReshardCopy& copy : make_direct_way(from, to, itemsize).plan.copies) {
-      picture.traffic.push_back({from.places[static_cast<size_t>(copy.source)].device,
-                                 to.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
-    }
-    return reshard_svg(*source, *destination, shape, picture);
-  });
+  const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, handle.get(), kMostDrawnCopies);
+  for (const ReshardCopy& copy : placed.way.plan.copies) {
+    picture.traffic.push_back({placed.source.places[static_cast<size_t>(copy.source)].device,
+                               placed.destination.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
+  }
+  return without_gil(drawn);
 }
 
 CopyLimits limits_with(int64_t cache_bytes) {
@@ -422,13 +505,16 @@ py::tuple reshard_copy_terms(py::handle global_shape, int64_t itemsize, const st
           kOperation, sharding->to_string());
     }
   }
-  check_one_kind(*source, *destination);
-  const PlacedEnd from = place_in_world(*source, source->domains(shape, kOperation));
-  const PlacedEnd to = place_in_world(*destination, destination->domains(shape, kOperation));
-  const DirectWay way = direct_way(from, to, itemsize);
-  const CopyTerms terms = copy_terms(way, from, to, itemsize, limits_with(cache_bytes));
+  if (source->memory_kind() != destination->memory_kind()) {
+    fail(
+        "{}: the ends are in {:?} and {:?}, and calibration is given; expected one kind of memory, the one that was "
+        "measured; leave calibration= out",
+        kOperation, source->memory_kind().value_or("the default"), destination->memory_kind().value_or("the default"));
+  }
+  const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, nullptr, kMostCopies);
+  const CopyTerms terms = copy_terms(placed.way, placed.source, placed.destination, itemsize, limits_with(cache_bytes));
   py::list memories;
-  for (const MemoryBytes& each : bytes_by_memory(way, from, to)) {
+  for (const MemoryBytes& each : bytes_by_memory(placed.way, placed.source, placed.destination)) {
     memories.append(py::make_tuple(each.from, each.to, each.bytes));
   }
   return py::make_tuple(std::vector<double>(terms.begin(), terms.end()), memories);
@@ -444,77 +530,15 @@ py::tuple fit(const std::vector<std::vector<double>>& terms, const std::vector<d
   return py::make_tuple(found.coefficients, found.relative_errors);
 }
 
-/// Devices of a cluster that differ along some of its axes only, from the first one on.
-std::vector<int64_t> devices_along(const Cluster& cluster, const std::vector<std::string>& axes) {
-  const bool is_torus = cluster.inside().kind == NetworkKind::kTorus;
-  std::vector<std::string> known{"slice"};
-  if (!is_torus) known.emplace_back("chip");
-  for (size_t axis = 0; is_torus && axis < cluster.inside().dims.size(); ++axis) known.emplace_back(1, "xyz"[axis]);
-  const auto has = [&](const std::string& name) { return std::ranges::find(axes, name) != axes.end(); };
-  for (const std::string& axis : axes) {
-    if (std::ranges::find(known, axis) == known.end()) {
-      fail(
-          "plan_collective: {:?} is no axis of the cluster {}; expected some of {}; \"slice\" is the network between "
-          "slices or nodes",
-          axis, cluster.name(), fmt::join(known, ", "));
-    }
-  }
-  std::vector<int64_t> devices;
-  for (int64_t id = 0; id < cluster.device_count(); ++id) {
-    const ClusterPlace at = cluster.place_of(id);
-    bool is_in = has("slice") || at.slice == 0;
-    if (is_torus) {
-      for (size_t axis = 0; axis < 3; ++axis) is_in = is_in && (at.coords[axis] == 0 || has({"xyz"[axis]}));
-    } else {
-      is_in = is_in && (at.chip == 0 || has("chip"));
-    }
-    if (is_in) devices.push_back(id);
-  }
-  return devices;
-}
-
-py::dict plan_collective(const std::string& name, double bytes, const std::shared_ptr<Cluster>& cluster,
-                         const std::vector<std::string>& axes, const std::vector<std::vector<int64_t>>& given) {
-  const auto op = collective_from_name(name);
-  if (!op) {
-    fail(
-        "plan_collective: {:?} is no collective; expected all_gather, reduce_scatter, all_reduce, all_to_all or "
-        "broadcast",
-        name);
-  }
-  const std::vector<std::vector<int64_t>> groups =
-      given.empty() ? std::vector<std::vector<int64_t>>{devices_along(*cluster, axes)} : given;
-  std::vector<CollectiveCost> slowest;
-  for (const auto& group : groups) {
-    const std::optional<NodeGroup> placed = placed_group(*cluster, group);
-    if (!placed) {
-      fail(
-          "plan_collective: the {} devices of a group, {} first, are no box of the cluster {}; expected evenly spaced "
-          "chips along its axes; lay the mesh out with mesh_utils.create_device_mesh",
-          group.size(), group.front(), cluster->name());
-    }
-    std::vector<CollectiveCost> costs = collective_costs(*op, bytes, *placed);
-    if (slowest.empty() || costs.front().seconds() > slowest.front().seconds()) slowest = std::move(costs);
-  }
-  py::list entries;
-  for (const CollectiveCost& cost : slowest) {
-    entries.append(py::make_tuple(std::string(cost.algorithm), std::string(cost.limit), cost.latency, cost.transfer,
-                                  cost.is_bound));
-  }
-  py::dict result;
-  result["devices"] = groups.front().size();
-  result["groups"] = groups.size();
-  result["costs"] = std::move(entries);
-  result["bytes_in"] = received_bytes(*op, bytes, static_cast<int64_t>(groups.front().size()));
-  return result;
-}
-
 }  // namespace
 
 void bind_planner(py::module_& module) {
   module.def("_plan_reshard", &plan_reshard, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
-             py::arg("destination"), py::arg("cluster"), py::arg("memory_limit"),
+             py::arg("destination"), py::arg("cluster"), py::arg("memory_limit"), py::arg("all_copies"),
              "Both ways from one sharding to another, with bytes, prices and bounds, as a dict.");
+  module.def("_reshard_ingress", &reshard_ingress, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
+             py::arg("destination"),
+             "(ids of the destination's devices, bytes that each must receive at least): int64 ndarrays.");
   module.def("_reshard_copies", &reshard_copies, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
              py::arg("destination"), py::arg("cluster"),
              "(source device, destination device, box, bytes) of every direct copy.");
@@ -540,9 +564,7 @@ void bind_planner(py::module_& module) {
   module.def(
       "_fit_relative", &fit, py::arg("terms"), py::arg("seconds"),
       "(coefficients, relative errors): non-negative least squares of relative errors; a list of terms a sample.");
-  module.def("_plan_collective", &plan_collective, py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("axes"),
-             py::arg("groups"),
-             "Algorithms of one collective, cheapest first, as a dict. `groups` empty: the devices along `axes`.");
+  bind_plan_collective(module);
 }
 
 }  // namespace artifex_devices::bindings

@@ -3126,9 +3126,10 @@ def _plan_collective(
     cluster: Cluster,
     axes: collections.abc.Sequence[str],
     groups: collections.abc.Sequence[collections.abc.Sequence[int]],
+    pairs: collections.abc.Sequence[tuple[int, int]],
 ) -> dict[typing.Any, typing.Any]:
     """
-    Algorithms of one collective, cheapest first, as a dict. `groups` empty: the devices along `axes`.
+    Algorithms of one collective, cheapest first, with its bound, as a dict. `groups` empty: those along `axes`.
     """
 
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
@@ -3139,6 +3140,7 @@ def _plan_reshard(
     destination: Sharding,
     cluster: Cluster | None,
     memory_limit: int | None,
+    all_copies: bool,
 ) -> dict[typing.Any, typing.Any]:
     """
     Both ways from one sharding to another, with bytes, prices and bounds, as a dict.
@@ -3207,6 +3209,13 @@ def _reshard_svg(
 ) -> str:
     """
     A reshard as a stand-alone SVG picture.
+    """
+
+def _reshard_ingress(
+    shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding
+) -> tuple[typing.Any, ...]:
+    """
+    (ids of the destination's devices, bytes that each must receive at least): int64 ndarrays.
     """
 
 def _restrict_live_machine(

@@ -112,7 +112,7 @@ def reshard_title(plan: ReshardPlan) -> str:
     """Array, both ends and the number of devices on one line."""
     return (
         f"reshard of {plan.shape} {plan.dtype.name}: {_end_text(plan.source)} -> {_end_text(plan.destination)}, "
-        f"{len(plan.bytes_by_device)} devices"
+        f"{plan.destination.num_devices} devices"
     )
 
 
@@ -137,7 +137,7 @@ def _reshard_facts(plan: ReshardPlan) -> list[tuple[str, str]]:
     else:
         missing = next((step.why_no_estimate for step in plan.steps if step.why_no_estimate), "")
         facts.append(("time", f"not known ({missing})" if missing else "0 s"))
-    if plan.xla_gathers_everything:
+    if plan.xla_answer:
         facts.append(("XLA", "gathers the whole array on each device here (involuntary full rematerialization)"))
     return facts
 
@@ -153,11 +153,14 @@ def _collective_title(plan: CollectivePlan) -> str:
 
 
 def _collective_facts(plan: CollectivePlan) -> list[tuple[str, str]]:
+    whom = "the busiest device" if plan.op in ("broadcast", "permute") else "each device"
+    bound = plan.lower_bound.estimate_seconds
+    least = "" if bound is None else f", at least {seconds_text(bound)}"
     return [
         ("axes", ", ".join(map(str, plan.axes)) + (f" ({plan.groups} groups)" if plan.groups > 1 else "")),
-        ("bytes received", f"{bytes_text(round(plan.bytes_by_device))} by each device"),
+        ("bytes received", f"{bytes_text(round(plan.bytes_by_device))} by {whom}"),
         ("memory", f"{bytes_text(round(plan.peak_bytes))} for input and result of a device"),
-        ("time", f"{seconds_text(plan.seconds)} ({plan.seconds_from.text})"),
+        ("time", f"{seconds_text(plan.seconds)}{least} ({plan.seconds_from.text})"),
     ]
 
 
@@ -259,7 +262,8 @@ def _reshard_content(plan: ReshardPlan) -> dict[str, Any]:
             "seconds": plan.lower_bound.estimate_seconds,
         },
         "is_cheapest": plan.is_cheapest,
-        "xla_gathers_everything": plan.xla_gathers_everything,
+        "xla_gathers_everything": plan.xla_answer,
+        "why_xla_is_not_known": plan.why_xla_is_not_known,
         "other": None if plan.other is None else _reshard_content(plan.other),
         "why_no_other": plan.why_no_other,
     }
@@ -289,4 +293,38 @@ def _collective_content(plan: CollectivePlan) -> dict[str, Any]:
         "seconds_from": _source_content(plan),
         "bytes_by_device": plan.bytes_by_device,
         "peak_bytes": plan.peak_bytes,
+        "lower_bound": {
+            "bytes_by_device": plan.lower_bound.bytes_by_device,
+            "bytes_by_chip": plan.lower_bound.bytes_by_chip,
+            "bytes_by_slice": plan.lower_bound.bytes_by_slice,
+            "seconds": plan.lower_bound.estimate_seconds,
+        },
     }
+
+
+def move_text(step: dict[str, Any], found: dict[str, Any]) -> str:
+    """One step of a sequence of collectives, as the core found it, in words."""
+    over = ", ".join(_axes_text([found["axes"][axis] for axis in step["axes"]], found["axes"]))
+    if step["move"] == "slice":
+        return f"slice dimension {step['to_dimension']} by {over}"
+    if step["move"] == "all_to_all":
+        return f"all-to-all over {over}: dimension {step['from_dimension']} to {step['to_dimension']}"
+    if step["move"] == "all_gather":
+        return f"all-gather dimension {step['from_dimension']} over {over}"
+    return "permute shards"
+
+
+def _axes_text(labels: list[str], known: list[str]) -> list[str]:
+    """Parts of an axis that stand together, major to minor, under the axis's name."""
+    result: list[str] = []
+    at = 0
+    while at < len(labels):
+        name = labels[at].rpartition(".")[0]
+        parts = [label for label in known if name and label.rpartition(".")[0] == name]
+        if parts and labels[at : at + len(parts)] == parts:
+            result.append(name)
+            at += len(parts)
+        else:
+            result.append(labels[at])
+            at += 1
+    return result

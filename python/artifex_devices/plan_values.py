@@ -10,11 +10,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artifex_devices._core import Cluster, Sharding, _reshard_copies
+from artifex_devices._device_bytes import most_bytes, total_bytes
 from artifex_devices.picture import Picture
 from artifex_devices.plan_text import collective_html, collective_text, json_text, reshard_html, reshard_text
 from artifex_devices.roofline import Provenance
 
-__all__ = ["Algorithm", "CollectivePlan", "Copy", "Estimate", "LowerBound", "PlanStep", "ReshardPlan"]
+__all__ = [
+    "Algorithm",
+    "CollectiveBound",
+    "CollectivePlan",
+    "Copy",
+    "Estimate",
+    "LowerBound",
+    "PlanStep",
+    "ReshardPlan",
+]
 
 
 @dataclass(frozen=True)
@@ -90,12 +100,12 @@ class LowerBound:
     @property
     def busiest_bytes(self) -> int:
         """Bytes that the busiest device must receive."""
-        return max(self.bytes_by_device.values(), default=0)
+        return most_bytes(self.bytes_by_device)
 
     @property
     def total_bytes(self) -> int:
         """Bytes that all devices together must receive."""
-        return sum(self.bytes_by_device.values())
+        return total_bytes(self.bytes_by_device)
 
 
 class Copy(NamedTuple):
@@ -126,9 +136,7 @@ class ReshardPlan:
         peak_bytes: Most that any device holds meanwhile: its shard before, which stays, and what the steps need.
         lower_bound: What no way can be below.
         is_cheapest: Whether no other way of this kind moves fewer bytes into the busiest device.
-        xla_gathers_everything: Whether XLA would gather the whole array on each device ("Involuntary full
-            rematerialization"), by a rule found for jax 0.10.2; None where the ends have other devices or uneven
-            shards, or the devices are no power of 2 in number.
+        why_xla_is_not_known: Why `xla_gathers_everything` is not known; "" where it is.
         other: The other way, or None.
         why_no_other: Why there is no other way; "" where there is one.
         seconds_from: Where the seconds are from.
@@ -147,20 +155,36 @@ class ReshardPlan:
     peak_bytes: int
     lower_bound: LowerBound
     is_cheapest: bool
-    xla_gathers_everything: bool | None
+    xla_answer: bool | None = field(repr=False)
+    why_xla_is_not_known: str = field(repr=False)
     other: ReshardPlan | None
     why_no_other: str
     seconds_from: Provenance | None
 
     @property
+    def xla_gathers_everything(self) -> bool:
+        """Whether XLA would gather the whole array on each device ("Involuntary full rematerialization").
+
+        By a rule found for jax 0.10.2, not read in XLA; see docs/guide/planner.md.
+
+        Raises:
+            RuntimeError: It is not known: the ends have other devices, two kinds of memory or uneven shards, or a
+                dimension goes from one number of parts to another of which neither divides the other, and the rule
+                finds no such gather. `why_xla_is_not_known` has the text.
+        """
+        if self.xla_answer is None:
+            raise RuntimeError(self.why_xla_is_not_known)
+        return self.xla_answer
+
+    @property
     def bytes_received(self) -> int:
         """Bytes that all devices receive from others."""
-        return sum(self.bytes_by_device.values())
+        return total_bytes(self.bytes_by_device)
 
     @property
     def busiest_bytes(self) -> int:
         """Bytes that the busiest device receives."""
-        return max(self.bytes_by_device.values(), default=0)
+        return most_bytes(self.bytes_by_device)
 
     @property
     def seconds(self) -> float:
@@ -239,6 +263,41 @@ class Algorithm:
         return self.estimate.seconds
 
 
+@dataclass(frozen=True)
+class CollectiveBound:
+    """What no program of messages between devices can be below, with all groups at once.
+
+    Attributes:
+        bytes_by_device: Bytes into the busiest device, or out of it where those are more.
+        bytes_by_chip: The same of a chip, of all its devices.
+        bytes_by_slice: The same of a slice or node, over the network.
+        estimate_seconds: Seconds for the bytes of the busiest chip and slice over all their links at once; None where
+            the cluster lacks a figure, and `seconds` says which.
+    """
+
+    bytes_by_device: float
+    bytes_by_chip: float
+    bytes_by_slice: float
+    estimate_seconds: float | None
+    why_no_estimate: str = field(default="", repr=False)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds by the model.
+
+        Raises:
+            RuntimeError: The cluster lacks a figure; the text says how to give it.
+        """
+        if self.estimate_seconds is None:
+            raise RuntimeError(self.why_no_estimate)
+        return self.estimate_seconds
+
+
+_NO_BOUND = CollectiveBound(
+    0.0, 0.0, 0.0, None, "plan_collective: the lower bound is not known; expected a cluster; give one to plan on"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class CollectivePlan:
     """What a collective costs on a cluster.
@@ -251,9 +310,10 @@ class CollectivePlan:
         devices: In one group.
         groups: How many were looked at; the slowest counts.
         steps: Every algorithm that the network allows, cheapest first.
-        bytes_by_device: Bytes that each device receives.
+        bytes_by_device: Bytes that each device receives; of a broadcast and a permute the busiest.
         peak_bytes: Input and result of one device.
         seconds_from: Where the seconds are from.
+        lower_bound: What no program can be below, unless switches add up themselves.
     """
 
     op: str
@@ -266,6 +326,7 @@ class CollectivePlan:
     bytes_by_device: float
     peak_bytes: float
     seconds_from: Provenance
+    lower_bound: CollectiveBound = _NO_BOUND
 
     @property
     def algorithm(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -13,10 +13,13 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._core import Cluster, Mesh, Sharding
+from artifex_devices._device_bytes import DeviceBytes, counted
 from artifex_devices.calibration_values import Calibration
 from artifex_devices.machine_plans import calibrated, check_calibration, copies_estimate, machine_collective
+from artifex_devices.plan_text import move_text
 from artifex_devices.plan_values import (
     Algorithm,
+    CollectiveBound,
     CollectivePlan,
     Copy,
     Estimate,
@@ -39,6 +42,7 @@ from artifex_devices.suggestion_values import SearchSpace, Suggestion, Suggestio
 
 __all__ = [
     "Algorithm",
+    "CollectiveBound",
     "CollectivePlan",
     "Copy",
     "Estimate",
@@ -150,7 +154,12 @@ def plan_reshard(
         raise TypeError(
             f"plan_reshard: shape is {shape!r}; expected a sequence of integers; write (4096, 4096)"
         ) from None
-    found = _core._plan_reshard(sizes, kind.itemsize, src, dst, cluster, limit)
+    if math.prod(sizes) * kind.itemsize >= 2**63 > math.prod(sizes):
+        raise ValueError(
+            f"plan_reshard: shape {sizes} of {kind.name} has {math.prod(sizes) * kind.itemsize} bytes; expected fewer "
+            "than 2**63; use smaller sizes"
+        )
+    found = _core._plan_reshard(sizes, kind.itemsize, src, dst, cluster, limit, way == "copies")
     return _Planner(sizes, kind, src, dst, found, limit, calibration).plan(way)
 
 
@@ -160,29 +169,33 @@ def plan_collective(
     axes: str | Sequence[Any],
     cluster: Cluster | Mesh,
     *,
+    perm: Sequence[tuple[int, int]] | None = None,
     calibration: Calibration | None = None,
 ) -> CollectivePlan:
     """What a collective costs on a cluster, by ring, torus, switch, full-mesh and hierarchical models with latencies.
 
-    On a mesh of this machine's own devices it is what a program of `shard_map` takes, by a calibration.
+    On a mesh of this machine's own devices it is what a program of `shard_map` takes, by a calibration. Switches that
+    add up themselves (NVLink SHARP, SHARP on InfiniBand) are not modelled, and the lower bound does not hold for them.
 
     Args:
-        op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all" or "broadcast"; with a calibration "permute" and
-            no "broadcast".
+        op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "permute", or without a calibration "broadcast".
         nbytes: Bytes of the whole array of a group: the gathered result, one device's unreduced input, all that an
             all-to-all or a permute holds, the value that is broadcast.
         axes: What the devices of a group differ in. Of a Cluster: "x", "y", "z" of a torus, "chip" of nodes without
             one, and "slice", the network between slices or nodes. Of a Mesh: its axis names.
         cluster: A Cluster, or a Mesh of a cluster's devices, all of whose groups along `axes` do the same at once; with
             a calibration a Mesh of devices of this process.
+        perm: Of a permute, as in JAX: pairs of places in a group, (source, destination). Places count along `axes` in
+            the order in which they are named, the last fastest; two devices of one chip stand together.
         calibration: What `calibrate()` found. Blocks are taken to be dense, and joined along their first dimension.
 
     Returns:
         A CollectivePlan, with every algorithm that the network allows.
 
     Raises:
-        ValueError: No such op or axis; bytes below 0; groups of a mesh that are no boxes of the cluster; a calibration
-            with devices that are not of this process.
+        ValueError: No such op or axis; bytes below 0; groups of a mesh that are no boxes of the cluster; a `perm` with
+            places that a group does not have or that send or receive twice, without "permute", or none with it; a
+            calibration with devices that are not of this process.
         TypeError: An argument is of the wrong type.
         RuntimeError: A figure of the cluster that is needed is not known.
 
@@ -190,8 +203,11 @@ def plan_collective(
         >>> from artifex_devices import cluster
         >>> from artifex_devices.planner import plan_collective
         >>> plan = plan_collective("all_gather", 4 * 8.4e6, "x", cluster.tpu("v5e", (4, 4)))
-        >>> plan.algorithm, round(plan.steps[0].estimate.transfer * 1e6)
-        ('line, both directions', 560)
+        >>> plan.algorithm, round(plan.steps[0].estimate.transfer * 1e6), round(plan.lower_bound.seconds * 1e6)
+        ('line, both directions', 560, 140)
+        >>> shift = plan_collective("permute", 4 * 8.4e6, "x", cluster.tpu("v5e", (4, 4)), perm=[(0, 1), (1, 2)])
+        >>> shift.bytes_by_device, round(shift.steps[0].estimate.transfer * 1e6)
+        (8400000.0, 187)
     """
     if not isinstance(op, str):
         raise TypeError(f"plan_collective: op is {op!r} ({type(op).__name__}); expected a str; say 'all_gather'")
@@ -199,15 +215,24 @@ def plan_collective(
         raise TypeError(
             f"plan_collective: nbytes is {nbytes!r} ({type(nbytes).__name__}); expected a number of bytes; say 34e6"
         )
+    nbytes = nbytes.item() if isinstance(nbytes, np.generic) else nbytes
     if not 0 <= nbytes <= 2**63:  # not a number is neither
-        shown = f"{nbytes!r}" if abs(nbytes) < 1e30 or nbytes != nbytes else "more"
+        shown = "more" if 1e30 < nbytes < math.inf else f"{nbytes!r}"
         raise ValueError(f"plan_collective: nbytes is {shown}; expected 0 to 2**63; give the whole array's bytes")
     check_calibration("plan_collective", calibration)
-    names = (axes,) if isinstance(axes, str) else tuple(axes)
+    try:
+        names = (axes,) if isinstance(axes, str) else tuple(axes)
+    except TypeError:
+        raise TypeError(
+            f"plan_collective: axes is {axes!r} ({type(axes).__name__}); expected a name or a sequence of names; "
+            "say 'x'"
+        ) from None
     groups: list[list[int]] = []
     if isinstance(cluster, Mesh):
         groups = _groups(cluster, names)
         if calibration is not None:
+            if perm is not None:
+                _pairs(op, perm)  # whoever hands its block to whom, it takes as long
             return machine_collective(op, nbytes, names, cluster, groups, calibration)
         network = _core._cluster_of_device(cluster.devices.flat[0])
     else:
@@ -222,11 +247,14 @@ def plan_collective(
             f"plan_collective: cluster is {cluster!r} and calibration is given; expected a Mesh of this machine's own "
             "devices with it; leave calibration= out"
         )
-    found = _core._plan_collective(op, float(nbytes), network, [str(name) for name in names], groups)
-    received = found["bytes_in"]
+    pairs = _pairs(op, perm)
+    found: dict[str, Any] = _core._plan_collective(
+        op, float(nbytes), network, [str(name) for name in names], groups, pairs
+    )
+    by_device, by_chip, by_slice = found["bound_bytes"]
     count = found["devices"]
-    before = nbytes / count if op in ("all_gather", "all_to_all") else nbytes
-    after = nbytes / count if op in ("reduce_scatter", "all_to_all") else nbytes
+    before = nbytes / count if op in ("all_gather", "all_to_all", "permute") else nbytes
+    after = nbytes / count if op in ("reduce_scatter", "all_to_all", "permute") else nbytes
     return CollectivePlan(
         op=op,
         nbytes=int(nbytes) if float(nbytes).is_integer() else nbytes,  # type: ignore[arg-type]
@@ -238,10 +266,29 @@ def plan_collective(
             Algorithm(Estimate(latency, transfer, name, limit), is_bound)
             for name, limit, latency, transfer, is_bound in found["costs"]
         ),
-        bytes_by_device=received,
+        bytes_by_device=found["bytes_in"],
         peak_bytes=before + after,
         seconds_from=_rates(network),
+        lower_bound=CollectiveBound(by_device, by_chip, by_slice, found["bound_seconds"], found["bound_error"]),
     )
+
+
+def _pairs(op: str, perm: Sequence[tuple[int, int]] | None) -> list[tuple[int, int]]:
+    if (op == "permute") != (perm is not None):
+        raise ValueError(
+            f"plan_collective: op is {op!r} and perm is {perm!r}; expected pairs of places with 'permute' and with no "
+            "other; say perm=[(0, 1), (1, 0)]"
+        )
+    try:
+        pairs = [tuple(operator.index(place) for place in pair) for pair in perm or ()]
+    except TypeError:
+        pairs = [()]
+    if any(len(pair) != 2 or not all(abs(place) < 2**62 for place in pair) for pair in pairs):
+        raise TypeError(
+            f"plan_collective: perm is {perm!r}; expected pairs (source, destination) of places in a group; say "
+            "perm=[(0, 1), (1, 0)]"
+        )
+    return [(pair[0], pair[1]) for pair in pairs]
 
 
 def _dtype(dtype: Any) -> np.dtype[Any]:
@@ -253,19 +300,22 @@ def _dtype(dtype: Any) -> np.dtype[Any]:
         raise TypeError(
             f"plan_reshard: {dtype!r} ({type(dtype).__name__}) is no dtype; expected one or its name; say np.float32"
         ) from None
+    if found.hasobject or found.itemsize == 0 or found.kind in "USMm" or found.names is not None:
+        raise TypeError(
+            f"plan_reshard: dtype is {found}; expected one of numbers or booleans, as Arrays have; say np.float32"
+        )
     return found
 
 
 def _limit(memory_limit: int | None) -> int | None:
     if memory_limit is None:
         return None
-    try:
-        limit = operator.index(memory_limit)
-    except TypeError:
+    if isinstance(memory_limit, bool) or not hasattr(memory_limit, "__index__"):
         raise TypeError(
             f"plan_reshard: memory_limit is {memory_limit!r} ({type(memory_limit).__name__}); expected a number of "
             "bytes or None; say 16 * 2**30"
-        ) from None
+        )
+    limit = operator.index(memory_limit)
     if not 0 <= limit < 2**63:
         raise ValueError(f"plan_reshard: memory_limit is {limit}; expected 0 to 2**63 - 1 bytes; say 16 * 2**30")
     return limit
@@ -278,6 +328,8 @@ def _groups(mesh: Mesh, axes: tuple[Any, ...]) -> list[list[int]]:
             f"plan_collective: the mesh has no axes {missing}; expected some of {list(mesh.axis_names)}; name axes of "
             "the mesh"
         )
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"plan_collective: axes {list(axes)} has a name twice; expected each once; leave one out")
     places = [mesh.axis_names.index(name) for name in axes]
     ids = np.array([device.id for device in mesh.devices.flat]).reshape(mesh.devices.shape)
     last = np.moveaxis(ids, places, range(-len(places), 0)) if places else ids[..., None]
@@ -318,11 +370,13 @@ class _Planner:
         rates = None if self.cluster is None else _rates(self.cluster)
         bound = found["lower_bound"]
         price = bound.get("price", {"error": ""})
+        ends = (shape, dtype.itemsize, source, destination)
         self.bound = LowerBound(
-            self._by_device(bound["bytes_in"]),
+            DeviceBytes(lambda: _core._reshard_ingress(*ends), bound["total"], bound["most"]),
             tuple(bound.get("host_bytes", ())),
             None if "error" in price else price["transfer"],
         )
+        self.ids: Callable[[], Any] = lambda: _core._reshard_ingress(*ends)[0]
         self.same = {
             "shape": shape,
             "dtype": dtype,
@@ -330,7 +384,8 @@ class _Planner:
             "destination": destination,
             "cluster": self.cluster,
             "lower_bound": self.bound,
-            "xla_gathers_everything": found["xla_gathers"],
+            "xla_answer": found["xla_gathers"],
+            "why_xla_is_not_known": found["xla_error"],
             "seconds_from": rates if calibration is None else calibrated(calibration),
         }
 
@@ -356,12 +411,6 @@ class _Planner:
         first, second = (sum(estimate.seconds for estimate in each) for each in times)
         return bool(first <= second)
 
-    def _by_device(self, counts: list[int]) -> MappingProxyType[int, int]:
-        result: dict[int, int] = {}
-        for device, count in zip(self.found["devices"], counts, strict=True):
-            result[device] = result.get(device, 0) + count
-        return MappingProxyType(result)
-
     def _estimate(self, step: dict[str, Any]) -> tuple[Estimate | None, str]:
         if self.cluster is None:
             return None, _NO_CLUSTER if self.copying is None else _NOT_DONE_HERE
@@ -379,7 +428,7 @@ class _Planner:
                 f"plan_reshard: memory_limit is {self.limit} bytes; expected what direct copies need on each device, "
                 f"{found['peak_bytes']} bytes; raise the limit or use more devices"
             )
-        by_device = self._by_device(found["bytes_in"])
+        by_device = counted(self.ids, found["bytes_in"])
         steps: tuple[PlanStep, ...] = ()
         if found["count"]:
             estimate, why = self._estimate(found) if self.copying is None else (self.copying, "")
@@ -389,9 +438,9 @@ class _Planner:
                 PlanStep(
                     "copies",
                     f"{found['count']} direct copies",
-                    len(by_device),
-                    sum(by_device.values()),
-                    max(by_device.values(), default=0),
+                    self.same["destination"].num_devices,
+                    by_device.total,
+                    by_device.most,
                     (before * size, after * size),
                     estimate,
                     why,
@@ -408,19 +457,26 @@ class _Planner:
             "is_cheapest": True,
         }, ""
 
+    def _most(self, steps: list[dict[str, Any]]) -> int | None:
+        """What the busiest device receives over all steps; None where different devices are the busiest."""
+        devices = self.same["destination"].num_devices
+        differ = [step for step in steps if step["bytes"] != step["most"] * devices]
+        return sum(step["most"] for step in steps) if len(differ) <= 1 else None
+
     def _collectives(self) -> tuple[dict[str, Any] | None, str]:
         found = self.found["sequence"]
         if found is None:
             return None, self.found["sequence_error"]
         steps = []
-        network = 0
+        counts: Callable[[], Any] = found["bytes_in"]
+        network = sum(step["network_bytes"] for step in found["steps"])
+        total = sum(step["bytes"] for step in found["steps"])
         for step in found["steps"]:
             estimate, why = self._estimate(step)
-            network += step["network_bytes"]
             steps.append(
                 PlanStep(
                     step["move"],
-                    _step_text(step, found),
+                    move_text(step, found),
                     step["group"],
                     step["bytes"],
                     step["bytes_in"],
@@ -429,7 +485,6 @@ class _Planner:
                     why,
                 )
             )
-        total = sum(found["bytes_in"])
         links = (
             {"between devices": total} if self.cluster is None else {"same slice": total - network, "network": network}
         )
@@ -437,36 +492,9 @@ class _Planner:
             **self.same,
             "way": "collectives",
             "steps": tuple(steps),
-            "bytes_by_device": self._by_device(found["bytes_in"]),
+            "bytes_by_device": DeviceBytes(lambda: (self.ids(), counts()), total, self._most(found["steps"])),
             "bytes_by_link": MappingProxyType(links),
             "bytes_copied": total,
             "peak_bytes": found["peak_bytes"],
             "is_cheapest": found["is_cheapest"],
         }, ""
-
-
-def _step_text(step: dict[str, Any], found: dict[str, Any]) -> str:
-    over = ", ".join(_axes_text([found["axes"][axis] for axis in step["axes"]], found["axes"]))
-    if step["move"] == "slice":
-        return f"slice dimension {step['to_dimension']} by {over}"
-    if step["move"] == "all_to_all":
-        return f"all-to-all over {over}: dimension {step['from_dimension']} to {step['to_dimension']}"
-    if step["move"] == "all_gather":
-        return f"all-gather dimension {step['from_dimension']} over {over}"
-    return "permute shards"
-
-
-def _axes_text(labels: list[str], known: list[str]) -> list[str]:
-    """Parts of an axis that stand together, major to minor, under the axis's name."""
-    result: list[str] = []
-    at = 0
-    while at < len(labels):
-        name = labels[at].rpartition(".")[0]
-        parts = [label for label in known if name and label.rpartition(".")[0] == name]
-        if parts and labels[at : at + len(parts)] == parts:
-            result.append(name)
-            at += len(parts)
-        else:
-            result.append(labels[at])
-            at += 1
-    return result

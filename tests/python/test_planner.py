@@ -91,7 +91,11 @@ def test_one_device_to_another_and_uneven_shards(devices):
     plan = plan_reshard((5, 3), float, uneven, target)
     assert moved(value, target) == plan.bytes_copied
     assert "uneven" in plan.why_no_other
-    assert plan.xla_gathers_everything is None
+    with pytest.raises(RuntimeError, match="whether XLA gathers everything is not known: shards are uneven"):
+        _ = plan.xla_gathers_everything
+    content = json.loads(plan.to_json())
+    assert content["xla_gathers_everything"] is None
+    assert content["why_xla_is_not_known"] == plan.why_xla_is_not_known
 
 
 def test_collectives_and_copies_of_a_swap(pod_mesh, pod):
@@ -166,7 +170,7 @@ def test_devices_that_a_given_cluster_does_not_have(pod):
         plan_reshard((64,), "float32", last, last, cluster=cluster.tpu("v5e", (2, 2)))
 
 
-def test_both_ends_are_on_one_cluster_and_in_one_kind_of_memory(pod, pod_mesh):
+def test_both_ends_are_on_one_cluster(pod, pod_mesh):
     here, there = (NamedSharding(pod_mesh, P("x")), SingleDeviceSharding(cluster.tpu("v5p", (2, 2, 2)).devices()[1]))
     with pytest.raises(
         ValueError, match="the ends are on TPU v5e 4x4 and TPU v5p 2x2x2; expected devices of one cluster"
@@ -174,10 +178,35 @@ def test_both_ends_are_on_one_cluster_and_in_one_kind_of_memory(pod, pod_mesh):
         plan_reshard((64,), "float32", here, there)
     with pytest.raises(ValueError, match="the ends are on TPU v5e 4x4 and devices of this process"):
         plan_reshard((64,), "float32", here, SingleDeviceSharding(ad.devices()[0]))
-    device = SingleDeviceSharding(ad.devices()[0])
-    pinned = SingleDeviceSharding(ad.devices()[0], memory_kind="pinned_host")
-    with pytest.raises(ValueError, match="memory of two kinds, device and pinned_host"):
-        plan_reshard((64,), "float32", device, pinned)
+
+
+@pytest.mark.parametrize("kinds", [("device", "pinned_host"), ("unpinned_host", "device")])
+@pytest.mark.parametrize(("before", "after"), [(P("x"), P("x")), (P("x"), P()), (P(), P(None, "x")), (P(), P())])
+def test_planned_bytes_are_those_between_kinds_of_memory(devices, kinds, before, after):
+    mesh = Mesh(np.array(devices), ("x",))
+    source, destination = (
+        NamedSharding(mesh, spec, memory_kind=kind) for spec, kind in zip((before, after), kinds, strict=True)
+    )
+    value = ad.device_put(np.ones((64, 32), np.float32), source)
+    plan = plan_reshard((64, 32), np.float32, source, destination)
+    assert moved(value, destination) == plan.bytes_copied == sum(plan.bytes_by_link.values())
+    assert plan.bytes_copied >= 64 * 32 * 4  # nothing is in place
+    assert sum(copy.bytes for copy in plan.copies) == plan.bytes_copied
+    assert f"memory of two kinds, {kinds[0]} and {kinds[1]}" in plan.why_no_other
+    with pytest.raises(RuntimeError, match="two kinds"):
+        _ = plan.xla_gathers_everything
+
+
+def test_between_kinds_of_memory_all_bytes_cross_the_link_of_the_host(pod_mesh):
+    chips, hosts = (NamedSharding(pod_mesh, P("x"), memory_kind=kind) for kind in ("device", "pinned_host"))
+    for source, destination in ((chips, hosts), (hosts, chips)):
+        plan = plan_reshard((1 << 20, 64), "float32", source, destination)
+        shard = (1 << 20) * 64 * 4 // 4
+        assert plan.bytes_copied == 16 * shard
+        assert plan.peak_bytes == 2 * shard
+        assert plan.seconds == pytest.approx(shard / 1.6e10, rel=1e-12)
+        assert plan.steps[0].estimate.limit == "host"
+        assert plan.bytes_received == 0
 
 
 def test_hosts_lack_what_none_of_their_devices_holds():
@@ -224,11 +253,42 @@ def test_large_clusters_are_planned_without_every_copy():
     plan = plan_reshard((2**15, 2**15), "bfloat16", source, NamedSharding(mesh, P()), cluster=pod)
     assert plan.way == "collectives"
     assert plan.busiest_bytes == plan.lower_bound.busiest_bytes == 2**31 - 2**16
-    assert plan.why_no_other.startswith(
-        "plan_reshard: there are about 1.07e+09 direct copies; expected at most 4194304"
-    )
+    assert plan.why_no_other.startswith("plan_reshard: there are about 1.07e+09 direct copies; expected at most 65536")
+    with pytest.raises(
+        ValueError, match=r"about 1\.07e\+09 direct copies; expected at most 4194304 to plan one by one"
+    ):
+        plan_reshard((2**15, 2**15), "bfloat16", source, NamedSharding(mesh, P()), cluster=pod, way="copies")
     with pytest.raises(ValueError, match="direct copies; expected at most"):
         _ = plan.copies
+
+
+def test_many_copies_are_planned_where_they_are_asked_for():
+    pod = cluster.tpu("v5p", (16, 16, 16), slices=32)  # 131,072 devices
+    mesh = AbstractMesh((32, 4096), ("slice", "chip"))
+    source, destination = NamedSharding(mesh, P(("slice", "chip"))), NamedSharding(mesh, P(("chip", "slice")))
+    plan = plan_reshard((1 << 20,), "int8", source, destination, cluster=pod)
+    assert plan.way == "collectives"
+    assert plan.why_no_other.endswith('ask for them by way="copies", which takes seconds')
+    asked = plan_reshard((1 << 20,), "int8", source, destination, cluster=pod, way="copies")
+    assert asked.bytes_received == plan.bytes_received == asked.lower_bound.total_bytes
+    assert asked.bytes_by_device == plan.bytes_by_device == asked.lower_bound.bytes_by_device
+    assert asked.busiest_bytes == 8
+
+
+def test_bytes_of_a_million_devices_are_counted_when_asked():
+    pod = cluster.tpu("v5p", (16, 16, 16), slices=256)
+    mesh = AbstractMesh((256, 64, 64), ("slice", "a", "b"))
+    source, destination = NamedSharding(mesh, P("slice", "a")), NamedSharding(mesh, P("slice"))
+    plan = plan_reshard((1 << 20, 1 << 20), "bfloat16", source, destination, cluster=pod)
+    shard = (1 << 12) * (1 << 14) * 2
+    assert plan.way == "collectives"
+    assert plan.busiest_bytes == plan.lower_bound.busiest_bytes == 63 * shard
+    assert plan.bytes_received == plan.lower_bound.total_bytes == (1 << 20) * 63 * shard
+    assert len(plan.lower_bound.bytes_by_host) == 1 << 18
+    # The 2 x 2 chips of a host differ in b alone, and hold the same shard.
+    assert set(plan.lower_bound.bytes_by_host) == {63 * shard}
+    assert plan.bytes_by_device[12345] == plan.lower_bound.bytes_by_device[54321] == 63 * shard
+    assert len(plan.bytes_by_device) == 1 << 20
 
 
 def test_memory_limit_is_kept_or_refused(named):
@@ -262,6 +322,25 @@ def test_xla_is_foretold(pod_mesh, devices):
     assert "involuntary full rematerialization" in str(plan)
     rows, columns = NamedSharding(pod_mesh, P("x", None)), NamedSharding(pod_mesh, P(None, "x"))
     assert plan_reshard((16, 16), "float32", rows, columns).xla_gathers_everything is False
+
+
+def test_xla_is_not_foretold_where_the_rule_was_wrong():
+    mesh = AbstractMesh((3, 4), ("x", "y"))
+    pod = cluster.tpu("v4", (4, 4, 4))
+    swap = plan_reshard(
+        (12, 12), "int8", NamedSharding(mesh, P("x", "y")), NamedSharding(mesh, P("y", "x")), cluster=pod
+    )
+    with pytest.raises(RuntimeError, match="from one number of parts to another of which neither divides the other"):
+        _ = swap.xla_gathers_everything
+    move = plan_reshard((12, 12), "int8", NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "x")), cluster=pod)
+    assert move.xla_gathers_everything is False
+
+
+def test_no_bytes_are_what_they_would_be_with_some(pod_mesh):
+    source, destination = NamedSharding(pod_mesh, P("x")), NamedSharding(pod_mesh, P(None, "x"))
+    plan = plan_reshard((0, 16), "int8", source, destination, way="collectives")
+    assert [step.text for step in plan.steps] == ["all-to-all over x: dimension 0 to 1"]
+    assert (plan.busiest_bytes, plan.steps[0].estimate.transfer) == (0, 0)
 
 
 def test_copies_are_boxes_of_the_whole_array(pod_mesh):
@@ -298,6 +377,16 @@ def test_text_html_and_json_agree(pod_mesh):
     [
         ({"dtype": None}, ValueError, "dtype is None"),
         ({"dtype": "float23"}, TypeError, "'float23' .* is no dtype"),
+        ({"dtype": object}, TypeError, "dtype is object; expected one of numbers"),
+        ({"dtype": "U3"}, TypeError, "dtype is <U3; expected one of numbers"),
+        ({"dtype": "V0"}, TypeError, "expected one of numbers"),
+        ({"dtype": [("a", "i4")]}, TypeError, "expected one of numbers"),
+        ({"shape": (1 << 62, 8), "dtype": "float64"}, ValueError, "plan_reshard: "),
+        (
+            {"shape": (1 << 57, 8), "dtype": "float64"},
+            ValueError,
+            "plan_reshard: .* 9223372036854775808 bytes; expected f",
+        ),
         ({"shape": 3}, TypeError, "shape is 3; expected a sequence of integers"),
         ({"shape": (8, -8)}, ValueError, "-8"),
         ({"shape": (7, 8)}, ValueError, "does not divide"),
@@ -305,6 +394,7 @@ def test_text_html_and_json_agree(pod_mesh):
         ({"cluster": 4}, TypeError, "cluster is 4 .* expected a Cluster or None"),
         ({"memory_limit": 1.5}, TypeError, "memory_limit is 1.5"),
         ({"memory_limit": -1}, ValueError, "memory_limit is -1"),
+        ({"memory_limit": True}, TypeError, "memory_limit is True"),
         ({"way": "quick"}, ValueError, "way is 'quick'"),
     ],
 )
@@ -343,6 +433,55 @@ def test_nodes_of_gpus():
     }
 
 
+def test_bounds_of_collectives():
+    nodes = cluster.dgx("h100", nodes=4)
+    plan = plan_collective("all_reduce", 1e9, ("slice", "chip"), nodes)
+    assert plan.lower_bound.bytes_by_device == pytest.approx(2e9 * 31 / 32, rel=1e-12)
+    assert plan.lower_bound.bytes_by_slice == pytest.approx(2e9 * 3 / 4, rel=1e-12)
+    assert plan.lower_bound.seconds == pytest.approx(2e9 * 3 / 4 / (8 * 50e9), rel=1e-12)
+    assert plan.seconds >= plan.lower_bound.seconds
+    assert json.loads(plan.to_json())["lower_bound"]["seconds"] == plan.lower_bound.seconds
+    assert "at least" in str(plan)
+    # The network of a DGX-2 is not known, and inside one not needed.
+    inside = plan_collective("all_gather", 1e6, "chip", cluster.dgx("v100", nodes=2))
+    assert inside.lower_bound.seconds == pytest.approx(1e6 * 15 / 16 / 150e9, rel=1e-12)
+
+
+def test_permutes(pod, pod_mesh):
+    ring = [(i, (i + 1) % 4) for i in range(4)]
+    plan = plan_collective("permute", 4e6, "x", pod, perm=ring)
+    # On a line the last block comes back over every link, against the others.
+    assert plan.steps[0].estimate.transfer == pytest.approx(1e6 / 4.5e10, rel=1e-12)
+    assert plan.steps[0].estimate.latency == pytest.approx(3e-6, rel=1e-12)
+    assert (plan.bytes_by_device, plan.peak_bytes, plan.devices, plan.groups) == (1e6, 2e6, 4, 4)
+    assert plan.lower_bound.seconds == pytest.approx(1e6 / (4 * 4.5e10), rel=1e-12)
+    # The mesh's y is the pod's x; both orders of axes are the same devices in other places.
+    assert plan_collective("permute", 4e6, "y", pod_mesh, perm=ring).seconds == plan.seconds
+    far = plan_collective("permute", 16e6, ("y", "x"), pod, perm=[(0, 3)])
+    assert far.steps[0].estimate.latency == pytest.approx(3e-6, rel=1e-12)
+    assert plan_collective("permute", 16e6, ("y", "x"), pod, perm=[]).seconds == 0
+    assert "by the busiest device" in str(far)
+
+
+@pytest.mark.parametrize(
+    ("op", "perm", "error", "text"),
+    [
+        ("permute", None, ValueError, "perm is None; expected pairs of places"),
+        ("all_gather", [(0, 1)], ValueError, "expected pairs of places with 'permute' and with no other"),
+        ("permute", [(0, 4)], ValueError, r"the pair \(0, 4\); expected places 0 to 3"),
+        ("permute", [(0, 1), (0, 2)], ValueError, "sends from place 0 twice"),
+        ("permute", [(1, 0), (2, 0)], ValueError, "sends to place 0 twice"),
+        ("permute", [(0, 1, 2)], TypeError, "expected pairs"),
+        ("permute", [0, 1], TypeError, "expected pairs"),
+        ("permute", [(0, 1.5)], TypeError, "expected pairs"),
+        ("permute", [(0, 2**70)], TypeError, "expected pairs"),
+    ],
+)
+def test_bad_permutes(pod, op, perm, error, text):
+    with pytest.raises(error, match=text):
+        plan_collective(op, 4e6, "x", pod, perm=perm)
+
+
 def test_axes_of_a_mesh(pod_mesh, pod):
     named = plan_collective("all_to_all", 1e6, ("x", "y"), pod_mesh)
     assert (named.devices, named.groups) == (16, 1)
@@ -362,9 +501,12 @@ def test_axes_of_a_mesh(pod_mesh, pod):
         (("all_gather", float("nan"), "x"), ValueError, "nbytes is nan"),
         (("all_gather", 10**400, "x"), ValueError, "nbytes is more; expected 0 to"),
         (("all_gather", 1e308, "x"), ValueError, "nbytes is more; expected 0 to"),
+        (("all_gather", float("-inf"), "x"), ValueError, "nbytes is -inf; expected 0 to"),
         (("all_gather", "1", "x"), TypeError, "nbytes is '1'"),
         (("all_gather", 1, "z"), ValueError, '"z" is no axis of the cluster'),
         (("all_gather", 1, ("x", "chip")), ValueError, '"chip" is no axis'),
+        (("all_gather", 1, ("x", "x")), ValueError, '"x" is named twice'),
+        (("all_gather", 1, 3), TypeError, "axes is 3"),
     ],
 )
 def test_bad_arguments_of_plan_collective(pod, arguments, error, text):
@@ -384,5 +526,6 @@ def test_text_html_and_json_of_collectives(pod):
     assert "line, both directions  563 us" in str(plan)
     ElementTree.fromstring(plan._repr_html_())
     content = json.loads(plan.to_json())
+    assert json.loads(plan_collective("all_gather", np.float32(4 * 8.4e6), "x", pod).to_json()) == content
     assert content["algorithms"][0]["seconds"] == plan.seconds
     assert content["axes"] == ["x"]

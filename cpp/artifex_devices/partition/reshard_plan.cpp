@@ -240,6 +240,27 @@ ReshardPlan make_reshard_plan(const ShardDomains& source, const std::vector<Buff
   return plan;
 }
 
+void copy_reused(ReshardPlan* plan, const ShardDomains& destination, const std::vector<BufferPlace>& source_places,
+                 const std::vector<BufferPlace>& destination_places, int64_t itemsize) {
+  for (const auto& [to, from] : plan->reused) {
+    const BufferPlace& wanted = destination_places[static_cast<size_t>(to)];
+    const BufferPlace& held = source_places[static_cast<size_t>(from)];
+    ReshardCopy copy;
+    copy.source = from;
+    copy.destination = to;
+    copy.box = destination.domain(wanted.tile);
+    copy.bytes = copy.box.volume() * itemsize;
+    copy.link = held.device == wanted.device ? Link::kSameDevice
+                : held.arena == wanted.arena ? Link::kSameArena
+                                             : Link::kOtherArena;
+    add_bytes(&plan->bytes_copied, copy.bytes, 1, "reshard");
+    if (copy.link != Link::kSameDevice) plan->bytes_between_devices += copy.bytes;
+    if (copy.bytes > 0) plan->copies.push_back(std::move(copy));
+  }
+  plan->reused.clear();
+  plan->bytes_reused = 0;
+}
+
 std::vector<int64_t> ingress_bytes(const ShardDomains& source, const std::vector<int64_t>& source_device_of_position,
                                    const ShardDomains& destination,
                                    const std::vector<int64_t>& destination_device_of_position, int64_t itemsize) {

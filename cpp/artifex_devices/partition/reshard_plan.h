@@ -57,6 +57,11 @@ ReshardPlan make_reshard_plan(const ShardDomains& source, const std::vector<Buff
                               const ShardDomains& destination, const std::vector<BufferPlace>& destination_places,
                               int64_t itemsize);
 
+/// Makes copies of what the plan reuses, last of all: for transfers between kinds of memory, and where a copy is asked
+/// for. The arguments are those that the plan was made with.
+void copy_reused(ReshardPlan* plan, const ShardDomains& destination, const std::vector<BufferPlace>& source_places,
+                 const std::vector<BufferPlace>& destination_places, int64_t itemsize);
+
 /// For each position of the destination: the bytes of its shard that its device does not hold in the source, the least
 /// that must come in. Devices are given by id, one a position; a device that the source lacks holds nothing.
 /// Example: (8,) of 4-byte items from 2 parts on devices {0, 1} to 4 parts on {0, 1, 2, 3} is {0, 8, 8, 8}.

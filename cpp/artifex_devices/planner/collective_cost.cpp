@@ -326,16 +326,4 @@ std::vector<CollectiveCost> collective_costs(Collective op, double bytes, const 
   return sorted(hierarchy_costs(op, bytes, group));
 }
 
-double fat_tree_all_gather_seconds(double bytes, const std::vector<TreeLevel>& levels) {
-  check_bytes(bytes);
-  double seconds = 0;
-  for (const TreeLevel& level : levels) {
-    check_count(level.children, "the number of children");
-    check_rate(level.egress, "the egress of a level");
-    const auto d = static_cast<double>(level.children);
-    seconds = std::max(seconds, bytes * (d - 1) / (d * level.egress));
-  }
-  return seconds;
-}
-
 }  // namespace artifex_devices

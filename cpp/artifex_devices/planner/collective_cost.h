@@ -85,11 +85,4 @@ double received_bytes(Collective op, double bytes, int64_t devices) noexcept;
 std::vector<CollectiveCost> collective_costs(Collective op, double bytes, const LocalGroup& group);
 std::vector<CollectiveCost> collective_costs(Collective op, double bytes, const NodeGroup& group);
 
-/// All-gather in a tree of switches without a bottleneck elsewhere: the slowest level's V (d-1) / (d E).
-struct TreeLevel {
-  int64_t children = 1;
-  double egress = 0;  // bytes/s out of one child
-};
-double fat_tree_all_gather_seconds(double bytes, const std::vector<TreeLevel>& levels);
-
 }  // namespace artifex_devices

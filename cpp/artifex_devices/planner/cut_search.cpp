@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "artifex_devices/base/interrupt.h"
 
@@ -46,12 +47,12 @@ std::vector<bool> used_axes(const CutSpace& space, const Cut& cut) {
   return used;
 }
 
-/// One side of the search.
+/// One side of the search. Ends of cuts that cost more than `at_most` are not kept.
 class Side {
  public:
-  Side(const CutSpace& space, const Cut& start, bool forward, int64_t most_states)
-      : space_(space), forward_(forward), most_states_(most_states) {
-    add(start, 0, 0, -1);
+  Side(const CutSpace& space, const Cut& start, bool forward, int64_t at_most, const SearchLimits& limits)
+      : space_(space), forward_(forward), at_most_(at_most), limits_(limits) {
+    add(start, space.shard_bytes(start).value(), 0, 0, -1);
   }
 
   struct State {
@@ -79,27 +80,40 @@ class Side {
   int64_t least_open() const {
     return queue_.empty() ? std::numeric_limits<int64_t>::max() : std::get<0>(queue_.top());
   }
-  bool is_full() const { return static_cast<int64_t>(states_.size()) >= most_states_; }
+  bool is_full() const { return std::cmp_greater_equal(states_.size(), limits_.states) || looks_ >= limits_.looks; }
   bool was_cut_short() const { return cut_short_; }
 
   void expand(int64_t index) {
+    if (is_full()) {
+      cut_short_ = true;
+      return;
+    }
     const Cut cut = state(index).cut;
     const std::vector<bool> used = used_axes(space_, cut);
+    std::vector<int64_t> parts(cut.size(), 1);
     for (size_t d = 0; d < cut.size(); ++d) {
-      lengthen(index, cut, d, used, 1);
+      for (const int axis : cut[d]) parts[d] *= space_.sizes[static_cast<size_t>(axis)];
+    }
+    for (size_t d = 0; d < cut.size(); ++d) {
+      lengthen(index, cut, d, used, parts[d], state(index).shard, 1);
+      int64_t group = 1;
       for (size_t length = 1; length <= cut[d].size(); ++length) {
         const auto run = cut[d].end() - static_cast<std::ptrdiff_t>(length);
-        int64_t group = 1;
-        for (auto axis = run; axis != cut[d].end(); ++axis) group *= space_.sizes[static_cast<size_t>(*axis)];
-        Cut fewer = cut;  // a gather, or slices seen from their end
-        fewer[d].resize(cut[d].size() - length);
-        visit(index, fewer, forward_ ? -1 : 0, 0);
+        group *= space_.sizes[static_cast<size_t>(*run)];
+        // A gather, or slices seen from their end.
+        visit(index, state(index).shard * group, forward_ ? -1 : 0, 0, [&] {
+          Cut fewer = cut;
+          fewer[d].resize(cut[d].size() - length);
+          return fewer;
+        });
         for (size_t to = 0; to < cut.size(); ++to) {
-          if (to == d) continue;
-          Cut next = cut;
-          next[d].resize(cut[d].size() - length);
-          next[to].insert(next[to].end(), run, cut[d].end());
-          visit(index, next, -2, group);
+          if (to == d || space_.shape[static_cast<int64_t>(to)] % (parts[to] * group) != 0) continue;
+          visit(index, state(index).shard, -2, group, [&] {
+            Cut next = cut;
+            next[d].resize(cut[d].size() - length);
+            next[to].insert(next[to].end(), run, cut[d].end());
+            return next;
+          });
         }
       }
     }
@@ -121,34 +135,41 @@ class Side {
  private:
   /// Slices, or gathers seen from their end. Slices of several axes are as many slices; gathers too, unless memory
   /// counts, which what stands between them would need.
-  void lengthen(int64_t from, const Cut& cut, size_t dimension, std::vector<bool> used, size_t length) {
+  void lengthen(int64_t from, const Cut& cut, size_t dimension, const std::vector<bool>& used, int64_t parts,
+                int64_t shard, size_t length) {
     for (size_t axis = 0; axis < used.size(); ++axis) {
-      if (used[axis]) continue;
-      Cut next = cut;
-      next[dimension].push_back(static_cast<int>(axis));
-      visit(from, next, forward_ ? 0 : -1, 0);
-      if (forward_ || !space_.memory_limit || length == kLongestGather || !space_.shard_bytes(next)) continue;
+      const int64_t more_parts = parts * space_.sizes[axis];
+      if (used[axis] || space_.shape[static_cast<int64_t>(dimension)] % more_parts != 0) continue;
+      const auto longer = [&] {
+        Cut next = cut;
+        next[dimension].push_back(static_cast<int>(axis));
+        return next;
+      };
+      visit(from, shard / space_.sizes[axis], forward_ ? 0 : -1, 0, longer);
+      if (forward_ || !space_.memory_limit || length == kLongestGather || is_full()) continue;
       std::vector<bool> more = used;
       more[axis] = true;
-      lengthen(from, next, dimension, std::move(more), length + 1);
+      lengthen(from, longer(), dimension, more, more_parts, shard / space_.sizes[axis], length + 1);
     }
   }
 
-  /// kind 0: a slice; -1: a gather; -2: an all-to-all.
-  void visit(int64_t from, const Cut& next, int kind, int64_t group) {
-    const std::optional<int64_t> shard = space_.shard_bytes(next);
-    if (!shard) return;
+  /// kind 0: a slice; -1: a gather; -2: an all-to-all. `make` gives the cut, where it is wanted.
+  template <class Make>
+  void visit(int64_t from, int64_t shard, int kind, int64_t group, Make make) {
+    ++looks_;
     const int64_t here = state(from).shard;
-    const int64_t before = forward_ ? here : *shard;
-    const int64_t after = forward_ ? *shard : here;
+    const int64_t before = forward_ ? here : shard;
+    const int64_t after = forward_ ? shard : here;
     // From the far end it is not known which state is the source; the near end sees its steps.
     if (!space_.allows(before, after, forward_ && state(from).parent < 0)) return;
-    if (*shard > space_.largest_shard) return;
+    if (shard > space_.largest_shard) return;
     const int64_t bytes = kind == 0 ? 0 : kind == -1 ? after - before : here / group * (group - 1);
-    add(next, state(from).cost + bytes, state(from).moves + (kind == 0 ? 0 : 1), from);
+    const int64_t cost = state(from).cost + bytes;
+    if (cost > at_most_) return;
+    add(make(), shard, cost, state(from).moves + (kind == 0 ? 0 : 1), from);
   }
 
-  void add(const Cut& cut, int64_t cost, int64_t moves, int64_t parent) {
+  void add(const Cut& cut, int64_t shard, int64_t cost, int64_t moves, int64_t parent) {
     const std::string key = key_of(cut);
     const auto found = index_.find(key);
     if (found == index_.end()) {
@@ -158,7 +179,7 @@ class Side {
       }
       const auto index = static_cast<int64_t>(states_.size());
       index_.emplace(key, index);
-      states_.push_back({cut, space_.shard_bytes(cut).value(), cost, moves, parent});
+      states_.push_back({cut, shard, cost, moves, parent});
       queue_.emplace(cost, moves, index);
       return;
     }
@@ -173,7 +194,9 @@ class Side {
   using Entry = std::tuple<int64_t, int64_t, int64_t>;  // cost, moves, state
   const CutSpace& space_;
   bool forward_;
-  int64_t most_states_;
+  int64_t at_most_;
+  SearchLimits limits_;
+  int64_t looks_ = 0;
   bool cut_short_ = false;
   std::vector<State> states_;
   std::unordered_map<std::string, int64_t> index_;
@@ -215,34 +238,35 @@ std::optional<int64_t> CutSpace::shard_bytes(const Cut& cut) const {
   return array_bytes / pieces;
 }
 
-int64_t move_bytes(const CutSpace& space, const Cut& before, const Cut& after) {
-  const int64_t from = space.shard_bytes(before).value();
-  const int64_t to = space.shard_bytes(after).value();
-  if (to < from) return 0;
-  if (to > from) return to - from;
-  // An all-to-all leaves all dimensions but two alone, and moves the end of one to the end of the other.
+std::optional<std::vector<int>> exchanged_axes(const Cut& before, const Cut& after) {
   size_t shorter = before.size();
   size_t longer = before.size();
-  int others = 0;
+  int differing = 0;
   for (size_t d = 0; d < before.size(); ++d) {
     if (before[d] == after[d]) continue;
     (after[d].size() < before[d].size() ? shorter : longer) = d;
-    ++others;
+    ++differing;
   }
-  if (others == 0) return 0;
-  if (others == 2 && shorter < before.size() && longer < before.size()) {
-    Run whole = after[shorter];
-    Run moved(before[shorter].begin() + static_cast<std::ptrdiff_t>(after[shorter].size()), before[shorter].end());
-    whole.insert(whole.end(), moved.begin(), moved.end());
-    Run grown = before[longer];
-    grown.insert(grown.end(), moved.begin(), moved.end());
-    if (whole == before[shorter] && grown == after[longer]) {
-      int64_t group = 1;
-      for (const int axis : moved) group *= space.sizes[static_cast<size_t>(axis)];
-      return from / group * (group - 1);
-    }
-  }
-  return from;
+  if (differing != 2 || shorter == before.size() || longer == before.size()) return std::nullopt;
+  Run moved(before[shorter].begin() + static_cast<std::ptrdiff_t>(after[shorter].size()), before[shorter].end());
+  Run whole = after[shorter];
+  whole.insert(whole.end(), moved.begin(), moved.end());
+  Run grown = before[longer];
+  grown.insert(grown.end(), moved.begin(), moved.end());
+  if (whole != before[shorter] || grown != after[longer]) return std::nullopt;
+  return moved;
+}
+
+int64_t move_bytes(const CutSpace& space, const Cut& before, const Cut& after) {
+  const int64_t from = space.shard_bytes(before).value();
+  const int64_t to = space.shard_bytes(after).value();
+  if (to < from || before == after) return 0;
+  if (to > from) return to - from;
+  const auto moved = exchanged_axes(before, after);
+  if (!moved) return from;
+  int64_t group = 1;
+  for (const int axis : *moved) group *= space.sizes[static_cast<size_t>(axis)];
+  return from / group * (group - 1);
 }
 
 CutPath safe_path(const CutSpace& space, const Cut& source, const Cut& destination) {
@@ -323,9 +347,9 @@ CutPath safe_path(const CutSpace& space, const Cut& source, const Cut& destinati
 }
 
 CutSearchResult search_cuts(const CutSpace& space, const Cut& source, const Cut& destination, int64_t at_most,
-                            int64_t most_states) {
-  Side near(space, source, true, most_states);
-  Side far(space, destination, false, most_states);
+                            const SearchLimits& limits) {
+  Side near(space, source, true, at_most, limits);
+  Side far(space, destination, false, at_most, limits);
   struct Best {
     int64_t cost;
     int64_t moves;

@@ -48,9 +48,18 @@ struct CutSearchResult {
   bool is_complete = false;     // nothing cheaper exists
 };
 
+/// What a search may take, from each end.
+struct SearchLimits {
+  int64_t states = 20'000;  // cuts that are kept
+  int64_t looks = 40'000;   // steps from one cut to another that are looked at
+};
+
 /// Dijkstra from both ends, joined where they meet or by one permute, which is all that the cheapest way needs.
 CutSearchResult search_cuts(const CutSpace& space, const Cut& source, const Cut& destination, int64_t at_most,
-                            int64_t most_states);
+                            const SearchLimits& limits);
+
+/// The axes that an all-to-all moves from the end of one dimension to the end of another; nothing for another step.
+std::optional<std::vector<int>> exchanged_axes(const Cut& before, const Cut& after);
 
 /// Bytes that a busiest device receives from one cut to a neighbour.
 int64_t move_bytes(const CutSpace& space, const Cut& before, const Cut& after);

@@ -31,10 +31,8 @@ PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_
   return end;
 }
 
-double most_copies(const PlacedEnd& source, const PlacedEnd& destination) {
-  const ShardDomains& from = source.domains;
-  const ShardDomains& to = destination.domains;
-  auto copies = static_cast<double>(destination.places.size());
+double most_copies(const ShardDomains& from, const ShardDomains& to, int64_t buffers) {
+  auto copies = static_cast<double>(buffers);
   for (int64_t d = 0; d < from.shape().size(); ++d) {
     const int64_t chunk = from.shard_shape()[d];
     if (chunk == 0 || d >= to.shape().size()) return 0;
@@ -49,9 +47,10 @@ double most_copies(const PlacedEnd& source, const PlacedEnd& destination) {
   return copies;
 }
 
-DirectWay make_direct_way(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize) {
+DirectWay make_direct_way(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize, bool copies_all) {
   DirectWay way;
   way.plan = make_reshard_plan(source.domains, source.places, destination.domains, destination.places, itemsize);
+  if (copies_all) copy_reused(&way.plan, destination.domains, source.places, destination.places, itemsize);
   std::vector<int64_t> into(destination.places.size(), 0);
   for (const ReshardCopy& copy : way.plan.copies) {
     if (copy.link != Link::kSameDevice) into[static_cast<size_t>(copy.destination)] += copy.bytes;

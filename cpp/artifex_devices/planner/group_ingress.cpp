@@ -64,7 +64,112 @@ int64_t elements_in(const IndexDomain& box, const ShardDomains& source, const st
   }
 }
 
+/// Neighbouring cuts of one dimension.
+struct Run {
+  int64_t first;
+  int64_t count;
+};
+
+/// What groups along ranges have of a grid: in each dimension the cuts of the group at position 0, and by the grid's
+/// digits where those of others begin.
+class GroupCuts {
+ public:
+  /// Nothing where a range is no digits of the grid.
+  static std::optional<GroupCuts> of(const ShardDomains& domains, const std::vector<PositionRange>& inside) {
+    GroupCuts cuts(domains);
+    std::vector<int64_t> boundaries{1};
+    for (const TileGrid::Digit& digit : cuts.digits_) boundaries.push_back(digit.position_stride * digit.size);
+    std::vector<std::vector<int64_t>> offsets(static_cast<size_t>(domains.shape().size()), {0});
+    for (const PositionRange& range : inside) {
+      if (range.size == 1) continue;
+      if (!are_digits(range, boundaries)) return std::nullopt;
+      for (const TileGrid::Digit& digit : cuts.digits_) {
+        const int64_t begin = std::max(range.stride, digit.position_stride);
+        const int64_t end = std::min(range.end(), digit.position_stride * digit.size);
+        if (begin >= end || digit.dimension < 0) continue;
+        std::vector<int64_t>& known = offsets[static_cast<size_t>(digit.dimension)];
+        const size_t before = known.size();
+        for (int64_t at = 1; at < end / begin; ++at) {
+          const int64_t step = at * digit.cut_stride * (begin / digit.position_stride);
+          for (size_t i = 0; i < before; ++i) known.push_back(known[i] + step);
+        }
+      }
+    }
+    for (std::vector<int64_t>& known : offsets) {
+      std::ranges::sort(known);
+      std::vector<Run>& runs = cuts.runs_.emplace_back();
+      for (const int64_t cut : known) {
+        if (!runs.empty() && runs.back().first + runs.back().count == cut) {
+          ++runs.back().count;
+        } else {
+          runs.push_back({cut, 1});
+        }
+      }
+    }
+    return cuts;
+  }
+
+  /// The first cut in each dimension of the group that begins at a position.
+  void find_first(int64_t position, Dims* first) const {
+    std::ranges::fill(*first, 0);
+    for (const TileGrid::Digit& digit : digits_) {
+      if (digit.dimension < 0) continue;
+      (*first)[digit.dimension] += position / digit.position_stride % digit.size * digit.cut_stride;
+    }
+  }
+  const std::vector<Run>& runs(int64_t d) const noexcept { return runs_[static_cast<size_t>(d)]; }
+  int64_t begin(int64_t d, int64_t cut) const noexcept { return domains_->begin(d, cut); }
+
+ private:
+  explicit GroupCuts(const ShardDomains& domains) : domains_(&domains), digits_(domains.grid().digits()) {}
+  const ShardDomains* domains_;
+  std::vector<TileGrid::Digit> digits_;
+  std::vector<std::vector<Run>> runs_;  // of each dimension
+};
+
 }  // namespace
+
+std::optional<std::vector<int64_t>> group_ingress_bytes(const ShardDomains& source, const ShardDomains& destination,
+                                                        const std::vector<PositionRange>& inside, int64_t itemsize) {
+  const auto held = GroupCuts::of(source, inside);
+  const auto wanted = GroupCuts::of(destination, inside);
+  const std::vector<int64_t> firsts = first_positions(inside, source.grid().positions());
+  if (!held || !wanted || firsts.empty() || source.grid().positions() != destination.grid().positions()) {
+    return std::nullopt;
+  }
+  const int64_t rank = source.shape().size();
+  Dims from(rank, 0);
+  Dims to(rank, 0);
+  std::vector<int64_t> bytes;
+  bytes.reserve(firsts.size());
+  for (const int64_t first : firsts) {
+    if (bytes.size() % 256 == 0) check_interrupt();
+    held->find_first(first, &from);
+    wanted->find_first(first, &to);
+    int64_t all = itemsize;
+    int64_t both = itemsize;
+    for (int64_t d = 0; d < rank; ++d) {
+      int64_t length = 0;
+      int64_t common = 0;
+      auto own = held->runs(d).begin();
+      for (const Run& run : wanted->runs(d)) {
+        const int64_t begin = wanted->begin(d, to[d] + run.first);
+        const int64_t end = wanted->begin(d, to[d] + run.first + run.count);
+        length += end - begin;
+        for (; own != held->runs(d).end(); ++own) {
+          const int64_t own_end = held->begin(d, from[d] + own->first + own->count);
+          common +=
+              std::max<int64_t>(0, std::min(end, own_end) - std::max(begin, held->begin(d, from[d] + own->first)));
+          if (own_end > end) break;  // it may reach into the next run too
+        }
+      }
+      all *= length;
+      both *= common;
+    }
+    bytes.push_back(all - both);
+  }
+  return bytes;
+}
 
 std::vector<int64_t> group_ingress_bytes(const ShardDomains& source, const std::vector<int64_t>& source_groups,
                                          const ShardDomains& destination,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "artifex_devices/partition/shard_domains.h"
+#include "artifex_devices/planner/position_ranges.h"
 
 namespace artifex_devices {
 
@@ -17,5 +19,12 @@ std::vector<int64_t> group_ingress_bytes(const ShardDomains& source, const std::
                                          const ShardDomains& destination,
                                          const std::vector<int64_t>& destination_groups, int64_t groups,
                                          int64_t itemsize);
+
+/// The same for groups of positions that begin at each of first_positions(inside) and reach over the ranges `inside`,
+/// the same devices at both ends. What such a group has is a box of cuts, so that it takes time for each group and the
+/// runs of its cuts, not for each tile. Nothing where the ranges are no digits of both grids.
+/// Example: 2^20 devices in hosts of {2, 1}, {2, 16}: 2^18 groups.
+std::optional<std::vector<int64_t>> group_ingress_bytes(const ShardDomains& source, const ShardDomains& destination,
+                                                        const std::vector<PositionRange>& inside, int64_t itemsize);
 
 }  // namespace artifex_devices

@@ -2,7 +2,6 @@
 #include "artifex_devices/planner/placed_group.h"
 
 #include <algorithm>
-#include <set>
 
 #include "artifex_devices/base/error.h"
 
@@ -16,20 +15,20 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-std::optional<Box> box_of(const std::set<int64_t>& chips, const std::vector<int>& dims) {
+std::optional<Box> box_of(const std::vector<int64_t>& chips, const std::vector<int>& dims) {
   Box box;
   int64_t volume = 1;
   int64_t inner = 1;
   for (const int dim : dims) {
-    std::set<int64_t> values;
-    for (const int64_t chip : chips) values.insert(chip / inner % dim);
+    std::vector<bool> has(static_cast<size_t>(dim), false);
+    for (const int64_t chip : chips) has[static_cast<size_t>(chip / inner % dim)] = true;
     inner *= dim;
-    const auto count = static_cast<int64_t>(values.size());
-    const int64_t stride = count > 1 ? (*values.rbegin() - *values.begin()) / (count - 1) : 1;
-    int64_t expected = *values.begin();
-    for (const int64_t value : values) {
-      if (value != expected) return std::nullopt;
-      expected += stride;
+    const int64_t count = std::ranges::count(has, true);
+    const int64_t first = std::ranges::find(has, true) - has.begin();
+    const int64_t last = has.rend() - std::find(has.rbegin(), has.rend(), true) - 1;
+    const int64_t stride = count > 1 ? (last - first) / (count - 1) : 1;
+    for (int64_t i = 0; i < count; ++i) {
+      if (!has[static_cast<size_t>(first + i * stride)]) return std::nullopt;
     }
     box.sizes.push_back(count);
     box.strides.push_back(stride);
@@ -42,7 +41,7 @@ std::optional<Box> box_of(const std::set<int64_t>& chips, const std::vector<int>
 void check_devices(const Cluster& cluster, const std::vector<int64_t>& devices) {
   if (devices.empty()) fail("plan_collective: the group has no devices; expected 1 or more");
   std::vector<int64_t> sorted = devices;
-  std::ranges::sort(sorted);
+  if (!std::ranges::is_sorted(sorted)) std::ranges::sort(sorted);
   if (sorted.front() < 0 || sorted.back() >= cluster.device_count()) {
     fail("plan_collective: device {} is not in the cluster {}; expected 0 to {}",
          sorted.front() < 0 ? sorted.front() : sorted.back(), cluster.name(), cluster.device_count() - 1);
@@ -60,10 +59,10 @@ std::optional<NodeGroup> placed_group(const Cluster& cluster, const std::vector<
   const int64_t per_slice = cluster.chips_per_slice();
   std::vector<int64_t> chips(devices.size());
   std::ranges::transform(devices, chips.begin(), [&](int64_t id) { return id / per_chip; });
-  std::ranges::sort(chips);
+  if (!std::ranges::is_sorted(chips)) std::ranges::sort(chips);
   // Of each chip as many devices, of each slice the same box.
   const auto cores = static_cast<size_t>(std::ranges::count(chips, chips.front()));
-  std::vector<std::set<int64_t>> chips_of_slices;
+  std::vector<std::vector<int64_t>> chips_of_slices;
   int64_t slice = -1;
   for (size_t i = 0; i < chips.size(); i += cores) {
     if (i + cores > chips.size() || chips[i] != chips[i + cores - 1]) return std::nullopt;
@@ -72,7 +71,7 @@ std::optional<NodeGroup> placed_group(const Cluster& cluster, const std::vector<
       slice = chips[i] / per_slice;
       chips_of_slices.emplace_back();
     }
-    chips_of_slices.back().insert(chips[i] % per_slice);
+    chips_of_slices.back().push_back(chips[i] % per_slice);
   }
   const SliceNetwork& inside = cluster.inside();
   const bool is_torus = inside.kind == NetworkKind::kTorus;

@@ -3,32 +3,42 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
-#include "artifex_devices/planner/link_loads.h"
 #include "artifex_devices/planner/placed_group.h"
+#include "artifex_devices/planner/position_ranges.h"
+#include "artifex_devices/topology/link_loads.h"
 
 namespace artifex_devices {
 namespace {
 
 constexpr int64_t kMostMessages = int64_t{1} << 22;
 
-/// Bytes out of and into things with numbers.
+/// Bytes out of and into things with numbers from 0.
 class Traffic {
  public:
   void add(int64_t from, int64_t to, int64_t bytes) {
-    most_ = std::max({most_, out_[from] += bytes, in_[to] += bytes});
+    const auto count = static_cast<size_t>(std::max(from, to)) + 1;
+    if (count > bytes_.size()) bytes_.resize(std::max(count, 2 * bytes_.size()));
+    most_ =
+        std::max({most_, bytes_[static_cast<size_t>(from)].out += bytes, bytes_[static_cast<size_t>(to)].in += bytes});
   }
   double most() const noexcept { return static_cast<double>(most_); }
 
  private:
-  std::unordered_map<int64_t, int64_t> out_;
-  std::unordered_map<int64_t, int64_t> in_;
+  struct Bytes {
+    int64_t out = 0;
+    int64_t in = 0;
+  };
+  std::vector<Bytes> bytes_;
   int64_t most_ = 0;
 };
+
+double most_of(const std::vector<int64_t>& bytes) {
+  return bytes.empty() ? 0.0 : static_cast<double>(*std::ranges::max_element(bytes));
+}
 
 void take_slower(Price* price, double transfer, std::string_view limit) {
   if (transfer <= price->transfer) return;
@@ -36,27 +46,48 @@ void take_slower(Price* price, double transfer, std::string_view limit) {
   price->limit = limit;
 }
 
-/// Numbers of positions: the groups along the step's axes, one list a group.
-std::vector<std::vector<int64_t>> groups_of(const ReshardSequence& sequence, const ReshardStep& step,
-                                            int64_t positions) {
+std::vector<PositionRange> ranges_of(const ReshardSequence& sequence, const ReshardStep& step) {
+  std::vector<PositionRange> ranges;
+  for (const int64_t axis : step.axes) {
+    const SubAxis& sub = sequence.axes[static_cast<size_t>(axis)];
+    ranges.push_back({sub.size, sub.position_stride});
+  }
+  return ranges;
+}
+
+/// Devices of the groups along the step's axes, one list a group; all of them, or those that stand for others too.
+struct Groups {
+  std::vector<std::vector<int64_t>> devices;
+  int64_t alike = 1;  // groups that lie in the cluster like each that is listed
+};
+
+/// Whether all groups along the ranges lie in the cluster like the first one: positions are numbers of devices, and
+/// the ranges digits of chips along the axes of tori, and of slices.
+bool are_alike(const Cluster& cluster, const std::vector<PositionRange>& ranges, const std::vector<int64_t>& devices) {
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i] != static_cast<int64_t>(i)) return false;
+  }
+  std::vector<int64_t> boundaries{1, cluster.chip().devices_per_chip};
+  for (const int dim : cluster.inside().dims) boundaries.push_back(boundaries.back() * dim);
+  return std::ranges::all_of(ranges, [&](const PositionRange& range) { return are_digits(range, boundaries); });
+}
+
+Groups groups_of(const std::vector<PositionRange>& ranges, const std::vector<int64_t>& devices, bool one_of_all) {
   std::vector<int64_t> offsets{0};
-  for (auto axis = step.axes.rbegin(); axis != step.axes.rend(); ++axis) {  // minor first
-    const SubAxis& sub = sequence.axes[static_cast<size_t>(*axis)];
+  for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {  // minor first
     std::vector<int64_t> more;
-    for (int64_t coordinate = 0; coordinate < sub.size; ++coordinate) {
-      for (const int64_t offset : offsets) more.push_back(offset + coordinate * sub.position_stride);
+    for (int64_t coordinate = 0; coordinate < range->size; ++coordinate) {
+      for (const int64_t offset : offsets) more.push_back(offset + coordinate * range->stride);
     }
     offsets = std::move(more);
   }
-  std::vector<std::vector<int64_t>> groups;
-  for (int64_t position = 0; position < positions; ++position) {
-    const bool is_first = std::ranges::all_of(step.axes, [&](int64_t axis) {
-      const SubAxis& sub = sequence.axes[static_cast<size_t>(axis)];
-      return position / sub.position_stride % sub.size == 0;
-    });
-    if (!is_first) continue;
-    std::vector<int64_t>& group = groups.emplace_back(offsets);
-    for (int64_t& member : group) member += position;
+  const auto count = static_cast<int64_t>(devices.size());
+  const std::vector<int64_t> firsts = one_of_all ? std::vector<int64_t>{0} : first_positions(ranges, count);
+  Groups groups;
+  if (one_of_all) groups.alike = count / static_cast<int64_t>(offsets.size());
+  for (const int64_t first : firsts) {
+    std::vector<int64_t>& group = groups.devices.emplace_back(offsets);
+    for (int64_t& member : group) member = devices[static_cast<size_t>(first + member)];
   }
   return groups;
 }
@@ -64,10 +95,13 @@ std::vector<std::vector<int64_t>> groups_of(const ReshardSequence& sequence, con
 /// The messages of a permute; replicas send one each where none keeps its own.
 std::vector<Message> messages_of_permute(const TileGrid& before, const TileGrid& after, int64_t shard_bytes,
                                          const std::vector<int64_t>& devices) {
+  const std::vector<int64_t> had = before.tiles_by_position();
+  const std::vector<int64_t> wanted = after.tiles_by_position();
   std::vector<Message> messages;
+  messages.reserve(wanted.size());
   for (int64_t position = 0; position < after.positions(); ++position) {
-    const int64_t tile = after.tile(position);
-    if (before.tile(position) == tile) continue;
+    const int64_t tile = wanted[static_cast<size_t>(position)];
+    if (had[static_cast<size_t>(position)] == tile) continue;
     const int64_t holder = before.position(tile, after.replica(position));
     messages.push_back({devices[static_cast<size_t>(holder)], devices[static_cast<size_t>(position)], shard_bytes});
   }
@@ -137,8 +171,16 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>&
   Traffic chips;
   Traffic hosts;
   std::map<std::pair<int64_t, int64_t>, int64_t> pairs;
+  std::vector<int64_t> host_of_chip;  // in a slice
+  const auto host_of = [&](int64_t chip) {
+    if (host_of_chip.empty()) {
+      for (int64_t i = 0; i < per_slice; ++i) host_of_chip.push_back(cluster.place_of(i * per_chip).process);
+    }
+    return chip / per_slice * cluster.hosts_per_slice() + host_of_chip[static_cast<size_t>(chip % per_slice)];
+  };
+  int64_t looked_at = 0;
   for (const Message& message : messages) {
-    check_interrupt();
+    if (looked_at++ % 1024 == 0) check_interrupt();
     for (const int64_t id : {message.from, message.to}) {
       if (id < 0 || id >= cluster.device_count()) {
         fail("plan_reshard: device {} is not in the cluster {}; expected 0 to {}; plan with devices of the cluster", id,
@@ -150,11 +192,15 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>&
     const ClusterLink link = link_between(cluster, message.from, message.to);
     result.bytes[static_cast<size_t>(link)] += message.bytes;
     if (link == ClusterLink::kNetwork) {
-      hosts.add(cluster.place_of(message.from).process, cluster.place_of(message.to).process, message.bytes);
+      hosts.add(host_of(from), host_of(to), message.bytes);
     } else if (link == ClusterLink::kInside) {
       if (inside.kind == NetworkKind::kTorus) {
         auto torus = tori.find(from / per_slice);
-        if (torus == tori.end()) torus = tori.try_emplace(from / per_slice, inside.dims, inside.wraps).first;
+        if (torus == tori.end()) {
+          torus = tori.try_emplace(from / per_slice, std::vector<int64_t>(inside.dims.begin(), inside.dims.end()),
+                                   inside.wraps)
+                      .first;
+        }
         torus->second.add(from % per_slice, to % per_slice, static_cast<double>(message.bytes));
       } else if (inside.kind == NetworkKind::kSwitch) {
         chips.add(from, to, message.bytes);
@@ -185,6 +231,23 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>&
   return result;
 }
 
+void add_host_link(const Cluster& cluster, const std::vector<Message>& messages, bool from_device, Price* price) {
+  if (messages.empty()) return;
+  if (!cluster.chip().host_bandwidth) {
+    fail<Unavailable>(
+        "cluster {:?}: its bandwidth between host and chip is not known; expected a number to price with; give "
+        "`bandwidth` of [host] in a TOML file",
+        cluster.name());
+  }
+  std::map<int64_t, int64_t> chips;
+  double most = 0;
+  for (const Message& each : messages) {
+    int64_t& chip = chips[(from_device ? each.from : each.to) / cluster.chip().devices_per_chip];
+    most = std::max(most, static_cast<double>(chip += each.bytes));
+  }
+  take_slower(price, most / cluster.chip().host_bandwidth->value, "host");
+}
+
 Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
                  const std::vector<int64_t>& devices) {
   const ReshardStep& what = sequence.steps[step];
@@ -197,19 +260,19 @@ Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t
     return price_messages(cluster, messages_of_permute(before, sequence.grids[step + 1], what.shard_bytes, devices))
         .price;
   }
-  auto groups = groups_of(sequence, what, before.positions());
-  for (auto& group : groups) {
-    for (int64_t& member : group) member = devices[static_cast<size_t>(member)];
-  }
+  const std::vector<PositionRange> ranges = ranges_of(sequence, what);
+  const Groups groups = groups_of(ranges, devices, are_alike(cluster, ranges, devices));
   const bool gathers = what.move == ReshardMove::kAllGather;
   const Collective op = gathers ? Collective::kAllGather : Collective::kAllToAll;
   const auto bytes = static_cast<double>(gathers ? what.shard_bytes_after : what.shard_bytes * what.group);
   Price slowest;
-  for (const auto& group : groups) {
+  for (const auto& group : groups.devices) {
+    check_interrupt();
     const std::optional<NodeGroup> placed = placed_group(cluster, group);
     if (!placed) {
-      return gathers ? price_as_ring(cluster, groups, what.shard_bytes)
-                     : price_as_messages(cluster, groups, what.shard_bytes / what.group);
+      const auto all = groups.alike > 1 ? groups_of(ranges, devices, false).devices : groups.devices;
+      return gathers ? price_as_ring(cluster, all, what.shard_bytes)
+                     : price_as_messages(cluster, all, what.shard_bytes / what.group);
     }
     const CollectiveCost cost = collective_costs(op, bytes, *placed).front();
     if (slowest.algorithm.empty() || cost.seconds() > slowest.seconds()) {
@@ -232,20 +295,21 @@ int64_t network_bytes(const Cluster& cluster, const ReshardSequence& sequence, s
     }
     return bytes;
   }
-  for (const auto& group : groups_of(sequence, what, before.positions())) {
+  const std::vector<PositionRange> ranges = ranges_of(sequence, what);
+  const Groups groups = groups_of(ranges, devices, are_alike(cluster, ranges, devices));
+  for (const auto& group : groups.devices) {
     std::map<int64_t, int64_t> members;  // by slice
-    for (const int64_t position : group) ++members[slice_of(devices[static_cast<size_t>(position)])];
+    for (const int64_t device : group) ++members[slice_of(device)];
     for (const auto& [slice, count] : members) {
       const int64_t others = what.group - count;
       bytes += what.move == ReshardMove::kAllGather ? others * what.shard_bytes
                                                     : others * count * (what.shard_bytes / what.group);
     }
   }
-  return bytes;
+  return bytes * groups.alike;
 }
 
-double least_seconds(const Cluster& cluster, const std::vector<int64_t>& chip_bytes,
-                     const std::vector<int64_t>& slice_bytes) {
+double least_seconds(const Cluster& cluster, double most_chip_bytes, double most_slice_bytes, int64_t slices) {
   const SliceNetwork& inside = cluster.inside();
   const int64_t per_slice = cluster.chips_per_slice();
   double links = 1;
@@ -255,18 +319,25 @@ double least_seconds(const Cluster& cluster, const std::vector<int64_t>& chip_by
   } else if (inside.kind == NetworkKind::kFullMesh) {
     links = static_cast<double>(per_slice - 1);
   }
-  const auto most = [](const std::vector<int64_t>& bytes) {
-    return bytes.empty() ? 0.0 : static_cast<double>(*std::ranges::max_element(bytes));
-  };
   double seconds = 0;
-  double rate = cluster.slices() > 1 ? cluster.network_bandwidth().value : 0;
-  if (most(slice_bytes) > 0 && cluster.slices() > 1) {
-    seconds = most(slice_bytes) / (rate * static_cast<double>(per_slice));
+  double rate = 0;
+  if (slices > 1 && (most_slice_bytes > 0 || most_chip_bytes > 0)) {
+    rate = cluster.network_bandwidth().value;
+    seconds = most_slice_bytes / (rate * static_cast<double>(per_slice));
     // A host's chips share its network: one of them may have all of it.
     rate *= static_cast<double>(cluster.chips_per_host());
   }
-  if (most(chip_bytes) > 0 && per_slice > 1) rate += links * cluster.link_bandwidth().value;
-  return most(chip_bytes) > 0 && rate > 0 ? std::max(seconds, most(chip_bytes) / rate) : seconds;
+  if (most_chip_bytes > 0 && per_slice > 1) rate += links * cluster.link_bandwidth().value;
+  return most_chip_bytes > 0 && rate > 0 ? std::max(seconds, most_chip_bytes / rate) : seconds;
+}
+
+double least_seconds(const Cluster& cluster, double most_chip_bytes, const std::vector<int64_t>& slice_bytes) {
+  return least_seconds(cluster, most_chip_bytes, most_of(slice_bytes), static_cast<int64_t>(slice_bytes.size()));
+}
+
+double least_seconds(const Cluster& cluster, const std::vector<int64_t>& chip_bytes,
+                     const std::vector<int64_t>& slice_bytes) {
+  return least_seconds(cluster, most_of(chip_bytes), slice_bytes);
 }
 
 }  // namespace artifex_devices

@@ -48,6 +48,10 @@ struct MessagesPrice {
 /// Throws Unavailable for rates that are needed and not known, InvalidArgument for numbers that are no device.
 MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>& messages);
 
+/// Between device memory and that of hosts: all of the messages cross the links from host to chip, on the side that is
+/// `from_device` or not; the slower of these and the price counts. Throws Unavailable where their rate is not known.
+void add_host_link(const Cluster& cluster, const std::vector<Message>& messages, bool from_device, Price* price);
+
 /// One step of a sequence whose positions lie on `devices` (ids, one a position). Groups that are boxes are priced by
 /// the formulas (the slowest group), others by their messages: a ring in the order of the mesh.
 Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
@@ -59,8 +63,13 @@ int64_t network_bytes(const Cluster& cluster, const ReshardSequence& sequence, s
                       const std::vector<int64_t>& devices);
 
 /// Seconds that no way can be faster than: the bytes that each chip and each slice must receive over all its links.
-/// `chip_bytes` and `slice_bytes` are by number.
+/// `slice_bytes` are by number, of the slices that have any of the devices; where that is one, the network counts for
+/// nothing and need not be known.
+double least_seconds(const Cluster& cluster, double most_chip_bytes, const std::vector<int64_t>& slice_bytes);
+/// The same, by number of chip.
 double least_seconds(const Cluster& cluster, const std::vector<int64_t>& chip_bytes,
                      const std::vector<int64_t>& slice_bytes);
+/// The same, of the slice that must receive most of `slices`.
+double least_seconds(const Cluster& cluster, double most_chip_bytes, double most_slice_bytes, int64_t slices);
 
 }  // namespace artifex_devices

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/partition/reshard_plan.h"
-#include "artifex_devices/planner/cut_search.h"
+#include "artifex_devices/partition/ingress_totals.h"
 
 namespace artifex_devices {
 namespace {
@@ -242,10 +240,10 @@ ReshardStep describe_step(const CutSpace& space, const Cut& before, const Cut& a
     for (const int64_t axis : step.axes) step.group *= space.sizes[static_cast<size_t>(axis)];
   };
   const int kind = direction(before, after);
-  step.move = kind < 0                            ? ReshardMove::kSlice
-              : kind > 0                          ? ReshardMove::kAllGather
-              : step.bytes_in == step.shard_bytes ? ReshardMove::kPermute
-                                                  : ReshardMove::kAllToAll;
+  step.move = kind < 0                        ? ReshardMove::kSlice
+              : kind > 0                      ? ReshardMove::kAllGather
+              : exchanged_axes(before, after) ? ReshardMove::kAllToAll
+                                              : ReshardMove::kPermute;
   if (step.move == ReshardMove::kPermute) {
     step.group = positions;
     return step;
@@ -289,11 +287,9 @@ int64_t peak_of(const CutSpace& space, const CutPath& path) {
 
 int64_t most_ingress(const TileGrid& from, const TileGrid& to, const Dims& shape, int64_t itemsize) {
   const ShardDomains::Names names{.operation = kOperation};
-  std::vector<int64_t> positions(static_cast<size_t>(from.positions()));
-  std::iota(positions.begin(), positions.end(), int64_t{0});
-  const std::vector<int64_t> bytes = ingress_bytes(ShardDomains(from, shape, Uneven::kError, names), positions,
-                                                   ShardDomains(to, shape, Uneven::kError, names), positions, itemsize);
-  return *std::ranges::max_element(bytes);
+  return ingress_totals(ShardDomains(from, shape, Uneven::kError, names),
+                        ShardDomains(to, shape, Uneven::kError, names), itemsize)
+      .most_bytes;
 }
 
 struct Found {
@@ -303,7 +299,7 @@ struct Found {
 
 /// The cheapest path that keeps to the memory limit; nothing where none was found.
 std::optional<Found> cheapest_path(const CutSpace& space, const CommonAxes& common, int64_t lower_bound,
-                                   int64_t most_states) {
+                                   const SearchLimits& limits) {
   std::optional<Found> best;
   const auto offer = [&](CutPath path, bool is_cheapest) {
     path = coalesce(path);
@@ -319,11 +315,11 @@ std::optional<Found> cheapest_path(const CutSpace& space, const CommonAxes& comm
   const Merged merged = merge(common);
   CutSpace coarse = space;
   coarse.sizes = merged.sizes;
-  if (const auto found = search_cuts(coarse, merged.source, merged.destination, limit(), most_states); found.path) {
+  if (const auto found = search_cuts(coarse, merged.source, merged.destination, limit(), limits); found.path) {
     offer(unmerge(*found.path, merged), false);
   }
   if (best && best->is_cheapest) return best;
-  const CutSearchResult fine = search_cuts(space, common.source, common.destination, limit(), most_states);
+  const CutSearchResult fine = search_cuts(space, common.source, common.destination, limit(), limits);
   if (fine.path) offer(*fine.path, fine.is_complete);
   if (best) best->is_cheapest = best->is_cheapest || fine.is_complete;
   return best;
@@ -370,11 +366,11 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
   ReshardSequence sequence;
   sequence.axes = common.axes;
   sequence.lower_bound = most_ingress(from, to, shape, itemsize);
-  std::optional<Found> found = cheapest_path(space, common, sequence.lower_bound, options.most_states);
+  std::optional<Found> found = cheapest_path(space, common, sequence.lower_bound, options.search);
   if (!found) {
     CutSpace free = space;
     free.memory_limit.reset();
-    const Found least = cheapest_path(free, common, sequence.lower_bound, options.most_states).value();
+    const Found least = cheapest_path(free, common, sequence.lower_bound, options.search).value();
     fail(
         "{}: memory_limit is {} bytes; expected what a sequence of collectives needs on each device, {} bytes for the "
         "one that moves least ({} of them are the source's shard); raise the limit or use more devices",

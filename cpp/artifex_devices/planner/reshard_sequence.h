@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "artifex_devices/partition/shard_domains.h"
+#include "artifex_devices/planner/cut_search.h"
 
 namespace artifex_devices {
 
@@ -53,7 +54,7 @@ struct ReshardSequence {
 
 struct SequenceOptions {
   std::optional<int64_t> memory_limit;  // of peak_bytes
-  int64_t most_states = 20000;          // that the search looks at, from each end
+  SearchLimits search{};
 };
 
 /// One end: a mesh and a spec on it. Both ends have the same devices in the same order.

@@ -2,7 +2,6 @@
 #include "artifex_devices/planner/xla_resharding.h"
 
 #include <algorithm>
-#include <bit>
 #include <iterator>
 #include <vector>
 
@@ -61,10 +60,8 @@ bool gathers_and_slices(int64_t devices, const Dims& from, const Dims& to) {
 
 }  // namespace
 
-bool xla_gathers_everything(int64_t devices, const Dims& source_parts, const Dims& destination_parts) {
-  if (devices < 1 || !std::has_single_bit(static_cast<uint64_t>(devices))) {
-    fail("xla_gathers_everything: {} devices; expected a power of 2, for which alone the rule was found", devices);
-  }
+std::optional<bool> xla_gathers_everything(int64_t devices, const Dims& source_parts, const Dims& destination_parts) {
+  if (devices < 1) fail("xla_gathers_everything: {} devices; expected 1 or more", devices);
   if (source_parts.size() != destination_parts.size()) {
     fail("xla_gathers_everything: parts of {} and {} dimensions; expected equally many", source_parts.size(),
          destination_parts.size());
@@ -78,9 +75,15 @@ bool xla_gathers_everything(int64_t devices, const Dims& source_parts, const Dim
   const Counts had = cuts_of(source_parts);
   const Counts wanted = cuts_of(destination_parts);
   const bool exchanges_and_gathers = std::ranges::includes(had, wanted);  // whole dimensions
-  return !is_exchange(source_parts, destination_parts) && !exchanges_and_gathers &&
-         !slices_and_exchanges(devices, source_parts, destination_parts) &&
-         !gathers_and_slices(devices, source_parts, destination_parts);
+  const bool gathers = !is_exchange(source_parts, destination_parts) && !exchanges_and_gathers &&
+                       !slices_and_exchanges(devices, source_parts, destination_parts) &&
+                       !gathers_and_slices(devices, source_parts, destination_parts);
+  if (gathers) return true;
+  for (int64_t d = 0; d < source_parts.size(); ++d) {
+    const auto [fewer, more] = std::minmax({source_parts[d], destination_parts[d]});
+    if (more % fewer != 0) return std::nullopt;
+  }
+  return false;
 }
 
 }  // namespace artifex_devices

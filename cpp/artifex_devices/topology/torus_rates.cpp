@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <numeric>
+
+#include "artifex_devices/topology/link_loads.h"
 
 namespace artifex_devices {
 namespace {
@@ -62,48 +62,18 @@ std::optional<std::vector<AxisPart>> grid_of(const Torus& torus, const std::vect
   return parts;
 }
 
-/// Transfers between neighbours, by the links that they go over.
-class LinkLoads {
- public:
-  explicit LinkLoads(const Torus& torus)
-      : torus_(&torus),
-        loads_(2 * torus.dims.size() *
-               static_cast<size_t>(
-                   std::accumulate(torus.dims.begin(), torus.dims.end(), int64_t{1}, std::multiplies<>()))) {}
-
-  /// Counts one transfer along its shortest way; returns its hops.
-  int64_t send(int64_t from, int64_t to) {
-    Coords at = coords_of(torus_->dims, from);
-    const Coords end = coords_of(torus_->dims, to);
-    int64_t hops = 0;
-    for (size_t p = 0; p < torus_->dims.size(); ++p) {
-      const int64_t size = torus_->dims[p];
-      int64_t way = end[p] - at[p];
-      if (torus_->wraps[p] && size > 2) {
-        if (2 * way > size) way -= size;
-        if (2 * way <= -size) way += size;
-      }
-      for (; way != 0; way += way > 0 ? -1 : 1) {
-        const bool forward = way > 0;
-        most_ = std::max(most_, ++loads_[2 * (static_cast<size_t>(place_of(at)) * torus_->dims.size() + p) + forward]);
-        at[p] = (at[p] + (forward ? 1 : size - 1)) % size;
-        ++hops;
-      }
-    }
-    return hops;
+/// Places of a torus (row-major) as LinkLoads numbers its chips, x fastest.
+std::vector<int64_t> chips_of(const std::vector<int64_t>& dims, const std::vector<int64_t>& places) {
+  std::vector<int64_t> chips;
+  chips.reserve(places.size());
+  for (const int64_t place : places) {
+    const Coords at = coords_of(dims, place);
+    int64_t chip = 0;
+    for (size_t p = dims.size(); p-- > 0;) chip = chip * dims[p] + at[p];
+    chips.push_back(chip);
   }
-  int64_t most() const noexcept { return most_; }
-
- private:
-  int64_t place_of(const Coords& at) const {
-    int64_t place = 0;
-    for (size_t p = 0; p < torus_->dims.size(); ++p) place = place * torus_->dims[p] + at[p];
-    return place;
-  }
-  const Torus* torus_;
-  std::vector<int64_t> loads_;
-  int64_t most_ = 0;
-};
+  return chips;
+}
 
 /// Calls `visit(group)` for the places in the torus of each group along one axis of the mesh.
 template <class Visit>
@@ -124,18 +94,18 @@ void for_each_group(const std::vector<int64_t>& mesh, size_t axis, const std::ve
 AxisRate rate_as_rings(const Torus& torus, const std::vector<int64_t>& mesh, size_t axis,
                        const std::vector<int64_t>& order) {
   AxisRate rate{.size = mesh[axis]};
-  LinkLoads loads(torus);
-  for_each_group(mesh, axis, order, [&](const std::vector<int64_t>& group) {
+  LinkLoads loads(torus.dims, torus.wraps);
+  for_each_group(mesh, axis, chips_of(torus.dims, order), [&](const std::vector<int64_t>& group) {
     int64_t way_round = 0;
     for (size_t i = 0; i < group.size(); ++i) {
       const int64_t next = group[(i + 1) % group.size()];
-      way_round += loads.send(group[i], next);
-      loads.send(next, group[i]);
+      way_round += loads.add(group[i], next, 1);
+      loads.add(next, group[i], 1);
     }
     rate.hops = std::max(rate.hops, way_round / 2);
   });
-  rate.link_load = loads.most();
-  rate.bandwidth = 2 * torus.link_bandwidth / static_cast<double>(std::max<int64_t>(rate.link_load, 1));
+  rate.link_load = loads.most_bytes();
+  rate.bandwidth = 2 * torus.link_bandwidth / std::max(rate.link_load, 1.0);
   return rate;
 }
 

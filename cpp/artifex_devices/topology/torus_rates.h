@@ -31,7 +31,7 @@ struct AxisPart {
 struct AxisRate {
   int64_t size = 1;
   std::vector<AxisPart> parts{};  // of physical axes with more than one chip; none where the chips lie in no grid
-  int64_t link_load = 0;          // without grid: transfers between neighbours that the busiest link carries at once
+  double link_load = 0;           // without grid: transfers between neighbours that the busiest link carries at once
   double bandwidth = 0;  // bytes/s into the chip that is placed worst, all groups of the mesh at once; 0 of size 1
   int64_t hops = 0;      // of the longest way
 };
@@ -44,8 +44,8 @@ struct AxisRate {
 std::vector<AxisRate> rates_of(const Torus& torus, const TorusAssignment& assignment);
 
 /// The same of chips in any order: `order[i]` is the place in the torus (row-major over its dims) of place i of the
-/// mesh (row-major). Groups that are no grid of equal steps are joined as rings in their order, shortest ways, axis by
-/// axis: 2 W / (transfers that the busiest link carries). An axis has the rate of its worst group.
+/// mesh (row-major). Groups that are no grid of equal steps are joined as rings in their order, by the routes of
+/// LinkLoads: 2 W / (transfers that the busiest link carries). An axis has the rate of its worst group.
 std::vector<AxisRate> rates_of(const Torus& torus, const std::vector<int64_t>& mesh, const std::vector<int64_t>& order);
 
 /// Seconds to gather `traffic[l]` bytes over axis l, one axis after the other: traffic (n-1)/n / bandwidth + hops.

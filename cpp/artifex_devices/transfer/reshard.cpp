@@ -15,27 +15,6 @@ namespace {
 
 constexpr std::string_view kOperation = "device_put";
 
-/// What was planned to be shared is copied.
-void copy_reused(ReshardPlan& plan, const ShardDomains& domains, const std::vector<BufferPlace>& source_places,
-                 const std::vector<BufferPlace>& places, int64_t size) {
-  for (const auto& [destination, source] : plan.reused) {
-    const BufferPlace& to = places[static_cast<size_t>(destination)];
-    const BufferPlace& from = source_places[static_cast<size_t>(source)];
-    ReshardCopy copy;
-    copy.source = source;
-    copy.destination = destination;
-    copy.box = domains.domain(to.tile);
-    copy.bytes = copy.box.volume() * size;
-    copy.link = from.device == to.device ? Link::kSameDevice
-                : from.arena == to.arena ? Link::kSameArena
-                                         : Link::kOtherArena;
-    plan.bytes_copied += copy.bytes;
-    if (copy.bytes > 0) plan.copies.push_back(std::move(copy));
-  }
-  plan.reused.clear();
-  plan.bytes_reused = 0;
-}
-
 int64_t offset_in(const IndexDomain& box, const Dims& tile_origin, const Dims& strides) noexcept {
   int64_t offset = 0;
   for (int64_t d = 0; d < box.rank(); ++d) offset += (box.origin[d] - tile_origin[d]) * strides[d];
@@ -162,7 +141,7 @@ Moved move_by_plan(const Move& move, std::optional<ReshardPlan> given = std::nul
       move.sharding->buffers().places(move.sharding->grid(), *move.sharding->devices());
   ReshardPlan plan = given ? std::move(*given)
                            : make_reshard_plan(move.source_domains, source_places, move.domains, places, move.size);
-  if (move.force_copy) copy_reused(plan, move.domains, source_places, places, move.size);
+  if (move.force_copy) copy_reused(&plan, move.domains, source_places, places, move.size);
 
   std::vector<BufferRef> held;  // through a delete of the source meanwhile
   held.reserve(source_places.size());
@@ -199,7 +178,7 @@ ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding) {
   const std::vector<BufferPlace> source_places = WorldPlaces(from).places;
   const std::vector<BufferPlace> places = WorldPlaces(sharding).places;
   ReshardPlan plan = make_reshard_plan(from.domains(source.shape(), kOperation), source_places, domains, places, size);
-  if (from.memory_kind() != sharding.memory_kind()) copy_reused(plan, domains, source_places, places, size);
+  if (from.memory_kind() != sharding.memory_kind()) copy_reused(&plan, domains, source_places, places, size);
   return plan;
 }
 

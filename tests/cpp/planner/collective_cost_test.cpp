@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/planner/link_loads.h"
+#include "artifex_devices/topology/link_loads.h"
 
 namespace artifex_devices {
 namespace {
@@ -161,16 +161,21 @@ TEST(CollectiveCost, NodesOfH100) {
   EXPECT_EQ(best(Collective::kAllToAll).limit, "network");
 }
 
+TEST(CollectiveCost, StagesOfAnAllGatherBringWhatEachDeviceLacks) {
+  // 3 nodes of 4 gather 1,200 bytes. Across, each device gets the parts of its 2 peers, 100 bytes each, at 2 bytes/s;
+  // inside, what its 3 neighbours then have, 300 bytes each, at 10.
+  const NodeGroup group{SwitchGroup{4, 10, {}}, 3, 2, {}};
+  const std::vector<CollectiveCost> costs = collective_costs(Collective::kAllGather, 1200, group);
+  EXPECT_DOUBLE_EQ(named(costs, "nodes, then devices").transfer, 2 * 100 / 2.0 + 3 * 300 / 10.0);
+  EXPECT_DOUBLE_EQ(named(costs, "nodes and devices at once").transfer, 1100 / 10.0);  // by the device's own links
+  const NodeGroup wide{SwitchGroup{4, 100, {}}, 3, 2, {}};
+  EXPECT_DOUBLE_EQ(collective_costs(Collective::kAllGather, 1200, wide).front().transfer, 100);  // the network
+}
+
 TEST(CollectiveCost, OneNodeIsItsLocalGroup) {
   const LocalGroup local = SwitchGroup{8, 10, {}};
   const std::vector<CollectiveCost> costs = collective_costs(Collective::kAllGather, 800, NodeGroup{local, 1, 0, {}});
   EXPECT_EQ(costs[0].seconds(), collective_costs(Collective::kAllGather, 800, local)[0].seconds());
-}
-
-TEST(CollectiveCost, SlowestLevelOfAFatTree) {
-  // 1,024 H100: 8 of 450e9 a node, 32 nodes of 400e9 a unit, 4 units of 12.8e12.
-  EXPECT_DOUBLE_EQ(fat_tree_all_gather_seconds(1e9, {{8, 450e9}, {32, 400e9}, {4, 12.8e12}}), 1e9 * 31 / (32 * 400e9));
-  EXPECT_EQ(fat_tree_all_gather_seconds(1e9, {}), 0);
 }
 
 TEST(CollectiveCost, OneDeviceDoesNothing) {
@@ -214,6 +219,43 @@ TEST(CollectiveCost, RefusesWhatIsNoNetwork) {
   EXPECT_THROW(cost(1, LocalGroup(FullMeshGroup{-1, 1, {}})), InvalidArgument);
   EXPECT_THROW(collective_costs(Collective::kAllGather, 1, NodeGroup{SwitchGroup{4, 1, {}}, 2, 0, {}}),
                InvalidArgument);
+}
+
+/// The formula's all-to-all against every message put on its links.
+TEST(CollectiveCost, AllToAllIsWhatItsMessagesSumUpTo) {
+  struct Torus {
+    std::vector<int64_t> dims;
+    std::vector<bool> wraps;
+  };
+  const std::vector<Torus> tori = {{{4}, {false}},
+                                   {{4}, {true}},
+                                   {{5}, {true}},
+                                   {{5}, {false}},
+                                   {{8}, {true}},
+                                   {{16}, {true}},
+                                   {{2, 2}, {false, false}},
+                                   {{4, 4}, {true, true}},
+                                   {{4, 4}, {false, false}},
+                                   {{3, 4}, {true, false}},
+                                   {{4, 8}, {false, true}},
+                                   {{16, 8}, {true, false}},
+                                   {{2, 2, 4}, {false, false, true}},
+                                   {{4, 4, 4}, {true, true, true}},
+                                   {{4, 4, 8}, {true, true, true}}};
+  for (const Torus& torus : tori) {
+    LinkLoads loads(torus.dims, torus.wraps);
+    const auto n = static_cast<double>(loads.chips());
+    for (int64_t from = 0; from < loads.chips(); ++from) {
+      for (int64_t to = 0; to < loads.chips(); ++to) loads.add(from, to, 1);
+    }
+    TorusGroup group{.axes = {}, .link = 1, .latency = {0, 1}};
+    for (size_t axis = 0; axis < torus.dims.size(); ++axis) {
+      group.axes.push_back({torus.dims[axis], torus.wraps[axis], 1});
+    }
+    const CollectiveCost cost = collective_costs(Collective::kAllToAll, n * n, LocalGroup(group)).front();
+    EXPECT_DOUBLE_EQ(cost.transfer, loads.most_bytes()) << "of " << n;
+    EXPECT_EQ(cost.latency, static_cast<double>(loads.longest_path())) << "of " << n;
+  }
 }
 
 }  // namespace

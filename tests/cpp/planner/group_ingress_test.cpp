@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <string>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/partition/reshard_plan.h"
@@ -99,6 +100,60 @@ TEST(GroupIngress, AgreesWithCountingElements) {
     }
     ASSERT_EQ(group_ingress_bytes(source, groups, destination, groups, 3, 2), expected) << to_string(shape);
   }
+}
+
+/// Groups by ranges of positions against groups by number, over grids that cut by each way that three axes can.
+TEST(GroupIngress, RangesOfPositionsAreGroupsOfThem) {
+  std::mt19937 random(5);
+  const auto below = [&](int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random); };
+  const std::vector<std::string> names = {"a", "b", "c"};
+  int compared = 0;
+  for (int round = 0; round < 300; ++round) {
+    const AbstractMesh mesh({AxisName("a"), AxisName("b"), AxisName("c")}, {2 + below(2), 4, 2 + 2 * below(2)});
+    const int64_t positions = mesh.size();
+    const auto grid = [&] {
+      std::vector<SpecEntry> entries(2);
+      std::vector<std::string> order = names;
+      std::ranges::shuffle(order, random);
+      for (const std::string& name : order) {
+        const int64_t d = below(3);
+        if (d < 2) entries[static_cast<size_t>(d)].axes.emplace_back(name);
+      }
+      for (SpecEntry& entry : entries) entry = SpecEntry(entry.axes);
+      return TileGrid(mesh, PartitionSpec(entries));
+    };
+    const TileGrid from = grid();
+    const TileGrid to = grid();
+    const Dims shape{below(50), 24};
+    const ShardDomains source = domains(from, shape, Uneven::kLastShort);
+    const ShardDomains destination = domains(to, shape, Uneven::kLastShort);
+    std::vector<PositionRange> inside{{int64_t{1} << below(3), 1}};
+    if (below(2) == 1) inside.push_back({2, inside[0].size << below(2)});
+    const std::vector<int64_t> firsts = first_positions(inside, positions);
+    const auto found = group_ingress_bytes(source, destination, inside, 4);
+    if (!found) continue;
+    ++compared;
+    std::vector<int64_t> group_of(static_cast<size_t>(positions), -1);
+    for (size_t g = 0; g < firsts.size(); ++g) {
+      for (int64_t i = 0; i < inside[0].size; ++i) {
+        for (int64_t j = 0; j < (inside.size() > 1 ? 2 : 1); ++j) {
+          group_of[static_cast<size_t>(firsts[g] + i + j * (inside.size() > 1 ? inside[1].stride : 0))] =
+              static_cast<int64_t>(g);
+        }
+      }
+    }
+    ASSERT_EQ(*found,
+              group_ingress_bytes(source, group_of, destination, group_of, static_cast<int64_t>(firsts.size()), 4))
+        << to_string(shape);
+  }
+  EXPECT_GT(compared, 150);
+}
+
+TEST(GroupIngress, RangesThatAreNoDigitsAreLeftToTheOther) {
+  const AbstractMesh mesh({AxisName("a"), AxisName("b")}, {2, 3});
+  const TileGrid rows(mesh, PartitionSpec({SpecEntry(AxisName("b"))}));
+  EXPECT_FALSE(group_ingress_bytes(domains(rows, {6}), domains(rows, {6}), {{2, 1}}, 4));
+  EXPECT_EQ(*group_ingress_bytes(domains(rows, {6}), domains(rows, {6}), {{3, 1}}, 4), (std::vector<int64_t>{0, 0}));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "artifex_devices/base/error.h"
@@ -117,8 +118,40 @@ TEST(ReshardPrice, LeastSecondsCountAllLinks) {
   EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}), {600}, {}), 6);
   EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kFullMesh, {4}, {}), {600}, {}), 2);
   EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}, 2), {12}, {400, 80}), 10);
-  EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}, 2), {240}, {4}), 2);  // 100 + 2 x 10
+  EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}, 2), {240}, {4, 4}), 2);  // 100 + 2 x 10
   EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}), {0}, {0}), 0);
+}
+
+TEST(ReshardPrice, TheNetworkCountsWhereSeveralSlicesTakePart) {
+  ClusterParts parts = made_cluster(NetworkKind::kSwitch, {4}, {}, 2)->parts();
+  parts.between.bandwidth.reset();
+  const ClusterRef cluster = Cluster::make(parts);
+  EXPECT_DOUBLE_EQ(least_seconds(*cluster, {600}, {0}), 6);  // one slice of two
+  EXPECT_THROW(least_seconds(*cluster, {600}, {0, 0}), Unavailable);
+  EXPECT_EQ(least_seconds(*cluster, {0}, {0, 0}), 0);
+}
+
+/// Groups that lie alike are priced once; others, as in the same cluster with devices counted backwards, one by one.
+TEST(ReshardPrice, GroupsThatLieAlikeCostWhatEachCosts) {
+  const AbstractMesh mesh({AxisName("x"), AxisName("y"), AxisName("z")}, {4, 2, 4});
+  for (const std::string name : {"x", "y", "z"}) {
+    for (const ClusterRef& cluster :
+         {made_cluster(NetworkKind::kTorus, {4, 4}, {true, false}, 2), made_cluster(NetworkKind::kSwitch, {8}, {}, 4),
+          made_cluster(NetworkKind::kTorus, {4, 2}, {true, false}, 2, 2)}) {
+      std::vector<int64_t> backwards = first(32);
+      std::ranges::reverse(backwards);
+      const PartitionSpec source = spec_of({{name}, {}});
+      const PartitionSpec destination = spec_of({{}, {name}});
+      const ReshardSequence sequence = make_reshard_sequence({64, 64}, 1, {mesh, source}, {mesh, destination});
+      ASSERT_EQ(sequence.steps.size(), 1);
+      const Price once = price_step(*cluster, sequence, 0, first(32));
+      const Price each = price_step(*cluster, sequence, 0, backwards);
+      EXPECT_EQ(once.algorithm, each.algorithm);
+      EXPECT_DOUBLE_EQ(once.transfer, each.transfer);
+      EXPECT_DOUBLE_EQ(once.latency, each.latency);
+      EXPECT_EQ(network_bytes(*cluster, sequence, 0, first(32)), network_bytes(*cluster, sequence, 0, backwards));
+    }
+  }
 }
 
 /// The bound is one: no price of a sequence or of direct messages is below it.

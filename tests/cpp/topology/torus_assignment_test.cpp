@@ -77,6 +77,16 @@ TEST(TorusRates, OtherGroupsAreRings) {
   EXPECT_EQ(rates[0].bandwidth, 6);
 }
 
+TEST(TorusRates, RingsGoBothWaysRoundWhereBothAreEquallyShort) {
+  // Of places 0, 1 and 3 of a ring of 6 the last step is three hops: half of it each way. The link 0->1 then has a
+  // neighbour's transfer and half of that from 0 to 3.
+  const Torus ring{.dims = {6}, .wraps = {true}, .link_bandwidth = 6};
+  const std::vector<AxisRate> rates = rates_of(ring, {3}, {0, 1, 3});
+  EXPECT_EQ(rates[0].link_load, 1.5);
+  EXPECT_EQ(rates[0].bandwidth, 8);
+  EXPECT_EQ(rates[0].hops, 3);
+}
+
 TEST(TorusSearch, FindsWhatTheGreedyRuleMisses) {
   const Torus torus{.dims = {2, 2, 4}, .wraps = {false, false, false}};
   EXPECT_EQ(assign_exactly(torus, {2, 2, 4}, {1, 1, 1}, false)->factors, (Factors{{1, 2, 1}, {2, 1, 1}, {1, 1, 4}}));

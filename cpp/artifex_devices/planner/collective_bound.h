@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "artifex_devices/planner/collective_cost.h"
+#include "artifex_devices/planner/reshard_price.h"
+#include "artifex_devices/topology/cluster.h"
+
+namespace artifex_devices {
+
+/// What no program of messages between devices can be below (switches that add up themselves can). Bytes into a device
+/// or out of it, whichever are more; of a chip and a slice with all groups at once.
+struct CollectiveBound {
+  double device_bytes = 0;
+  double chip_bytes = 0;
+  double slice_bytes = 0;
+  int64_t slices = 1;  // that one group spans
+};
+
+/// Of groups that placed_group() knows, all of one size: each of its parts on a chip or a slice must receive what a
+/// device of as many must (received_bytes). All-reduce: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms
+/// for clusters of workstations", 2009. `alike`: groups of each slice that are not listed, itself included.
+CollectiveBound collective_bound(Collective op, double bytes, const Cluster& cluster,
+                                 const std::vector<std::vector<int64_t>>& groups, int64_t alike = 1);
+
+/// Places in a group: (source, destination).
+using PermutePairs = std::vector<std::pair<int64_t, int64_t>>;
+
+/// What a permute costs, in which the source of each pair sends its block of `block_bytes` to the destination, in all
+/// groups at once, by price_messages; and its bound. Throws InvalidArgument for places outside the groups, places that
+/// send or receive twice, and more than 2^22 messages.
+struct PermuteCost {
+  CollectiveCost cost;
+  CollectiveBound bound;
+};
+PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cluster& cluster,
+                         const std::vector<std::vector<int64_t>>& groups);
+
+/// Devices of each group of the cluster along some of its axes ("x", "y", "z"; "chip" where there is no torus;
+/// "slice"), in the order in which the axes are named, the last fastest; devices of one chip stand together. Throws
+/// InvalidArgument for other names and repeated ones.
+std::vector<std::vector<int64_t>> groups_along(const Cluster& cluster, const std::vector<std::string>& axes);
+
+}  // namespace artifex_devices

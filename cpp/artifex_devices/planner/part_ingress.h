@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "artifex_devices/partition/shard_domains.h"
+#include "artifex_devices/topology/cluster.h"
+
+namespace artifex_devices {
+
+/// Parts of a cluster that hold several devices.
+enum class ClusterPart : uint8_t { kChip, kHost, kSlice };
+
+/// The bytes that each chip, host or slice that has any of the devices must receive at least (group_ingress_bytes), in
+/// the order of their first devices. Devices are ids, one a position. Where a mesh is whole slices in order of id, by
+/// arithmetic for each part, else by what each device holds.
+std::vector<int64_t> part_ingress_bytes(const ShardDomains& source, const std::vector<int64_t>& source_devices,
+                                        const ShardDomains& destination,
+                                        const std::vector<int64_t>& destination_devices, const Cluster& cluster,
+                                        ClusterPart part, int64_t itemsize);
+
+}  // namespace artifex_devices

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/position_ranges.h"
+
+#include <gtest/gtest.h>
+
+namespace artifex_devices {
+namespace {
+
+TEST(PositionRanges, DigitsChangeNoOthers) {
+  EXPECT_TRUE(are_digits({4, 2}, {1, 8, 16}));
+  EXPECT_TRUE(are_digits({4, 2}, {1, 2, 4, 8}));
+  EXPECT_FALSE(are_digits({4, 2}, {1, 3, 12}));  // 2 + 2 carries over 3
+  EXPECT_FALSE(are_digits({4, 2}, {1, 12}));     // 4 and 2 + 6 + 4 are not in one row
+  EXPECT_FALSE(are_digits({2, 3}, {1, 2, 6}));   // begins between two
+  EXPECT_TRUE(are_digits({2, 3}, {1, 3, 6, 12}));
+}
+
+TEST(PositionRanges, FirstsAreWhatTheRangesLeave) {
+  EXPECT_EQ(first_positions({{2, 1}, {2, 4}}, 16), (std::vector<int64_t>{0, 2, 8, 10}));
+  EXPECT_EQ(first_positions({{2, 4}, {1, 3}, {2, 1}}, 8), (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(first_positions({}, 3), (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(first_positions({{4, 1}, {2, 2}}, 8), std::vector<int64_t>{});  // they overlap
+  EXPECT_EQ(first_positions({{4, 1}}, 6), std::vector<int64_t>{});
+}
+
+}  // namespace
+}  // namespace artifex_devices
