@@ -59,7 +59,7 @@ py::dict plan_collective(const std::string& name, double bytes, const std::share
     const ReleaseGil release;
     int64_t alike = 1;
     if (groups.empty()) {
-      groups = groups_along(*cluster, axes);
+      groups = groups_along(*cluster, axes, !permutes);
       // The others lie like the first; only messages of a permute must meet on their links.
       if (!permutes) alike = static_cast<int64_t>(groups.size());
       if (!permutes) groups.resize(1);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 
@@ -136,7 +137,8 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
   return result;
 }
 
-std::vector<std::vector<int64_t>> groups_along(const Cluster& cluster, const std::vector<std::string>& names) {
+std::vector<std::vector<int64_t>> groups_along(const Cluster& cluster, const std::vector<std::string>& names,
+                                               bool by_id) {
   std::vector<Axis> others = axes_of(cluster);
   std::vector<Axis> chosen;
   for (const std::string& name : names) {
@@ -154,6 +156,7 @@ std::vector<std::vector<int64_t>> groups_along(const Cluster& cluster, const std
         "nodes",
         name, twice ? "is named twice of the axes of" : "is no axis of", cluster.name(), fmt::join(known, ", "));
   }
+  if (by_id) std::ranges::sort(chosen, std::greater<>(), &Axis::stride);
   chosen.push_back({"", cluster.chip().devices_per_chip, 1});
   const auto spread = [](std::vector<int64_t> numbers, const Axis& axis) {  // the axis as the fastest digit
     std::vector<int64_t> more;

@@ -23,7 +23,7 @@ struct CollectiveBound {
 
 /// Of groups that placed_group() knows, all of one size: each of its parts on a chip or a slice must receive what a
 /// device of as many must (received_bytes). All-reduce: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms
-/// for clusters of workstations", 2009. `alike`: groups of each slice that are not listed, itself included.
+/// for clusters of workstations", 2009. `alike`: how many groups like each of these a slice has.
 CollectiveBound collective_bound(Collective op, double bytes, const Cluster& cluster,
                                  const std::vector<std::vector<int64_t>>& groups, int64_t alike = 1);
 
@@ -41,8 +41,9 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
                          const std::vector<std::vector<int64_t>>& groups);
 
 /// Devices of each group of the cluster along some of its axes ("x", "y", "z"; "chip" where there is no torus;
-/// "slice"), in the order in which the axes are named, the last fastest; devices of one chip stand together. Throws
-/// InvalidArgument for other names and repeated ones.
-std::vector<std::vector<int64_t>> groups_along(const Cluster& cluster, const std::vector<std::string>& axes);
+/// "slice"), in the order in which the axes are named, the last fastest; devices of one chip stand together. `by_id`:
+/// in the order of their ids. Throws InvalidArgument for other names and repeated ones.
+std::vector<std::vector<int64_t>> groups_along(const Cluster& cluster, const std::vector<std::string>& axes,
+                                               bool by_id = false);
 
 }  // namespace artifex_devices

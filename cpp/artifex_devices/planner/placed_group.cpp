@@ -79,7 +79,7 @@ std::optional<NodeGroup> placed_group(const Cluster& cluster, const std::vector<
   std::optional<Box> box;
   for (const auto& each : chips_of_slices) {
     if (static_cast<int64_t>(each.size()) != local_chips) return std::nullopt;
-    if (!is_torus) continue;
+    if (!is_torus || (box && each == chips_of_slices.front())) continue;
     const std::optional<Box> own = box_of(each, inside.dims);
     if (!own || (box && *own != *box)) return std::nullopt;
     box = own;

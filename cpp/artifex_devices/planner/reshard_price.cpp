@@ -97,13 +97,22 @@ std::vector<Message> messages_of_permute(const TileGrid& before, const TileGrid&
                                          const std::vector<int64_t>& devices) {
   const std::vector<int64_t> had = before.tiles_by_position();
   const std::vector<int64_t> wanted = after.tiles_by_position();
+  // Of each tile its positions before, in order: the n-th position afterwards takes from the n-th.
+  const auto replicas = static_cast<size_t>(before.replicas());
+  std::vector<int64_t> holders(had.size());
+  std::vector<size_t> next(static_cast<size_t>(before.tiles()), 0);
+  for (size_t position = 0; position < had.size(); ++position) {
+    const auto tile = static_cast<size_t>(had[position]);
+    holders[tile * replicas + next[tile]++] = static_cast<int64_t>(position);
+  }
+  std::ranges::fill(next, size_t{0});
   std::vector<Message> messages;
   messages.reserve(wanted.size());
-  for (int64_t position = 0; position < after.positions(); ++position) {
-    const int64_t tile = wanted[static_cast<size_t>(position)];
-    if (had[static_cast<size_t>(position)] == tile) continue;
-    const int64_t holder = before.position(tile, after.replica(position));
-    messages.push_back({devices[static_cast<size_t>(holder)], devices[static_cast<size_t>(position)], shard_bytes});
+  for (size_t position = 0; position < wanted.size(); ++position) {
+    const auto tile = static_cast<size_t>(wanted[position]);
+    const int64_t holder = holders[tile * replicas + next[tile]++];
+    if (had[position] == wanted[position]) continue;
+    messages.push_back({devices[static_cast<size_t>(holder)], devices[position], shard_bytes});
   }
   return messages;
 }

@@ -29,7 +29,7 @@ class LinkLoads {
   int64_t longest_path() const noexcept { return longest_path_; }
 
  private:
-  /// Adds to the links that leave `size` chips' row at `first` to `last`, counted from 0 along the axis.
+  /// Adds to the links that leave the chips `first` to `last` of the row along the axis that has chip `base` at 0.
   void add_range(size_t axis, bool forward, int64_t base, int64_t first, int64_t last, double bytes);
   double& change(size_t axis, bool forward, int64_t chip) noexcept {
     return changes_[(axis * 2 + (forward ? 1 : 0)) * static_cast<size_t>(chips_) + static_cast<size_t>(chip)];

@@ -18,6 +18,7 @@ TEST(CollectiveBound, GroupsAreAlongTheAxesInTheirOrder) {
   const ClusterRef torus = made_cluster(NetworkKind::kTorus, {3, 2}, {false, false}, 2);
   EXPECT_EQ(groups_along(*torus, {"x"}), (Groups{{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {9, 10, 11}}));
   EXPECT_EQ(groups_along(*torus, {"x", "y"})[0], (std::vector<int64_t>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(groups_along(*torus, {"x", "y"}, true)[1], (std::vector<int64_t>{6, 7, 8, 9, 10, 11}));
   EXPECT_EQ(groups_along(*torus, {"y", "slice"})[1], (std::vector<int64_t>{1, 7, 4, 10}));
   const ClusterRef cores = made_cluster(NetworkKind::kSwitch, {2}, {}, 1, 2);
   EXPECT_EQ(groups_along(*cores, {"chip"}), (Groups{{0, 1, 2, 3}}));
