@@ -507,9 +507,9 @@ py::tuple reshard_copy_terms(py::handle global_shape, int64_t itemsize, const st
   }
   if (source->memory_kind() != destination->memory_kind()) {
     fail(
-        "{}: the ends are in {:?} and {:?}, and calibration is given; expected one kind of memory, the one that was "
+        "{}: the ends are in memory of two kinds, {} and {}, and calibration is given; expected the one kind that was "
         "measured; leave calibration= out",
-        kOperation, source->memory_kind().value_or("the default"), destination->memory_kind().value_or("the default"));
+        kOperation, to_string(source->memory_kind()), to_string(destination->memory_kind()));
   }
   const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, nullptr, kMostCopies);
   const CopyTerms terms = copy_terms(placed.way, placed.source, placed.destination, itemsize, limits_with(cache_bytes));
