@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--update", action="store_true", help="write the record and the page")
     parser.add_argument("--page", action="store_true", help="measure nothing: write the page of the record")
     parser.add_argument("--check", action="store_true", help="with --page: write nothing; 1 where it differs")
-    parser.add_argument("--rounds", type=int, default=6, help="turns of each sample of the calibration")
+    parser.add_argument("--rounds", type=int, default=10, help="turns of each sample of the calibration")
     parser.add_argument("--check-rounds", type=int, default=3, help="turns of each row of the check")
     options = parser.parse_args(arguments)
     if not options.page:

@@ -39,7 +39,7 @@ __all__ = [
     "check",
 ]
 
-_ROUNDS = 4
+_ROUNDS = 10
 _MOST_ROUNDS = 100
 _PREFIX = "calibration"
 _JOB_NOTE = "not kept: in a job of several processes each measures its share of the machine while the others do"
@@ -121,7 +121,7 @@ def calibrate(
 def check(
     calibration: Calibration | None = None,
     *,
-    rounds: int = 2,
+    rounds: int = 3,
     most_bytes: int = 256 << 20,
     progress: bool | None = None,
 ) -> CalibrationCheck:
