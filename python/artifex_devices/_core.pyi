@@ -8,6 +8,8 @@ import collections.abc
 import enum
 import typing
 
+import numpy
+import numpy.typing
 import typing_extensions
 
 __all__: list[str] = [
@@ -2859,6 +2861,13 @@ def _close() -> None:
     Ends all workers; registered with atexit.
     """
 
+@typing.overload
+def _cluster_of_device(device: Device) -> Cluster:
+    """
+    The Cluster that a device is of, or None.
+    """
+
+@typing.overload
 def _cluster_of_device(device: Device) -> Cluster:
     """
     The Cluster that a device is of, or None.
@@ -3151,7 +3160,7 @@ def _plan_step(
     cluster: Cluster,
     mesh_sizes: collections.abc.Sequence[int],
     mesh_names: collections.abc.Sequence[str],
-    devices: collections.abc.Sequence[int],
+    devices: numpy.typing.ArrayLike,
     rules: collections.abc.Sequence[int],
 ) -> dict[typing.Any, typing.Any]:
     """
@@ -3196,6 +3205,13 @@ def _reshard_copies(
     (source device, destination device, box, bytes) of every direct copy.
     """
 
+def _reshard_ingress(
+    shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding
+) -> tuple[typing.Any, ...]:
+    """
+    (ids of the destination's devices, bytes that each must receive at least): int64 ndarrays.
+    """
+
 def _reshard_svg(
     title: str,
     steps: collections.abc.Sequence[str],
@@ -3209,13 +3225,6 @@ def _reshard_svg(
 ) -> str:
     """
     A reshard as a stand-alone SVG picture.
-    """
-
-def _reshard_ingress(
-    shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding
-) -> tuple[typing.Any, ...]:
-    """
-    (ids of the destination's devices, bytes that each must receive at least): int64 ndarrays.
     """
 
 def _restrict_live_machine(
