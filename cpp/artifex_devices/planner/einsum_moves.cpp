@@ -6,45 +6,80 @@
 namespace artifex_devices {
 namespace {
 
-/// Which operands one axis gathers: bit 0 the first, bit 1 the second.
-struct Gathers {
-  bool first = false;
-  bool second = false;
+/// What one axis needs.
+struct AxisMoves {
+  std::array<bool, 2> exchange{};
+  std::array<bool, 2> gather{};
+  int product = -1;
 };
 
-Gathers gathers_of(const EinsumArray& a, const EinsumArray& b, const EinsumArray& result, size_t axis) noexcept {
+/// The index that is cut as it is best left: the same of both operands, or summed by one that alone has it; else -1.
+int cut_as_is(const EinsumArray& a, const EinsumArray& b, const EinsumArray& result, size_t axis) noexcept {
   const int in_a = a.cut[axis];
   const int in_b = b.cut[axis];
-  // Cut along a sum whose index the other has, and does not cut here: no device could add up its part.
-  const bool blocks_a = in_a >= 0 && !result.has(in_a) && b.has(in_a) && in_b != in_a;
-  const bool blocks_b = in_b >= 0 && !result.has(in_b) && a.has(in_b) && in_a != in_b;
-  if (in_a < 0 || in_b < 0 || in_a == in_b || blocks_a || blocks_b) return {blocks_a, blocks_b};
-  if (result.cut[axis] == in_a) return {false, true};
-  if (result.cut[axis] == in_b) return {true, false};
-  const bool first_is_smaller = a.bytes < b.bytes;
-  return {first_is_smaller, !first_is_smaller};
+  if (in_a >= 0 && in_a == in_b) return in_a;
+  if (in_a >= 0 && in_b < 0 && !result.has(in_a) && !b.has(in_a)) return in_a;
+  if (in_b >= 0 && in_a < 0 && !result.has(in_b) && !a.has(in_b)) return in_b;
+  return -1;
+}
+
+/// Operands brought to the result's cut.
+AxisMoves moves_to(int wanted, const std::array<const EinsumArray*, 2>& operands, size_t axis) noexcept {
+  AxisMoves moves{.product = wanted};
+  for (size_t i = 0; i < 2; ++i) {
+    const int own = operands[i]->cut[axis];
+    if (own < 0 || own == wanted) continue;
+    (operands[i]->has(wanted) ? moves.exchange : moves.gather)[i] = true;
+  }
+  return moves;
+}
+
+/// The result is whole.
+AxisMoves moves_to_whole(const std::array<const EinsumArray*, 2>& operands, const EinsumArray& result, size_t axis,
+                         int64_t size) noexcept {
+  // Cut along a sum whose index the other has, and not there: no device could add up its part.
+  const auto is_blocked = [&](size_t i) {
+    const int own = operands[i]->cut[axis];
+    return own >= 0 && !result.has(own) && operands[1 - i]->has(own);
+  };
+  AxisMoves moves;
+  for (size_t i = 0; i < 2; ++i) {
+    if (operands[1 - i]->cut[axis] >= 0) continue;
+    moves.gather[i] = is_blocked(i) && operands[i]->bytes * static_cast<double>(size) <= result.bytes;
+    moves.product = moves.gather[i] ? -1 : operands[i]->cut[axis];
+    if (operands[i]->cut[axis] >= 0) return moves;
+  }
+  if (operands[0]->cut[axis] < 0) return moves;
+  const bool first_is_smaller = operands[0]->bytes < operands[1]->bytes;
+  const size_t mover = is_blocked(0) != is_blocked(1) ? (is_blocked(0) ? 0 : 1) : (first_is_smaller ? 0 : 1);
+  moves.product = operands[1 - mover]->cut[axis];
+  (operands[mover]->has(moves.product) ? moves.exchange : moves.gather)[mover] = true;
+  return moves;
 }
 
 }  // namespace
 
-EinsumMoves einsum_moves(const EinsumArray& a, const EinsumArray& b, const EinsumArray& result) noexcept {
+EinsumMoves einsum_moves(const EinsumArray& a, const EinsumArray& b, const EinsumArray& result,
+                         const MeshSizes& sizes) noexcept {
   EinsumMoves moves;
+  const std::array<const EinsumArray*, 2> operands = {&a, &b};
   for (size_t axis = 0; axis < kStepMeshAxes; ++axis) {
     const MeshAxes bit = MeshAxes{1} << axis;
-    const Gathers gathers = gathers_of(a, b, result, axis);
-    if (gathers.first) moves.gather[0] |= bit;
-    if (gathers.second) moves.gather[1] |= bit;
     const int wanted = result.cut[axis];
-    int product = -1;
-    if (a.cut[axis] >= 0 && !gathers.first) product = a.cut[axis];
-    if (b.cut[axis] >= 0 && !gathers.second) product = b.cut[axis];
-    if (product < 0) product = wanted;
-    moves.product[axis] = static_cast<int8_t>(product);
-    if (product == wanted) continue;
-    if (!result.has(product)) {
-      (wanted >= 0 ? moves.reduce_scatter : moves.all_reduce) |= bit;
+    AxisMoves own{.product = cut_as_is(a, b, result, axis)};
+    if (own.product < 0) {
+      own = wanted >= 0 ? moves_to(wanted, operands, axis) : moves_to_whole(operands, result, axis, sizes[axis]);
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      if (own.exchange[i]) moves.exchange[i] |= bit;
+      if (own.gather[i]) moves.gather[i] |= bit;
+    }
+    moves.product[axis] = static_cast<int8_t>(own.product);
+    if (own.product == wanted) continue;
+    if (result.has(own.product)) {
+      (wanted >= 0 ? moves.exchange_result : moves.gather_result) |= bit;
     } else {
-      (wanted >= 0 ? moves.all_to_all : moves.gather_result) |= bit;
+      (wanted >= 0 ? moves.reduce_scatter : moves.all_reduce) |= bit;
     }
   }
   return moves;

@@ -12,6 +12,7 @@ inline constexpr int kStepMeshAxes = 8;
 
 /// Indices of an einsum as bits; which index each axis of the mesh cuts, -1 for none.
 using EinsumIndices = uint32_t;
+using MeshSizes = std::array<int64_t, kStepMeshAxes>;
 using EinsumCut = std::array<int8_t, kStepMeshAxes>;
 inline constexpr EinsumCut kUncut = {-1, -1, -1, -1, -1, -1, -1, -1};
 
@@ -25,23 +26,28 @@ struct EinsumArray {
 
 /// The collectives that a product of cut arrays needs, in this order, and how its work is cut.
 struct EinsumMoves {
-  std::array<MeshAxes, 2> gather{};  // all-gathers of each operand, before
-  EinsumCut product = kUncut;        // index that each axis cuts in the product that each device computes
-  MeshAxes reduce_scatter = 0;       // partial sums of which each device keeps its part
-  MeshAxes all_reduce = 0;           // partial sums that each device keeps whole
-  MeshAxes all_to_all = 0;           // the result is cut along another index
-  MeshAxes gather_result = 0;        // the result is cut, and is to be whole
+  std::array<MeshAxes, 2> exchange{};  // all-to-alls of each operand, to the index that the result is cut along
+  std::array<MeshAxes, 2> gather{};    // all-gathers of each operand
+  EinsumCut product = kUncut;          // index that each axis cuts in the product that each device computes
+  MeshAxes reduce_scatter = 0;         // partial sums of which each device keeps its part
+  MeshAxes all_reduce = 0;             // partial sums that each device keeps whole
+  MeshAxes exchange_result = 0;        // the result is cut along an index, and is to be along another
+  MeshAxes gather_result = 0;          // the result is cut, and is to be whole
 };
 
-/// The rule, for each axis of the mesh on its own (docs/guide/step.md; the four cases of the scaling book, chapter 3):
-///   1. It cuts no summed index: each device computes its part of the result.
-///   2. It cuts a summed index of one operand, and the other has that index whole: that operand is gathered.
-///   3. It cuts the same summed index of both: partial sums are added up, scattered where the axis cuts the result.
-///   4. It cuts different indices of both operands: one is gathered first. An operand cut along a summed index is; else
-///      the one whose cut is not the result's; else the smaller, and the second of equals.
-/// An axis that cuts only the result cuts the product too: slicing whole operands is free. A summed index that the
-/// other operand does not have is as in 3. Example: In[B_X, D] * W[D_X, F] -> Out[B_X, F]: case 4, W is gathered over
-/// X.
-EinsumMoves einsum_moves(const EinsumArray& a, const EinsumArray& b, const EinsumArray& result) noexcept;
+/// The rule, for each axis of the mesh on its own (docs/guide/step.md). It is what jax 0.10.2 compiles for all cuts of
+/// a product and of a batch of products by one axis (tests/oracle/test_step.py).
+///   1. It cuts the same summed index of both operands: partial sums are added up, scattered where it cuts the result.
+///      So too for a summed index that only one operand has, where it does not cut the other.
+///   2. It cuts the same other index of both: each device computes its part, and the result is brought to its own cut.
+///   3. It cuts the result: both operands are brought to that index. One that has it is sliced if it is whole, and
+///      takes an all-to-all if it is cut elsewhere; one that does not have it is gathered.
+///   4. It does not cut the result. An operand that alone is cut, along a sum, is gathered; where the result is smaller
+///      than it, the other is sliced instead. Of two that are cut apart one is brought to the other's index, as in 3:
+///      that which is cut along a sum, else the smaller, of equals the second. Then partial sums are added up, or the
+///      result is gathered.
+/// Example: In[B_X, D] * W[D_X, F] -> Out[B_X, F]: rule 3, W is gathered over X.
+EinsumMoves einsum_moves(const EinsumArray& a, const EinsumArray& b, const EinsumArray& result,
+                         const MeshSizes& sizes) noexcept;
 
 }  // namespace artifex_devices

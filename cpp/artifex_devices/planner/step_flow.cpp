@@ -38,7 +38,9 @@ void check_model(const StepModel& model, size_t mesh_axes, const StepRules& rule
 class Walk {
  public:
   Walk(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules)
-      : model_(model), mesh_(mesh_sizes), rules_(rules) {}
+      : model_(model), mesh_(mesh_sizes), rules_(rules) {
+    std::ranges::copy(mesh_, sizes_.begin());
+  }
 
   StepFlow flow() {
     for (const StepTensor& tensor : model_.tensors) keep(tensor);
@@ -151,7 +153,7 @@ class Walk {
     collective(result, op, pass, Collective::kReduceScatter, moves.reduce_scatter, local);
     local = local * (1 / parts(moves.reduce_scatter));
     collective(result, op, pass, Collective::kAllReduce, moves.all_reduce, local);
-    collective(result, op, pass, Collective::kAllToAll, moves.all_to_all, local * parts(moves.all_to_all));
+    collective(result, op, pass, Collective::kAllToAll, moves.exchange_result, local * parts(moves.exchange_result));
     collective(result, op, pass, Collective::kAllGather, moves.gather_result, local * parts(moves.gather_result));
   }
 
@@ -176,16 +178,18 @@ class Walk {
   void product(const std::array<Part, 2>& operands, const Part& result, int number, StepPass pass,
                StepProductKind kind) {
     const StepOp& op = model_.ops[static_cast<size_t>(number)];
-    const EinsumMoves moves = einsum_moves(operands[0].array, operands[1].array, result.array);
+    const EinsumMoves moves = einsum_moves(operands[0].array, operands[1].array, result.array, sizes_);
     Amount working;
     Amount traffic;
     for (size_t i = 0; i < 2; ++i) {
       if (operands[i].tensor < 0) continue;
       const StepTensor& own = tensor(operands[i].tensor);
+      collective(operands[i], number, pass, Collective::kAllToAll, moves.exchange[i],
+                 shard(operands[i], moves.exchange[i]));
       collective(operands[i], number, pass, Collective::kAllGather, moves.gather[i],
                  shard(operands[i], moves.gather[i]));
       const Amount used = in_product(operands[i], moves);
-      if (moves.gather[i] != 0) working += shard(operands[i], moves.gather[i]);
+      if ((moves.gather[i] | moves.exchange[i]) != 0) working += shard(operands[i], moves.gather[i]);
       if (own.is_on_chip) continue;
       if (operands[i].is_gradient || !is_stored(own)) working += shard(operands[i]);
       traffic += used;
@@ -294,6 +298,7 @@ class Walk {
 
   const StepModel& model_;
   const std::vector<int64_t>& mesh_;
+  MeshSizes sizes_{};
   const StepRules& rules_;
   StepFlow flow_;
 };

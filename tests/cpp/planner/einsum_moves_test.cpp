@@ -24,22 +24,28 @@ EinsumArray array(const std::string& text, double bytes = 0) {
   return made;
 }
 
+constexpr MeshSizes kSizes = {4, 4, 1, 1, 1, 1, 1, 1};
+
 struct Expected {
   MeshAxes gather_first = 0;
   MeshAxes gather_second = 0;
   MeshAxes reduce_scatter = 0;
   MeshAxes all_reduce = 0;
-  MeshAxes all_to_all = 0;
   MeshAxes gather_result = 0;
+  MeshAxes exchange_first = 0;
+  MeshAxes exchange_second = 0;
+  MeshAxes exchange_result = 0;
 };
 
 void expect(const EinsumArray& a, const EinsumArray& b, const EinsumArray& result, const Expected& expected) {
-  const EinsumMoves moves = einsum_moves(a, b, result);
+  const EinsumMoves moves = einsum_moves(a, b, result, kSizes);
   EXPECT_EQ(moves.gather[0], expected.gather_first);
   EXPECT_EQ(moves.gather[1], expected.gather_second);
   EXPECT_EQ(moves.reduce_scatter, expected.reduce_scatter);
   EXPECT_EQ(moves.all_reduce, expected.all_reduce);
-  EXPECT_EQ(moves.all_to_all, expected.all_to_all);
+  EXPECT_EQ(moves.exchange[0], expected.exchange_first);
+  EXPECT_EQ(moves.exchange[1], expected.exchange_second);
+  EXPECT_EQ(moves.exchange_result, expected.exchange_result);
   EXPECT_EQ(moves.gather_result, expected.gather_result);
 }
 
@@ -53,6 +59,10 @@ TEST(EinsumMoves, Case1NoSummedIndexIsCut) {
 TEST(EinsumMoves, Case2OneOperandIsCutAlongTheSum) {
   expect(array("ij0"), array("jk"), array("ik"), {.gather_first = 1});
   expect(array("ij"), array("j0k"), array("ik"), {.gather_second = 1});
+  expect(array("ij0", 10), array("jk"), array("ik", 40), {.gather_first = 1});
+  expect(array("ij0", 11), array("jk"), array("ik", 40), {.all_reduce = 1});
+  expect(array("ij"), array("j0k", 11), array("ik", 40), {.all_reduce = 1});
+  expect(array("ij"), array("j0k", 11), array("i0k", 10), {.gather_second = 1});
 }
 
 TEST(EinsumMoves, Case3BothAreCutAlongTheSum) {
@@ -73,24 +83,35 @@ TEST(EinsumMoves, Case4WhereOneIsCutAlongTheSum) {
   expect(array("b0d"), array("d0f"), array("b0f"), {.gather_second = 1});  // fully sharded data parallelism
   expect(array("bd0"), array("df0"), array("bf0"), {.gather_first = 1});   // tensor parallelism, the book's way
   expect(array("i0jm"), array("jm0k"), array("i0k"), {.gather_second = 1});
-  expect(array("ij0m"), array("jm0k"), array("ik"), {.gather_first = 1, .gather_second = 1});
+  expect(array("ij0m"), array("jm0k"), array("ik"), {.all_reduce = 1, .exchange_second = 1});
 }
 
 TEST(EinsumMoves, TheResultsOwnCut) {
   expect(array("ij"), array("jk"), array("i0k"), {});  // operands are sliced
-  EXPECT_EQ(einsum_moves(array("ij"), array("jk"), array("i0k")).product[0], 'i' - 'a');
+  EXPECT_EQ(einsum_moves(array("ij"), array("jk"), array("i0k"), kSizes).product[0], 'i' - 'a');
   expect(array("i0j"), array("jk"), array("ik"), {.gather_result = 1});
-  expect(array("i0j"), array("jk"), array("ik0"), {.all_to_all = 1});
+  expect(array("i0j"), array("jk"), array("ik0"), {.gather_first = 1});
+  expect(array("ij0"), array("jk"), array("i0k"), {.exchange_first = 1});
+  expect(array("ij"), array("j0k"), array("ik0"), {.exchange_second = 1});
+  expect(array("ij0"), array("jk0"), array("i0k"), {.gather_second = 1, .exchange_first = 1});
+  expect(array("i0j"), array("j0k"), array("ik0"), {.gather_first = 1, .exchange_second = 1});
 }
 
 TEST(EinsumMoves, IndicesOfAllThree) {
   expect(array("e0cd"), array("e0df"), array("e0cf"), {});
   expect(array("e0cd"), array("edf"), array("e0cf"), {});
+  expect(array("ec0d"), array("e0df"), array("e0cf"), {.exchange_first = 1});
+  expect(array("e0cd"), array("e0df"), array("ecf"), {.gather_result = 1});
+  expect(array("e0cd"), array("e0df"), array("ec0f"), {.exchange_result = 1});
+  expect(array("e0cd"), array("ed0f"), array("ecf"), {.gather_result = 1, .exchange_second = 1});
+  expect(array("ec0d", 1), array("e0df", 2), array("ecf"), {.gather_result = 1, .exchange_first = 1});
+  expect(array("ec0d", 2), array("e0df", 1), array("ecf"), {.gather_second = 1, .gather_result = 1});
 }
 
 TEST(EinsumMoves, ASumOverAnIndexOfOneOperand) {
   expect(array("b0d"), array("b0d"), array("d"), {.all_reduce = 1});
   expect(array("b0d"), array("d"), array("d"), {.all_reduce = 1});
+  expect(array("d"), array("b0d"), array("d0"), {.reduce_scatter = 1});
 }
 
 TEST(EinsumMoves, AxesAreIndependent) {
