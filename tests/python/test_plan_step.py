@@ -398,6 +398,8 @@ def test_regimes_say_what_plans_of_their_batches_say(rules, sequence, keep, gpus
         assert all(a.tokens_to == b.tokens_from and a.bound != b.bound for a, b in itertools.pairwise(regimes))
     for batch in (16, 64, 1024, 2**20):
         other = plan_of(batch)
+        if [each[:6] for each in listed(other)] != [each[:6] for each in listed(plan)]:
+            continue  # which of two arrays is smaller depends on the batch, and regimes are of the same collectives
         tokens = other.model.tokens
         assert other.regimes[0].tokens_to == pytest.approx(plan.regimes[0].tokens_to, rel=1e-9)
         for regimes, bound in ((plan.regimes, other.bound), (plan.serial_regimes, other.serial_bound)):
