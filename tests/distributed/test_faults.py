@@ -152,7 +152,7 @@ def test_later_calls_say_what_broke_the_job(processes):
 def wait_for_ever(folder):
     if transport().process_index == 1:
         open(os.path.join(folder, "waits"), "w").close()
-        time.sleep(60)
+        time.sleep(999)
     transport().agree("psum", b"a", everyone())
 
 
@@ -165,20 +165,21 @@ def test_ctrl_c_ends_the_job(processes, tmp_path):
     job = processes(2, wait_for_ever, str(tmp_path), interrupt_after=until_it_waits)
     assert not job.timed_out
     assert job.status != 0
-    assert job.seconds < 30
 
 
-def interrupt_one():
+def interrupt_one(folder):
     if transport().process_index == 1:
-        signal.setitimer(signal.ITIMER_REAL, 0.5)
         signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
         transport().agree("psum", b"a", (0, 1))
     elif transport().process_index == 0:
         transport().agree("psum", b"a", (0, 2))
+    else:
+        wait_for_outcomes(folder, 1)
 
 
-def test_ctrl_c_in_one_wait_is_told_to_the_others(processes):
-    job = processes(3, interrupt_one)
+def test_ctrl_c_in_one_wait_is_told_to_the_others(processes, tmp_path):
+    job = processes(3, interrupt_one, str(tmp_path / "job0"))
     assert job.errors[1] == ("KeyboardInterrupt", "")
     name, text = job.errors[0]
     assert name == "CollectiveError"
@@ -206,19 +207,18 @@ def test_a_forked_child_is_no_part_of_the_job(processes):
     assert processes(2, fork_a_child).values == [(0, [b"c", b"c"])] * 2
 
 
-def fork_and_be_killed():
+def fork_and_be_killed(folder):
     if transport().process_index == 1:
         if os.fork() == 0:
-            time.sleep(20)
+            wait_for_outcomes(folder, 0)
             os._exit(0)
         os.kill(os.getpid(), signal.SIGKILL)
     transport().agree("psum", b"a", everyone())
 
 
-def test_a_child_that_lives_on_does_not_hide_the_end_of_its_parent(processes):
-    job = processes(2, fork_and_be_killed, shielded=True)
+def test_a_child_that_lives_on_does_not_hide_the_end_of_its_parent(processes, tmp_path):
+    job = processes(2, fork_and_be_killed, str(tmp_path / "job0"), shielded=True)
     name, text = job.errors[0]
     assert name == "CollectiveError"
     assert "process 1 (pid " in text
     assert "is gone without a word" in text
-    assert job.seconds < 15
