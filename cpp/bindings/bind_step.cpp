@@ -2,7 +2,6 @@
 #include "bind_step.h"
 
 #include <fmt/ranges.h>
-#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -10,6 +9,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/planner/step_cost.h"
+#include "artifex_devices/sharding/mesh.h"
 #include "gil.h"
 #include "step_arguments.h"
 
@@ -113,9 +113,10 @@ py::dict seconds_dict(const StepSeconds& seconds) {
   return result;
 }
 
-py::dict plan_step(const py::dict& described, const std::shared_ptr<Cluster>& cluster,
-                   const std::vector<int64_t>& sizes, const std::vector<std::string>& names,
-                   const py::array_t<int64_t, py::array::c_style | py::array::forcecast>& ids, const StepRules& rules) {
+py::dict plan_step(const py::dict& described, const std::shared_ptr<Cluster>& cluster, const Mesh& mesh,
+                   const std::vector<std::string>& names, const StepRules& rules) {
+  const Dims& axis_sizes = mesh.abstract_mesh().axis_sizes();
+  const std::vector<int64_t> sizes(axis_sizes.begin(), axis_sizes.end());
   const StepModel model = step_model_from_python(described);
   const std::vector<std::string> wrong = step_mismatches(model, sizes, names, rules);
   if (!wrong.empty()) {
@@ -130,7 +131,8 @@ py::dict plan_step(const py::dict& described, const std::shared_ptr<Cluster>& cl
     if (std::ranges::find(wanted, each.axes) == wanted.end()) wanted.push_back(each.axes);
   }
   const StepHardware hardware = step_hardware(*cluster);
-  const std::vector<int64_t> devices(ids.data(), ids.data() + ids.size());
+  std::vector<int64_t> devices;
+  for (int64_t i = 0; i < mesh.size(); ++i) devices.push_back((*mesh.devices())[i]->id());
   const StepNetwork network = [&] {
     const ReleaseGil release;
     return step_network(*cluster, sizes, devices, wanted);
@@ -202,8 +204,8 @@ StepModel step_model_from_python(const py::dict& model) {
 
 void bind_step(py::module_& module) {
   module.def(
-      "_plan_step", &plan_step, py::arg("model"), py::arg("cluster"), py::arg("mesh_sizes"), py::arg("mesh_names"),
-      py::arg("devices"), py::arg("rules"),
+      "_plan_step", &plan_step, py::arg("model"), py::arg("cluster"), py::arg("mesh"), py::arg("mesh_names"),
+      py::arg("rules"),
       "What a step comes to on each device of a mesh, as a dict. `rules`: axes of the mesh as bits, one number a "
       "logical axis.");
 }

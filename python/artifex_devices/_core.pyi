@@ -8,8 +8,6 @@ import collections.abc
 import enum
 import typing
 
-import numpy
-import numpy.typing
 import typing_extensions
 
 __all__: list[str] = [
@@ -3158,9 +3156,8 @@ def _plan_reshard(
 def _plan_step(
     model: dict[typing.Any, typing.Any],
     cluster: Cluster,
-    mesh_sizes: collections.abc.Sequence[int],
+    mesh: Mesh,
     mesh_names: collections.abc.Sequence[str],
-    devices: numpy.typing.ArrayLike,
     rules: collections.abc.Sequence[int],
 ) -> dict[typing.Any, typing.Any]:
     """

@@ -64,9 +64,8 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Rules) -> StepPlan:
     names = tuple(str(name) for name in mesh.axis_names)
     cuts = _cuts(model, names, rules)
     bits = [sum(1 << names.index(axis) for axis in cuts[logical]) for logical in model.logical_axes]
-    shape = [int(size) for size in mesh.devices.shape]
-    found = _core._plan_step(core_model(model), network, shape, list(names), mesh.device_ids.ravel(), bits)
-    return _plan(model, network, dict(zip(names, shape, strict=True)), cuts, found)
+    found = _core._plan_step(core_model(model), network, mesh, list(names), bits)
+    return _plan(model, network, dict(zip(names, mesh.axis_sizes, strict=True)), cuts, found)
 
 
 def _cuts(model: StepModel, names: tuple[str, ...], rules: Any) -> dict[str, tuple[str, ...]]:
