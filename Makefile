@@ -14,7 +14,7 @@ list_cpp_files = find cpp tests/cpp tests/fuzz -name '*.h' -o -name '*.cpp'
 
 .PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python test-torture test-processes \
   lint layers stubs stubs-check format tidy fuzz bench curves performance performance-page calibration instructions \
-  wheel oracle clean
+  notebooks wheel oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -71,6 +71,9 @@ stubs-check: setup
 
 stubs: setup ## rewrites the type stubs from the built extension
 	@python tools/make_stubs.py --generate
+
+notebooks: setup ## runs the notebooks of examples/ and rewrites their outputs
+	@python tools/run_notebooks.py --write
 
 format: setup ## formats C++ and Python in place
 	@$(list_cpp_files) | xargs clang-format -i

@@ -273,6 +273,11 @@ def test_plans_are_written_as_pictures(capsys, tmp_path):
     assert path.read_text(encoding="utf-8") == mesh_utils.explain(Mesh(devices, ("x", "y"))).to_svg()
     assert main(["plan", "reshard", "int8[64,64]", "x,_", "_,x", *words]) == 0
     assert texts_of(capsys.readouterr().out)[0].startswith("reshard of (64, 64) int8: P('x', None) -> P(None, 'x')")
+    step = ["step", "llama-2-7b", "--batch", "16", "--sequence", "2048", "--rules", "batch=x,mlp=y,embed=x,vocab=y"]
+    assert main(["plan", *step, *words]) == 1  # it does not fit, and is drawn all the same
+    drawn = texts_of(capsys.readouterr().out)
+    assert drawn[0].startswith("llama-2-7b (16 x 2048 tokens), training step of ")
+    assert drawn.count("batch 16") == 2  # over memory, and over the network
     assert main(["plan", "mesh", *words, "/nowhere/x.svg"]) == 2
     assert "cannot be written" in capsys.readouterr().err
     with pytest.raises(SystemExit):
