@@ -99,7 +99,7 @@ def main() -> int:
             path.write_text(done.stdout, encoding="utf-8")
         elif before != done.stdout:
             changes = difflib.unified_diff(
-                before.splitlines(), done.stdout.splitlines(), str(path), "as it runs", "", "", 1
+                before.splitlines(), done.stdout.splitlines(), str(path), "as it runs", n=1, lineterm=""
             )
             print("\n".join(line[:200] for line in changes))
             print(f"{path}: its outputs are not what runs; tools/run_notebooks.py --write rewrites them")
