@@ -248,7 +248,12 @@ py::dict sequence_dict(ReshardSequence made, const Dims& shape, int64_t itemsize
     entry["bytes"] = totals.bytes;
     entry["most"] = totals.most_bytes;
     int64_t network = 0;
-    if (cluster) {
+    if (cluster && step.move == ReshardMove::kPermute) {  // its messages are made once
+      const std::vector<Message> messages = without_gil([&] { return permute_messages(*sequence, i, devices); });
+      network = bytes_by_link(*cluster, messages)[static_cast<size_t>(ClusterLink::kNetwork)];
+      entry["price"] =
+          price_dict([&] { return without_gil([&] { return price_messages(*cluster, messages).price; }); });
+    } else if (cluster) {
       network = without_gil([&] { return network_bytes(*cluster, *sequence, i, devices); });
       entry["price"] =
           price_dict([&] { return without_gil([&] { return price_step(*cluster, *sequence, i, devices); }); });

@@ -23,6 +23,9 @@ PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_
 
 /// About how many direct copies there would be into so many buffers, no fewer than there are; for that, none is made.
 double most_copies(const ShardDomains& source, const ShardDomains& destination, int64_t buffers);
+inline double most_copies(const PlacedEnd& source, const PlacedEnd& destination) {
+  return most_copies(source.domains, destination.domains, static_cast<int64_t>(destination.places.size()));
+}
 
 /// Copies from shard to shard, as transfer/ executes them, with what they come to.
 struct DirectWay {

@@ -97,21 +97,13 @@ std::vector<Message> messages_of_permute(const TileGrid& before, const TileGrid&
                                          const std::vector<int64_t>& devices) {
   const std::vector<int64_t> had = before.tiles_by_position();
   const std::vector<int64_t> wanted = after.tiles_by_position();
-  // Of each tile its positions before, in order: the n-th position afterwards takes from the n-th.
-  const auto replicas = static_cast<size_t>(before.replicas());
-  std::vector<int64_t> holders(had.size());
-  std::vector<size_t> next(static_cast<size_t>(before.tiles()), 0);
-  for (size_t position = 0; position < had.size(); ++position) {
-    const auto tile = static_cast<size_t>(had[position]);
-    holders[tile * replicas + next[tile]++] = static_cast<int64_t>(position);
-  }
-  std::ranges::fill(next, size_t{0});
   std::vector<Message> messages;
   messages.reserve(wanted.size());
+  const bool has_replicas = after.replicas() > 1;
   for (size_t position = 0; position < wanted.size(); ++position) {
-    const auto tile = static_cast<size_t>(wanted[position]);
-    const int64_t holder = holders[tile * replicas + next[tile]++];
     if (had[position] == wanted[position]) continue;
+    const int64_t replica = has_replicas ? after.replica(static_cast<int64_t>(position)) : 0;
+    const int64_t holder = before.position(wanted[position], replica);
     messages.push_back({devices[static_cast<size_t>(holder)], devices[position], shard_bytes});
   }
   return messages;
@@ -257,6 +249,11 @@ void add_host_link(const Cluster& cluster, const std::vector<Message>& messages,
   take_slower(price, most / cluster.chip().host_bandwidth->value, "host");
 }
 
+std::vector<Message> permute_messages(const ReshardSequence& sequence, size_t step,
+                                      const std::vector<int64_t>& devices) {
+  return messages_of_permute(sequence.grids[step], sequence.grids[step + 1], sequence.steps[step].shard_bytes, devices);
+}
+
 Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
                  const std::vector<int64_t>& devices) {
   const ReshardStep& what = sequence.steps[step];
@@ -266,8 +263,7 @@ Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t
   }
   if (what.move == ReshardMove::kSlice) return {.algorithm = "in place"};
   if (what.move == ReshardMove::kPermute) {
-    return price_messages(cluster, messages_of_permute(before, sequence.grids[step + 1], what.shard_bytes, devices))
-        .price;
+    return price_messages(cluster, permute_messages(sequence, step, devices)).price;
   }
   const std::vector<PositionRange> ranges = ranges_of(sequence, what);
   const Groups groups = groups_of(ranges, devices, are_alike(cluster, ranges, devices));
@@ -294,15 +290,12 @@ Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t
 int64_t network_bytes(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
                       const std::vector<int64_t>& devices) {
   const ReshardStep& what = sequence.steps[step];
-  const TileGrid& before = sequence.grids[step];
   if (cluster.slices() == 1 || what.move == ReshardMove::kSlice) return 0;
   const auto slice_of = [&](int64_t id) { return id / cluster.devices_per_slice(); };
   int64_t bytes = 0;
   if (what.move == ReshardMove::kPermute) {
-    for (const Message& each : messages_of_permute(before, sequence.grids[step + 1], what.shard_bytes, devices)) {
-      if (slice_of(each.from) != slice_of(each.to)) bytes += each.bytes;
-    }
-    return bytes;
+    return bytes_by_link(cluster,
+                         permute_messages(sequence, step, devices))[static_cast<size_t>(ClusterLink::kNetwork)];
   }
   const std::vector<PositionRange> ranges = ranges_of(sequence, what);
   const Groups groups = groups_of(ranges, devices, are_alike(cluster, ranges, devices));

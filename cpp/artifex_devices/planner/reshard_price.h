@@ -52,6 +52,10 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>&
 /// `from_device` or not; the slower of these and the price counts. Throws Unavailable where their rate is not known.
 void add_host_link(const Cluster& cluster, const std::vector<Message>& messages, bool from_device, Price* price);
 
+/// What a permute of a sequence sends, for price_messages; replicas send one message each where none keeps its own.
+std::vector<Message> permute_messages(const ReshardSequence& sequence, size_t step,
+                                      const std::vector<int64_t>& devices);
+
 /// One step of a sequence whose positions lie on `devices` (ids, one a position). Groups that are boxes are priced by
 /// the formulas (the slowest group), others by their messages: a ring in the order of the mesh.
 Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,

@@ -48,7 +48,7 @@ TEST(DirectWay, NumberOfCopiesIsKnownBefore) {
     const PlacedEnd a = place_on_cluster(ShardDomains(source, shape, Uneven::kLastShort, names), devices, *cluster);
     const PlacedEnd b =
         place_on_cluster(ShardDomains(destination, shape, Uneven::kLastShort, names), devices, *cluster);
-    const double most = most_copies(a.domains, b.domains, 8);
+    const double most = most_copies(a, b);
     EXPECT_GE(most, static_cast<double>(make_direct_way(a, b, 1).plan.copies.size()));
     return most;
   };
