@@ -551,9 +551,6 @@ void bind_planner(py::module_& module) {
              py::arg("itemsize"), py::arg("source"), py::arg("destination"), py::arg("cluster"), py::arg("is_copies"),
              py::arg("bytes_by_link"), "A reshard as a stand-alone SVG picture.");
   module.def(
-      "_cluster_of_device", [](const Device& device) { return handle_of_cluster(device.client()); }, py::arg("device"),
-      "The Cluster that a device is of, or None.");
-  module.def(
       "_copy_term_names", [] { return std::vector<std::string>(kCopyTerms.begin(), kCopyTerms.end()); },
       "What the seconds of copies inside one machine are a sum of, in the order of _copy_terms.");
   module.def("_copy_terms", &reshard_copy_terms, py::arg("shape"), py::arg("itemsize"), py::arg("source"),

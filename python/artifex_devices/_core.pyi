@@ -2859,13 +2859,6 @@ def _close() -> None:
     Ends all workers; registered with atexit.
     """
 
-@typing.overload
-def _cluster_of_device(device: Device) -> Cluster:
-    """
-    The Cluster that a device is of, or None.
-    """
-
-@typing.overload
 def _cluster_of_device(device: Device) -> Cluster:
     """
     The Cluster that a device is of, or None.
