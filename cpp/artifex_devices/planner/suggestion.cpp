@@ -10,82 +10,13 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/planner/cut_sets.h"
 
 namespace artifex_devices {
 namespace {
 
 constexpr const char* kOperation = "suggest";
 constexpr int64_t kBetweenReports = 1024;
-
-using AxisSet = uint64_t;  // of logical axes
-
-/// What sets of logical axes one axis of a mesh may cut.
-class Cuts {
- public:
-  Cuts(const StepModel& model, const std::vector<int>& may_cut) : divisors_(model.logical_axes.size(), 0) {
-    if (model.logical_axes.size() > 64) {
-      fail("{}: the model has {} logical axes; expected at most 64; join some", kOperation, model.logical_axes.size());
-    }
-    std::vector<AxisSet> rivals(divisors_.size(), 0);  // axes that share a tensor with one
-    for (const StepTensor& tensor : model.tensors) {
-      for (size_t d = 0; d < tensor.axes.size(); ++d) {
-        const auto axis = static_cast<size_t>(tensor.axes[d]);
-        divisors_[axis] = std::gcd(divisors_[axis], tensor.shape[static_cast<int64_t>(d)]);
-        for (size_t other = 0; other < tensor.axes.size(); ++other) {
-          if (other != d) rivals[axis] |= AxisSet{1} << tensor.axes[other];
-        }
-      }
-    }
-    sets_ = {0};
-    for (const int axis : may_cut) {
-      const AxisSet bit = AxisSet{1} << axis;
-      const AxisSet against = rivals[static_cast<size_t>(axis)];
-      if ((against & bit) != 0) continue;  // twice in one tensor: it can never be cut
-      for (size_t i = 0, count = sets_.size(); i < count; ++i) {
-        if ((sets_[i] & against) == 0) sets_.push_back(sets_[i] | bit);
-      }
-      if (sets_.size() > size_t{1} << 20) {
-        fail(
-            "{}: one axis of a mesh may cut more than 2^20 sets of the model's logical axes; expected fewer; name "
-            "those "
-            "that may be cut",
-            kOperation);
-      }
-    }
-  }
-
-  bool divides(AxisSet set, int64_t parts) const {
-    for (; set != 0; set &= set - 1) {
-      if (divisors_[static_cast<size_t>(std::countr_zero(set))] % parts != 0) return false;
-    }
-    return true;
-  }
-  /// Those that an axis of this size may cut; an axis of one device cuts nothing.
-  std::vector<AxisSet> for_size(int64_t size) const {
-    if (size == 1) return {0};
-    std::vector<AxisSet> found;
-    std::ranges::copy_if(sets_, std::back_inserter(found), [&](AxisSet set) { return divides(set, size); });
-    return found;
-  }
-  /// Whether sets together divide each dimension: axes that cut the same one multiply.
-  bool fit_together(const std::vector<int64_t>& sizes, const std::vector<AxisSet>& sets) const {
-    AxisSet shared = 0;
-    for (size_t a = 0; a < sets.size(); ++a) {
-      for (size_t b = 0; b < a; ++b) shared |= sets[a] & sets[b];
-    }
-    for (; shared != 0; shared &= shared - 1) {
-      const AxisSet bit = shared & (~shared + 1);
-      int64_t parts = 1;
-      for (size_t a = 0; a < sets.size(); ++a) parts *= (sets[a] & bit) != 0 ? sizes[a] : 1;
-      if (divisors_[static_cast<size_t>(std::countr_zero(bit))] % parts != 0) return false;
-    }
-    return true;
-  }
-
- private:
-  std::vector<int64_t> divisors_;  // of all dimensions of each logical axis
-  std::vector<AxisSet> sets_;
-};
 
 /// Meshes of the same sizes in any order: one set of rules means the same work on all of them.
 struct Family {
@@ -105,7 +36,7 @@ struct Family {
   }
 };
 
-std::vector<Family> families_of(const Cuts& cuts, const SuggestionSpace& space) {
+std::vector<Family> families_of(const CutSets& cuts, const SuggestionSpace& space) {
   std::map<std::vector<int64_t>, Family> found;
   for (size_t mesh = 0; mesh < space.meshes.size(); ++mesh) {
     const std::vector<int64_t>& sizes = space.meshes[mesh].sizes;
@@ -305,7 +236,7 @@ class Search {
   const SuggestionSpace& space_;
   const std::function<void(int64_t)>& progress_;
   StepHardware hardware_;
-  Cuts cuts_;
+  CutSets cuts_;
   std::vector<Family> families_;
   int64_t done_ = 0;
   Suggestions result_;
@@ -346,7 +277,7 @@ std::vector<std::vector<int64_t>> mesh_shapes(int64_t devices, int most_axes) {
 }
 
 int64_t count_of_candidates(const StepModel& model, const SuggestionSpace& space) {
-  const Cuts cuts(model, space.may_cut);
+  const CutSets cuts(model, space.may_cut);
   return Search::count(families_of(cuts, space));
 }
 

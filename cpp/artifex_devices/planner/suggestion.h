@@ -46,8 +46,8 @@ struct Suggestions {
   int64_t without_network = 0;                 // a collective over groups that are no boxes of the cluster
 };
 
-/// How many sets of rules are looked at for each mesh, all meshes together; those that are ruled out by the size of a
-/// dimension alone are not in it. What progress counts.
+/// How many sets of rules are looked at, meshes of the same sizes in any order together; those that are ruled out by
+/// the size of one axis alone are not in it. What progress counts.
 int64_t count_of_candidates(const StepModel& model, const SuggestionSpace& space);
 
 /// The best options, by an exhaustive search: nothing is left out but what cannot be, or cannot be among the best

@@ -61,18 +61,22 @@ TEST(MeshShapes, AreEveryOrderedProduct) {
   EXPECT_THROW(mesh_shapes(4, 9), InvalidArgument);
 }
 
-TEST(Suggestions, CutTheBatchWhereNothingElseIsToBeSent) {
+TEST(Suggestions, CutWhatNeedsNoCollectives) {
   const StepModel model = one_product();
   const ClusterRef ring = ring_of(4, 1e6);
   const Suggestions found = suggest_steps(model, *ring, space_of(4, 1));
   // One axis may cut nothing, one of the four, or one of in's and one of w's that are not both out's.
   EXPECT_EQ(found.possible, 8);
   ASSERT_EQ(found.best.size(), 3U);
-  EXPECT_EQ(found.best[0].rules, (StepRules{1, 0, 0, 0}));
-  EXPECT_EQ(found.best[0].seconds.network, 0);
-  EXPECT_EQ(found.best[0].seconds.compute, 2 * 8 * 12 * 16 / 4 / 1000.0);
-  // In and out cut by 4, w whole.
-  EXPECT_EQ(found.best[0].memory_bytes, 2 * (8 * 12 / 4 + 12 * 16 + 8 * 16 / 4));
+  // Equally fast, w whole or in whole: the smaller first.
+  EXPECT_EQ(found.best[0].rules, (StepRules{0, 0, 0, 1}));
+  EXPECT_EQ(found.best[1].rules, (StepRules{1, 0, 0, 0}));
+  EXPECT_EQ(found.best[0].memory_bytes, 2 * (8 * 12 + 12 * 16 / 4 + 8 * 16 / 4));
+  EXPECT_EQ(found.best[1].memory_bytes, 2 * (8 * 12 / 4 + 12 * 16 + 8 * 16 / 4));
+  for (const size_t place : {size_t{0}, size_t{1}}) {
+    EXPECT_EQ(found.best[place].seconds.network, 0);
+    EXPECT_EQ(found.best[place].seconds.compute, 2 * 8 * 12 * 16 / 4 / 1000.0);
+  }
 }
 
 TEST(Suggestions, AreTheBestOfAllThatFit) {
@@ -126,9 +130,14 @@ TEST(Suggestions, CountWhatTheyCannotPriceAndMeshesThatMeanTheSameOnce) {
   const Suggestions found = suggest_steps(model, *ring, space_of(8, 3));
   // The first and the last axis of 2 x 2 x 2 together: devices 0, 1, 4 and 5 of a ring.
   EXPECT_GT(found.without_network, 0);
-  EXPECT_EQ(found.best[0].rules, (StepRules{1, 0, 0, 0}));
-  EXPECT_EQ(found.best[0].mesh, 0U);
-  EXPECT_NE(found.best[1].rules, (StepRules{3, 0, 0, 0}));
+  // Batch into 2 and mlp into 4 parts; then mlp into 8, on the mesh of one axis; then batch into 4 and mlp into 2.
+  ASSERT_EQ(found.best.size(), 3U);
+  EXPECT_EQ(found.best[0].mesh, 1U);
+  EXPECT_EQ(found.best[0].rules, (StepRules{1, 0, 0, 2}));
+  EXPECT_EQ(found.best[1].mesh, 0U);
+  EXPECT_EQ(found.best[1].rules, (StepRules{0, 0, 0, 1}));
+  EXPECT_EQ(found.best[2].mesh, 1U);
+  EXPECT_EQ(found.best[2].rules, (StepRules{2, 0, 0, 1}));
 }
 
 TEST(Suggestions, TellHowFarTheyAreAndRefuseWhatWouldTakeDays) {
@@ -138,8 +147,9 @@ TEST(Suggestions, TellHowFarTheyAreAndRefuseWhatWouldTakeDays) {
   std::vector<int64_t> reports;
   suggest_steps(model, *ring, space, [&](int64_t done) { reports.push_back(done); });
   EXPECT_EQ(reports, (std::vector<int64_t>{0}));
-  // An axis of 2, 4 or 8 may cut 8 sets; 12 does not divide by 8, so that an axis of 8 has those of batch and mlp only.
-  EXPECT_EQ(count_of_candidates(model, space), 3 + 2 * 64 + 512);
+  // An axis of 2 or 4 may cut 8 sets; 12 does not divide by 8: an axis of 8 may cut nothing, batch or mlp. 2 x 4 and 4
+  // x 2 are looked at together.
+  EXPECT_EQ(count_of_candidates(model, space), 3 + 64 + 512);
 
   StepModel many = model;
   for (int i = 0; i < 18; ++i) {

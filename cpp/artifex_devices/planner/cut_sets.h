@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "artifex_devices/planner/step_model.h"
+
+namespace artifex_devices {
+
+/// Logical axes of a model as bits.
+using AxisSet = uint64_t;
+
+/// Sets of logical axes that one axis of a mesh may cut: no two of them are dimensions of one tensor.
+class CutSets {
+ public:
+  /// `may_cut`: logical axes that may be in a set. Throws InvalidArgument for models with more than 64 logical axes,
+  /// and where there are more than 2^20 sets.
+  CutSets(const StepModel& model, const std::vector<int>& may_cut);
+
+  /// Those that an axis of this size may cut, the empty one first: all their dimensions divide. An axis of one device
+  /// cuts nothing.
+  std::vector<AxisSet> for_size(int64_t size) const;
+  /// Whether sets for axes of these sizes go together: where several axes cut one dimension, it divides by all.
+  bool fit_together(const std::vector<int64_t>& sizes, const std::vector<AxisSet>& sets) const;
+
+ private:
+  bool divides(AxisSet set, int64_t parts) const;
+
+  std::vector<int64_t> divisors_;  // of all dimensions of each logical axis
+  std::vector<AxisSet> sets_;
+};
+
+}  // namespace artifex_devices
