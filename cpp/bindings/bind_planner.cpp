@@ -39,7 +39,7 @@ namespace py = pybind11;
 
 constexpr const char* kOperation = "plan_reshard";
 constexpr double kMostCopies = 1 << 22;         // seconds, and hundreds of MB
-constexpr double kMostCopiesUnasked = 1 << 16;  // on a cluster; 0.1 s
+constexpr double kMostCopiesUnasked = 1 << 16;  // on a cluster, where collectives do it too; 0.1 s
 constexpr double kMostDrawnCopies = 1 << 17;    // some 0.1 s; a picture has few arrows anyway
 
 using ClusterOrNone = std::optional<std::shared_ptr<Cluster>>;
@@ -410,15 +410,6 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
   result["source_shard_shape"] = tuple_from_dims(ends.source.shard_shape());
   result["shard_shape"] = tuple_from_dims(ends.destination.shard_shape());
   result["lower_bound"] = bound_dict(ends, itemsize, cluster);
-  result["copies"] = py::none();
-  result["copies_error"] = py::none();
-  try {
-    const double most = all_copies || cluster == nullptr ? kMostCopies : kMostCopiesUnasked;
-    const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, cluster, most);
-    result["copies"] = copies_dict(placed, *source, *destination, cluster);
-  } catch (const InvalidArgument& error) {
-    result["copies_error"] = error.what();
-  }
   result["sequence"] = py::none();
   result["sequence_error"] = py::none();
   try {
@@ -426,6 +417,16 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
     result["sequence"] = sequence_dict(std::move(sequence), shape, itemsize, ends.devices_before, cluster);
   } catch (const InvalidArgument& error) {
     result["sequence_error"] = error.what();
+  }
+  result["copies"] = py::none();
+  result["copies_error"] = py::none();
+  try {
+    const bool only_way = result["sequence"].is_none();
+    const double most = all_copies || only_way || cluster == nullptr ? kMostCopies : kMostCopiesUnasked;
+    const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, cluster, most);
+    result["copies"] = copies_dict(placed, *source, *destination, cluster);
+  } catch (const InvalidArgument& error) {
+    result["copies_error"] = error.what();
   }
   const auto [xla_gathers, why_not] = xla_answer(ends, *source, *destination);
   result["xla_gathers"] = xla_gathers;

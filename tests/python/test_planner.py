@@ -275,6 +275,16 @@ def test_many_copies_are_planned_where_they_are_asked_for():
     assert asked.busiest_bytes == 8
 
 
+def test_many_copies_are_planned_where_nothing_else_does_it():
+    pod = cluster.tpu("v5e", (16, 16), slices=2)
+    mesh = AbstractMesh((512,), ("chip",))
+    source, destination = (NamedSharding(mesh, spec, uneven="last-short") for spec in (P("chip"), P()))
+    plan = plan_reshard((1000,), "int8", source, destination, cluster=pod)
+    assert plan.way == "copies"
+    assert "uneven" in plan.why_no_other
+    assert plan.bytes_received == plan.lower_bound.total_bytes == 512 * 1000 - 1000
+
+
 def test_bytes_of_a_million_devices_are_counted_when_asked():
     pod = cluster.tpu("v5p", (16, 16, 16), slices=256)
     mesh = AbstractMesh((256, 64, 64), ("slice", "a", "b"))
