@@ -35,7 +35,7 @@ class Estimate:
         latency: Seconds that do not depend on bytes.
         transfer: Seconds of bytes over what `limit` names.
         algorithm: How it is done.
-        limit: What the bytes wait for: "links", "egress", "network" or "nothing".
+        limit: What the bytes wait for: "links", "egress", "network", "host" (the link to a chip) or "nothing".
     """
 
     latency: float
@@ -133,7 +133,8 @@ class ReshardPlan:
         bytes_by_link: Bytes that are copied, by what they go over. Of copies also those that stay on a device; of
             collectives "network" is what must cross, "same slice" the rest.
         bytes_copied: Bytes that are written: sum over `bytes_by_link`. For copies just what the execution counts.
-        peak_bytes: Most that any device holds meanwhile: its shard before, which stays, and what the steps need.
+        peak_bytes: Most that any device holds meanwhile, in all its memories together: its shard before, which stays,
+            and what the steps need.
         lower_bound: What no way can be below.
         is_cheapest: Whether no other way of this kind moves fewer bytes into the busiest device.
         why_xla_is_not_known: Why `xla_gathers_everything` is not known; "" where it is.
