@@ -99,7 +99,8 @@ TEST(Cluster, ErrorsListWhatThereIs) {
   EXPECT_EQ(error_of([] { tpu_cluster("v9", {2, 2}, 1); }),
             "cluster.tpu: \"v9\" is no generation whose links are known; expected one of v4, v5e, v5p, v6e, 7x");
   EXPECT_TRUE(says(error_of([] { tpu_cluster("v4", {2, 2}, 1); }), "the shape 2x2 does not fit TPU v4; expected 3"));
-  EXPECT_TRUE(says(error_of([] { gpu_cluster("k80", 1, {}); }), "expected one of v100, a100, a100-40gb, h100, h200"));
+  EXPECT_TRUE(
+      says(error_of([] { gpu_cluster("k80", 1, {}); }), "expected one of v100, v100-32gb, a100, a100-40gb, h1"));
 }
 
 TEST(Cluster, AllThatIsWrongIsSaidAtOnce) {
