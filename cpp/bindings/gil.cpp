@@ -77,7 +77,10 @@ AcquireGil::AcquireGil() {
 }
 
 AcquireGil::~AcquireGil() {
-  if (acquired_) PyGILState_Release(state_);
+  if (!acquired_) return;
+  // Python code in the scope gave the GIL away and exit began: CPython is ending this thread by unwinding its stack.
+  while (exiting.load() && !PyGILState_Check()) ::pause();
+  PyGILState_Release(state_);
 }
 
 void install_gil_guards(py::module_& module) {
