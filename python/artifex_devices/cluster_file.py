@@ -71,7 +71,7 @@ def from_toml(path: str | os.PathLike[str]) -> Cluster:
         try:
             text = file.read().decode().replace("\r\n", "\n")
             told = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:  # of decoding, of TOML; one nested too deeply
             raise ValueError(
                 f"cluster.from_toml: {name} is no TOML: {error}; expected TOML; correct the file"
             ) from None

@@ -220,6 +220,7 @@ def test_a_file_describes_chips_and_tori_of_its_own(tmp_path):
     ("text", "says"),
     [
         ("[chip\n", "is no TOML"),
+        ("a = " + "[" * 5000, "is no TOML: maximum recursion depth exceeded"),
         (
             "[chip]\nname = 3\nspeed = 1\n",
             r"line 2: name of \[chip\] is 3; expected a text; line 3: speed of \[chip\] is no key; .*",

@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 RUN_ALL = """
 import doctest, importlib, inspect, json, pkgutil
 import artifex_devices
@@ -44,12 +46,13 @@ print(json.dumps({"run": len(tests), "failures": failures}))
 """
 
 
+@pytest.mark.timeout(330)
 def test_every_example_in_a_docstring_prints_what_it_says() -> None:
     done = subprocess.run(
         [sys.executable, "-c", RUN_ALL],
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=300,
         env={**os.environ, "JAX_NUM_CPU_DEVICES": "8"},
         check=False,
     )
