@@ -12,24 +12,19 @@
 #include <optional>
 #include <utility>
 
-#include "artifex_devices/base/bytes_text.h"
-#include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/partition/ingress_totals.h"
 #include "artifex_devices/partition/reshard_check.h"
-#include "artifex_devices/planner/copy_terms.h"
 #include "artifex_devices/planner/direct_way.h"
 #include "artifex_devices/planner/part_ingress.h"
-#include "artifex_devices/planner/relative_fit.h"
 #include "artifex_devices/planner/reshard_price.h"
 #include "artifex_devices/planner/reshard_sequence.h"
 #include "artifex_devices/planner/xla_resharding.h"
-#include "artifex_devices/render/reshard_svg.h"
 #include "artifex_devices/sharding/named_sharding.h"
-#include "artifex_devices/sharding/world_places.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "placed_way.h"
 #include "shard_index.h"
 
 namespace artifex_devices::bindings {
@@ -37,12 +32,7 @@ namespace {
 
 namespace py = pybind11;
 
-constexpr const char* kOperation = "plan_reshard";
-constexpr double kMostCopies = 1 << 22;         // seconds, and hundreds of MB
 constexpr double kMostCopiesUnasked = 1 << 16;  // on a cluster, where collectives do it too; 0.1 s
-constexpr double kMostDrawnCopies = 1 << 17;    // some 0.1 s; a picture has few arrows anyway
-
-using ClusterOrNone = std::optional<std::shared_ptr<Cluster>>;
 
 /// {"latency", "transfer", "algorithm", "limit"}, or {"error"} where a figure is not known.
 py::dict price_dict(const std::function<Price()>& price) {
@@ -59,60 +49,6 @@ py::dict price_dict(const std::function<Price()>& price) {
   return result;
 }
 
-/// The one that is given, or that the devices are of.
-std::shared_ptr<Cluster> cluster_for(const ClusterOrNone& given, const Sharding& source, const Sharding& destination) {
-  if (given && *given) return *given;
-  const auto own = [](const Sharding& sharding) {
-    return sharding.is_abstract() ? nullptr : handle_of_cluster(*sharding.devices()->client());
-  };
-  const std::shared_ptr<Cluster> from = own(source);
-  const std::shared_ptr<Cluster> to = own(destination);
-  const bool is_one = from && to ? *from == *to : source.is_abstract() || destination.is_abstract() || from == to;
-  if (!is_one) {
-    fail("{}: the ends are on {} and {}; expected devices of one cluster, or of this process; give cluster= to plan on",
-         kOperation, from ? from->name() : "devices of this process", to ? to->name() : "devices of this process");
-  }
-  return from ? from : to;
-}
-
-/// Runs what may take long: other threads of Python go on, and Ctrl-C ends it.
-template <class F>
-auto without_gil(F work) {
-  const ReleaseGil release;
-  return work();
-}
-
-/// Ids by position; of an abstract sharding the positions themselves.
-std::vector<int64_t> devices_of(const Sharding& sharding) {
-  std::vector<int64_t> devices(static_cast<size_t>(sharding.num_devices()));
-  std::iota(devices.begin(), devices.end(), int64_t{0});
-  if (sharding.is_abstract()) return devices;
-  std::ranges::transform(devices, devices.begin(), [&](int64_t i) { return (*sharding.devices())[i]->id(); });
-  return devices;
-}
-
-/// The buffers that transfers of this sharding have.
-PlacedEnd place_in_world(const Sharding& sharding, const ShardDomains& domains) {
-  PlacedEnd end{domains, devices_of(sharding), WorldPlaces(sharding).places, {}};
-  std::map<std::pair<int64_t, int64_t>, int64_t> buffer_of;  // by tile and memory
-  for (size_t i = 0; i < end.places.size(); ++i) {
-    buffer_of[{end.places[i].tile, (int64_t{end.places[i].process} << 32) + end.places[i].arena}] =
-        static_cast<int64_t>(i);
-  }
-  const bool own = sharding.is_fully_addressable();
-  for (int64_t position = 0; position < sharding.num_devices(); ++position) {
-    const Device& device = *(*sharding.devices())[position];
-    const int64_t process = own ? end.places.front().process : device.process_index();
-    const auto found = buffer_of.find({sharding.grid().tile(position), (process << 32) + device.arena_index()});
-    if (found == buffer_of.end()) {
-      fail<Unavailable>("{}: {} has no buffer in the plan of transfers; this is a mistake of the package", kOperation,
-                        device.to_string());
-    }
-    end.buffers.push_back(found->second);
-  }
-  return end;
-}
-
 void check_devices(const std::vector<int64_t>& devices, const Cluster& cluster) {
   const int64_t count = cluster.device_count();
   const auto found = std::ranges::find_if(devices, [&](int64_t id) { return id < 0 || id >= count; });
@@ -120,62 +56,14 @@ void check_devices(const std::vector<int64_t>& devices, const Cluster& cluster) 
   fail(
       "{}: the mesh has device {}, which the cluster {} has not; expected ids of 0 to {}; make the mesh of "
       "cluster.devices(), or take a larger cluster",
-      kOperation, *found, cluster.name(), count - 1);
-}
-
-void check_size(const Sharding& sharding, const Cluster* cluster) {
-  if (cluster && sharding.num_devices() > cluster->device_count()) {
-    fail("{}: the mesh has {} devices, the cluster {} has {}; expected at most these; take a larger cluster",
-         kOperation, sharding.num_devices(), cluster->name(), cluster->device_count());
-  }
-}
-
-PlacedEnd place(const Sharding& sharding, const ShardDomains& domains, const Cluster* cluster) {
-  return cluster ? place_on_cluster(domains, devices_of(sharding), *cluster) : place_in_world(sharding, domains);
-}
-
-DirectWay direct_way(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize, bool copies_all = false) {
-  return without_gil([&] { return make_direct_way(source, destination, itemsize, copies_all); });
-}
-
-/// Direct copies, with the ends that they join.
-struct PlacedWay {
-  PlacedEnd source;
-  PlacedEnd destination;
-  DirectWay way;
-};
-
-/// About how many direct copies there would be.
-double copies_between(const Sharding& from, const Sharding& to, const Dims& shape, const Cluster* cluster) {
-  // In a memory that devices share, replicas are one buffer.
-  const auto buffers = cluster ? to.num_devices() : static_cast<int64_t>(WorldPlaces(to).places.size());
-  return most_copies(from.domains(shape, kOperation), to.domains(shape, kOperation), buffers);
-}
-
-/// `most`: copies that are planned one by one.
-PlacedWay placed_way(const Sharding& from, const Sharding& to, const Dims& shape, int64_t itemsize,
-                     const Cluster* cluster, double most) {
-  const ShardDomains source = from.domains(shape, kOperation);
-  const ShardDomains destination = to.domains(shape, kOperation);
-  check_size(from, cluster);
-  check_size(to, cluster);
-  const double copies = copies_between(from, to, shape, cluster);
-  if (copies > most) {
-    fail("{}: there are about {:.3g} direct copies; expected at most {:.0f} to plan one by one; {}", kOperation, copies,
-         most,
-         copies > kMostCopies ? "use collectives, or plan a smaller cluster"
-                              : "ask for them by way=\"copies\", which takes seconds");
-  }
-  PlacedWay placed{place(from, source, cluster), place(to, destination, cluster), {}};
-  placed.way = direct_way(placed.source, placed.destination, itemsize, from.memory_kind() != to.memory_kind());
-  return placed;
+      kPlanReshard, *found, cluster.name(), count - 1);
 }
 
 const NamedSharding& named(const Sharding& sharding) {
   const auto* result = dynamic_cast<const NamedSharding*>(&sharding);
   if (result == nullptr) {
     fail("{}: {} has no mesh; expected NamedShardings at both ends of a sequence of collectives; use direct copies",
-         kOperation, sharding.to_string());
+         kPlanReshard, sharding.to_string());
   }
   return *result;
 }
@@ -188,17 +76,17 @@ ReshardSequence sequence_of(const Dims& shape, int64_t itemsize, const Sharding&
     fail(
         "{}: the meshes have other devices, or the same in another order; expected equal ones for a sequence of "
         "collectives; use direct copies",
-        kOperation);
+        kPlanReshard);
   }
   if (from.uneven() != Uneven::kError || to.uneven() != Uneven::kError) {
     fail("{}: uneven shards have no sequence of collectives; expected shardings without uneven=; use direct copies",
-         kOperation);
+         kPlanReshard);
   }
   if (from.memory_kind() != to.memory_kind()) {
     fail(
         "{}: the ends are in memory of two kinds, {} and {}; expected one for a sequence of collectives; use direct "
         "copies",
-        kOperation, to_string(from.memory_kind()), to_string(to.memory_kind()));
+        kPlanReshard, to_string(from.memory_kind()), to_string(to.memory_kind()));
   }
   return without_gil([&] {
     return make_reshard_sequence(shape, itemsize, {from.abstract_mesh(), from.spec()}, {to.abstract_mesh(), to.spec()},
@@ -207,7 +95,7 @@ ReshardSequence sequence_of(const Dims& shape, int64_t itemsize, const Sharding&
 }
 
 ShardDomains cut_of(const ReshardSequence& sequence, size_t step, const Dims& shape) {
-  return ShardDomains(sequence.grids[step], shape, Uneven::kError, {.operation = kOperation});
+  return ShardDomains(sequence.grids[step], shape, Uneven::kError, {.operation = kPlanReshard});
 }
 
 /// What each position receives over all steps.
@@ -352,7 +240,7 @@ Dims padded(const Dims& parts, int64_t rank) {
 
 void check_whole(const Sharding& sharding) {
   if (sharding.is_concrete() || sharding.is_abstract()) return;
-  fail("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut", kOperation,
+  fail("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut", kPlanReshard,
        sharding.to_string());
 }
 
@@ -387,18 +275,18 @@ std::pair<std::optional<bool>, std::string> xla_answer(const Ends& ends, const S
 py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
                       const std::shared_ptr<Sharding>& destination, const ClusterOrNone& given,
                       std::optional<int64_t> memory_limit, bool all_copies) {
-  const Dims shape = dims_from_python(global_shape, kOperation, "shape");
+  const Dims shape = dims_from_python(global_shape, kPlanReshard, "shape");
   check_whole(*source);
   check_whole(*destination);
   const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
   const Cluster* cluster = handle.get();
   if (cluster == nullptr && (source->is_abstract() || destination->is_abstract())) {
     fail("{}: a mesh without devices has no place; expected a cluster to plan on; give cluster=, or a mesh of devices",
-         kOperation);
+         kPlanReshard);
   }
   check_size(*source, cluster);
   check_size(*destination, cluster);
-  Ends ends{source->domains(shape, kOperation), destination->domains(shape, kOperation), devices_of(*source),
+  Ends ends{source->domains(shape, kPlanReshard), destination->domains(shape, kPlanReshard), devices_of(*source),
             devices_of(*destination)};
   ends.same_devices = ends.devices_before == ends.devices_after;
   if (cluster) {
@@ -437,17 +325,17 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
 /// Ids of the destination's devices by position, and the bytes that each must receive at least.
 py::tuple reshard_ingress(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
                           const std::shared_ptr<Sharding>& destination) {
-  const Dims shape = dims_from_python(global_shape, kOperation, "shape");
+  const Dims shape = dims_from_python(global_shape, kPlanReshard, "shape");
   const std::vector<int64_t> after = devices_of(*destination);
-  const std::vector<int64_t> bytes = ingress_bytes(source->domains(shape, kOperation), devices_of(*source),
-                                                   destination->domains(shape, kOperation), after, itemsize);
+  const std::vector<int64_t> bytes = ingress_bytes(source->domains(shape, kPlanReshard), devices_of(*source),
+                                                   destination->domains(shape, kPlanReshard), after, itemsize);
   return py::make_tuple(ndarray_of(after), ndarray_of(bytes));
 }
 
 /// (source device, destination device, (begin, end) of each dimension, bytes) of every copy.
 py::list reshard_copies(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
                         const std::shared_ptr<Sharding>& destination, const ClusterOrNone& given) {
-  const Dims shape = dims_from_python(global_shape, kOperation, "shape");
+  const Dims shape = dims_from_python(global_shape, kPlanReshard, "shape");
   const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
   const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, handle.get(), kMostCopies);
   py::list result;
@@ -463,79 +351,6 @@ py::list reshard_copies(py::handle global_shape, int64_t itemsize, const std::sh
   return result;
 }
 
-/// Before, after, and with `is_copies` the bytes between devices.
-std::string reshard_picture(const std::string& title, const std::vector<std::string>& steps, py::handle global_shape,
-                            int64_t itemsize, const std::shared_ptr<Sharding>& source,
-                            const std::shared_ptr<Sharding>& destination, const ClusterOrNone& given, bool is_copies,
-                            const std::vector<std::pair<std::string, int64_t>>& bytes_by_link) {
-  check_has_devices(*source, "reshard_svg");
-  check_has_devices(*destination, "reshard_svg");
-  const Dims shape = dims_from_python(global_shape, kOperation, "shape");
-  const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
-  ReshardPicture picture{title, steps, {}, "", bytes_by_link, handle.get()};
-  if (!is_copies) {
-    picture.why_no_traffic = "collectives: which device sends what to which is up to their algorithms, and not drawn";
-    return without_gil([&] { return reshard_svg(*source, *destination, shape, picture); });
-  }
-  const auto drawn = [&] { return reshard_svg(*source, *destination, shape, picture); };
-  const double copies = copies_between(*source, *destination, shape, handle.get());
-  if (copies > kMostDrawnCopies) {
-    picture.why_no_traffic = fmt::format("about {:.3g} direct copies: too many to draw arrows for", copies);
-    for (const auto& [link, bytes] : bytes_by_link) {
-      if (bytes > 0) picture.why_no_traffic += fmt::format("; {} {}", bytes_text(bytes), link);
-    }
-    return without_gil(drawn);
-  }
-  const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, handle.get(), kMostDrawnCopies);
-  for (const ReshardCopy& copy : placed.way.plan.copies) {
-    picture.traffic.push_back({placed.source.places[static_cast<size_t>(copy.source)].device,
-                               placed.destination.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
-  }
-  return without_gil(drawn);
-}
-
-CopyLimits limits_with(int64_t cache_bytes) {
-  return {.parallel_bytes = config().parallel_copy_bytes.load(std::memory_order_relaxed), .cache_bytes = cache_bytes};
-}
-
-/// (terms, [(memory from, memory to, bytes)]) of the copies between devices of this machine.
-py::tuple reshard_copy_terms(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
-                             const std::shared_ptr<Sharding>& destination, int64_t cache_bytes) {
-  const Dims shape = dims_from_python(global_shape, kOperation, "shape");
-  for (const Sharding* sharding : {source.get(), destination.get()}) {
-    if (sharding->is_abstract() || handle_of_cluster(*sharding->devices()->client()) ||
-        !sharding->is_fully_addressable()) {
-      fail(
-          "{}: {} has devices of a cluster, of other processes, or none; expected devices of this process for seconds "
-          "that a calibration gives; leave calibration= out",
-          kOperation, sharding->to_string());
-    }
-  }
-  if (source->memory_kind() != destination->memory_kind()) {
-    fail(
-        "{}: the ends are in memory of two kinds, {} and {}, and calibration is given; expected the one kind that was "
-        "measured; leave calibration= out",
-        kOperation, to_string(source->memory_kind()), to_string(destination->memory_kind()));
-  }
-  const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, nullptr, kMostCopies);
-  const CopyTerms terms = copy_terms(placed.way, placed.source, placed.destination, itemsize, limits_with(cache_bytes));
-  py::list memories;
-  for (const MemoryBytes& each : bytes_by_memory(placed.way, placed.source, placed.destination)) {
-    memories.append(py::make_tuple(each.from, each.to, each.bytes));
-  }
-  return py::make_tuple(std::vector<double>(terms.begin(), terms.end()), memories);
-}
-
-py::tuple fit(const std::vector<std::vector<double>>& terms, const std::vector<double>& seconds) {
-  if (terms.size() != seconds.size()) {
-    fail("fit_relative: {} samples have {} times; expected one each; give as many", terms.size(), seconds.size());
-  }
-  std::vector<TimedTerms> samples;
-  for (size_t i = 0; i < terms.size(); ++i) samples.push_back({terms[i], seconds[i]});
-  const RelativeFit found = fit_relative(samples);
-  return py::make_tuple(found.coefficients, found.relative_errors);
-}
-
 }  // namespace
 
 void bind_planner(py::module_& module) {
@@ -548,26 +363,9 @@ void bind_planner(py::module_& module) {
   module.def("_reshard_copies", &reshard_copies, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
              py::arg("destination"), py::arg("cluster"),
              "(source device, destination device, box, bytes) of every direct copy.");
-  module.def("_reshard_svg", &reshard_picture, py::arg("title"), py::arg("steps"), py::arg("shape"),
-             py::arg("itemsize"), py::arg("source"), py::arg("destination"), py::arg("cluster"), py::arg("is_copies"),
-             py::arg("bytes_by_link"), "A reshard as a stand-alone SVG picture.");
-  module.def(
-      "_copy_term_names", [] { return std::vector<std::string>(kCopyTerms.begin(), kCopyTerms.end()); },
-      "What the seconds of copies inside one machine are a sum of, in the order of _copy_terms.");
-  module.def("_copy_terms", &reshard_copy_terms, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
-             py::arg("destination"), py::arg("cache_bytes"),
-             "(terms, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.");
-  module.def(
-      "_dense_copy_terms",
-      [](int64_t bytes, int64_t copies, int64_t cache_bytes) {
-        const CopyTerms terms = dense_copy_terms(bytes, copies, limits_with(cache_bytes));
-        return std::vector<double>(terms.begin(), terms.end());
-      },
-      py::arg("bytes"), py::arg("copies"), py::arg("cache_bytes"), "Terms of dense copies of so many bytes together.");
-  module.def(
-      "_fit_relative", &fit, py::arg("terms"), py::arg("seconds"),
-      "(coefficients, relative errors): non-negative least squares of relative errors; a list of terms a sample.");
   bind_plan_collective(module);
+  bind_reshard_picture(module);
+  bind_calibration(module);
 }
 
 }  // namespace artifex_devices::bindings

@@ -12,6 +12,8 @@ namespace artifex_devices::bindings {
 
 void bind_planner(pybind11::module_& module);
 void bind_plan_collective(pybind11::module_& module);
+void bind_reshard_picture(pybind11::module_& module);
+void bind_calibration(pybind11::module_& module);
 
 /// That the devices of a client are of; nullptr for those of a machine.
 std::shared_ptr<Cluster> handle_of_cluster(const Client& client);
