@@ -69,8 +69,7 @@ py::list regimes_list(const std::vector<StepRegime>& regimes) {
   return result;
 }
 
-py::dict collective_dict(const StepCollective& each, const StepNetwork& network) {
-  const CollectiveCost cost = step_collective_cost(each, network);
+py::dict collective_dict(const StepCollective& each, const CollectiveCost& cost) {
   py::dict entry;
   entry["op"] = each.op;
   entry["tensor"] = each.tensor;
@@ -113,11 +112,20 @@ py::dict seconds_dict(const StepSeconds& seconds) {
   return result;
 }
 
-py::dict plan_step(const py::dict& described, const std::shared_ptr<Cluster>& cluster, const Mesh& mesh,
-                   const std::vector<std::string>& names, const StepRules& rules) {
+/// All of a plan, before anything of it is a Python object.
+struct PlannedStep {
+  StepFlow flow;
+  StepHardware hardware;
+  StepSeconds seconds;
+  std::vector<StepRegime> regimes;
+  std::vector<StepRegime> serial_regimes;
+  std::vector<CollectiveCost> costs;  // of the flow's collectives
+};
+
+PlannedStep planned_step(const StepModel& model, const Cluster& cluster, const Mesh& mesh,
+                         const std::vector<std::string>& names, const StepRules& rules) {
   const Dims& axis_sizes = mesh.abstract_mesh().axis_sizes();
   const std::vector<int64_t> sizes(axis_sizes.begin(), axis_sizes.end());
-  const StepModel model = step_model_from_python(described);
   const std::vector<std::string> wrong = step_mismatches(model, sizes, names, rules);
   if (!wrong.empty()) {
     fail(
@@ -125,31 +133,48 @@ py::dict plan_step(const py::dict& described, const std::shared_ptr<Cluster>& cl
         "one dimension of a tensor; change the rules, the mesh or the shapes",
         kOperation, fmt::join(wrong, "; "));
   }
-  const StepFlow flow = step_flow(model, sizes, rules);
+  PlannedStep planned;
+  planned.flow = step_flow(model, sizes, rules);
   std::vector<MeshAxes> wanted;
-  for (const StepCollective& each : flow.collectives) {
+  for (const StepCollective& each : planned.flow.collectives) {
     if (std::ranges::find(wanted, each.axes) == wanted.end()) wanted.push_back(each.axes);
   }
-  const StepHardware hardware = step_hardware(*cluster);
+  planned.hardware = step_hardware(cluster);
   std::vector<int64_t> devices;
   for (int64_t i = 0; i < mesh.size(); ++i) devices.push_back((*mesh.devices())[i]->id());
-  const StepNetwork network = [&] {
+  const StepNetwork network = step_network(cluster, sizes, devices, wanted);
+  planned.seconds = step_seconds(planned.flow, planned.hardware, network);
+  planned.regimes = step_regimes(planned.flow, planned.hardware, network, true);
+  planned.serial_regimes = step_regimes(planned.flow, planned.hardware, network, false);
+  for (const StepCollective& each : planned.flow.collectives) {
+    planned.costs.push_back(step_collective_cost(each, network));
+  }
+  return planned;
+}
+
+py::dict plan_step(const py::dict& described, const std::shared_ptr<Cluster>& cluster, const Mesh& mesh,
+                   const std::vector<std::string>& names, const StepRules& rules) {
+  const StepModel model = step_model_from_python(described);
+  const PlannedStep planned = [&] {
     const ReleaseGil release;
-    return step_network(*cluster, sizes, devices, wanted);
+    return planned_step(model, *cluster, mesh, names, rules);
   }();
+  const StepFlow& flow = planned.flow;
   py::dict result;
   result["memory"] = memory_dict(flow.memory);
-  result["memory_bytes"] = hardware.memory_bytes;
-  result["largest_scale"] = largest_step_scale(flow.memory, hardware.memory_bytes);
+  result["memory_bytes"] = planned.hardware.memory_bytes;
+  result["largest_scale"] = largest_step_scale(flow.memory, planned.hardware.memory_bytes);
   result["update_bytes"] = flow.update_bytes.at(1);
-  result["seconds"] = seconds_dict(step_seconds(flow, hardware, network));
-  result["regimes"] = regimes_list(step_regimes(flow, hardware, network, true));
-  result["serial_regimes"] = regimes_list(step_regimes(flow, hardware, network, false));
+  result["seconds"] = seconds_dict(planned.seconds);
+  result["regimes"] = regimes_list(planned.regimes);
+  result["serial_regimes"] = regimes_list(planned.serial_regimes);
   py::list products;
-  for (const StepProduct& each : flow.products) products.append(product_dict(each, hardware));
+  for (const StepProduct& each : flow.products) products.append(product_dict(each, planned.hardware));
   result["products"] = std::move(products);
   py::list collectives;
-  for (const StepCollective& each : flow.collectives) collectives.append(collective_dict(each, network));
+  for (size_t i = 0; i < flow.collectives.size(); ++i) {
+    collectives.append(collective_dict(flow.collectives[i], planned.costs[i]));
+  }
   result["collectives"] = std::move(collectives);
   return result;
 }

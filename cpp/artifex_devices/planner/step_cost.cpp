@@ -6,11 +6,13 @@
 #include <limits>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
 
 namespace artifex_devices {
 namespace {
 
 constexpr const char* kOperation = "plan_step";
+constexpr size_t kBetweenInterrupts = 256;  // collectives
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double peak_of(const StepHardware& hardware, MatmulFormat format) {
@@ -30,6 +32,16 @@ const std::vector<NodeGroup>& groups_of(const StepNetwork& network, MeshAxes axe
                       axes);
   }
   return network.groups[axes];
+}
+
+/// The cheapest algorithm in the slowest group, for a collective of `bytes`.
+CollectiveCost cost_of(const StepCollective& collective, const StepNetwork& network, double bytes) {
+  CollectiveCost slowest;
+  for (const NodeGroup& group : groups_of(network, collective.axes)) {
+    const CollectiveCost cost = collective_costs(collective.kind, bytes, group).front();
+    if (cost.seconds() >= slowest.seconds()) slowest = cost;
+  }
+  return slowest;
 }
 
 /// A line: intercept + slope * scale.
@@ -66,9 +78,12 @@ Tangents tangents_at(const StepFlow& flow, const StepHardware& hardware, const S
   const Line update = line_of(flow.update_bytes, hardware.memory_bandwidth);
   sum.memory += update;
   sum.device += update;
-  for (const StepCollective& each : flow.collectives) {
-    const double bytes = each.bytes.at(scale);
-    const CollectiveCost cost = step_collective_cost(each, network, scale);
+  for (size_t i = 0; i < flow.collectives.size(); ++i) {
+    if (i % kBetweenInterrupts == 0) check_interrupt();
+    const StepCollective& each = flow.collectives[i];
+    // Of no bytes yet the line is that of the first ones: without a slope it would touch its curve nowhere else.
+    const double bytes = each.bytes.at(scale) > 0 || each.bytes.scaled <= 0 ? each.bytes.at(scale) : 1;
+    const CollectiveCost cost = cost_of(each, network, bytes);
     const double per_byte = bytes > 0 ? cost.transfer / bytes : 0;
     const auto count = static_cast<double>(each.count);
     sum.network += {count * (cost.latency + per_byte * each.bytes.fixed), count * per_byte * each.bytes.scaled};
@@ -150,12 +165,7 @@ StepBound StepSeconds::serial_bound() const noexcept {
 }
 
 CollectiveCost step_collective_cost(const StepCollective& collective, const StepNetwork& network, double scale) {
-  CollectiveCost slowest;
-  for (const NodeGroup& group : groups_of(network, collective.axes)) {
-    const CollectiveCost cost = collective_costs(collective.kind, collective.bytes.at(scale), group).front();
-    if (cost.seconds() >= slowest.seconds()) slowest = cost;
-  }
-  return slowest;
+  return cost_of(collective, network, collective.bytes.at(scale));
 }
 
 StepSeconds step_seconds(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network, double scale) {

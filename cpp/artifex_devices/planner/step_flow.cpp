@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
 
 namespace artifex_devices {
 namespace {
@@ -38,7 +39,7 @@ void check_model(const StepModel& model, size_t mesh_axes, const StepRules& rule
 class Walk {
  public:
   Walk(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules)
-      : model_(model), mesh_(mesh_sizes), rules_(rules) {
+      : model_(model), mesh_(mesh_sizes), rules_(rules), first_of_tensor_(model.tensors.size(), -1) {
     std::ranges::copy(mesh_, sizes_.begin());
   }
 
@@ -55,6 +56,12 @@ class Walk {
   }
 
  private:
+  static constexpr int kBetweenInterrupts = 256;  // operations
+
+  /// Where an all-to-all takes the cut of each axis: dimensions before and after; 0 and 0 for axes that it is not over.
+  using Exchange = std::array<std::array<int8_t, 2>, kStepMeshAxes>;
+  static constexpr Exchange kNoExchange{};
+
   /// One array of an einsum, with where it is from.
   struct Part {
     EinsumArray array;
@@ -132,18 +139,40 @@ class Walk {
     flow_.update_bytes += bytes * 2;
   }
 
-  void collective(const Part& part, int op, StepPass pass, Collective kind, MeshAxes axes, const Amount& bytes) {
+  static int8_t dimension_of(const Part& part, int index) {
+    const auto found = std::ranges::find(*part.indices, index);
+    return static_cast<int8_t>(found == part.indices->end() ? -1 : found - part.indices->begin());
+  }
+
+  static Exchange exchange(const Part& before, const EinsumCut& cut_before, const Part& after,
+                           const EinsumCut& cut_after, MeshAxes axes) {
+    Exchange result = kNoExchange;
+    for (size_t axis = 0; axis < kStepMeshAxes; ++axis) {
+      if ((axes >> axis & 1) == 0) continue;
+      result[axis] = {dimension_of(before, cut_before[axis]), dimension_of(after, cut_after[axis])};
+    }
+    return result;
+  }
+
+  /// Notes a collective, once for all operations that need the same one: all-to-alls are the same where their
+  /// exchanges are.
+  void collective(const Part& part, int op, StepPass pass, Collective kind, MeshAxes axes, const Amount& bytes,
+                  const Exchange& exchange = kNoExchange) {
     if (axes == 0) return;
     const int64_t count = model_.ops[static_cast<size_t>(op)].count;
-    for (StepCollective& each : flow_.collectives) {
-      if (each.tensor != part.tensor || each.is_gradient != part.is_gradient || each.pass != pass ||
-          each.kind != kind || each.axes != axes) {
+    int& first = first_of_tensor_[static_cast<size_t>(part.tensor)];
+    for (int i = first; i >= 0; i = links_[static_cast<size_t>(i)].next) {
+      StepCollective& each = flow_.collectives[static_cast<size_t>(i)];
+      if (each.is_gradient != part.is_gradient || each.pass != pass || each.kind != kind || each.axes != axes ||
+          links_[static_cast<size_t>(i)].exchange != exchange) {
         continue;
       }
       each.count = std::max(each.count, count);
       each.bytes = {std::max(each.bytes.fixed, bytes.fixed), std::max(each.bytes.scaled, bytes.scaled)};
       return;
     }
+    links_.push_back({exchange, first});
+    first = static_cast<int>(flow_.collectives.size());
     flow_.collectives.push_back(
         {op, part.tensor, part.is_gradient, pass, kind, axes, static_cast<int64_t>(parts(axes)), count, bytes});
   }
@@ -153,7 +182,8 @@ class Walk {
     collective(result, op, pass, Collective::kReduceScatter, moves.reduce_scatter, local);
     local = local * (1 / parts(moves.reduce_scatter));
     collective(result, op, pass, Collective::kAllReduce, moves.all_reduce, local);
-    collective(result, op, pass, Collective::kAllToAll, moves.exchange_result, local * parts(moves.exchange_result));
+    collective(result, op, pass, Collective::kAllToAll, moves.exchange_result, local * parts(moves.exchange_result),
+               exchange(result, moves.product, result, result.array.cut, moves.exchange_result));
     collective(result, op, pass, Collective::kAllGather, moves.gather_result, local * parts(moves.gather_result));
   }
 
@@ -185,7 +215,8 @@ class Walk {
       if (operands[i].tensor < 0) continue;
       const StepTensor& own = tensor(operands[i].tensor);
       collective(operands[i], number, pass, Collective::kAllToAll, moves.exchange[i],
-                 shard(operands[i], moves.exchange[i]));
+                 shard(operands[i], moves.exchange[i]),
+                 exchange(operands[i], operands[i].array.cut, operands[i], moves.product, moves.exchange[i]));
       collective(operands[i], number, pass, Collective::kAllGather, moves.gather[i],
                  shard(operands[i], moves.gather[i]));
       const Amount used = in_product(operands[i], moves);
@@ -255,7 +286,8 @@ class Walk {
     }
     // Tokens that go to several experts go several times: the larger array is what travels.
     const Part& larger = elements(before) > elements(after) ? from : to;
-    collective(to, op, pass, Collective::kAllToAll, crossing, shard(larger, crossing));
+    collective(to, op, pass, Collective::kAllToAll, crossing, shard(larger, crossing),
+               exchange(from, from.array.cut, to, to.array.cut, crossing));
     collective(to, op, pass, Collective::kAllGather, gather, shard(to));
     Amount working = shard(to);
     if (!is_stored(before)) working += shard(from);
@@ -263,6 +295,7 @@ class Walk {
   }
 
   void forward(int number, StepPass pass) {
+    if (number % kBetweenInterrupts == 0) check_interrupt();
     const StepOp& op = model_.ops[static_cast<size_t>(number)];
     const Part first = part(op.indices[0], op.inputs[0], false);
     const Part result = part(op.indices[2], op.output, false);
@@ -274,6 +307,7 @@ class Walk {
   }
 
   void backward(int number) {
+    if (number % kBetweenInterrupts == 0) check_interrupt();
     const StepOp& op = model_.ops[static_cast<size_t>(number)];
     if (tensor(op.output).role == StepRole::kGiven) return;
     const Part first = part(op.indices[0], op.inputs[0], false);
@@ -301,6 +335,13 @@ class Walk {
   MeshSizes sizes_{};
   const StepRules& rules_;
   StepFlow flow_;
+  /// Beside each of the flow's collectives. Those of one tensor are a list, so that few are compared to a new one.
+  struct Link {
+    Exchange exchange;
+    int next = -1;
+  };
+  std::vector<Link> links_;
+  std::vector<int> first_of_tensor_;
 };
 
 }  // namespace

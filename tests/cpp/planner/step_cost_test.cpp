@@ -158,5 +158,23 @@ TEST(StepCost, HardwareIsADevicesShare) {
   EXPECT_THROW(step_seconds(fully_sharded(), hardware(1000), {{4}, {{}, {}}}), Unavailable);
 }
 
+TEST(StepCost, BoundsCrossTwiceWhereAScaledCollectiveOvertakesAndFallsBack) {
+  // An all-reduce of a byte a unit of scale: 2 s + 2 V / 100, from 400 bytes on 4 s + 1.5 V / 100. The update takes
+  // 2.5 s + 1.75 V / 100, between the two: they meet at 200 bytes and at 600. At scale 0 the all-reduce has no bytes.
+  StepFlow flow;
+  flow.collectives = {{.kind = Collective::kAllReduce, .axes = 1, .group = 4, .bytes = {0, 1}}};
+  flow.update_bytes = {2.5, 0.0175};
+  for (const bool overlaps : {true, false}) {
+    const std::vector<StepRegime> found = step_regimes(flow, hardware(1, 1), behind_switch(1), overlaps);
+    ASSERT_EQ(found.size(), 3U);
+    EXPECT_EQ(found[0].bound, StepBound::kMemory);
+    EXPECT_NEAR(found[0].end, 200, 1e-9);
+    EXPECT_EQ(found[1].bound, StepBound::kNetwork);
+    EXPECT_NEAR(found[1].end, 600, 1e-9);
+    EXPECT_EQ(found[2].bound, StepBound::kMemory);
+  }
+  EXPECT_DOUBLE_EQ(step_seconds(flow, hardware(1, 1), behind_switch(1), 0).network, 2);
+}
+
 }  // namespace
 }  // namespace artifex_devices

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
 #include "step_models.h"
 
 namespace artifex_devices {
@@ -194,6 +195,38 @@ TEST(StepFlow, RefusesModelsThatAreNotSound) {
   EXPECT_THROW(step_flow(made.model, std::vector<int64_t>(9, 1), made.rules({})), InvalidArgument);
   made.model.ops[0].indices[0].pop_back();
   EXPECT_THROW(step_flow(made.model, {4}, made.rules({})), InvalidArgument);
+}
+
+TEST(StepFlow, AllToAllsToDifferentDimensionsAreDifferent) {
+  LetterModel made(
+      {{'b', 4}, {'c', 4}, {'d', 4}, {'e', 4}, {'f', 4}, {'g', 4}, {'h', 4}, {'i', 4}, {'j', 4}, {'o', 1}});
+  made.model.is_training = false;
+  made.tensor("x", "bcd", StepRole::kGiven).tensor("s", "o", StepRole::kGiven);
+  made.tensor("y", "efg").tensor("z", "hij").tensor("again", "efg");
+  for (const char* output : {"y", "z", "again"}) made.op(StepOpKind::kElementwise, "x", "s", output);
+  for (StepOp& op : made.model.ops) op.indices[2] = op.indices[0];
+  EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'f', kX}, {'j', kX}}),
+            (Lines{"forward all_to_all x over 1: 128", "forward all_to_all x over 1: 128"}));
+  EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'f', kX}, {'i', kX}}), (Lines{"forward all_to_all x over 1: 128"}));
+}
+
+TEST(StepFlow, AllToAllsOfAResultAndOfTheSameOperandAreDifferent) {
+  // y is made cut along its first dimension, kept cut along its second, and used cut along the first.
+  LetterModel made({{'b', 4}, {'d', 4}, {'e', 4}, {'f', 4}, {'g', 4}, {'h', 4}, {'o', 1}});
+  made.model.is_training = false;
+  made.tensor("x", "bd", StepRole::kGiven).tensor("x2", "bd", StepRole::kGiven).tensor("s", "o", StepRole::kGiven);
+  made.tensor("y", "ef").tensor("z", "gh");
+  made.op(StepOpKind::kElementwise, "x", "x2", "y").op(StepOpKind::kElementwise, "y", "s", "z");
+  for (StepOp& op : made.model.ops) op.indices[2] = op.indices[0];
+  EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'f', kX}, {'g', kX}}),
+            (Lines{"forward all_to_all y over 1: 32", "forward all_to_all y over 1: 32"}));
+}
+
+TEST(StepFlow, LooksForInterrupts) {
+  const LetterModel made = two_matrices();
+  set_interrupt_hook([] { return true; });
+  EXPECT_THROW(step_flow(made.model, {4}, made.rules({{'b', kX}})), Interrupted);
+  set_interrupt_hook(nullptr);
 }
 
 }  // namespace
