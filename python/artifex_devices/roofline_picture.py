@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,9 @@ def measured_svg(found: MeasuredRoofline) -> Picture:
 
 
 def _told(points: Sequence[RooflinePoint]) -> list[tuple[str, float, float, bool, int]]:
+    for each in points:
+        if not isinstance(each, RooflinePoint) or not isinstance(each.label, str):
+            raise TypeError(f"to_svg: a point is {each!r}; expected a RooflinePoint with a text as its label; correct it")
     return [
         (each.label, float(each.flops_per_byte), float(each.flops or 0.0), each.flops is not None, -1)
         for each in points
@@ -108,6 +112,6 @@ def _rate(value: Any) -> float:
         raise TypeError(
             f"to_svg: network_bandwidth is {value!r} ({type(value).__name__}); expected bytes/s or None; say 45e9"
         )
-    if not (math.isfinite(value) and value > 0):
+    if not 0 < value <= sys.float_info.max:
         raise ValueError(f"to_svg: network_bandwidth is {value!r}; expected a finite number above 0; say 45e9")
     return float(value)

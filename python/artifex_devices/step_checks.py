@@ -16,6 +16,7 @@ _ROLES = ("parameter", "activation", "given")
 _INPUTS = {"matmul": 2, "elementwise": 2, "lookup": 1, "route": 1}
 _FORMATS = ("tensorfloat32", "float8", "int4", "float4")  # of products, beside NumPy's dtypes
 _MOST_ELEMENTS = 2**62
+_MOST_STATE_BYTES = 2**20  # of an optimiser, for each parameter
 _MOST_LETTERS = 32
 
 
@@ -37,7 +38,12 @@ def model_mistakes(model: StepModel) -> list[str]:
         wrong.append("it has no tensors or no operations")
     if not _is_count(model.tokens):
         wrong.append(f"tokens is {model.tokens!r}, expected an int of 1 or more")
-    for what, names in (("tensors", model.tensors), ("operations", model.operations)):
+    parts = (("tensors", model.tensors), ("operations", model.operations))
+    for what, each in parts:
+        wrong += [f"a name of its {what} is {x.name!r}, expected a text" for x in each if not isinstance(x.name, str)]
+    if wrong:
+        return wrong
+    for what, names in parts:
         wrong += [f"two {what} are named {name!r}" for name, n in Counter(x.name for x in names).items() if n > 1]
     for tensor in model.tensors:
         wrong += _tensor_mistakes(tensor, model.batch_axes)
@@ -50,8 +56,8 @@ def model_mistakes(model: StepModel) -> list[str]:
     used = {name for operation in model.operations for name in operation.inputs}
     if model.optimizer is not None:
         size: Any = model.optimizer.bytes_per_parameter
-        if isinstance(size, bool) or not isinstance(size, (int, float)) or not 0 <= size < math.inf:
-            wrong.append(f"bytes_per_parameter is {size!r}, expected a number of 0 or more")
+        if isinstance(size, bool) or not isinstance(size, (int, float)) or not 0 <= size <= _MOST_STATE_BYTES:
+            wrong.append(f"bytes_per_parameter is {size!r}, expected a number of 0 to {_MOST_STATE_BYTES}")
         wrong += _dtype_mistakes("gradient_dtype", model.optimizer.gradient_dtype)
         wrong += [
             f"no operation uses parameter {tensor.name!r}, so that nothing says how its gradient is made"
@@ -71,9 +77,11 @@ def _dtype_mistakes(what: str, dtype: Any) -> list[str]:
     if dtype is None:
         return []
     try:
-        np.dtype(dtype)
+        found = np.dtype(dtype)
     except TypeError:
         return [f"{what} is {dtype!r}, which is no dtype"]
+    if found.hasobject or found.itemsize == 0 or found.kind in "USMm" or found.names is not None:
+        return [f"{what} is {dtype!r}, expected one of numbers or booleans"]
     return []
 
 

@@ -55,7 +55,7 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Rules) -> StepPlan:
             "artifex_devices.models"
         )
     given: Any = mesh
-    network = _core._cluster_of_device(mesh.devices.flat[0]) if isinstance(given, Mesh) else None
+    network = _core._cluster_of_device(mesh.devices.flat[0]) if isinstance(given, Mesh) and mesh.size else None
     if not isinstance(network, Cluster):
         raise TypeError(
             f"plan_step: mesh is {mesh!r} ({type(mesh).__name__}); expected a Mesh of a cluster's devices; make one of "

@@ -79,6 +79,14 @@ RelativeFit fit_relative(const std::vector<TimedTerms>& samples) {
     const TimedTerms& sample = samples[static_cast<size_t>(i)];
     for (Index k = 0; k < columns; ++k) matrix(i, k) = sample.terms[static_cast<size_t>(k)] / sample.seconds;
   }
+  if (!matrix.allFinite()) {
+    fail("fit_relative: a term is more than 1.8e308 times its seconds; expected smaller terms; correct the sample");
+  }
+  // Squares of what is left neither overflow nor vanish.
+  const VectorXd largest = matrix.colwise().maxCoeff();
+  for (Index k = 0; k < columns; ++k) {
+    if (largest[k] > 0) matrix.col(k) /= largest[k];
+  }
   const VectorXd lengths = matrix.colwise().norm();
   MatrixXd scaled = matrix;
   for (Index k = 0; k < columns; ++k) {
@@ -87,6 +95,7 @@ RelativeFit fit_relative(const std::vector<TimedTerms>& samples) {
   VectorXd found = solve_positive(scaled, VectorXd::Ones(rows));
   for (Index k = 0; k < columns; ++k) found[k] = lengths[k] > 0 ? found[k] / lengths[k] : 0;
   const VectorXd errors = (matrix * found).array() - 1;
+  for (Index k = 0; k < columns; ++k) found[k] = lengths[k] > 0 ? found[k] / largest[k] : 0;
   return {{found.begin(), found.end()}, {errors.begin(), errors.end()}};
 }
 

@@ -16,11 +16,12 @@ namespace {
 
 constexpr double kMargin = 12;
 constexpr double kLine = 20;
-constexpr double kStub = 8;           // of a link that goes round
-constexpr double kAcross = 1040;      // pixels that a picture fills, about
-constexpr int64_t kMaxSide = 32;      // devices along x or y that are drawn
-constexpr int64_t kMaxPanels = 4;     // axes of the mesh that are drawn
-constexpr int64_t kWithLabels = 320;  // devices of one axis up to which tiles have labels
+constexpr double kStub = 8;               // of a link that goes round
+constexpr double kAcross = 1040;          // pixels that a picture fills, about
+constexpr int64_t kMaxSide = 32;          // devices along x or y that are drawn
+constexpr int64_t kMaxPanels = 4;         // axes of the mesh that are drawn
+constexpr int64_t kMostPlaces = 1 << 24;  // of a chip along an axis, of cores on it
+constexpr int64_t kWithLabels = 320;      // devices of one axis up to which tiles have labels
 
 /// How many are drawn of how many there are.
 struct Count {
@@ -86,6 +87,13 @@ class PlacedMeshPicture {
     if (wanted != static_cast<int64_t>(mesh_.devices.size())) {
       fail("placed_mesh_svg: there are {} devices; expected {}, the product of the sizes", mesh_.devices.size(),
            wanted);
+    }
+    for (const PlacedDevice& device : mesh_.devices) {
+      const auto is_far = [](int64_t place) { return place < 0 || place >= kMostPlaces; };
+      if (is_far(device.core) || std::ranges::any_of(device.at, is_far)) {
+        fail("placed_mesh_svg: device {} is at ({}), core {}; expected places of 0 to {}", device.id,
+             fmt::join(device.at, ","), device.core, kMostPlaces - 1);
+      }
     }
   }
 

@@ -30,10 +30,12 @@ constexpr size_t kMaxPoints = 4096;
 constexpr size_t kMaxLabels = 16;
 constexpr int kLabelSteps = 6;
 constexpr int64_t kNoteWidth = 90;  // characters
+constexpr double kLeast = 1e-30;
+constexpr double kMost = 1e30;  // a ratio of two still has a place on an axis
 
 void check(const RooflinePlot& plot) {
   std::vector<std::string> wrong;
-  const auto is_right = [](double value) { return std::isfinite(value) && value >= 1e-300; };
+  const auto is_right = [](double value) { return std::isfinite(value) && value >= kLeast && value <= kMost; };
   const auto count = [&](bool per_byte) {
     return std::ranges::count_if(plot.roofs, [&](const Roof& roof) { return roof.per_byte == per_byte; });
   };
@@ -59,9 +61,9 @@ void check(const RooflinePlot& plot) {
   }
   if (wrong.empty()) return;
   fail(
-      "roofline_svg: {}; expected a roof of each kind, at most {} roofs and {} points, and finite numbers above 0; "
-      "correct them",
-      fmt::join(wrong, "; "), kMaxRoofs, kMaxPoints);
+      "to_svg: {}; expected a roof of each kind, at most {} roofs and {} points, and numbers of {:g} to {:g}; correct "
+      "them",
+      fmt::join(wrong, "; "), kMaxRoofs, kMaxPoints, kLeast, kMost);
 }
 
 class Drawing {

@@ -59,7 +59,16 @@ TEST(RelativeFit, TermsWithoutSamplesAndTermsThatAreAlike) {
   EXPECT_NEAR(alike.coefficients[0] + alike.coefficients[1], 2, 1e-12);
 }
 
+TEST(RelativeFit, NumbersOfAnySize) {
+  for (const double size : {1e-200, 1e200}) {
+    const RelativeFit found = fit_relative({{{size, 1}, 3}, {{size, 2}, 4}});
+    EXPECT_NEAR(found.coefficients[0] * size, 2, 1e-12);
+    EXPECT_NEAR(found.coefficients[1], 1, 1e-12);
+  }
+}
+
 TEST(RelativeFit, RefusesWhatCannotBeMeasured) {
+  EXPECT_THROW(fit_relative({{{1e300}, 1e-300}}), InvalidArgument);
   EXPECT_THROW(fit_relative({}), InvalidArgument);
   EXPECT_THROW(fit_relative({{{1}, 1}, {{1, 2}, 1}}), InvalidArgument);
   EXPECT_THROW(fit_relative({{{1}, 0}}), InvalidArgument);

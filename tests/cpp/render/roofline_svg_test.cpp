@@ -97,21 +97,19 @@ TEST(RooflineSvg, RefusesAllThatIsWrongAtOnce) {
   wrong.points = {{"a", std::nan(""), 0, false}, {"b", 1, INFINITY, true}};
   EXPECT_EQ(
       message_of<InvalidArgument>([&] { roofline_svg(wrong); }),
-      "roofline_svg: there is no roof in FLOP/s; the rate of memory is -1; a has nan FLOP a byte; b has inf FLOP/s; "
-      "expected a roof of each kind, at most 64 roofs and 4096 points, and finite numbers above 0; correct them");
+      "to_svg: there is no roof in FLOP/s; the rate of memory is -1; a has nan FLOP a byte; b has inf FLOP/s; "
+      "expected a roof of each kind, at most 64 roofs and 4096 points, and numbers of 1e-30 to 1e+30; correct them");
   wrong = plot();
   wrong.points = {{"a", 1, 0, false, 0}, {"b", 1, 0, false, 2}};
-  EXPECT_EQ(
-      message_of<InvalidArgument>([&] { roofline_svg(wrong); }),
-      "roofline_svg: a is of roof 0, which is none in bytes/s; b is of roof 2, which is none in bytes/s; expected a "
-      "roof of each kind, at most 64 roofs and 4096 points, and finite numbers above 0; correct them");
+  EXPECT_EQ(message_of<InvalidArgument>([&] { roofline_svg(wrong); }),
+            "to_svg: a is of roof 0, which is none in bytes/s; b is of roof 2, which is none in bytes/s; expected a "
+            "roof of each kind, at most 64 roofs and 4096 points, and numbers of 1e-30 to 1e+30; correct them");
   wrong = plot();
   wrong.points.assign(5000, {"a", 1, 0, false});
   EXPECT_EQ(message_of<InvalidArgument>([&] { roofline_svg(wrong); }),
-            "roofline_svg: there are 5000 points; expected a roof of each kind, at most 64 roofs and 4096 points, and "
-            "finite numbers above 0; correct them");
-  // Whatever is finite can be drawn.
-  wrong.points = {{"a", 1e-299, 1e-299, true}, {"b", 1e300, 1e300, true}};
+            "to_svg: there are 5000 points; expected a roof of each kind, at most 64 roofs and 4096 points, and "
+            "numbers of 1e-30 to 1e+30; correct them");
+  wrong.points = {{"a", 1e-30, 1e-30, true}, {"b", 1e30, 1e30, true}};
   EXPECT_TRUE(is_well_formed(roofline_svg(wrong)));
 }
 
