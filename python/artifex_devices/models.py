@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from artifex_devices.nearest_name import did_you_mean
+from artifex_devices.step_checks import is_whole, plain
 from artifex_devices.step_model import Operation, Optimizer, StepModel, Tensor
-from artifex_devices.transformer_parts import TransformerParts
+from artifex_devices.transformer_parts import TransformerParts, check_factor, expert_places
 
-__all__ = ["SHAPES", "Operation", "Optimizer", "StepModel", "Tensor", "TransformerShape", "mlp", "transformer"]
+__all__ = ["SHAPES", "Operation", "Optimizer", "StepModel", "Tensor", "TransformerShape", "mlp", "moe", "transformer"]
 
 ADAM = Optimizer(8)
 
@@ -47,12 +49,14 @@ class TransformerShape:
     source: str = "given"
 
     def __post_init__(self) -> None:
-        numbers = {key: value for key, value in vars(self).items() if key not in ("name", "source")}
+        for key, value in vars(self).items():
+            object.__setattr__(self, key, plain(value))
+        texts = ("name", "source")
         least = {"experts": 0, "experts_per_token": 0}
         wrong = [
             f"{key} is {value!r}"
-            for key, value in numbers.items()
-            if not isinstance(value, int) or isinstance(value, bool) or value < least.get(key, 1)
+            for key, value in vars(self).items()
+            if not (isinstance(value, str) if key in texts else is_whole(value, least.get(key, 1)))
         ]
         if not wrong and self.heads % self.kv_heads:
             wrong.append(f"{self.heads} heads are no multiple of {self.kv_heads} kv_heads")
@@ -62,7 +66,8 @@ class TransformerShape:
             wrong.append(f"each token goes to {self.experts_per_token} of {self.experts} experts")
         if wrong:
             raise ValueError(
-                f"TransformerShape: {'; '.join(wrong)}; expected whole numbers that fit each other; correct each"
+                f"TransformerShape: {'; '.join(wrong)}; expected whole numbers that fit each other, and a text as the "
+                "name; correct each"
             )
 
 
@@ -110,7 +115,7 @@ def transformer(
     counted whole, masked or not.
 
     Args:
-        shape: A name of `SHAPES`, or a shape.
+        shape: A name of `SHAPES`, in small letters or large, or a shape.
         batch: Sequences.
         sequence: Tokens of each.
         keep: What is kept for the backward pass. "layers": each layer's input, the rest is computed again; "products":
@@ -120,29 +125,35 @@ def transformer(
         cache: Of a forward step: keys and values of so many tokens of each sequence are there already, and attention
             reads these. With `sequence=1` that is a step of decoding.
         dtype: Of parameters and activations.
-        capacity_factor: Places of each expert, over what balanced routing needs.
+        capacity_factor: Places of each expert, over what balanced routing needs; 1 without experts.
 
     Raises:
-        ValueError: No such shape; numbers below 1; expert places that are no whole number; a cache in training.
-        TypeError: `shape` is neither a name nor a shape.
+        ValueError: No such shape; numbers below 1; expert places that are no whole number; a capacity factor without
+            experts; a cache in training.
+        TypeError: An argument is of the wrong type.
 
     Example:
         >>> transformer("llama-2-7b", batch=8, sequence=4096).parameters
         6738415616
     """
     if isinstance(shape, str):
-        if shape not in SHAPES:
+        if shape.lower() not in SHAPES:
             raise ValueError(
-                f"models.transformer: {shape!r} is no shape; expected one of {', '.join(SHAPES)}; or give a "
-                "TransformerShape"
+                f"models.transformer: {shape!r} is no shape{did_you_mean(shape, SHAPES)}; expected one of "
+                f"{', '.join(SHAPES)}; or give a TransformerShape"
             )
-        shape = SHAPES[shape]
+        shape = SHAPES[shape.lower()]
     if not isinstance(shape, TransformerShape):
         raise TypeError(
             f"models.transformer: shape is {shape!r} ({type(shape).__name__}); expected a name or a TransformerShape; "
             "say 'llama-2-7b'"
         )
-    _check_counts("transformer", {"batch": batch, "sequence": sequence}, {"cache": cache})
+    batch, sequence, cache = _counts("transformer", {"batch": batch, "sequence": sequence, "cache": cache})
+    if not shape.experts and check_factor("transformer", capacity_factor) != 1:
+        raise ValueError(
+            f"models.transformer: capacity_factor is {capacity_factor!r} and {shape.name} has no experts; expected 1; "
+            "leave it out"
+        )
     if cache and optimizer is not None:
         raise ValueError(
             f"models.transformer: cache is {cache} in a training step; expected 0, as nothing is kept from before; "
@@ -183,7 +194,7 @@ def mlp(
         >>> mlp(embed=8192, mlp=32768, layers=1, tokens=48000).parameters
         536870912
     """
-    _check_counts("mlp", {"embed": embed, "mlp": mlp, "layers": layers, "tokens": tokens}, {})
+    embed, mlp, layers, tokens = _counts("mlp", {"embed": embed, "mlp": mlp, "layers": layers, "tokens": tokens})
     activations = ("batch", "activation_embed")
     return StepModel(
         f"{layers} layers of {embed} x {mlp}",
@@ -203,11 +214,93 @@ def mlp(
     )
 
 
-def _check_counts(operation: str, positive: dict[str, Any], others: dict[str, Any]) -> None:
-    wrong = [
-        f"{name} is {value!r}"
-        for name, value in (positive | others).items()
-        if not isinstance(value, int) or isinstance(value, bool) or value < (1 if name in positive else 0)
-    ]
+def moe(
+    *,
+    embed: int,
+    mlp: int,
+    experts: int,
+    experts_per_token: int,
+    layers: int,
+    tokens: int,
+    capacity_factor: float = 1,
+    optimizer: Optimizer | None = ADAM,
+    dtype: Any = "bfloat16",
+) -> StepModel:
+    """Layers of experts alone, each a gated MLP: a router, tokens to their experts, three matrices, and tokens back.
+
+    Logical axes: "batch" (tokens), "activation_embed", "experts", "expert_batch" (tokens of an expert), "mlp"; of the
+    parameters "embed", "experts", "mlp" and "router" (the router's experts, which each token needs all of). Of each
+    layer In, the router's result, the experts' inputs and their gate and up products are kept.
+
+    Args:
+        embed: Width of In and Out.
+        mlp: Width of one expert.
+        experts: Of a layer.
+        experts_per_token: That each token goes to.
+        layers: How many.
+        tokens: Of a step.
+        capacity_factor: Places of each expert, over what balanced routing needs.
+        optimizer: None is a forward step.
+        dtype: Of parameters and activations.
+
+    Raises:
+        ValueError: A number below 1, more experts a token than there are, or expert places that are no whole number.
+        TypeError: An argument is of the wrong type.
+
+    Example:
+        >>> moe(embed=4096, mlp=14336, experts=8, experts_per_token=2, layers=1, tokens=65536).parameters
+        1409318912
+    """
+    numbers = {"embed": embed, "mlp": mlp, "experts": experts, "experts_per_token": experts_per_token}
+    embed, mlp, experts, experts_per_token, layers, tokens = _counts(
+        "moe", numbers | {"layers": layers, "tokens": tokens}
+    )
+    if experts_per_token > experts:
+        raise ValueError(
+            f"models.moe: each token goes to {experts_per_token} of {experts} experts; expected at most all; correct "
+            "experts_per_token"
+        )
+    places = expert_places("moe", experts, experts_per_token, tokens, capacity_factor)
+    rows, routed, inside = ("batch", "activation_embed"), ("experts", "expert_batch", "activation_embed"), "mlp"
+    tensors = [Tensor("in", (tokens, embed), rows, dtype, count=layers)]
+    tensors.append(Tensor("w_router", (embed, experts), ("embed", "router"), dtype, "parameter", layers))
+    tensors.append(Tensor("router", (tokens, experts), ("batch", "router"), dtype, count=layers))
+    tensors.append(Tensor("expert_in", (experts, places, embed), routed, dtype, count=layers))
+    operations = [Operation("router", "bd,de->be", ("in", "w_router"), "router", count=layers)]
+    operations.append(Operation("dispatch", "bd->ebd", ("in",), "expert_in", "route", layers))
+    middle = ("experts", "expert_batch", inside)
+    for name in ("gate", "up"):
+        axes = ("experts", "embed", inside)
+        tensors.append(Tensor(f"w_{name}", (experts, embed, mlp), axes, dtype, "parameter", layers))
+        tensors.append(Tensor(name, (experts, places, mlp), middle, dtype, count=layers))
+        operations.append(Operation(name, "ecd,edf->ecf", ("expert_in", f"w_{name}"), name, count=layers))
+    tensors.append(Tensor("activated", (experts, places, mlp), middle, dtype, count=layers, is_kept=False))
+    down = ("experts", inside, "embed")
+    tensors.append(Tensor("w_down", (experts, mlp, embed), down, dtype, "parameter", layers))
+    tensors.append(Tensor("expert_out", (experts, places, embed), routed, dtype, count=layers, is_kept=False))
+    tensors.append(Tensor("out", (tokens, embed), rows, dtype, count=layers, is_kept=False))  # the next layer's In
+    operations.append(Operation("down", "ecf,efd->ecd", ("activated", "w_down"), "expert_out", count=layers))
+    operations.append(Operation("combine", "ebd->bd", ("expert_out",), "out", "route", layers))
+    return StepModel(
+        f"{layers} layers of {experts} experts of {embed} x {mlp}",
+        tuple(tensors),
+        tuple(operations),
+        tokens=tokens,
+        batch_axes=("batch", "expert_batch"),
+        optimizer=optimizer,
+    )
+
+
+def _counts(operation: str, given: dict[str, Any]) -> tuple[int, ...]:
+    """The numbers as Python's; all are 1 or more, but a cache may be 0."""
+    counts = {name: plain(value) for name, value in given.items()}
+    wrong = {name: value for name, value in counts.items() if not is_whole(value, 0 if name == "cache" else 1)}
     if wrong:
-        raise ValueError(f"models.{operation}: {', '.join(wrong)}; expected ints of 1 or more; correct each")
+        texts = [f"{name} is {value!r}" for name, value in wrong.items()]
+        is_large = any(isinstance(value, int) and value >= 2**62 for value in wrong.values())
+        least = ["ints of 1 or more"] * (set(wrong) != {"cache"}) + ["a cache of 0 or more tokens"] * ("cache" in wrong)
+        raise ValueError(
+            f"models.{operation}: {', '.join(texts)}; expected {' and '.join(least)}{', below 2**62' * is_large}; "
+            "correct each"
+        )
+    return tuple(counts.values())

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import sys
 from collections.abc import Iterable, Sequence
@@ -85,10 +84,12 @@ def measured_svg(found: MeasuredRoofline) -> Picture:
     return Picture(_core._roofline_svg(title, roofs, [], [*notes, f"measured {found.conditions.date}"]))
 
 
-def _told(points: Sequence[RooflinePoint]) -> list[tuple[str, float, float, bool, int]]:
+def _told(points: Sequence[Any]) -> list[tuple[str, float, float, bool, int]]:
     for each in points:
         if not isinstance(each, RooflinePoint) or not isinstance(each.label, str):
-            raise TypeError(f"to_svg: a point is {each!r}; expected a RooflinePoint with a text as its label; correct it")
+            raise TypeError(
+                f"to_svg: a point is {each!r}; expected a RooflinePoint with a text as its label; correct it"
+            )
     return [
         (each.label, float(each.flops_per_byte), float(each.flops or 0.0), each.flops is not None, -1)
         for each in points

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,44 +32,106 @@ def einsum_parts(einsum: str) -> tuple[list[str], str]:
     return inputs.split(","), output
 
 
-def model_mistakes(model: StepModel) -> list[str]:
-    """Everything that is wrong, one text each."""
+def plain(value: Any) -> Any:
+    """The Python number or bool that a NumPy scalar is; all else as it is.
+
+    Example:
+        >>> plain(np.int64(8)), plain(np.float32(0.5)), plain("8")
+        (8, 0.5, '8')
+    """
+    return value.item() if isinstance(value, (np.bool_, np.integer, np.floating)) else value
+
+
+def members(of: str, field: str, values: Any, wanted: str) -> tuple[Any, ...]:
+    """The parts of a field that has several.
+
+    Raises:
+        TypeError: It is a text, or cannot be gone through.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(
+            f"{of}: {field} is {values!r} ({type(values).__name__}); expected a sequence of {wanted}; put it in a tuple"
+        )
+    return tuple(plain(value) for value in values)
+
+
+def model_mistakes(model: Any) -> tuple[list[str], str]:
+    """Everything that is wrong, one text each, and what is expected."""
     wrong: list[str] = []
     if not model.tensors or not model.operations:
         wrong.append("it has no tensors or no operations")
-    if not _is_count(model.tokens):
-        wrong.append(f"tokens is {model.tokens!r}, expected an int of 1 or more")
+    wrong += _count_mistakes("tokens is", model.tokens)
+    if not isinstance(model.name, str):
+        wrong.append(f"its name is {model.name!r}, expected a text")
+    nameless = [f"a batch axis is {x!r}, expected a name" for x in model.batch_axes if not isinstance(x, str)]
     parts = (("tensors", model.tensors), ("operations", model.operations))
     for what, each in parts:
-        wrong += [f"a name of its {what} is {x.name!r}, expected a text" for x in each if not isinstance(x.name, str)]
-    if wrong:
-        return wrong
-    for what, names in parts:
-        wrong += [f"two {what} are named {name!r}" for name, n in Counter(x.name for x in names).items() if n > 1]
-    for tensor in model.tensors:
-        wrong += _tensor_mistakes(tensor, model.batch_axes)
-    if wrong:
-        return wrong  # the rest looks at shapes
+        texts = [x.name for x in each if not isinstance(x.name, str)]
+        nameless += [f"a name of its {what} is {name!r}, expected a text" for name in texts]
+    wrong += nameless
+    if not nameless:
+        for what, names in parts:
+            wrong += [f"two {what} are named {name!r}" for name, n in Counter(x.name for x in names).items() if n > 1]
+        for tensor in model.tensors:
+            wrong += _tensor_mistakes(tensor, model.batch_axes)
+    if wrong:  # the rest looks at shapes
+        return wrong, "parts as the descriptions of StepModel, Tensor and Operation have them"
     by_name = {tensor.name: tensor for tensor in model.tensors}
     for operation in model.operations:
         wrong += [f"operation {operation.name!r} {text}" for text in _operation_mistakes(operation, by_name)]
-    wrong += _batch_mistakes(model)
-    used = {name for operation in model.operations for name in operation.inputs}
-    if model.optimizer is not None:
-        size: Any = model.optimizer.bytes_per_parameter
-        if isinstance(size, bool) or not isinstance(size, (int, float)) or not 0 <= size <= _MOST_STATE_BYTES:
-            wrong.append(f"bytes_per_parameter is {size!r}, expected a number of 0 to {_MOST_STATE_BYTES}")
-        wrong += _dtype_mistakes("gradient_dtype", model.optimizer.gradient_dtype)
-        wrong += [
-            f"no operation uses parameter {tensor.name!r}, so that nothing says how its gradient is made"
-            for tensor in model.tensors
-            if tensor.role == "parameter" and tensor.name not in used
-        ]
+    expected = ["operations whose einsums agree with the shapes of their tensors"] if wrong else []
+    others = _batch_mistakes(model) + _optimizer_mistakes(model)
+    if others:
+        expected.append("sizes, dtypes and uses as the descriptions of StepModel and Optimizer have them")
+    late = [] if wrong else _order_mistakes(model, by_name)
+    if late:
+        expected.append("operations in the order of the forward pass, with a tensor for each value")
+    return [*wrong, *others, *late], ", and ".join(expected)
+
+
+def _optimizer_mistakes(model: Any) -> list[str]:
+    if model.optimizer is None:
+        return []
+    wrong = []
+    size = model.optimizer.bytes_per_parameter
+    if isinstance(size, bool) or not isinstance(size, (int, float)) or not 0 <= size <= _MOST_STATE_BYTES:
+        wrong.append(f"bytes_per_parameter is {size!r}, expected a number of 0 to {_MOST_STATE_BYTES}")
+    wrong += _dtype_mistakes("gradient_dtype", model.optimizer.gradient_dtype)
+    if not isinstance(model.optimizer.holds_gradients, bool):
+        wrong.append(f"holds_gradients is {model.optimizer.holds_gradients!r}, expected True or False")
+    used = {name for operation in model.operations for name in operation.inputs if isinstance(name, str)}
+    wrong += [
+        f"no operation uses parameter {tensor.name!r}, so that nothing says how its gradient is made"
+        for tensor in model.tensors
+        if tensor.role == "parameter" and tensor.name not in used
+    ]
     return wrong
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= int(value) < _MOST_ELEMENTS
+def _order_mistakes(model: StepModel, tensors: dict[str, Tensor]) -> list[str]:
+    """Activations that are read before they are made. Caches may be written after they are read."""
+    made: dict[str, int] = {}
+    for place, operation in enumerate(model.operations):
+        made.setdefault(operation.output, place)
+    return [
+        f"operation {operation.name!r} reads {name!r}, which "
+        + (f"only the later {model.operations[made[name]].name!r} makes" if made[name] > place else "it makes itself")
+        for place, operation in enumerate(model.operations)
+        for name in dict.fromkeys(operation.inputs)
+        if tensors[name].role == "activation" and made.get(name, -1) >= place
+    ]
+
+
+def is_whole(value: Any, least: int = 1) -> bool:
+    """Whether it is an int of the least or more that counts things: below 2**62."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value < _MOST_ELEMENTS
+
+
+def _count_mistakes(what: str, value: Any) -> list[str]:
+    if is_whole(value):
+        return []
+    is_large = isinstance(value, int) and value >= _MOST_ELEMENTS
+    return [f"{what} {value!r}, expected {'an int below 2**62' if is_large else 'an int of 1 or more'}"]
 
 
 def _dtype_mistakes(what: str, dtype: Any) -> list[str]:
@@ -78,18 +141,18 @@ def _dtype_mistakes(what: str, dtype: Any) -> list[str]:
         return []
     try:
         found = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):
         return [f"{what} is {dtype!r}, which is no dtype"]
     if found.hasobject or found.itemsize == 0 or found.kind in "USMm" or found.names is not None:
         return [f"{what} is {dtype!r}, expected one of numbers or booleans"]
     return []
 
 
-def _tensor_mistakes(tensor: Tensor, batch_axes: tuple[str, ...]) -> list[str]:
+def _tensor_mistakes(tensor: Any, batch_axes: tuple[str, ...]) -> list[str]:
     wrong = []
     if len(tensor.shape) != len(tensor.axes):
         wrong.append(f"has {len(tensor.shape)} dimensions and {len(tensor.axes)} axes")
-    if not all(_is_count(size) for size in tensor.shape):
+    if not all(isinstance(size, int) and not isinstance(size, bool) and size >= 1 for size in tensor.shape):
         wrong.append(f"has the shape {tensor.shape}, expected ints of 1 or more")
     elif math.prod(tensor.shape) >= _MOST_ELEMENTS:
         wrong.append(f"has the shape {tensor.shape}, expected fewer than 2**62 elements")
@@ -97,36 +160,40 @@ def _tensor_mistakes(tensor: Tensor, batch_axes: tuple[str, ...]) -> list[str]:
         wrong.append(f"has the axes {tensor.axes}, expected names")
     if tensor.role not in _ROLES:
         wrong.append(f"has the role {tensor.role!r}, expected one of {', '.join(_ROLES)}")
-    if not _is_count(tensor.count):
-        wrong.append(f"has the count {tensor.count!r}, expected an int of 1 or more")
+    wrong += _count_mistakes("has the count", tensor.count)
+    flags = (("is_kept", tensor.is_kept), ("is_on_chip", tensor.is_on_chip))
+    wrong += [f"has {name} {value!r}, expected True or False" for name, value in flags if not isinstance(value, bool)]
     growing = [axis for axis in tensor.axes if axis in batch_axes]
     if len(growing) > 1:
         wrong.append(f"grows twice with the batch, along {' and '.join(growing)}")
     if tensor.dtype is None:
-        wrong.append("has no dtype")
+        wrong.append("has the dtype None, expected one such as 'bfloat16'")
     wrong += _dtype_mistakes("its dtype", tensor.dtype)
     return [f"tensor {tensor.name!r} {text}" for text in wrong]
 
 
-def _operation_mistakes(operation: Operation, tensors: dict[str, Tensor]) -> list[str]:
-    if operation.kind not in _INPUTS:
+def _operation_mistakes(operation: Any, tensors: dict[str, Tensor]) -> list[str]:
+    if not isinstance(operation.kind, str) or operation.kind not in _INPUTS:
         return [f"has the kind {operation.kind!r}, expected one of {', '.join(_INPUTS)}"]
+    if not all(isinstance(name, str) for name in (*operation.inputs, operation.output)):
+        return [f"has the inputs {operation.inputs!r} and the output {operation.output!r}, expected names of tensors"]
     missing = [name for name in (*operation.inputs, operation.output) if name not in tensors]
     if missing:
         return [f"names {', '.join(map(repr, missing))}, which are no tensors; there are {', '.join(tensors)}"]
     wrong = []
     if len(operation.inputs) != _INPUTS[operation.kind]:
         wrong.append(f"has {len(operation.inputs)} inputs, expected {_INPUTS[operation.kind]} of a {operation.kind}")
-    if not _is_count(operation.count):
-        wrong.append(f"has the count {operation.count!r}, expected an int of 1 or more")
+    wrong += _count_mistakes("has the count", operation.count)
+    if not isinstance(operation.is_recomputed, bool):
+        wrong.append(f"has is_recomputed {operation.is_recomputed!r}, expected True or False")
     if tensors[operation.output].role == "parameter":
         wrong.append(f"writes the parameter {operation.output!r}")
-    if operation.dtype not in _FORMATS:
+    if not isinstance(operation.dtype, str) or operation.dtype not in _FORMATS:
         wrong += _dtype_mistakes("its dtype", operation.dtype)
     kinds = {np.dtype(tensors[name].dtype) for name in operation.inputs}
     if operation.kind == "matmul" and operation.dtype is None and len(kinds) > len({each.itemsize for each in kinds}):
         wrong.append(f"multiplies {' by '.join(sorted(each.name for each in kinds))}, expected a dtype for the product")
-    einsum: Any = operation.einsum
+    einsum = operation.einsum
     if not isinstance(einsum, str) or "->" not in einsum:
         return [*wrong, f"has the einsum {einsum!r}, expected one such as 'bd,df->bf'"]
     inputs, output = einsum_parts(einsum)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices.step_checks import einsum_parts, model_mistakes
+from artifex_devices.step_checks import einsum_parts, members, model_mistakes, plain
 
 __all__ = ["Operation", "Optimizer", "StepModel", "Tensor"]
 
@@ -30,6 +30,9 @@ class Tensor:
         is_kept: Whether an activation is kept for the backward pass.
         is_on_chip: Whether an activation is made and used inside one kernel, and never in memory.
 
+    Raises:
+        TypeError: The shape or the axes are no sequences.
+
     Example:
         >>> Tensor("w_up", (4096, 11008), ("embed", "mlp"), role="parameter", count=32).elements
         1442840576
@@ -45,8 +48,10 @@ class Tensor:
     is_on_chip: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(self.shape))
-        object.__setattr__(self, "axes", tuple(self.axes))
+        _make_plain(self)
+        of = f"Tensor {self.name!r}"
+        object.__setattr__(self, "shape", members(of, "shape", self.shape, "sizes"))
+        object.__setattr__(self, "axes", members(of, "axes", self.axes, "names of logical axes"))
 
     @property
     def elements(self) -> int:
@@ -70,6 +75,9 @@ class Operation:
         count: How often a step: the layers.
         dtype: In which a product is computed; None is that of its operands.
         is_recomputed: Whether it is done once more in the backward pass, because its output is not kept.
+
+    Raises:
+        TypeError: The inputs are no sequence.
     """
 
     name: str
@@ -82,7 +90,9 @@ class Operation:
     is_recomputed: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", tuple(self.inputs))
+        _make_plain(self)
+        named = members(f"Operation {self.name!r}", "inputs", self.inputs, "names of tensors")
+        object.__setattr__(self, "inputs", named)
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,9 @@ class Optimizer:
     gradient_dtype: Any = None
     holds_gradients: bool = True
 
+    def __post_init__(self) -> None:
+        _make_plain(self)
+
 
 @dataclass(frozen=True)
 class StepModel:
@@ -108,13 +121,14 @@ class StepModel:
     Attributes:
         name: For people.
         tensors: All of them.
-        operations: In the order of the forward pass.
+        operations: In the order of the forward pass: no activation is read before the operation that makes it.
         tokens: Of the batch that the shapes are of.
         batch_axes: Logical axes that grow with the batch, the batch itself first; a tensor has at most one of them.
         optimizer: None is a forward step.
 
     Raises:
         ValueError: Tensors and operations do not fit each other; the text names everything that is wrong.
+        TypeError: What should be tensors, operations or an optimiser is something else.
 
     Example:
         >>> model = StepModel(
@@ -140,13 +154,29 @@ class StepModel:
     optimizer: Optimizer | None = None
 
     def __post_init__(self) -> None:
-        for name in ("tensors", "operations", "batch_axes"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        wrong = model_mistakes(self)
+        _make_plain(self)
+        for name, wanted in (("tensors", "Tensors"), ("operations", "Operations"), ("batch_axes", "names of axes")):
+            object.__setattr__(self, name, members("StepModel", name, getattr(self, name), wanted))
+        kinds: list[tuple[str, Sequence[Any], type]] = [
+            ("tensors", self.tensors, Tensor),
+            ("operations", self.operations, Operation),
+            ("optimizer", () if self.optimizer is None else (self.optimizer,), Optimizer),
+        ]
+        others = [
+            f"{what} {'is' if kind is Optimizer else 'has'} {each!r} ({type(each).__name__})"
+            for what, found, kind in kinds
+            for each in found
+            if not isinstance(each, kind)
+        ]
+        if others:
+            raise TypeError(
+                f"StepModel: {'; '.join(others)}; expected Tensors, Operations, and an Optimizer or None; make them by "
+                "these classes, say Optimizer(8) for Adam"
+            )
+        wrong, expected = model_mistakes(self)
         if wrong:
             raise ValueError(
-                f"StepModel: {self.name!r} does not fit together: {'; '.join(wrong)}; expected operations whose "
-                "einsums agree with the shapes of their tensors; correct each"
+                f"StepModel: {self.name!r} does not fit together: {'; '.join(wrong)}; expected {expected}; correct each"
             )
 
     @property
@@ -174,6 +204,12 @@ class StepModel:
     def is_training(self) -> bool:
         """Whether there is a backward pass and an update."""
         return self.optimizer is not None
+
+
+def _make_plain(made: Any) -> None:
+    """NumPy's scalars in the fields of a dataclass become Python's."""
+    for name, value in vars(made).items():
+        object.__setattr__(made, name, plain(value))
 
 
 def core_model(model: StepModel) -> dict[str, Any]:

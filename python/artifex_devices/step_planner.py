@@ -10,14 +10,16 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._core import Cluster, Mesh
+from artifex_devices.nearest_name import did_you_mean
 from artifex_devices.plan_values import Estimate
 from artifex_devices.roofline import Provenance
 from artifex_devices.step_model import StepModel, core_model
+from artifex_devices.step_text import axis_texts
 from artifex_devices.step_values import StepCollective, StepMemory, StepPlan, StepProduct, StepRegime, StepSeconds
 
 __all__ = ["plan_step"]
 
-Rules = Mapping[str, "str | Sequence[str] | None"]
+Rules = Mapping[str, Any]  # an axis of the mesh, several, or None
 
 
 def plan_step(model: StepModel, mesh: Mesh, rules: Rules) -> StepPlan:
@@ -26,8 +28,8 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Rules) -> StepPlan:
     Args:
         model: The step: tensors, operations, optimiser. `artifex_devices.models` makes some.
         mesh: Of a cluster's devices; which links its axes lie on counts.
-        rules: Logical axis to the axis of the mesh that cuts it, or several, or None. Logical axes that are not
-            mentioned are not cut.
+        rules: Logical axis to the axis of the mesh that cuts it, by its name there, or several, or None. Logical axes
+            that are not mentioned are not cut.
 
     Returns:
         A StepPlan; `print` shows it as a table.
@@ -61,36 +63,38 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Rules) -> StepPlan:
             f"plan_step: mesh is {mesh!r} ({type(mesh).__name__}); expected a Mesh of a cluster's devices; make one of "
             "cluster.tpu('v5p', (4, 4, 4)).devices()"
         )
-    names = tuple(str(name) for name in mesh.axis_names)
+    names = mesh.axis_names
     cuts = _cuts(model, names, rules)
     bits = [sum(1 << names.index(axis) for axis in cuts[logical]) for logical in model.logical_axes]
-    found = _core._plan_step(core_model(model), network, mesh, list(names), bits)
+    found = _core._plan_step(core_model(model), network, mesh, list(axis_texts(names).values()), bits)
     return _plan(model, network, dict(zip(names, mesh.axis_sizes, strict=True)), cuts, found)
 
 
-def _cuts(model: StepModel, names: tuple[str, ...], rules: Any) -> dict[str, tuple[str, ...]]:
+def _cuts(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[str, tuple[Any, ...]]:
     """The axes of the mesh that cut each logical axis."""
     if not isinstance(rules, Mapping):
         raise TypeError(
             f"plan_step: rules is {rules!r} ({type(rules).__name__}); expected a mapping; write "
             "{'batch': 'data', 'mlp': 'tensor'}"
         )
-    cuts: dict[str, tuple[str, ...]] = dict.fromkeys(model.logical_axes, ())
+    cuts: dict[str, tuple[Any, ...]] = dict.fromkeys(model.logical_axes, ())
     wrong = []
     for logical, value in rules.items():
-        axes = () if value is None else (value,) if isinstance(value, str) else value
-        if not isinstance(axes, Sequence) or not all(isinstance(axis, str) for axis in axes):
+        axes = () if value is None else (value,) if isinstance(value, str) or _is_in(value, names) else value
+        if not isinstance(axes, Sequence) or not all(isinstance(axis, str) or _is_in(axis, names) for axis in axes):
             raise TypeError(
                 f"plan_step: the rule of {logical!r} is {value!r} ({type(value).__name__}); expected an axis of the "
                 "mesh, several, or None; write 'data', ('data', 'tensor') or None"
             )
         if logical not in cuts:
-            wrong.append(f"{logical!r} is no logical axis of the model ({', '.join(cuts)})")
+            meant = did_you_mean(logical, model.logical_axes) if isinstance(logical, str) else ""
+            wrong.append(f"{logical!r} is no logical axis of the model ({', '.join(model.logical_axes)}){meant}")
         unknown = [axis for axis in axes if axis not in names]
         if unknown:
+            texts = [name for name in names if isinstance(name, str)]
             wrong.append(
-                f"{logical!r} goes to {', '.join(map(repr, unknown))}, which the mesh does not have "
-                f"({', '.join(names)})"
+                f"{logical!r} goes to {', '.join(f'{axis!r}{did_you_mean(axis, texts)}' for axis in unknown)}, which "
+                f"the mesh does not have ({', '.join(axis_texts(names).values())})"
             )
         if len(set(axes)) != len(axes):
             wrong.append(f"{logical!r} names an axis twice: {tuple(axes)}")
@@ -102,11 +106,16 @@ def _cuts(model: StepModel, names: tuple[str, ...], rules: Any) -> dict[str, tup
     return cuts
 
 
+def _is_in(axis: Any, names: tuple[Any, ...]) -> bool:
+    """Whether it is the name of an axis of the mesh, and not a number that equals one (True, 1.0)."""
+    return any(type(axis) is type(name) and axis == name for name in names)
+
+
 def _plan(
     model: StepModel,
     cluster: Cluster,
-    mesh_shape: dict[str, int],
-    cuts: dict[str, tuple[str, ...]],
+    mesh_shape: dict[Any, int],
+    cuts: dict[str, tuple[Any, ...]],
     found: dict[str, Any],
 ) -> StepPlan:
     names = list(mesh_shape)
@@ -150,7 +159,7 @@ def _largest(scale: float, batch: int, parts: int) -> float:
     return max(math.floor(scale * batch / parts * (1 + 1e-12)), 0) * parts
 
 
-def _collective(each: dict[str, Any], model: StepModel, names: list[str]) -> StepCollective:
+def _collective(each: dict[str, Any], model: StepModel, names: list[Any]) -> StepCollective:
     tensor = model.tensors[each["tensor"]]
     return StepCollective(
         op=each["kind"],

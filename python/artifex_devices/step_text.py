@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._bytes_text import bytes_text
@@ -30,27 +31,42 @@ def count_text(value: float) -> str:
     return f"{value:.4g}"
 
 
+def axis_texts(names: Iterable[Any]) -> dict[Any, str]:
+    """How axes of a mesh are written: as Python does where two would look alike.
+
+    Example:
+        >>> axis_texts(("data", 0)), axis_texts((1, "1"))
+        ({'data': 'data', 0: '0'}, {1: '1', '1': "'1'"})
+    """
+    known = list(names)
+    texts = [str(name) for name in known]
+    return {name: repr(name) if texts.count(text) > 1 else text for name, text in zip(known, texts, strict=True)}
+
+
 def step_text(plan: StepPlan) -> str:
     """The facts of a plan, then its collectives as a table."""
     rows = _facts(plan)
     width = max(len(name) for name, _ in rows)
     lines = [step_title(plan), *(f"  {name:<{width}}  {text}" for name, text in rows)]
     if plan.collectives:
-        lines += [f"  {line}" for line in table_lines(_COLLECTIVES, [_row(each) for each in plan.collectives])]
+        texts = axis_texts(plan.mesh_shape)
+        lines += [f"  {line}" for line in table_lines(_COLLECTIVES, [_row(each, texts) for each in plan.collectives])]
     return "\n".join(lines)
 
 
 def step_html(plan: StepPlan) -> str:
     """The same as HTML, with the roofline of a device."""
     picture = f'<div style="overflow-x:auto">{plan.to_svg()}</div>'
-    rows = [_row(each) for each in plan.collectives]
+    texts = axis_texts(plan.mesh_shape)
+    rows = [_row(each, texts) for each in plan.collectives]
     return facts_html(step_title(plan), _facts(plan), _COLLECTIVES, rows, picture)
 
 
 def step_title(plan: StepPlan) -> str:
     """Model, tokens, mesh and cluster on one line."""
     kind = "training" if plan.model.is_training else "forward"
-    mesh = " x ".join(f"{name} {size}" for name, size in plan.mesh_shape.items())
+    texts = axis_texts(plan.mesh_shape)
+    mesh = " x ".join(f"{texts[name]} {size}" for name, size in plan.mesh_shape.items())
     return f"{plan.model.name}, {kind} step of {count_text(plan.model.tokens)} tokens on {mesh} of {plan.cluster.name}"
 
 
@@ -67,7 +83,8 @@ def _facts(plan: StepPlan) -> list[tuple[str, str]]:
         if largest < math.inf
         else f"any {batch} fits"
     )
-    cut = ", ".join(f"{axis}: {' '.join(axes)}" for axis, axes in plan.rules.items() if axes)
+    texts = axis_texts(plan.mesh_shape)
+    cut = ", ".join(f"{axis}: {' '.join(texts[each] for each in axes)}" for axis, axes in plan.rules.items() if axes)
     return [
         ("cut", cut or "nothing"),
         (
@@ -105,11 +122,11 @@ def _regimes_text(regimes: tuple[StepRegime, ...], devices: int) -> str:
     return ", ".join(texts)
 
 
-def _row(each: StepCollective) -> tuple[str, ...]:
+def _row(each: StepCollective, texts: Mapping[Any, str]) -> tuple[str, ...]:
     return (
         each.op.replace("_", "-"),
         f"gradient of {each.tensor}" if each.is_gradient else each.tensor,
-        " ".join(each.axes),
+        " ".join(texts[axis] for axis in each.axes),
         str(each.count),
         bytes_text(round(each.nbytes)),
         seconds_text(each.seconds),
@@ -133,6 +150,7 @@ def _regimes_content(regimes: tuple[StepRegime, ...]) -> list[dict[str, Any]]:
 def step_json(plan: StepPlan) -> str:
     """All figures of a plan as JSON; null is infinity."""
     memory, seconds = plan.memory, plan.seconds
+    texts = axis_texts(plan.mesh_shape)
     content = {
         "kind": "step",
         "model": plan.model.name,
@@ -140,8 +158,8 @@ def step_json(plan: StepPlan) -> str:
         "tokens": plan.model.tokens,
         "parameters": plan.model.parameters,
         "cluster": plan.cluster.name,
-        "mesh": dict(plan.mesh_shape),
-        "rules": {axis: list(axes) for axis, axes in plan.rules.items()},
+        "mesh": {texts[name]: size for name, size in plan.mesh_shape.items()},
+        "rules": {axis: [texts[each] for each in axes] for axis, axes in plan.rules.items()},
         "memory": {name: getattr(memory, name) for name in (*_MEMORY, "total", "available")},
         "fits": plan.fits,
         "largest_batch": _finite(plan.largest_batch),
@@ -176,7 +194,7 @@ def step_json(plan: StepPlan) -> str:
                 "is_parameter": each.is_parameter,
                 "phase": each.phase,
                 "operation": each.operation,
-                "axes": list(each.axes),
+                "axes": [texts[axis] for axis in each.axes],
                 "devices": each.devices,
                 "count": each.count,
                 "nbytes": each.nbytes,

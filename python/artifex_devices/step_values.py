@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 from artifex_devices._core import Cluster
 from artifex_devices.picture import Picture
@@ -92,7 +94,7 @@ class StepCollective:
     is_parameter: bool
     phase: str
     operation: str
-    axes: tuple[str, ...]
+    axes: tuple[Any, ...]
     devices: int
     count: int
     nbytes: float
@@ -164,8 +166,8 @@ class StepPlan:
 
     model: StepModel
     cluster: Cluster
-    mesh_shape: Mapping[str, int]
-    rules: Mapping[str, tuple[str, ...]]
+    mesh_shape: Mapping[Any, int]
+    rules: Mapping[str, tuple[Any, ...]]
     memory: StepMemory
     largest_batch: float
     products: tuple[StepProduct, ...]
@@ -246,6 +248,13 @@ class StepPlan:
         from artifex_devices.step_picture import step_svg
 
         return step_svg(self, others)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "mesh_shape": dict(self.mesh_shape), "rules": dict(self.rules)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        views = {name: MappingProxyType(state[name]) for name in ("mesh_shape", "rules")}
+        vars(self).update(state | views)
 
     def __str__(self) -> str:
         """A readable table."""

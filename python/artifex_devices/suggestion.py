@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,11 @@ def suggest(
         )
     count = _number("top", top, 1, 1000)
     most = _number("max_axes", max_axes, 1, _MOST_AXES)
+    for name, value in (("overlap", overlap), ("progress", progress)):
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(
+                f"suggest: {name} is {value!r} ({type(value).__name__}); expected True or False; correct it"
+            )
     may_cut = _may_cut(model, axes)
     devices = cluster.devices()
     laid = [
@@ -195,9 +200,11 @@ def _may_cut(model: StepModel, axes: Sequence[str] | None) -> tuple[str, ...]:
         products = [each for each in model.operations if each.kind != "elementwise"]
         named = {axis for each in products for name in (*each.inputs, each.output) for axis in tensors[name].axes}
         return tuple(axis for axis in model.logical_axes if axis in named)
-    if isinstance(axes, str) or not all(isinstance(axis, str) for axis in axes):
+    given: Any = axes
+    axes = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else None
+    if axes is None or not all(isinstance(axis, str) for axis in axes):
         raise TypeError(
-            f"suggest: axes is {axes!r} ({type(axes).__name__}); expected a sequence of logical axes, or None; write "
+            f"suggest: axes is {given!r} ({type(given).__name__}); expected a sequence of logical axes, or None; write "
             "('batch', 'mlp')"
         )
     unknown = [f"{axis!r}{did_you_mean(axis, model.logical_axes)}" for axis in axes if axis not in model.logical_axes]

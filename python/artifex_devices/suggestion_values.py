@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from artifex_devices._core import Cluster, Mesh
 from artifex_devices.step_model import StepModel
@@ -59,6 +62,18 @@ class Suggestion:
     order: str
     plan: StepPlan
     why: str
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A mesh of devices that are not here is not unpickled; the plan's cluster has them.
+        ids = [device.id for device in self.mesh.devices.flat]
+        return {**vars(self), "mesh": (self.mesh.devices.shape, self.mesh.axis_names, ids)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        shape, names, ids = state["mesh"]
+        by_id = {device.id: device for device in state["plan"].cluster.devices()}
+        devices = np.empty(len(ids), dtype=object)
+        devices[:] = [by_id[number] for number in ids]
+        vars(self).update(state | {"mesh": Mesh(devices.reshape(shape), names)})
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices.step_checks import plain
 from artifex_devices.step_model import Operation, Tensor
 
 if TYPE_CHECKING:
@@ -53,7 +54,10 @@ class TransformerParts:
             "router": shape.experts,
         }
         if shape.experts:
-            self.sizes["expert_batch"] = _capacity(shape, batch * sequence, capacity_factor)
+            each = shape.experts_per_token
+            self.sizes["expert_batch"] = expert_places(
+                "transformer", shape.experts, each, batch * sequence, capacity_factor
+            )
         self.dtype = dtype
         self.is_training = is_training
         self.tensors: list[Tensor] = []
@@ -65,7 +69,7 @@ class TransformerParts:
         self._output()
         self._check_kept()
 
-    def _kept(self, keep: str | Iterable[str]) -> frozenset[str]:
+    def _kept(self, keep: Any) -> frozenset[str]:
         if isinstance(keep, str):
             if keep not in _KEPT:
                 raise ValueError(
@@ -73,7 +77,13 @@ class TransformerParts:
                     "tensors; choose one"
                 )
             return frozenset(_KEPT[keep])
-        self.named = frozenset(keep)
+        names = tuple(keep) if isinstance(keep, Iterable) else ()
+        if not isinstance(keep, Iterable) or not all(isinstance(name, str) for name in names):
+            raise TypeError(
+                f"models.transformer: keep is {keep!r} ({type(keep).__name__}); expected {', '.join(map(repr, _KEPT))} "
+                "or names of tensors; choose one"
+            )
+        self.named = frozenset(names)
         return self.named
 
     def _check_kept(self) -> None:
@@ -195,13 +205,33 @@ class TransformerParts:
         self._operate("logits", "bsd,dv->bsv", ("final_in", w_out), "logits", count=1, needed=("logits",))
 
 
-def _capacity(shape: TransformerShape, tokens: int, factor: float) -> int:
-    """Places of one expert."""
-    places = tokens * shape.experts_per_token * factor / shape.experts
+def check_factor(operation: str, factor: Any) -> float:
+    """A capacity factor as a Python number.
+
+    Raises:
+        ValueError: It is not above 0, or not finite.
+        TypeError: It is no number.
+    """
+    value = plain(factor)
+    text = f"models.{operation}: capacity_factor is {factor!r}"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{text} ({type(factor).__name__}); expected a number above 0; say 1")
+    if not 0 < value < 2**62:
+        raise ValueError(f"{text}; expected a finite number above 0, below 2**62; say 1")
+    return value
+
+
+def expert_places(operation: str, experts: int, experts_per_token: int, tokens: int, factor: Any) -> int:
+    """Places of one expert.
+
+    Raises:
+        ValueError: They are no whole number of 1 or more.
+        TypeError: The capacity factor is no number.
+    """
+    places = tokens * experts_per_token * check_factor(operation, factor) / experts
     if places < 1 or places != int(places):
         raise ValueError(
-            f"models.transformer: each of {shape.experts} experts gets {places:g} places for {tokens} tokens to "
-            f"{shape.experts_per_token} experts each; expected a whole number; change batch, sequence or "
-            "capacity_factor"
+            f"models.{operation}: each of {experts} experts gets {places:g} places for {tokens} tokens to "
+            f"{experts_per_token} experts each; expected a whole number; change the tokens or capacity_factor"
         )
     return int(places)

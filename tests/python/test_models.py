@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of well-known models: published parameter counts, and the operations that they are made of."""
 
+import numpy as np
 import pytest
 from artifex_devices import models
 from artifex_devices.models import TransformerShape
@@ -61,6 +62,19 @@ def test_experts_have_places_for_all_tokens():
         models.transformer("mixtral-8x7b", batch=1, sequence=1)
 
 
+def test_layers_of_experts_alone_are_those_of_a_transformer():
+    alone = models.moe(embed=4096, mlp=14336, experts=8, experts_per_token=2, layers=32, tokens=256)
+    whole = models.transformer("mixtral-8x7b", batch=2, sequence=128)
+    mine, theirs = ({tensor.name: tensor for tensor in model.tensors} for model in (alone, whole))
+    for name in ("w_router", "expert_in", "w_gate", "w_up", "w_down", "gate", "up", "activated", "expert_out"):
+        assert mine[name] == theirs[name]
+    mine, theirs = ({each.name: each for each in model.operations} for model in (alone, whole))
+    assert [mine[name] for name in ("gate", "up", "down")] == [theirs[name] for name in ("gate", "up", "down")]
+    # 8 experts of three matrices, and a router
+    assert alone.parameters == 32 * (8 * 3 * 4096 * 14336 + 4096 * 8)
+    assert alone.batch_axes == ("batch", "expert_batch")
+
+
 def test_decoding_reads_a_cache():
     model = models.transformer("llama-2-70b", batch=16, sequence=1, cache=4096, optimizer=None)
     shapes = {tensor.name: (tensor.shape, tensor.role, tensor.count) for tensor in model.tensors}
@@ -84,8 +98,8 @@ def test_shapes_of_ones_own():
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match=r"'llama' is no shape; expected one of llama-2-7b, .*give a TransformerShape"):
-        models.transformer("llama", batch=1, sequence=1)
+    with pytest.raises(ValueError, match=r"'gpt' is no shape; expected one of llama-2-7b, .*give a TransformerShape"):
+        models.transformer("gpt", batch=1, sequence=1)
     with pytest.raises(TypeError, match=r"shape is 7 \(int\); expected a name or a TransformerShape"):
         models.transformer(7, batch=1, sequence=1)
     with pytest.raises(ValueError, match=r"batch is 0, sequence is 1\.5; expected ints of 1 or more"):
@@ -96,3 +110,59 @@ def test_bad_arguments():
         models.transformer("llama-2-7b", batch=1, sequence=1, keep=("x", "key"))
     with pytest.raises(ValueError, match="tokens is 0; expected ints of 1 or more"):
         models.mlp(embed=1, mlp=1, layers=1, tokens=0)
+
+
+LLAMA = {"shape": "llama-2-7b", "batch": 1, "sequence": 8}
+MIXTRAL = {"shape": "mixtral-8x7b", "batch": 1, "sequence": 8}
+MOE = {"embed": 8, "mlp": 8, "experts": 4, "experts_per_token": 2, "layers": 1, "tokens": 8}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: models.transformer(**LLAMA, optimizer="adam"), TypeError, "optimizer is 'adam'.*Optimizer or None"),
+        (lambda: models.transformer(**LLAMA, keep=None), TypeError,
+         r"keep is None \(NoneType\); expected 'layers', 'pro"),
+        (lambda: models.transformer(**LLAMA, keep=["x", 3]), TypeError, r"keep is \['x', 3\] \(list\); expected"),
+        (lambda: models.transformer(**LLAMA, keep=[["x"]]), TypeError, r"keep is \[\['x'\]\] \(list\); expected"),
+        (lambda: models.transformer(**LLAMA, cache=-1, optimizer=None), ValueError,
+         "transformer: cache is -1; expected a cache of 0 or more tokens; correct each"),
+        (lambda: models.transformer(**LLAMA | {"batch": 10**30}), ValueError,
+         r"expected ints of 1 or more, below 2\*\*62"),
+        (lambda: models.transformer(**LLAMA, capacity_factor=2), ValueError,
+         "capacity_factor is 2 and llama-2-7b has no experts; expected 1; leave it out"),
+        (lambda: models.transformer(**LLAMA, capacity_factor=True), TypeError, r"capacity_factor is True \(bool\)"),
+        (lambda: models.transformer(**MIXTRAL, capacity_factor=True), TypeError, r"capacity_factor is True \(bool\)"),
+        (lambda: models.transformer(**MIXTRAL, capacity_factor="1"), TypeError, r"capacity_factor is '1' \(str\)"),
+        (lambda: models.transformer(**MIXTRAL, capacity_factor=None), TypeError, "expected a number above 0; say 1"),
+        (lambda: models.transformer(**MIXTRAL, capacity_factor=float("nan")), ValueError,
+         "capacity_factor is nan; expected a finite number above 0"),
+        (lambda: models.transformer(**MIXTRAL, capacity_factor=float("inf")), ValueError, "capacity_factor is inf"),
+        (lambda: models.transformer(**MIXTRAL, capacity_factor=10**400), ValueError, "capacity_factor is 10"),
+        (lambda: models.transformer(**LLAMA | {"shape": "lama-2-7b"}), ValueError,
+         r"'lama-2-7b' is no shape \(did you mean llama-2-7b\?\); expected one of"),
+        (lambda: models.mlp(embed=1, mlp=1, layers=1, tokens=2**62), ValueError,
+         r"ints of 1 or more, below 2\*\*62; co"),
+        (lambda: models.moe(**MOE | {"experts": 0}), ValueError,
+         "models.moe: experts is 0; expected ints of 1 or more"),
+        (lambda: models.moe(**MOE | {"experts_per_token": 5}), ValueError,
+         "each token goes to 5 of 4 experts; expected"),
+        (lambda: models.moe(**MOE | {"tokens": 7}), ValueError,
+         r"models.moe: each of 4 experts gets 3\.5 places for 7"),
+        (lambda: models.moe(**MOE, capacity_factor="2"), TypeError, "models.moe: capacity_factor is '2'"),
+        (lambda: TransformerShape(None, 1, 1, 1, 4, 4, 1, 1), ValueError, "name is None; expected whole numbers"),
+        (lambda: TransformerShape("big", 2**62, 1, 1, 4, 4, 1, 1), ValueError, "layers is 4611686018427387904"),
+    ],
+)  # fmt: skip
+def test_what_is_no_model_is_refused_with_words(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_names_in_capitals_and_numbers_of_numpy():
+    model = models.transformer("LLAMA-2-7B", batch=np.int32(2), sequence=np.int64(8))
+    assert model == models.transformer("llama-2-7b", batch=2, sequence=8)
+    numbers = {name: np.int64(number) for name, number in MOE.items()}
+    assert models.moe(**numbers, capacity_factor=np.float32(1)) == models.moe(**MOE)
+    shape = TransformerShape("small", *(np.int64(number) for number in (2, 64, 128, 4, 2, 16, 1000)))
+    assert shape == TransformerShape("small", 2, 64, 128, 4, 2, 16, 1000)

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a step costs: bytes, FLOPs, memory and bounds against counts by hand, and errors."""
 
+import copy
 import itertools
 import json
 import math
+import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
-from artifex_devices import cluster, models
+from artifex_devices import cluster, mesh_utils, models
 from artifex_devices.planner import plan_collective, plan_step
 from artifex_devices.sharding import Mesh
 from artifex_devices.step_model import Operation, Optimizer, StepModel, Tensor
@@ -180,6 +183,35 @@ def test_experts_exchange_tokens_and_keep_their_gradients(mesh):
     ]
 
 
+def test_the_guides_layer_of_experts():
+    layer = models.moe(embed=4096, mlp=14336, experts=8, experts_per_token=2, layers=1, tokens=2**18)
+    devices = cluster.tpu("v5p", (4, 4, 4)).devices()
+    order = mesh_utils.create_device_mesh((8, 8), devices, allow_split_physical_axes=True)
+    rules = {"batch": ("data", "expert"), "expert_batch": "data", "experts": "expert", "embed": "data"}
+    plan = plan_step(layer, Mesh(order, ("data", "expert")), rules)
+    exchanged = [each for each in plan.collectives if each.op == "all_to_all"]
+    assert [(each.phase, each.tensor, each.is_gradient) for each in exchanged] == [
+        ("forward", "expert_in", False),
+        ("forward", "out", False),
+        ("backward", "expert_out", True),
+        ("backward", "in", True),
+    ]
+    assert {(each.axes, each.devices, each.count) for each in exchanged} == {(("expert",), 8, 1)}
+    assert {each.nbytes for each in exchanged} == {2**18 // 8 * 2 * 4096 * 2} == {512 * 2**20}
+    assert {each.bytes_received for each in exchanged} == {512 * 2**20 / 8 * 7 / 8}
+    matrices = [each for each in plan.collectives if each.tensor in ("w_gate", "w_up", "w_down")]
+    assert [(each.op, each.phase) for each in matrices].count(("reduce_scatter", "backward")) == 3
+    assert {(each.axes, each.nbytes) for each in matrices} == {(("data",), 4096 * 14336 * 2)}
+    assert layer.parameters == 3 * 8 * 4096 * 14336 + 4096 * 8 == 1_409_318_912
+    assert plan.memory.parameters == 3 * 8 * 4096 * 14336 * 2 // 64 + 4096 * 8 * 2 // 8 == 44_048_384
+    assert plan.flops == 6 * 3 * 2 * 2**18 * 4096 * 14336 / 64 + 6 * 2**18 * 4096 * 8 / 64
+    assert plan.bound == "compute"
+    assert plan.compute_bound_tokens == pytest.approx(52_687, abs=1)
+    page = (Path(__file__).resolve().parents[2] / "docs" / "guide" / "step.md").read_text(encoding="utf-8")
+    for figure in ("512 MiB", "1.409e9 parameters", "44,048,384", "52.69 thousand tokens on (823 a chip)"):
+        assert figure in page
+
+
 def test_a_decoding_step_reads_weights_and_cache(mesh):
     model = models.transformer("llama-2-7b", batch=16, sequence=1, cache=1024, optimizer=None)
     plan = plan_step(model, mesh, {"batch": "data", "kv_heads": "tensor", "mlp": "tensor", "vocab": "tensor"})
@@ -251,8 +283,9 @@ def test_rules_that_do_not_fit(mesh):
     with pytest.raises(ValueError, match="plan_step") as caught:
         plan_step(model, mesh, {"batches": "data", "mlp": ("model", "data"), "embed": ("data", "data")})
     assert str(caught.value) == (
-        "plan_step: 'batches' is no logical axis of the model (batch, activation_embed, embed, mlp); 'mlp' goes "
-        "to 'model', which the mesh does not have (data, tensor); 'embed' names an axis twice: ('data', 'data'); "
+        "plan_step: 'batches' is no logical axis of the model (batch, activation_embed, embed, mlp) (did you mean "
+        "batch?); 'mlp' goes to 'model', which the mesh does not have (data, tensor); 'embed' names an axis twice: "
+        "('data', 'data'); "
         "expected logical axes of the model to axes of the mesh; correct the rules"
     )
     with pytest.raises(ValueError, match="plan_step") as caught:
@@ -309,9 +342,10 @@ def test_models_say_all_that_does_not_fit_together():
         "'w'; operation 'other' names 'z', which are no tensors; there are x, w, y, v; operation 'third' has "
         "'bef' for 'y' of 2 dimensions (8, 6); operation 'third' has 'd' of unequal sizes: 4 in 'x', 5 in 'w'; "
         "operation 'third' has 'f' in the output only; operation 'fourth' has the kind 'sum', expected one of "
-        "matmul, elementwise, lookup, route; bytes_per_parameter is -1, expected a number of 0 or more; no "
+        "matmul, elementwise, lookup, route; bytes_per_parameter is -1, expected a number of 0 to 1048576; no "
         "operation uses parameter 'v', so that nothing says how its gradient is made; expected operations whose "
-        "einsums agree with the shapes of their tensors; correct each"
+        "einsums agree with the shapes of their tensors, and sizes, dtypes and uses as the descriptions of StepModel "
+        "and Optimizer have them; correct each"
     )
     with pytest.raises(ValueError, match="StepModel") as caught:
         StepModel(
@@ -328,9 +362,159 @@ def test_models_say_all_that_does_not_fit_together():
         "named 'x'; tensor 'x' has 2 dimensions and 1 axes; tensor 'x' has the shape (0, 4), expected ints of 1 "
         "or more; tensor 'x' has the role 'weight', expected one of parameter, activation, given; tensor 'x' has "
         "the count 0, expected an int of 1 or more; tensor 'x' its dtype is 'float7', which is no dtype; tensor "
-        "'x' has the shape (2305843009213693952, 4), expected fewer than 2**62 elements; expected operations "
-        "whose einsums agree with the shapes of their tensors; correct each"
+        "'x' has the shape (2305843009213693952, 4), expected fewer than 2**62 elements; expected parts "
+        "as the descriptions of StepModel, Tensor and Operation have them; correct each"
     )
+
+
+def one_product(**fields):
+    """x w -> y, but for what is given."""
+    parts = {
+        "name": "one",
+        "tensors": (
+            Tensor("x", (8, 4), ("batch", "in")),
+            Tensor("w", (4, 2), ("in2", "out"), role="parameter"),
+            Tensor("y", (8, 2), ("batch", "out")),
+        ),
+        "operations": (Operation("product", "bd,df->bf", ("x", "w"), "y"),),
+        "tokens": 8,
+        "optimizer": Optimizer(8),
+    }
+    return StepModel(**parts | fields)
+
+
+def with_tensor(**fields):
+    given = {"name": "z", "shape": (8, 2), "axes": ("batch", "out")} | fields
+    return one_product(tensors=(*one_product().tensors, Tensor(**given)))
+
+
+def with_operation(**fields):
+    given = {"name": "product", "einsum": "bd,df->bf", "inputs": ("x", "w"), "output": "y"} | fields
+    return one_product(operations=(Operation(**given),))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: one_product(optimizer="adam"), TypeError,
+         r"^StepModel: optimizer is 'adam' \(str\); expected .*say Op"),
+        (lambda: one_product(optimizer=8), TypeError, r"^StepModel: optimizer is 8 \(int\); expected"),
+        (lambda: models.mlp(**MLP, optimizer="adam"), TypeError, r"^StepModel: optimizer is 'adam'"),
+        (lambda: one_product(optimizer=Optimizer(10**400)), ValueError,
+         "bytes_per_parameter is 10.*a number of 0 to 10"),
+        (lambda: one_product(optimizer=Optimizer("8")), ValueError, "bytes_per_parameter is '8', expected a number"),
+        (lambda: one_product(optimizer=Optimizer(8, holds_gradients="no")), ValueError,
+         "holds_gradients is 'no', expected True or False; expected sizes, dtypes and uses as"),
+        (lambda: one_product(optimizer=Optimizer(8, "float31")), ValueError,
+         "gradient_dtype is 'float31', which is no"),
+        (lambda: with_tensor(is_kept="no"), ValueError, "tensor 'z' has is_kept 'no', expected True or False"),
+        (lambda: with_tensor(is_on_chip=2), ValueError, "tensor 'z' has is_on_chip 2, expected True or False"),
+        (lambda: with_tensor(shape=5), TypeError,
+         r"^Tensor 'z': shape is 5 \(int\); expected a sequence of sizes; put"),
+        (lambda: with_tensor(shape=None), TypeError, r"^Tensor 'z': shape is None"),
+        (lambda: with_tensor(axes=None), TypeError, r"^Tensor 'z': axes is None"),
+        (lambda: with_tensor(axes="bo"), TypeError, r"^Tensor 'z': axes is 'bo' \(str\)"),
+        (lambda: with_tensor(name=["z"]), ValueError, r"a name of its tensors is \['z'\], expected a text"),
+        (lambda: with_tensor(dtype=None), ValueError, "tensor 'z' has the dtype None, expected one such as 'bfloat16'; "
+         "expected parts as the descriptions"),
+        (lambda: with_tensor(dtype=object), ValueError, "expected one of numbers or booleans"),
+        (lambda: with_tensor(count=2**62), ValueError, "has the count 4611686018427387904, expected an int below 2"),
+        (lambda: with_tensor(shape=(2**62, 2)), ValueError, r"expected fewer than 2\*\*62 elements"),
+        (lambda: with_operation(inputs=None), TypeError,
+         r"^Operation 'product': inputs is None \(NoneType\); expected"),
+        (lambda: with_operation(inputs="xw"), TypeError, r"^Operation 'product': inputs is 'xw'"),
+        (lambda: with_operation(inputs=([], "w")), ValueError,
+         r"has the inputs \(\[\], 'w'\) and the output 'y', expected"),
+        (lambda: with_operation(output=None), ValueError, "and the output None, expected names of tensors"),
+        (lambda: with_operation(kind=[]), ValueError, r"has the kind \[\], expected one of matmul"),
+        (lambda: with_operation(dtype=["a"]), ValueError, r"its dtype is \['a'\], which is no dtype"),
+        (lambda: with_operation(is_recomputed=1), ValueError, "has is_recomputed 1, expected True or False"),
+        (lambda: one_product(tensors=None), TypeError,
+         r"^StepModel: tensors is None \(NoneType\); expected a sequence of"),
+        (lambda: one_product(operations=None), TypeError, "^StepModel: operations is None"),
+        (lambda: one_product(batch_axes=None), TypeError, "^StepModel: batch_axes is None"),
+        (lambda: one_product(batch_axes="batch"), TypeError, "^StepModel: batch_axes is 'batch'"),
+        (lambda: one_product(batch_axes=([],)), ValueError, r"a batch axis is \[\], expected a name"),
+        (lambda: one_product(tensors=("a",), operations=("b",)), TypeError,
+         r"^StepModel: tensors has 'a' \(str\); operations has 'b' \(str\); expected Tensors, Operations, and"),
+        (lambda: one_product(name=None), ValueError, "its name is None, expected a text"),
+        (lambda: one_product(tokens=8 * 10**30), ValueError, r"tokens is 80*, expected an int below 2\*\*62"),
+        (lambda: one_product(tokens=True), ValueError, "tokens is True, expected an int of 1 or more"),
+    ],
+)  # fmt: skip
+def test_parts_of_the_wrong_kind_are_refused_with_words(make, error, text):
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_operations_are_in_the_order_of_the_forward_pass():
+    tensors = (
+        Tensor("x", (8, 4), ("batch", "a")), Tensor("w", (4, 4), ("a2", "b2"), role="parameter"),
+        Tensor("y", (8, 4), ("batch", "b")), Tensor("z", (8, 4), ("batch", "c")),
+    )  # fmt: skip
+    first, second = Operation("first", "bd,df->bf", ("x", "w"), "y"), Operation("second", "bd,df->bf", ("y", "w"), "z")
+    assert one_product(tensors=tensors, operations=(first, second)).parameters == 16
+    with pytest.raises(ValueError, match="fit together") as caught:
+        one_product(tensors=tensors, operations=(second, first))
+    assert str(caught.value) == (
+        "StepModel: 'one' does not fit together: operation 'second' reads 'y', which only the later 'first' makes; "
+        "expected operations in the order of the forward pass, with a tensor for each value; correct each"
+    )
+    again = Operation("again", "bd,df->bf", ("y", "w"), "y")
+    with pytest.raises(ValueError, match="operation 'again' reads 'y', which it makes itself"):
+        one_product(tensors=tensors, operations=(again,))
+    # It was made before: this adds to it.
+    assert one_product(tensors=tensors, operations=(first, again)).parameters == 16
+
+
+def test_numbers_of_numpy_are_numbers(mesh):
+    plain = plan_step(models.mlp(**MLP, optimizer=Optimizer(8.0)), mesh, SHARDED)
+    numpy = {name: np.int64(size) for name, size in MLP.items()}
+    model = models.mlp(**numpy, optimizer=Optimizer(np.float32(8), holds_gradients=np.bool_(True)))
+    assert plan_step(model, mesh, SHARDED).to_json() == plain.to_json()
+    tensor = Tensor("x", np.array([8, 4]), ("a", "b"), count=np.uint8(3))
+    assert (tensor.shape, tensor.count, [type(size) for size in tensor.shape]) == ((8, 4), 3, [int, int])
+
+
+@pytest.mark.parametrize("names", [(1, "1"), (0, 1), ("a", ("b", "c"))])
+def test_names_of_axes_of_the_mesh_stay_what_they_are(names):
+    pod = cluster.tpu("v5e", (4, 4))
+    model = models.mlp(**MLP)
+    plan = plan_step(model, mesh_of(pod, (4, 4), names), {"batch": names[0], "embed": [names[0]], "mlp": names[1]})
+    texts = plan_step(model, mesh_of(pod, (4, 4)), {"batch": "data", "embed": "data", "mlp": "tensor"})
+    assert dict(plan.mesh_shape) == {names[0]: 4, names[1]: 4}
+    assert (plan.rules["batch"], plan.rules["mlp"]) == ((names[0],), (names[1],))
+    assert plan.seconds == texts.seconds
+    as_texts = dict(zip(names, ("data", "tensor"), strict=True))
+    assert [tuple(as_texts[axis] for axis in each.axes) for each in plan.collectives] == [
+        each.axes for each in texts.collectives
+    ]
+
+
+def test_names_of_axes_that_look_alike_are_told_apart():
+    plan = plan_step(models.mlp(**MLP), mesh_of(cluster.tpu("v5e", (4, 4)), (4, 4), (1, "1")), {"batch": 1, "mlp": "1"})
+    content = json.loads(plan.to_json())
+    assert (content["mesh"], content["rules"]["mlp"]) == ({"1": 4, "'1'": 4}, ["'1'"])
+    assert "cut          batch: 1, mlp: '1'" in str(plan)
+    numbers = mesh_of(cluster.tpu("v5e", (4, 4)), (4, 4), (0, 1))
+    with pytest.raises(ValueError, match=r"'batch' goes to '0', which the mesh does not have \(0, 1\)"):
+        plan_step(models.mlp(**MLP), numbers, {"batch": "0"})
+    with pytest.raises(TypeError, match="the rule of 'batch' is True"):
+        plan_step(models.mlp(**MLP), numbers, {"batch": True})
+
+
+def test_words_that_were_probably_meant(mesh):
+    with pytest.raises(ValueError, match=r"\(did you mean batch\?\).*'mlp' goes to 'tenser' \(did you mean tensor\?\)"):
+        plan_step(models.mlp(**MLP), mesh, {"bacth": "data", "mlp": "tenser"})
+
+
+def test_plans_are_pickled_and_copied(mesh):
+    plan = plan_step(models.mlp(**MLP), mesh, SHARDED)
+    for again in (pickle.loads(pickle.dumps(plan)), copy.deepcopy(plan)):
+        assert again.to_json() == plan.to_json()
+        assert (again.model, again.cluster, again.rules) == (plan.model, plan.cluster, plan.rules)
+        with pytest.raises(TypeError):
+            again.rules["batch"] = ()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -310,6 +311,23 @@ def test_one_device_has_one_way():
     assert (found.space.fit, found.options[0].rules, dict(found.options[0].plan.mesh_shape)) == (1, {}, {"spare": 1})
 
 
+def test_axes_may_be_any_iterable():
+    pod = cluster.tpu("v5e", (4, 4))
+    found = suggest(MLP, pod, 1, axes=(axis for axis in ("batch", "mlp")))
+    assert found.space == suggest(MLP, pod, 1, axes=["batch", "mlp"]).space
+    assert found.space.axes == ("batch", "mlp")
+
+
+def test_suggestions_are_pickled():
+    found = suggest(MLP, cluster.tpu("v5e", (2, 4)), 2)
+    again = pickle.loads(pickle.dumps(found))
+    assert again.to_json() == found.to_json()
+    for one, other in zip(again.options, found.options, strict=True):
+        assert (one.mesh.devices.shape, one.mesh.axis_names) == (other.mesh.devices.shape, other.mesh.axis_names)
+        assert [device.id for device in one.mesh.devices.flat] == [device.id for device in other.mesh.devices.flat]
+        assert plan_step(again.model, one.mesh, one.rules).to_json() == other.plan.to_json()
+
+
 def test_slices_and_nodes():
     model = models.transformer("llama-2-13b", batch=32, sequence=4096)
     nodes = suggest(model, cluster.dgx("h100", nodes=2), 1)
@@ -329,6 +347,10 @@ def test_slices_and_nodes():
         (lambda pod: suggest(MLP, pod, max_axes=True), TypeError, "max_axes is True"),
         (lambda pod: suggest(MLP, pod, axes="batch"), TypeError, "axes is 'batch'"),
         (lambda pod: suggest(MLP, pod, axes=("bach",)), ValueError, r"no logical axes 'bach' \(did you mean batch\?\)"),
+        (lambda pod: suggest(MLP, pod, axes=5), TypeError, r"axes is 5 \(int\); expected a sequence of logical axes"),
+        (lambda pod: suggest(MLP, pod, axes=("mlp", 1)), TypeError, r"axes is \('mlp', 1\)"),
+        (lambda pod: suggest(MLP, pod, overlap="no"), TypeError, r"overlap is 'no' \(str\); expected True or False"),
+        (lambda pod: suggest(MLP, pod, progress=7), TypeError, r"progress is 7 \(int\); expected True or False"),
         (lambda pod: suggest(MLP, cluster.this_machine()), RuntimeError, "memory bandwidth"),
         (
             lambda pod: suggest(models.transformer("mixtral-8x7b", batch=64, sequence=4096), pod, max_axes=4),
