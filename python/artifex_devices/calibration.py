@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from pathlib import Path
 from typing import Any
 
 from artifex_devices import _core
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 _ROUNDS = 10
+_CHECK_ROUNDS = 3
 _MOST_ROUNDS = 100
 _PREFIX = "calibration"
 _JOB_NOTE = "not kept: in a job of several processes each measures its share of the machine while the others do"
@@ -66,7 +68,9 @@ def calibrate(
 
     Args:
         refresh: Measure now, whatever is kept.
-        rounds: How often each case has its turn: more of them for a machine that is not quiet.
+        rounds: How often each case has its turn: more of them for a machine that is not quiet. What is kept serves
+            where it had as many at least; else it is measured anew and replaced. With fewer than 3 it cannot be known
+            whether the machine was busy.
         cache: As of `measure_roofline`: a directory, True for the user's, False to keep nothing and measure now; None
             is what the environment variable ARTIFEX_DEVICES_CACHE says, else the user's.
         progress: A progress bar on standard error; None: where that is a terminal and rich is installed.
@@ -87,7 +91,7 @@ def calibrate(
         >>> found.rates["memory"] > 1e8, found.conditions.workers >= 1
         (True, True)
     """
-    _check_rounds("calibrate", rounds)
+    _check_rounds("calibrate", rounds, _ROUNDS)
     _check_flag("calibrate", "refresh", refresh)
     _check_progress("calibrate", progress)
     check_cache("calibrate", cache)
@@ -98,7 +102,7 @@ def calibrate(
     with measuring():
         notes = [reason] if reason else []
         if path is not None and not refresh:
-            kept, why = _kept(str(path), path, fingerprint)
+            kept, why = _kept(path, fingerprint, rounds)
             if kept is not None:
                 return kept
             notes += [why] if why else []
@@ -121,7 +125,7 @@ def calibrate(
 def check(
     calibration: Calibration | None = None,
     *,
-    rounds: int = 3,
+    rounds: int = _CHECK_ROUNDS,
     most_bytes: int = 256 << 20,
     progress: bool | None = None,
 ) -> CalibrationCheck:
@@ -156,7 +160,7 @@ def check(
             f"check: calibration is {calibration!r} ({type(calibration).__name__}); expected a Calibration or None; "
             "give what calibrate() returns"
         )
-    _check_rounds("check", rounds)
+    _check_rounds("check", rounds, _CHECK_ROUNDS)
     _check_progress("check", progress)
     if isinstance(most_bytes, bool) or not isinstance(most_bytes, int):
         raise TypeError(
@@ -185,22 +189,27 @@ def _fingerprint() -> dict[str, Any]:
     }
 
 
-def _kept(name: str, path: Any, fingerprint: dict[str, Any]) -> tuple[Calibration | None, str]:
-    if name in _found:
-        return dataclasses.replace(_found[name], from_cache=True), ""
-    kept, why = read_measurement(path, fingerprint, Calibration.from_dict)
-    if kept is not None:
-        kept = _found[name] = dataclasses.replace(kept, from_cache=True, notes=(*kept.notes, f"read from {path}"))
-    return kept, why
+def _kept(path: Path, fingerprint: dict[str, Any], rounds: int) -> tuple[Calibration | None, str]:
+    """What is kept and had as many rounds, or None and why it is not used."""
+    kept, why = _found.get(str(path)), ""
+    if kept is None:
+        kept, why = read_measurement(path, fingerprint, Calibration.from_dict)
+        if kept is not None:
+            kept = _found[str(path)] = dataclasses.replace(kept, notes=(*kept.notes, f"read from {path}"))
+    if kept is None:
+        return None, why
+    if kept.conditions.rounds < rounds:
+        return None, f"{path} is not used: it was measured with rounds={kept.conditions.rounds}, not {rounds}"
+    return dataclasses.replace(kept, from_cache=True), ""
 
 
-def _check_rounds(operation: str, rounds: Any) -> None:
+def _check_rounds(operation: str, rounds: Any, usual: int) -> None:
     if isinstance(rounds, bool) or not isinstance(rounds, int):
         raise TypeError(
-            f"{operation}: rounds is {rounds!r} ({type(rounds).__name__}); expected an int; say rounds={_ROUNDS}"
+            f"{operation}: rounds is {rounds!r} ({type(rounds).__name__}); expected an int; say rounds={usual}"
         )
     if not 1 <= rounds <= _MOST_ROUNDS:
-        raise ValueError(f"{operation}: rounds is {rounds}; expected 1 to {_MOST_ROUNDS}; say rounds={_ROUNDS}")
+        raise ValueError(f"{operation}: rounds is {rounds}; expected 1 to {_MOST_ROUNDS}; say rounds={usual}")
 
 
 def _check_flag(operation: str, name: str, value: Any) -> None:

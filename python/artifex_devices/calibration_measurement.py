@@ -38,6 +38,7 @@ _DEVICES = 6  # simulated ones; the check has 4 and 8
 _SMALL_GROUP = 2
 _MANY = 512  # devices of the transfer with many copies
 _REPEATS = 3
+_TELLING_ROUNDS = 3  # repeats of one round are milliseconds apart: work of others slows down all of them or none
 _RUNS = (4, 32, 64, 512)
 _LEAST_ARRAY = 8 << 20
 _USUAL_ARRAY = 96 << 20
@@ -121,10 +122,17 @@ def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibr
         memory_bytes=_SETS * largest,
         numpy_version=np.__version__,
         library_version=__version__,
+        rounds=rounds,
     )
     found = Calibration(coefficients, links, fresh, None, samples, conditions)
     if found.was_busy:
         notes.append("the machine was busy: repeats differ by more than a quarter; measure anew on a quiet one")
+    elif rounds < _TELLING_ROUNDS:
+        before = "not known" if load is None else f"{load:.2g}"
+        notes.append(
+            f"{rounds} round{'s' * (rounds > 1)}: too few to know whether the machine was busy (its load was {before} "
+            f"before); measure with {_TELLING_ROUNDS} or more to know"
+        )
     return dataclasses.replace(found, notes=tuple(notes))
 
 

@@ -16,6 +16,8 @@ COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "perm
 """Of `plan_collective` on this machine: lax.all_gather, psum_scatter, psum, all_to_all and ppermute."""
 
 _COPY_TERMS: tuple[str, ...] = tuple(_core._copy_term_names())
+_COUNTS = ("calls", "calls on workers", "copies")  # the others are bytes
+_MOST_BYTES = 1 << 62
 
 
 def reshard_terms(
@@ -71,4 +73,8 @@ def executor_for(op: str, nbytes: float, devices: int) -> str:
 
 
 def _dense(nbytes: float, copies: int, cache_bytes: int | None) -> dict[str, Any]:
-    return dict(zip(_COPY_TERMS, _core._dense_copy_terms(round(nbytes), copies, cache_bytes or 0), strict=True))
+    # So many bytes are no number of the core's; from far less on each byte costs the same.
+    scale = max(1.0, nbytes / _MOST_BYTES)
+    counted = _core._dense_copy_terms(min(round(nbytes), _MOST_BYTES), copies, cache_bytes or 0)
+    terms = dict(zip(_COPY_TERMS, counted, strict=True))
+    return {name: count if name in _COUNTS else count * scale for name, count in terms.items()}

@@ -132,6 +132,7 @@ class CalibrationConditions:
         memory_bytes: That its arrays took at most.
         numpy_version: Of the NumPy at hand.
         library_version: Of this package.
+        rounds: Turns that each case had.
     """
 
     date: str
@@ -147,6 +148,7 @@ class CalibrationConditions:
     memory_bytes: int
     numpy_version: str
     library_version: str
+    rounds: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +190,11 @@ class Calibration:
 
     @property
     def was_busy(self) -> bool:
-        """Whether the quartiles of repeats lie further apart than 25 % of the first, in half of the samples."""
+        """Whether the quartiles of repeats lie further apart than 25 % of the first, in half of the samples.
+
+        With fewer than 3 rounds repeats follow each other too closely to show it: False says nothing then, which
+        `notes` say.
+        """
         return statistics.median(sample.spread / sample.seconds for sample in self.samples) > _BUSY
 
     def seconds_of(self, terms: Mapping[str, float]) -> float:
@@ -358,7 +364,7 @@ def _conditions(value: Any) -> CalibrationConditions:
     datetime.datetime.fromisoformat(_text(told["date"], "date"))
     for name in ("cpu_model", "numpy_version", "library_version"):
         _text(told[name], name)
-    for name in ("workers", "memory_nodes", "array_bytes", "memory_bytes"):
+    for name in ("workers", "memory_nodes", "array_bytes", "memory_bytes", "rounds"):
         _count(told[name], name, 1)
     for name in ("load_average", "cpu_quota"):
         if told[name] is not None:

@@ -67,6 +67,7 @@ CONDITIONS = CalibrationConditions(
     384 * MIB,
     "2.0",
     "0.1.0",
+    10,
 )
 
 
@@ -93,7 +94,7 @@ def stand_in(monkeypatch, fresh):
     def measure(rounds, step):
         calls.append(rounds)
         step("a gather", 1)
-        return made()
+        return made(conditions=dataclasses.replace(CONDITIONS, rounds=rounds))
 
     monkeypatch.setattr(calibration, "measure_calibration", measure)
     return calls
@@ -154,7 +155,9 @@ def test_rates_and_text():
     assert found.rates["added in caches"] == pytest.approx(1e11)
     assert found.fit_error == pytest.approx(0.1)
     text = str(found)
-    assert text.startswith("a processor, 2 workers, 1 memory node; measured 2026-11-22T14:00:00+00:00 in 4.0 s\n")
+    assert text.startswith(
+        "a processor, 2 workers, 1 memory node; measured 2026-11-22T14:00:00+00:00 in 4.0 s, 10 rounds\n"
+    )
     assert "copied from memory to memory             2 GB/s" in text
     assert "a program, threads                       40 us and 50 us a participant" in text
     assert "fit                                      1 samples, median error 10.0 %" in text
@@ -277,6 +280,20 @@ def test_collectives_of_this_machine_have_seconds(monkeypatch):
         assert json.loads(plan.to_json())["cluster"] is None
 
 
+@pytest.mark.parametrize("op", ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute"])
+def test_the_largest_collectives_have_seconds_in_proportion(op):
+    with ad.simulate(4):
+        mesh = Mesh(np.array(ad.devices()), ("x",))
+
+        def seconds(nbytes):
+            return plan_collective(op, nbytes, "x", mesh, calibration=made()).seconds
+
+        fixed = seconds(2**50) * 2 - seconds(2**51)
+        for nbytes in (4.7e18, 5e18, 2**63):
+            expected = fixed + (seconds(2**51) - fixed) * (nbytes / 2**51)
+            assert seconds(nbytes) == pytest.approx(expected, rel=1e-6)
+
+
 def test_wrong_arguments_of_plans_are_named():
     pod = cluster.tpu("v5e", (4, 4))
     far = Mesh(np.array(pod.devices()).reshape(4, 4), ("x", "y"))
@@ -321,10 +338,10 @@ def test_the_cache_keeps_it(stand_in, tmp_path, monkeypatch):
     assert file.name.startswith("calibration-")
     assert first.notes[-1] == f"kept in {file}"
     assert not first.from_cache
-    again = calibration.calibrate(cache=str(tmp_path))
+    again = calibration.calibrate(cache=str(tmp_path), rounds=7)
     assert again.from_cache
     monkeypatch.setattr(calibration, "_found", {})  # as another process
-    read = calibration.calibrate(cache=tmp_path)
+    read = calibration.calibrate(cache=tmp_path, rounds=3)
     assert read.from_cache
     assert read.to_dict() == first.to_dict()
     assert read.notes[-1] == f"read from {file}"
@@ -335,6 +352,31 @@ def test_the_cache_keeps_it(stand_in, tmp_path, monkeypatch):
     monkeypatch.setenv("ARTIFEX_DEVICES_CACHE", "off")
     assert "not kept: ARTIFEX_DEVICES_CACHE=off" in calibration.calibrate().notes
     assert len(stand_in) == 4
+
+
+@pytest.mark.parametrize("forget", [True, False])
+def test_what_is_kept_serves_only_where_it_had_as_many_rounds(stand_in, tmp_path, monkeypatch, forget, capsys):
+    def calibrated(**rounds):
+        if forget:
+            monkeypatch.setattr(calibration, "_found", {})  # as another process
+        found = calibration.calibrate(cache=tmp_path, **rounds)
+        return found.from_cache, found.conditions.rounds
+
+    assert calibrated(rounds=1) == (False, 1)
+    assert calibrated(rounds=1) == (True, 1)
+    assert calibrated() == (False, 10)  # a rough one does not serve a call that asks for no number
+    assert calibrated(rounds=1) == (True, 10)
+    assert calibrated(rounds=20) == (False, 20)
+    assert calibrated() == (True, 20)
+    assert stand_in == [1, 10, 20]
+    (file,) = tmp_path.iterdir()
+    found = calibration.calibrate(cache=tmp_path, rounds=90)
+    assert f"{file} is not used: it was measured with rounds=20, not 90" in found.notes
+    assert "in 4.0 s, 90 rounds\n" in str(found)
+    monkeypatch.setenv("ARTIFEX_DEVICES_CACHE", str(tmp_path))
+    assert command_line.main(["calibrate", "--rounds", "91", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["from_cache"], told["conditions"]["rounds"]) == (False, 91)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"format": 1}', '{"format": 2, "fingerprint": {}}', "\0"])
@@ -367,7 +409,8 @@ def test_bad_arguments_are_named():
         (lambda: calibration.calibrate(cache=3), TypeError, r"^calibrate: cache is 3 \(int\)"),
         (lambda: calibration.calibrate(cache=""), ValueError, r"^calibrate: cache is ''; expected the path"),
         (lambda: calibration.check(3), TypeError, r"^check: calibration is 3 \(int\); expected a Calibration"),
-        (lambda: calibration.check(made(), rounds=101), ValueError, r"^check: rounds is 101"),
+        (lambda: calibration.check(made(), rounds=101), ValueError, r"^check: rounds is 101; .* say rounds=3$"),
+        (lambda: calibration.calibrate(rounds=-1), ValueError, r"^calibrate: rounds is -1; .* say rounds=10$"),
         (lambda: calibration.check(made(), most_bytes=1), ValueError, r"^check: most_bytes is 1; expected 1 MiB"),
         (lambda: calibration.check(made(), most_bytes=1e9), TypeError, r"^check: most_bytes is 1000000000.0 \(float\)"),
     ):
@@ -396,6 +439,10 @@ def test_a_real_measurement_says_what_it_is_made_of(measured):
     assert len(measured.links) == measured.conditions.memory_nodes**2
     if measured.conditions.memory_nodes == 1:
         assert "one memory node: there are no links between memories to measure" in measured.notes
+    assert measured.conditions.rounds == 1
+    few = [note for note in measured.notes if note.startswith("1 round: too few to know whether the machine was busy")]
+    assert len(few) == (not measured.was_busy)
+    assert "s, 1 round\n" in str(measured)
     assert measured.processes is None
     assert any(note.startswith("one process: ") for note in measured.notes)
     assert {name for sample in measured.samples for name in sample.terms} == set(TERMS)
@@ -541,8 +588,8 @@ def test_progress_is_a_bar_on_a_terminal():
 
 def test_the_command(stand_in, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ARTIFEX_DEVICES_CACHE", str(tmp_path))
-    assert command_line.main(["calibrate", "--rounds", "3"]) == 0
-    assert stand_in == [3]
+    assert command_line.main(["calibrate", "--rounds", "12"]) == 0
+    assert stand_in == [12]
     assert capsys.readouterr().out.startswith("a processor, 2 workers")
     assert command_line.main(["calibrate", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["from_cache"] is True
