@@ -75,7 +75,8 @@ def calibration_text(found: Calibration) -> str:
         ]
     rows.append(("fit", f"{len(found.samples)} samples, median error {100 * found.fit_error:.1f} %"))
     width = max(len(name) for name, _ in rows)
-    when = f"measured {told.date} in {told.seconds:.1f} s, {told.rounds} round{'s' * (told.rounds > 1)}{', kept from then' if found.from_cache else ''}"
+    rounds = f"{told.rounds} round{'s' * (told.rounds > 1)}"
+    when = f"measured {told.date} in {told.seconds:.1f} s, {rounds}{', kept from then' if found.from_cache else ''}"
     nodes = f"{told.memory_nodes} memory node{'s' * (told.memory_nodes > 1)}"
     lines = [f"{told.cpu_model}, {told.workers} workers, {nodes}; {when}"]
     lines += [f"  {name:<{width}}  {text}" for name, text in rows]

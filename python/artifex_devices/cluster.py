@@ -18,11 +18,16 @@ from artifex_devices.calibration_values import Calibration
 from artifex_devices.cluster_file import from_toml
 from artifex_devices.device_detection import path_text
 from artifex_devices.measured_roofline import MeasuredRoofline
+from artifex_devices.nearest_name import did_you_mean
+from artifex_devices.sane_rates import RANGE_TEXT, is_sane
 
 __all__ = ["Cluster", "describe", "dgx", "from_toml", "from_xml", "gpus", "mi300x", "nvl72", "this_machine", "tpu"]
 
 
 _BY_PCI = "GPUs are taken to be joined by PCI Express; links between them are not read"
+
+_GENERATIONS = ("v4", "v5e", "v5p", "v6e", "7x")
+_GPUS = ("v100", "v100-32gb", "a100", "a100-40gb", "h100", "h200", "b200", "gb200", "mi300x")
 
 
 def tpu(generation: str, shape: Sequence[int], *, slices: int = 1) -> Cluster:
@@ -56,7 +61,13 @@ def tpu(generation: str, shape: Sequence[int], *, slices: int = 1) -> Cluster:
         ) from None
     if any(abs(size) >= 2**31 for size in sizes):
         raise ValueError(f"cluster.tpu: shape is {tuple(sizes)}; expected numbers of chips below 2**31; correct it")
-    return _core._tpu_cluster(generation, sizes, _count("tpu", "slices", slices))
+    count = _count("tpu", "slices", slices)
+    try:
+        return _core._tpu_cluster(generation, sizes, count)
+    except ValueError as error:
+        raise ValueError(
+            _with_nearest(str(error), generation, " is no generation whose links are known", _GENERATIONS)
+        ) from None
 
 
 def gpus(
@@ -82,9 +93,11 @@ def gpus(
     """
     _check_text("gpus", "gpu", gpu)
     each = None if chips_per_node is None else _count("gpus", "chips_per_node", chips_per_node)
-    return _core._gpu_cluster(
-        gpu, _count("gpus", "nodes", nodes), each, _rate("gpus", "network_bandwidth", network_bandwidth)
-    )
+    count, rate = _count("gpus", "nodes", nodes), _rate("gpus", "network_bandwidth", network_bandwidth)
+    try:
+        return _core._gpu_cluster(gpu, count, each, rate)
+    except ValueError as error:
+        raise ValueError(_with_nearest(str(error), gpu, " is no GPU of the catalogue", _GPUS)) from None
 
 
 def dgx(gpu: str = "h100", *, nodes: int = 1, network_bandwidth: float | None = None) -> Cluster:
@@ -109,8 +122,8 @@ def dgx(gpu: str = "h100", *, nodes: int = 1, network_bandwidth: float | None = 
     known = ("v100", "a100", "a100-40gb", "h100", "h200", "b200")
     if gpu.lower() not in known:
         raise ValueError(
-            f"cluster.dgx: {gpu!r} is no GPU of these nodes; expected one of {', '.join(known)}; see cluster.gpus, "
-            "cluster.nvl72 and cluster.mi300x for others"
+            f"cluster.dgx: {gpu!r} is no GPU of these nodes{did_you_mean(gpu, known)}; expected one of "
+            f"{', '.join(known)}; see cluster.gpus, cluster.nvl72 and cluster.mi300x for others"
         )
     return gpus(gpu, nodes=nodes, network_bandwidth=network_bandwidth)
 
@@ -310,6 +323,11 @@ def _text(figure: tuple[float, str] | None, unit: str) -> str:
     return f"{unit} not known" if figure is None else f"{figure[0]:.4g} {unit} ({figure[1]})"
 
 
+def _with_nearest(error: str, text: str, clause: str, known: Sequence[str]) -> str:
+    """An error of the core with what was probably meant."""
+    return error.replace(clause, f"{clause}{did_you_mean(text, known)}", 1) if clause in error else error
+
+
 def _figure(value: float | None) -> tuple[float, str] | None:
     return None if value is None else (value, "given")
 
@@ -346,6 +364,8 @@ def _rate(operation: str, argument: str, value: Any, least: float | None = None)
             f"cluster.{operation}: {argument} is {value!r}; expected a finite number "
             f"{'above 0' if least is None else 'of 0 or more'}; correct it"
         )
+    if not is_sane(value):
+        raise ValueError(f"cluster.{operation}: {argument} is {value!r}; expected {RANGE_TEXT}; correct it")
     return float(value)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from typing import Any
 
 from artifex_devices import _core
@@ -13,12 +12,9 @@ from artifex_devices._core import Cluster
 from artifex_devices.accelerators import accelerator, accelerators
 from artifex_devices.device_detection import path_text
 from artifex_devices.nearest_name import did_you_mean
+from artifex_devices.sane_rates import RANGE_TEXT, is_sane
+from artifex_devices.toml_file import key_text, read_toml, unprintable
 from artifex_devices.toml_lines import line_text
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["from_toml"]
 
@@ -62,26 +58,19 @@ def from_toml(path: str | os.PathLike[str]) -> Cluster:
         path: The file.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: It is no TOML, has other keys, values of the wrong type, or says what cannot be; all such at once,
-            with their lines.
+        FileNotFoundError: There is no such file; another OSError where it cannot be read.
+        ValueError: It is no TOML, has other keys, values of the wrong type, names with control characters, rates or
+            latencies outside of 1e-30 to 1e30, or says what cannot be; all such at once, with their lines.
     """
     name = path_text("from_toml", "path", path)
-    with open(name, "rb") as file:
-        try:
-            text = file.read().decode().replace("\r\n", "\n")
-            told = tomllib.loads(text)
-        except (ValueError, RecursionError) as error:  # of decoding, of TOML; one nested too deeply
-            raise ValueError(
-                f"cluster.from_toml: {name} is no TOML: {error}; expected TOML; correct the file"
-            ) from None
+    told, text = read_toml("cluster.from_toml", name)
     wrong = _wrong_keys(told, text)
     if wrong:
         raise ValueError(f"cluster.from_toml: in {name} {'; '.join(wrong)}; correct the file")
     try:
         return _core._make_cluster(_parts(told, name))
     except ValueError as error:
-        raise ValueError(f"cluster.from_toml: in {name}: {_with_lines(str(error), text)}") from None
+        raise ValueError(f"cluster.from_toml: in {name}: {_with_lines(str(error), text)}; correct the file") from None
 
 
 # How clauses of the core's errors begin, and the keys of a file that they are about.
@@ -109,6 +98,12 @@ _KEYS_OF_CLAUSES: dict[str, tuple[tuple[str, ...], ...]] = {
 _CLAUSE = re.compile(
     rf"(^|; |: )({'|'.join(sorted(map(re.escape, _KEYS_OF_CLAUSES), key=len, reverse=True))})(?=\[\d+\] | )"
 )
+# What a file calls it that the core calls otherwise, and the words that there are for it.
+_CHOICES = {
+    "the chip's platform": ("platform of [chip]", ("tpu", "gpu", "cpu")),
+    "network": ("kind of [slice]", ("torus", "switch", "full mesh")),
+}
+_CHOICE = re.compile(rf'({"|".join(_CHOICES)}) is ("[^"]*")')
 
 
 def _with_lines(error: str, text: str) -> str:
@@ -118,7 +113,11 @@ def _with_lines(error: str, text: str) -> str:
         lines = (line_text(text, *keys) for keys in _KEYS_OF_CLAUSES[match[2]])
         return match[1] + next(filter(None, lines), "") + match[2]
 
-    return _CLAUSE.sub(told, error)
+    def named(match: re.Match[str]) -> str:
+        key, known = _CHOICES[match[1]]
+        return f"{key} is {match[2]}{did_you_mean(match[2], known)}"
+
+    return _CHOICE.sub(named, _CLAUSE.sub(told, error))
 
 
 def _wrong_keys(told: dict[str, Any], text: str) -> list[str]:
@@ -132,20 +131,27 @@ def _wrong_keys(told: dict[str, Any], text: str) -> list[str]:
             line = (*((table,) if table else ()), key)
             if key not in keys:
                 wrong.append(
-                    f"{line_text(text, *line)}{key}{where} is no key{did_you_mean(key, keys)}; expected "
+                    f"{line_text(text, *line)}{key_text(key)}{where} is no key{did_you_mean(key, keys)}; expected "
                     f"{', '.join(keys)}"
                 )
             elif not _is(value, keys[key]):
                 wrong.append(f"{line_text(text, *line)}{key}{where} is {value!r}; expected {keys[key]}")
+            elif keys[key] == _NUMBER and not is_sane(value):
+                wrong.append(f"{line_text(text, *line)}{key}{where} is {value!r}; expected {RANGE_TEXT}")
+            wrong += unprintable(value, text, *line) if key in keys else []
     chip = told.get("chip")
     flops = chip.get("peak_flops") if isinstance(chip, dict) else None
     if isinstance(flops, dict):
         wrong += [
-            f"{line_text(text, 'chip', 'peak_flops', key)}{key} of [chip.peak_flops] is {value!r}; expected {_NUMBER}"
+            f"{line_text(text, 'chip', 'peak_flops', key)}{key_text(key)} of [chip.peak_flops] is {value!r}; expected "
+            f"{RANGE_TEXT if _is(value, _NUMBER) else _NUMBER}"
             for key, value in flops.items()
-            if not _is(value, _NUMBER)
+            if not _is(value, _NUMBER) or not is_sane(value)
         ]
-    wrong += [f"[{table}] is missing" for table in ("chip", "slice") if table not in told]
+    missing = [f"[{table}]" for table in ("chip", "slice") if table not in told]
+    if missing:
+        said = "are missing; expected these tables" if missing[1:] else "is missing; expected this table"
+        wrong.append(f"{' and '.join(missing)} {said}")
     return wrong
 
 

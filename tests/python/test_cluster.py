@@ -235,13 +235,40 @@ def test_a_file_describes_chips_and_tori_of_its_own(tmp_path):
         ),
         (
             'slices = 0\n[slice]\ndims = [\n  4,\n  -2,\n]\nlatency = -1\n[chip]\nname = "x"\nplatform = "q"\n',
-            r'line 10: the chip\'s platform is "q"; .*line 3: dims\[1\] is -2; .*line 7: the slice\'s latency is -1; .*'
+            r'line 10: platform of \[chip\] is "q"; .*line 3: dims\[1\] is -2; .*line 7: the slice\'s latency is -1; .*'
             "line 1: slices is 0; expected 1 or more",
         ),
         ("[chip]\nname = 3\n", r"\[slice\] is missing"),
         ('[chip]\nname = "x"\n[slice]\nchips = 2\n', r"and no platform; expected \"tpu\", \"gpu\" or \"cpu\""),
         ('[chip]\nname = "h100"\n[slice]\n', r"line 3: \[slice\] has no size"),
-        ('[chip]\nname = "h100"\n[slice]\nchips = 2\nkind = "star"\n', 'line 5: network is "star"; expected "torus"'),
+        (
+            '[chip]\nname = "h100"\n[slice]\nchips = 2\nkind = "star"\n',
+            r'line 5: kind of \[slice\] is "star"; expected "torus"',
+        ),
+        (
+            '[chip]\nname = "mine"\nplatform = "tpuu"\n[slice]\nchips = 2\n',
+            r'line 3: platform of \[chip\] is "tpuu" \(did you mean tpu\?\); expected "tpu", "gpu" or "cpu"; correct',
+        ),
+        (
+            '[chip]\nname = "h100"\n[slice]\nchips = 2\nkind = "torsu"\n',
+            r'line 5: kind of \[slice\] is "torsu" \(did you mean torus\?\); expected "torus", "switch" or ',
+        ),
+        ("", r"\[chip\] and \[slice\] are missing; expected these tables; correct the file$"),
+        (
+            '[chip]\nname = "h100"\n[slice]\nchips = 4\nlatency = 1e300\nbandwidth = 1e-300\n',
+            r"line 5: latency of \[slice\] is 1e\+300; expected 1e-30 to 1e30; "
+            r"line 6: bandwidth of \[slice\] is 1e-300; expected 1e-30 to 1e30; correct the file$",
+        ),
+        (
+            '[chip]\nname = "h100"\n[chip.peak_flops]\nbfloat16 = 1e200\n[slice]\nchips = 4\n',
+            r"line 4: bfloat16 of \[chip.peak_flops\] is 1e\+200; expected 1e-30 to 1e30",
+        ),
+        (
+            'name = "a\\u001b[31m"\n[chip]\nname = "h100"\ndevice_kind = "b\\n"\n[slice]\nchips = 4\n',
+            r"line 1: name is 'a\\x1b\[31m'; expected characters that can be printed; "
+            r"line 4: device_kind of \[chip\] is 'b\\n'",
+        ),
+        ('"na\\u001bme" = 3\n[chip]\nname = "h100"\n[slice]\nchips = 4\n', r"line 1: 'na\\x1bme' is no key"),
         ('[chip]\nname = "h100"\n[slice]\nchips = 2\nbandwidth = -1\n', "bandwidth is -1; expected a finite number"),
         (
             '[chip]\nname = "h100"\n[slice]\nchips = 4\n[host]\nchips = 3\n',
@@ -266,9 +293,46 @@ def test_files_that_say_what_cannot_be_are_refused(tmp_path, text, says):
     assert str(path) in str(caught.value)
 
 
+def test_a_byte_order_mark_is_taken(tmp_path):
+    text = '[chip]\nname = "h100"\n[slice]\nchips = 4\n'
+    (tmp_path / "lab.toml").write_text(text, encoding="utf-8-sig")
+    assert cluster.from_toml(tmp_path / "lab.toml").device_count == 4
+
+
+def test_numbers_that_nothing_has_are_refused_as_arguments_too():
+    for bandwidth in (1e-300, 1e300):
+        with pytest.raises(
+            ValueError, match=r"^cluster.gpus: network_bandwidth is 1e.300; expected 1e-30 to 1e30; cor"
+        ):
+            cluster.dgx("h100", nodes=2, network_bandwidth=bandwidth)
+
+
+def test_names_that_were_probably_meant():
+    for make, says in (
+        (
+            lambda: cluster.tpu("v5ee", (4, 4)),
+            r"is no generation whose links are known \(did you mean v5e\?\); expected",
+        ),
+        (lambda: cluster.dgx("h1000"), r"'h1000' is no GPU of these nodes \(did you mean h100\?\); expected"),
+        (lambda: cluster.gpus("mi300"), r"\"mi300\" is no GPU of the catalogue \(did you mean mi300x\?\); expected"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            make()
+
+
 def test_a_missing_file_is_said(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(
+        FileNotFoundError, match=r"^cluster.from_toml: '.*none.toml' cannot be read: No such file or .*;"
+    ):
         cluster.from_toml(tmp_path / "none.toml")
+    with pytest.raises(
+        IsADirectoryError, match=r"^cluster.from_toml: '.*' cannot be read: Is a directory; expected a "
+    ):
+        cluster.from_toml(tmp_path)
+    with pytest.raises(
+        ValueError, match=r"^cluster.from_toml: 'a\\x00' is no path: embedded null byte; expected a TOML"
+    ):
+        cluster.from_toml("a\0")
     with pytest.raises(FileNotFoundError):
         cluster.from_xml(tmp_path / "none.xml")
 

@@ -216,7 +216,9 @@ def test_this_machine_is_the_cluster_where_none_is_given(capsys):
         ("dgx h100 nodes=0", "nodes is 0; expected 1 to 16777216"),
         ("dgx h100 nodes=2 nodes=3", "nodes is given more than once"),
         ("dgx h100 network_bandwidth=nan", "network_bandwidth is 'nan'; expected a number"),
-        ("dgx h1000", "'h1000' is no GPU of these nodes"),
+        ("dgx h1000", "'h1000' is no GPU of these nodes (did you mean h100?)"),
+        ("tpu v5ee 4x4", '"v5ee" is no generation whose links are known (did you mean v5e?)'),
+        ("/nowhere/lab.toml", "--cluster: cluster.from_toml: '/nowhere/lab.toml' cannot be read: No such file"),
         ("dgx 'h100", "No closing quotation"),
         ("a" * 5000, "neither a preset nor a file"),
         ("a\0b", "neither a preset nor a file"),
@@ -377,13 +379,20 @@ def test_models_of_files(tmp_path, capsys):
     assert "embed is missing" in text
     path.write_text(MINE.replace("kv_heads = 8", "kv_heads = 3"))
     assert "8 heads are no multiple of 3 kv_heads" in refused(capsys, "suggest", str(path), *words)
-    assert "cannot be read" in refused(capsys, "suggest", str(tmp_path / "none.toml"), *words)
+    assert "cannot be read: No such file or directory; expected a TOML file; correct the path" in refused(
+        capsys, "suggest", str(tmp_path / "none.toml"), *words
+    )
+    path.write_text(MINE + 'name = "a\\u001b[31mb"\n', encoding="utf-8-sig")
+    text = refused(capsys, "suggest", str(path), *words)
+    assert r"line 8: name is 'a\x1b[31mb'; expected characters that can be printed" in text
+    assert "\x1b" not in text
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (("lama-2-7b", *STEP[1:], *RULES), "no published shape (did you mean llama-2-7b?); expected one of llama-2-7b"),
+        (("lama", *STEP[1:], *RULES), "'lama' is no published shape (did you mean llama-2-7b?); expected one of"),
         ((*STEP, *RULES, "--cache", "8"), "cache is 8 in a training step"),
         ((*STEP, *RULES[:3], "batch=dat"), "'batch' goes to 'dat', which the mesh does not have"),
         ((*STEP, *RULES[:3], "bach=data"), "'bach' is no logical axis of the model"),

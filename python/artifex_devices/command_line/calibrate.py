@@ -30,8 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """--refresh, --check, --rounds, --json."""
     parser.add_argument("--refresh", action="store_true", help="measure now, whatever is kept")
     parser.add_argument("--check", action="store_true", help="predict reshards and collectives, measure them, compare")
-    parser.add_argument("--rounds", type=_rounds, help="turns of each thing that is measured (calibration 10, check 3); "
-        "measured anew where what is kept had fewer; with 1 or 2 it cannot be known whether the machine was busy")
+    parser.add_argument(
+        "--rounds",
+        type=_rounds,
+        help="turns of each thing that is measured (calibration 10, check 3); "
+        "measured anew where what is kept had fewer; with 1 or 2 it cannot be known whether the machine was busy",
+    )
     parser.add_argument("--json", action="store_true", help="all figures as JSON")
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from artifex_devices.command_line.amounts import count_of
 from artifex_devices.command_line.exit_codes import UsageError
@@ -80,27 +79,24 @@ def _shape(text: str) -> str | TransformerShape:
 def _shape_of_file(path: str) -> TransformerShape:
     from artifex_devices.models import TransformerShape
     from artifex_devices.nearest_name import did_you_mean
+    from artifex_devices.toml_file import key_text, read_toml, unprintable
     from artifex_devices.toml_lines import line_text
 
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
     try:
-        text = Path(path).read_bytes().decode().replace("\r\n", "\n")
-        told: dict[str, Any] = tomllib.loads(text)
+        told, text = read_toml("MODEL", path)
     except (OSError, ValueError) as error:
-        raise UsageError(f"MODEL: {path!r} cannot be read ({error}); name a TOML file") from None
+        raise UsageError(str(error)) from None
     fields = {field.name: field for field in dataclasses.fields(TransformerShape) if field.name != "source"}
     wrong = []
     for key, value in told.items():
         kind = str if key == "name" else int
         if key not in fields:
-            wrong.append(f"{line_text(text, key)}{key} is no key{did_you_mean(key, fields)}")
+            wrong.append(f"{line_text(text, key)}{key_text(key)} is no key{did_you_mean(key, fields)}")
         elif not isinstance(value, kind) or isinstance(value, bool):
             wanted = "a text" if kind is str else "a whole number"
             wrong.append(f"{line_text(text, key)}{key} is {value!r}; expected {wanted}")
+        else:
+            wrong += unprintable(value, text, key)
     needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING and name != "name"]
     wrong += [f"{name} is missing" for name in needed if name not in told]
     if wrong:

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TOML files that people write: read, or refused with what is wrong."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from artifex_devices.toml_lines import line_text
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["key_text", "read_toml", "unprintable"]
+
+
+def read_toml(operation: str, path: str) -> tuple[dict[str, Any], str]:
+    """What a file says, and its text: UTF-8, with or without a byte order mark.
+
+    Args:
+        operation: That errors begin with.
+        path: The file.
+
+    Raises:
+        OSError: It cannot be read; of the class that `open` raises.
+        ValueError: It is no TOML, or no path at all.
+    """
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        told = type(error)(
+            f"{operation}: {path!r} cannot be read: {error.strerror or error}; expected a TOML file; correct the path"
+        )
+        told.errno = error.errno
+        raise told from None
+    except ValueError as error:  # a zero in it
+        raise ValueError(f"{operation}: {path!r} is no path: {error}; expected a TOML file; correct the path") from None
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+        return tomllib.loads(text), text
+    except (ValueError, RecursionError) as error:  # of decoding, of TOML; one nested too deeply
+        raise ValueError(f"{operation}: {path} is no TOML: {error}; expected TOML; correct the file") from None
+
+
+def key_text(key: str) -> str:
+    r"""A key of a file for an error: escaped where a terminal would take it for an order.
+
+    Example:
+        >>> key_text("name"), key_text("na\x1bme") == repr("na\x1bme")
+        ('name', True)
+    """
+    return key if key.isprintable() else repr(key)
+
+
+def unprintable(value: Any, text: str, *keys: str) -> list[str]:
+    """What is wrong with a name of a file: characters that a terminal takes for orders. Nothing else is looked at.
+
+    Args:
+        value: Of the key.
+        text: Of the file.
+        keys: From the outermost table on.
+    """
+    if not isinstance(value, str) or value.isprintable():
+        return []
+    where = f" of [{keys[-2]}]" if len(keys) > 1 else ""
+    return [f"{line_text(text, *keys)}{keys[-1]}{where} is {value!r}; expected characters that can be printed"]
