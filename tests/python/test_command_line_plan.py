@@ -2,11 +2,14 @@
 """`artifex_devices plan`: the same figures as from Python, and what it says to what it does not understand."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
-from artifex_devices import cluster, mesh_utils, models
+from artifex_devices import cluster, mesh_utils, models, render, roofline
 from artifex_devices.command_line import main
+from artifex_devices.measured_roofline import Conditions, MeasuredRoofline, Rate
 from artifex_devices.planner import plan_collective, plan_reshard, plan_step, suggest
 from artifex_devices.sharding import Mesh, NamedSharding, P
 
@@ -130,6 +133,47 @@ def test_collectives_of_a_cluster_and_of_a_mesh(capsys):
     plan = plan_collective("all_reduce", 1 << 30, ("data", "model"), mesh)
     words = ("collective", "all_reduce", "1GiB", "data,model", "--cluster", "tpu v4 4x4x8", "--mesh", "data=16,model=8")
     assert found(capsys, *words) == json.loads(plan.to_json())
+
+
+def test_permutes_have_their_pairs(capsys):
+    words = ("collective", "permute", "1GB", "x", *V5E)
+    plan = plan_collective("permute", 10**9, "x", cluster.tpu("v5e", (4, 4)), perm=[(0, 1), (1, 2)])
+    assert said(capsys, *words, "--perm", "0:1, 1:2") == (0, f"{plan}\n", "")
+    assert "expected --perm with permute and with no other; write permute and --perm 0:1,1:0" in refused(capsys, *words)
+    assert "OP is all_gather and --perm is given" in refused(
+        capsys, "collective", "all_gather", "1GB", "x", *V5E, "--perm", "0:1"
+    )
+    for wrong in ("", "0", "0:", "0:1,", "0:-1", "a:b"):
+        assert f"--perm: {wrong!r} is no list of FROM:TO" in refused(capsys, *words, "--perm", wrong)
+    assert "plan_collective: " in refused(capsys, *words, "--perm", "0:4")
+
+
+def test_the_picture_of_a_collective_is_its_mesh(tmp_path, capsys):
+    mesh = Mesh(mesh_utils.create_device_mesh((4, 4), cluster.tpu("v5e", (4, 4)).devices()), ("a", "b"))
+    path = tmp_path / "mesh.svg"
+    words = ("collective", "all_gather", "1GB")
+    assert said(capsys, *words, "a", *V5E, "--mesh", "a=4,b=4", "--svg", str(path)) == (0, "", "")
+    assert path.read_text() == render.placed_mesh_svg(mesh)
+    assert "--svg draws the mesh of --mesh on its network; expected --mesh" in refused(
+        capsys, *words, "x", *V5E, "--svg"
+    )
+
+
+def test_the_guide_shows_what_is_printed(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "command_line.md").read_text(encoding="utf-8")
+    code, out, err = said(capsys, "collective", "all_reduce", "1GB", "slice,chip", "--cluster", "dgx h100 nodes=4")
+    assert (code, err) == (0, "")
+    assert f"```text\n{out}```" in page
+
+
+def test_the_guide_has_all_options(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "command_line.md").read_text(encoding="utf-8")
+    table = page.partition("| option | what it takes |")[2].partition("\n\n")[0]
+    for action in ("mesh", "reshard", "collective", "step", "suggest"):
+        with pytest.raises(SystemExit):
+            main(["plan", action, "--help"])
+        for option in set(re.findall(r"--[a-z]+(?:-[a-z]+)*", capsys.readouterr().out.partition("examples:")[0])):
+            assert f"`{option}" in table or option == "--help", (action, option)
 
 
 # --- Clusters ---
@@ -356,6 +400,53 @@ def test_where_nothing_fits_attention_is_needed(capsys):
     assert json.loads(out)["options"] == []
 
 
+def test_the_picture_of_suggestions_is_the_mesh_of_the_best(tmp_path, capsys):
+    best = suggest(models.transformer("llama-2-7b", batch=64, sequence=4096), cluster.tpu("v5p", (4, 4, 4)), 1).options[
+        0
+    ]
+    path = tmp_path / "mesh.svg"
+    assert said(capsys, "suggest", *STEP, "--quiet", "--svg", str(path)) == (0, "", "")
+    assert path.read_text() == render.placed_mesh_svg(best.mesh)
+    words = ("llama-2-70b", "--batch", "16", "--sequence", "4096", "--cluster", "tpu v5e 4x4", "--svg")
+    code, out, err = said(capsys, "suggest", *words)
+    assert (code, out) == (1, "")
+    assert "nothing fits in memory: there is no best option to draw" in err
+
+
+# --- This machine ---
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """A measurement of this machine that takes no time."""
+    rate = Rate(4e10, 4e10, 0.0, 0.05, 9, "loops")
+    conditions = Conditions(
+        "2026-11-22T16:00:00+00:00", "a processor", "avx2", 2, 2, 1, True, None, None, None, 1, None, "2.0", "0.1.0"
+    )
+    rates = {"float32": rate, "float64": rate}
+    found = MeasuredRoofline("all CPU devices", rates, {}, rate, (), conditions, from_cache=True)
+    monkeypatch.setattr(roofline, "measure_roofline", lambda: found)
+    return found
+
+
+def test_rates_of_this_machine_that_were_measured(measured, capsys):
+    here = cluster.this_machine(measured=measured)
+    chips = here.device_count
+    model = models.transformer("llama-2-7b", batch=chips, sequence=8, optimizer=None, dtype="float32")
+    plan = plan_step(model, Mesh(np.array(here.devices()), ("x",)), {"batch": "x"})
+    words = ("llama-2-7b", "--batch", str(chips), "--sequence", "8", "--forward", "--measured", "--rules", "batch=x")
+    code, out, err = said(capsys, "step", *words, "--dtype", "float32", "--mesh", f"x={chips}", "--json")
+    assert json.loads(out) == json.loads(plan.to_json())
+    assert err == "artifex_devices plan: rates of this machine: kept from 2026-11-22T16:00:00+00:00\n"
+    code, out, err = said(capsys, "step", *words, "--mesh", f"x={chips}")
+    assert (code, out) == (3, "")
+    assert "of FLOP/s those of float32 are measured: say --dtype float32" in err
+    words = ("step", *STEP, *RULES, "--measured")
+    assert "--measured: --cluster is 'tpu v5p 4x4x4'; expected none, or here" in refused(capsys, *words)
+
+
+# --- Models of files ---
+
 MINE = """layers = 4
 embed = 1024
 mlp = 4096
@@ -412,3 +503,6 @@ def test_suggestions_that_are_not_understood(capsys):
     code, out, err = said(capsys, "suggest", *STEP[:-2])
     assert (code, out) == (3, "")
     assert "memory bandwidth" in err
+    assert err.endswith(
+        "; for this machine say --measured, in Python cluster.this_machine(measured=measure_roofline())\n"
+    )

@@ -7,6 +7,7 @@ import argparse
 import math
 import re
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,9 @@ from artifex_devices.command_line.exit_codes import UsageError
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster
+    from artifex_devices.measured_roofline import MeasuredRoofline
 
-__all__ = ["CLUSTER_FORMS", "add_cluster", "read_cluster"]
+__all__ = ["CLUSTER_FORMS", "add_cluster", "is_here", "read_cluster"]
 
 CLUSTER_FORMS = """\
 clusters:
@@ -26,7 +28,8 @@ clusters:
   lab.toml                                          a file (docs/guide/clusters.md)
   "node.xml nodes=16 bandwidth=4e11"                an hwloc file of one node; also latency=, network_bandwidth=,
                                                     network_latency=
-  here, or no --cluster                             this machine
+  here, or no --cluster                             this machine; with --measured its measured FLOP/s and bytes/s;
+                                                    "here latency=1e-6"
 """
 
 _COUNT, _RATE = "a whole number", "a number"
@@ -57,18 +60,38 @@ _FORMS = {
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
-    """Adds --cluster."""
+    """Adds --cluster and --measured."""
     parser.add_argument("--cluster", metavar="TEXT|FILE", default="here", help="see below; this machine when not given")
+    parser.add_argument(
+        "--measured",
+        action="store_true",
+        help="this machine with its FLOP/s (float32) and bytes/s: those that measure_roofline() has kept, else "
+        "measured now, in some seconds",
+    )
 
 
-def read_cluster(text: str) -> Cluster:
+def is_here(text: str) -> bool:
+    """Whether a text means this machine."""
+    return text.split(maxsplit=1)[:1] == ["here"]
+
+
+def read_cluster(text: str, measured: bool = False) -> Cluster:
     """The cluster that a text means.
 
+    Args:
+        text: Of --cluster.
+        measured: Of --measured: says on standard error when it was measured.
+
     Raises:
-        UsageError: It means none: the text says what is the nearest that does.
+        UsageError: It means none: the text says what is the nearest that does; or --measured of another machine.
     """
     from artifex_devices import cluster
 
+    if measured and not is_here(text):
+        raise UsageError(
+            f"--measured: --cluster is {text!r}; expected none, or here, as only this machine can be measured; "
+            "leave one out"
+        )
     try:
         if text.endswith(".toml") or (not text.endswith(".xml") and _is_file(text)):
             return cluster.from_toml(text)
@@ -82,13 +105,22 @@ def read_cluster(text: str) -> Cluster:
         places, known = _PRESETS[name]
         given = _options(words[1:], len(places), places, known, name)
         if name == "here":
-            return cluster.this_machine(**given)
+            return cluster.this_machine(**given, measured=_measured() if measured else None)
         make: Callable[..., Cluster] = getattr(cluster, name)
         return make(**given)
     except UsageError:
         raise
     except (OSError, ValueError) as error:
         raise UsageError(f"--cluster: {error}") from None
+
+
+def _measured() -> MeasuredRoofline:
+    from artifex_devices.roofline import measure_roofline
+
+    found = measure_roofline()
+    when = f"kept from {found.conditions.date}" if found.from_cache else f"measured now, {found.conditions.date}"
+    print(f"artifex_devices plan: rates of this machine: {when}", file=sys.stderr)
+    return found
 
 
 def _is_file(text: str) -> bool:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from typing import TYPE_CHECKING, Any, cast
 
 from artifex_devices.command_line.amounts import bytes_of
-from artifex_devices.command_line.cluster_argument import CLUSTER_FORMS, add_cluster, read_cluster
+from artifex_devices.command_line.cluster_argument import CLUSTER_FORMS, add_cluster, is_here, read_cluster
 from artifex_devices.command_line.exit_codes import ATTENTION, OK, UsageError
 from artifex_devices.command_line.mesh_argument import (
     add_mesh,
@@ -28,6 +29,7 @@ from artifex_devices.command_line.plan_model import (
 )
 
 if TYPE_CHECKING:
+    from artifex_devices._core import Mesh
     from artifex_devices.plan_values import CollectivePlan, ReshardPlan
     from artifex_devices.step_values import StepPlan
     from artifex_devices.suggestion_values import Suggestions
@@ -82,6 +84,7 @@ _COLLECTIVE_EXAMPLES = f"""\
 examples:
   artifex_devices plan collective all_gather 33.6MB x --cluster "tpu v5e 4x4"
   artifex_devices plan collective all_reduce 1GB slice,chip --cluster "dgx h100 nodes=4"
+  artifex_devices plan collective permute 1GB x --perm 0:1,1:2,2:3,3:0 --cluster "tpu v5e 4x4"
   artifex_devices plan collective reduce_scatter 1GiB model --cluster "tpu v4 4x4x8" --mesh data=16,model=8 --json
 
 {CLUSTER_FORMS}
@@ -116,14 +119,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_output(reshard, picture="before and after, with the bytes between devices,")
 
     collective = _add(actions, "collective", "seconds of one collective", _COLLECTIVE_EXAMPLES, _collective)
-    collective.add_argument("op", metavar="OP", help="all_gather, reduce_scatter, all_reduce, all_to_all or broadcast")
+    collective.add_argument(
+        "op", metavar="OP", help="all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, or permute with --perm"
+    )
     collective.add_argument("nbytes", metavar="BYTES", type=bytes_of, help="of the whole array of a group: 1GB, 1GiB")
     collective.add_argument(
         "axes", metavar="AXES", help="of the cluster (x,y,z of a torus, chip, slice), or of --mesh: x,y"
     )
     add_cluster(collective)
     add_mesh(collective, required=False)
-    _add_output(collective)
+    collective.add_argument(
+        "--perm", metavar="FROM:TO,...", help="of a permute: who sends to whom, by places in a group: 0:1,1:2,2:0"
+    )
+    _add_output(collective, picture="the mesh (of --mesh) on its network, with the groups of each axis,")
 
     step = _add(actions, "step", "what a step of a model costs", STEP_EXAMPLES, _step)
     add_step(step)
@@ -131,7 +139,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     suggest = _add(actions, "suggest", "the best meshes and rules for a model", SUGGEST_EXAMPLES, _suggest)
     add_suggest(suggest)
-    _add_output(suggest)
+    _add_output(suggest, picture="the mesh of the best option on its network")
 
 
 def _add(actions: Any, name: str, summary: str, examples: str, run_action: Any) -> argparse.ArgumentParser:
@@ -157,7 +165,17 @@ def _add_output(parser: argparse.ArgumentParser, *, picture: str = "") -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """What was asked for; the exit code."""
-    code: int = arguments.run_action(arguments)
+    try:
+        code: int = arguments.run_action(arguments)
+    except RuntimeError as error:  # a figure is not known
+        if not is_here(arguments.cluster):
+            raise
+        if arguments.measured:
+            hint = "; of FLOP/s those of float32 are measured: say --dtype float32" if "FLOP/s" in str(error) else ""
+            raise RuntimeError(f"{error}{hint}") from None
+        raise RuntimeError(
+            f"{error}; for this machine say --measured, in Python cluster.this_machine(measured=measure_roofline())"
+        ) from None
     return code
 
 
@@ -179,7 +197,7 @@ def _mesh(arguments: argparse.Namespace) -> int:
     from artifex_devices.command_line.mesh_text import mesh_content
     from artifex_devices.command_line.output import write_json, write_picture, write_text
 
-    cluster = read_cluster(arguments.cluster)
+    cluster = read_cluster(arguments.cluster, arguments.measured)
     sizes = read_sizes("--mesh", arguments.mesh)
     traffic = [float(1 << 30)] * len(sizes)
     if arguments.traffic is not None:
@@ -222,7 +240,7 @@ def _reshard(arguments: argparse.Namespace) -> int:
     from artifex_devices.planner import plan_reshard
     from artifex_devices.sharding import NamedSharding
 
-    cluster = read_cluster(arguments.cluster)
+    cluster = read_cluster(arguments.cluster, arguments.measured)
     shape, dtype = read_array(arguments.array)
     axes = tuple(read_sizes("--mesh", arguments.mesh))
     specs = (read_spec("FROM", arguments.source, axes), read_spec("TO", arguments.destination, axes))
@@ -253,21 +271,49 @@ def _reshard(arguments: argparse.Namespace) -> int:
 def _collective(arguments: argparse.Namespace) -> int:
     from artifex_devices.planner import plan_collective
 
-    cluster = read_cluster(arguments.cluster)
+    cluster = read_cluster(arguments.cluster, arguments.measured)
     axes = tuple(axis.strip() for axis in arguments.axes.split(","))
     if arguments.mesh is None and (arguments.slices is not None or arguments.split or arguments.order != "jax"):
         raise UsageError("--slices, --order and --split say how a mesh is laid; expected --mesh with them; give it")
+    if arguments.mesh is None and arguments.svg is not None:
+        raise UsageError("--svg draws the mesh of --mesh on its network; expected --mesh with it; give it")
     try:
         where = cluster if arguments.mesh is None else lay_mesh(cluster, arguments)
     except NotImplementedError as error:
         _complain(no_mesh_text(error, arguments))
         return ATTENTION
+    perm = _perm(arguments)
     try:
-        plan = plan_collective(arguments.op, arguments.nbytes, axes, where)
+        plan = plan_collective(arguments.op, arguments.nbytes, axes, where, perm=perm)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    _write(plan, arguments)
+    if arguments.svg is not None:
+        _write_mesh(cast("Mesh", where), arguments)
+    else:
+        _write(plan, arguments)
     return OK
+
+
+def _perm(arguments: argparse.Namespace) -> list[tuple[int, int]] | None:
+    text: str | None = arguments.perm
+    if (arguments.op == "permute") != (text is not None):
+        raise UsageError(
+            f"--perm: OP is {arguments.op} and --perm is {'not ' * (text is None)}given; expected --perm with permute "
+            "and with no other; write permute and --perm 0:1,1:0"
+        )
+    if text is None:
+        return None
+    pairs = [re.fullmatch(r"\s*([0-9]{1,9}):([0-9]{1,9})\s*", part) for part in text.split(",")]
+    if not all(pairs):
+        raise UsageError(f"--perm: {text!r} is no list of FROM:TO; expected places in a group; write 0:1,1:0")
+    return [(int(pair[1]), int(pair[2])) for pair in pairs if pair]
+
+
+def _write_mesh(mesh: Mesh, arguments: argparse.Namespace) -> None:
+    from artifex_devices.command_line.output import write_picture
+    from artifex_devices.render import placed_mesh_svg
+
+    write_picture(arguments.svg, placed_mesh_svg(mesh))
 
 
 def _step(arguments: argparse.Namespace) -> int:
@@ -279,5 +325,10 @@ def _step(arguments: argparse.Namespace) -> int:
 
 def _suggest(arguments: argparse.Namespace) -> int:
     found, code = run_suggest(arguments)
-    _write(found, arguments)
+    if arguments.svg is None:
+        _write(found, arguments)
+    elif found.options:
+        _write_mesh(found.options[0].mesh, arguments)
+    else:
+        _complain("nothing fits in memory: there is no best option to draw; leave --svg out to see what is nearest")
     return code

@@ -69,7 +69,7 @@ def run_step(arguments: argparse.Namespace) -> tuple[Any, int]:
     """The plan and the exit code; no plan where the torus has no such mesh."""
     from artifex_devices.planner import plan_step
 
-    cluster = read_cluster(arguments.cluster)
+    cluster = read_cluster(arguments.cluster, arguments.measured)
     model = read_model(arguments)
     rules = read_rules(arguments.rules)
     try:
@@ -88,7 +88,7 @@ def run_suggest(arguments: argparse.Namespace) -> tuple[Any, int]:
     """The suggestions and the exit code."""
     from artifex_devices.planner import suggest
 
-    cluster = read_cluster(arguments.cluster)
+    cluster = read_cluster(arguments.cluster, arguments.measured)
     model = read_model(arguments)
     axes = None if arguments.axes is None else [axis.strip() for axis in arguments.axes.split(",")]
     try:
