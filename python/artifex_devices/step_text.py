@@ -55,8 +55,8 @@ def step_text(plan: StepPlan) -> str:
 
 
 def step_html(plan: StepPlan) -> str:
-    """The same as HTML, with the roofline of a device."""
-    picture = f'<div style="overflow-x:auto">{plan.to_svg()}</div>'
+    """The same as HTML, with the roofline of a device where there are FLOPs."""
+    picture = f'<div style="overflow-x:auto">{plan.to_svg()}</div>' if plan.flops else ""
     texts = axis_texts(plan.mesh_shape)
     rows = [_row(each, texts) for each in plan.collectives]
     return facts_html(step_title(plan), _facts(plan), _COLLECTIVES, rows, picture)

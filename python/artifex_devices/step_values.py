@@ -208,13 +208,13 @@ class StepPlan:
 
     @property
     def utilization(self) -> float:
-        """Of the peak FLOP/s, with overlap; recomputed products are no use."""
-        return self._useful_seconds / self.seconds.overlapped
+        """Of the peak FLOP/s, with overlap; recomputed products are no use. 0 where a step has no products."""
+        return self._useful_seconds / self.seconds.overlapped if self.flops else 0.0
 
     @property
     def serial_utilization(self) -> float:
-        """Of the peak FLOP/s, without overlap."""
-        return self._useful_seconds / self.seconds.serial
+        """Of the peak FLOP/s, without overlap. 0 where a step has no products."""
+        return self._useful_seconds / self.seconds.serial if self.flops else 0.0
 
     @property
     def _useful_seconds(self) -> float:
@@ -231,7 +231,7 @@ class StepPlan:
             others: Plans with the same mesh and rules.
 
         Raises:
-            ValueError: One of them has another mesh or other rules.
+            ValueError: One of them has another mesh or other rules, or the step has no products.
 
         Example:
             >>> from artifex_devices import cluster, mesh_utils, models
@@ -247,6 +247,11 @@ class StepPlan:
         """
         from artifex_devices.step_picture import step_svg
 
+        if not self.flops:
+            raise ValueError(
+                f"StepPlan.to_svg: {self.model.name!r} has no FLOPs; expected a step with a product, as a roofline has "
+                "no other points; give it a matmul"
+            )
         return step_svg(self, others)
 
     def __getstate__(self) -> dict[str, Any]:

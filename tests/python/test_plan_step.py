@@ -308,6 +308,9 @@ def test_arguments_of_the_wrong_type(mesh):
         plan_step("llama-2-7b", mesh, {})
     with pytest.raises(TypeError, match=r"mesh is <Cluster .*> \(Cluster\); expected a Mesh of a cluster's devices"):
         plan_step(model, cluster.tpu("v5e", (4, 4)), {})
+    empty = Mesh(np.empty((0,), dtype=object), ("data",))
+    with pytest.raises(TypeError, match=r"mesh is Mesh.* \(Mesh\); expected a Mesh of a cluster's devices"):
+        plan_step(model, empty, {})
     with pytest.raises(TypeError, match=r"rules is \['batch'\] \(list\); expected a mapping"):
         plan_step(model, mesh, ["batch"])
     with pytest.raises(TypeError, match=r"the rule of 'batch' is 1 \(int\); expected an axis of the mesh"):
@@ -501,6 +504,30 @@ def test_names_of_axes_that_look_alike_are_told_apart():
         plan_step(models.mlp(**MLP), numbers, {"batch": "0"})
     with pytest.raises(TypeError, match="the rule of 'batch' is True"):
         plan_step(models.mlp(**MLP), numbers, {"batch": True})
+
+
+@pytest.mark.parametrize(
+    ("tensors", "operation"),
+    [
+        (
+            (Tensor("w", (4, 8), ("vocab", "a"), role="parameter"), Tensor("y", (8, 8), ("batch", "a"))),
+            Operation("rows", "vd->bd", ("w",), "y", kind="lookup"),
+        ),
+        (
+            (Tensor("w", (8,), ("a",), role="parameter"), Tensor("x", (8, 8), ("batch", "a")),
+             Tensor("y", (8, 8), ("batch", "a"))),
+            Operation("scale", "bd,d->bd", ("x", "w"), "y", kind="elementwise"),
+        ),
+    ],
+)  # fmt: skip
+def test_steps_without_products_have_no_picture_but_all_else(mesh, tensors, operation):
+    plan = plan_step(one_product(tensors=tensors, operations=(operation,), optimizer=None), mesh, {})
+    assert (plan.flops, plan.utilization, plan.serial_utilization, plan.seconds.compute) == (0, 0, 0, 0)
+    assert "FLOPs        0 on a device" in str(plan)
+    assert "<svg" not in plan._repr_html_()
+    assert json.loads(plan.to_json())["utilization"] == 0
+    with pytest.raises(ValueError, match=r"^StepPlan.to_svg: 'one' has no FLOPs; expected a step with a product"):
+        plan.to_svg()
 
 
 def test_words_that_were_probably_meant(mesh):
