@@ -126,8 +126,8 @@ def explain(
 
     Raises:
         TypeError: `mesh` holds what is no device, or `traffic` what is no number.
-        ValueError: The network of the devices is not known (CPU devices that are no cluster's), or the number of names
-            or bytes is not that of the axes.
+        ValueError: The network of the devices is not known (CPU devices that are no cluster's), a device is there more
+            than once, or the number of names or bytes is not that of the axes.
         AssertionError: TPU devices of one slice fill no cuboid.
 
     Example:
@@ -161,6 +161,7 @@ def explain(
     if not all(math.isfinite(each) and each >= 0 for each in gathered):
         raise ValueError(f"explain: traffic is {traffic!r}; expected finite numbers of 0 or more; correct it")
     places = places_of(list(devices.ravel()))
+    _check_once(places)
     network = _network_of(places)
     by_id = np.argsort(places.ids, kind="stable")
     axes, naive_axes = (
@@ -177,6 +178,18 @@ def explain(
         network.source,
         placed_mesh(title, words, network.kind, network.wraps, places),
     )
+
+
+def _check_once(places: Places) -> None:
+    _, first, counts = np.unique(
+        np.column_stack([places.slices, places.ids]), axis=0, return_index=True, return_counts=True
+    )
+    twice = first[counts > 1]
+    if twice.size:
+        raise ValueError(
+            f"explain: {places.devices[twice[0]]!r} is in the mesh {counts[counts > 1][0]} times; expected each device "
+            "once; leave the others out"
+        )
 
 
 @dataclass(frozen=True, eq=False)

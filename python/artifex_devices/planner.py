@@ -15,6 +15,7 @@ from artifex_devices import _core
 from artifex_devices._core import Cluster, Mesh, Sharding
 from artifex_devices._device_bytes import DeviceBytes, counted
 from artifex_devices.calibration_values import Calibration
+from artifex_devices.collective_arguments import checked_bytes, checked_pairs
 from artifex_devices.machine_plans import calibrated, check_calibration, copies_estimate, machine_collective
 from artifex_devices.plan_text import move_text
 from artifex_devices.plan_values import (
@@ -139,7 +140,8 @@ def plan_reshard(
             f"plan_reshard: cluster is {cluster!r} ({type(cluster).__name__}); expected a Cluster or None; make one by "
             "artifex_devices.cluster"
         )
-    if way not in _WAYS:
+    told: object = way  # of any type: that of an array, say, has no truth value
+    if told is not None and (not isinstance(told, str) or told not in _WAYS):
         raise ValueError(f"plan_reshard: way is {way!r}; expected None, 'copies' or 'collectives'; leave it out")
     check_calibration("plan_reshard", calibration)
     if cluster is not None and calibration is not None:
@@ -211,14 +213,7 @@ def plan_collective(
     """
     if not isinstance(op, str):
         raise TypeError(f"plan_collective: op is {op!r} ({type(op).__name__}); expected a str; say 'all_gather'")
-    if isinstance(nbytes, bool) or not isinstance(nbytes, (int, float, np.integer, np.floating)):
-        raise TypeError(
-            f"plan_collective: nbytes is {nbytes!r} ({type(nbytes).__name__}); expected a number of bytes; say 34e6"
-        )
-    nbytes = nbytes.item() if isinstance(nbytes, np.generic) else nbytes
-    if not 0 <= nbytes <= 2**63:  # not a number is neither
-        shown = "more" if 1e30 < nbytes < math.inf else f"{nbytes!r}"
-        raise ValueError(f"plan_collective: nbytes is {shown}; expected 0 to 2**63; give the whole array's bytes")
+    nbytes = checked_bytes(nbytes)
     check_calibration("plan_collective", calibration)
     try:
         names = (axes,) if isinstance(axes, str) else tuple(axes)
@@ -232,7 +227,7 @@ def plan_collective(
         groups = _groups(cluster, names)
         if calibration is not None:
             if perm is not None:
-                _pairs(op, perm)  # whoever hands its block to whom, it takes as long
+                checked_pairs(op, perm)  # whoever hands its block to whom, it takes as long
             return machine_collective(op, nbytes, names, cluster, groups, calibration)
         network = _core._cluster_of_device(cluster.devices.flat[0])
     else:
@@ -247,10 +242,14 @@ def plan_collective(
             f"plan_collective: cluster is {cluster!r} and calibration is given; expected a Mesh of this machine's own "
             "devices with it; leave calibration= out"
         )
-    pairs = _pairs(op, perm)
-    found: dict[str, Any] = _core._plan_collective(
-        op, float(nbytes), network, [str(name) for name in names], groups, pairs
-    )
+    pairs = checked_pairs(op, perm)
+    try:
+        found: dict[str, Any] = _core._plan_collective(
+            op, float(nbytes), network, [str(name) for name in names], groups, pairs
+        )
+    except RuntimeError as error:  # of the cluster, which does not know what for
+        text = str(error)
+        raise RuntimeError(text if text.startswith("plan_collective: ") else f"plan_collective: {text}") from None
     by_device, by_chip, by_slice = found["bound_bytes"]
     count = found["devices"]
     before = nbytes / count if op in ("all_gather", "all_to_all", "permute") else nbytes
@@ -271,24 +270,6 @@ def plan_collective(
         seconds_from=_rates(network),
         lower_bound=CollectiveBound(by_device, by_chip, by_slice, found["bound_seconds"], found["bound_error"]),
     )
-
-
-def _pairs(op: str, perm: Sequence[tuple[int, int]] | None) -> list[tuple[int, int]]:
-    if (op == "permute") != (perm is not None):
-        raise ValueError(
-            f"plan_collective: op is {op!r} and perm is {perm!r}; expected pairs of places with 'permute' and with no "
-            "other; say perm=[(0, 1), (1, 0)]"
-        )
-    try:
-        pairs = [tuple(operator.index(place) for place in pair) for pair in perm or ()]
-    except TypeError:
-        pairs = [()]
-    if any(len(pair) != 2 or not all(abs(place) < 2**62 for place in pair) for pair in pairs):
-        raise TypeError(
-            f"plan_collective: perm is {perm!r}; expected pairs (source, destination) of places in a group; say "
-            "perm=[(0, 1), (1, 0)]"
-        )
-    return [(pair[0], pair[1]) for pair in pairs]
 
 
 def _dtype(dtype: Any) -> np.dtype[Any]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
 from artifex_devices.picture import Picture
@@ -18,7 +18,7 @@ __all__ = ["step_svg"]
 
 def step_svg(plan: StepPlan, others: Iterable[StepPlan]) -> Picture:
     """The roofline of a device, with the FLOP/s that each plan has of it."""
-    plans = sorted([plan, *others], key=lambda each: each.model.batch)
+    plans = sorted([plan, *_plans(others, type(plan))], key=lambda each: each.model.batch)
     for each in plans:
         if (each.cluster, each.mesh_shape, each.rules) != (plan.cluster, plan.mesh_shape, plan.rules):
             raise ValueError(
@@ -39,6 +39,19 @@ def step_svg(plan: StepPlan, others: Iterable[StepPlan]) -> Picture:
             points.append((label, each.flops / _network_bytes(each), rate, False, memory + 1))
     notes = ["each step twice: FLOPs of a device for each byte of its memory, and for each byte that it receives"]
     return Picture(_core._roofline_svg(step_title(plan), roofs, points, notes))
+
+
+def _plans(others: Any, kind: type[StepPlan]) -> list[StepPlan]:
+    try:
+        found = list(others)
+    except TypeError:
+        found = [None]
+    if not all(isinstance(each, kind) for each in found):
+        raise TypeError(
+            f"StepPlan.to_svg: others is {others!r} ({type(others).__name__}); expected StepPlans of other batches; "
+            "write plan.to_svg([other])"
+        )
+    return found
 
 
 def _peaks(plan: StepPlan) -> dict[str, float]:

@@ -283,3 +283,44 @@ def test_plans_are_written_as_pictures(capsys, tmp_path):
     with pytest.raises(SystemExit):
         main(["plan", "mesh", *words, "-", "--json"])
     assert "not allowed with" in capsys.readouterr().err
+
+
+def test_what_cannot_be_drawn_is_named():
+    for name, argument, kind in (
+        ("machine_svg", "machine", "Machine"),
+        ("mesh_svg", "mesh", "Mesh"),
+        ("mesh_text", "mesh", "Mesh"),
+        ("placed_mesh_svg", "mesh", "Mesh"),
+    ):
+        with pytest.raises(TypeError, match=rf"^{name}: {argument} is None \(NoneType\); expected a {kind}; "):
+            getattr(render, name)(None)
+    for name in ("sharding_svg", "sharding_text"):
+        with pytest.raises(
+            TypeError, match=rf"^{name}: sharding is None \(NoneType\); expected a Sharding; write Named"
+        ):
+            getattr(render, name)(None, (4, 4))
+    mesh = ad.make_mesh((1,), ("x",))
+    with pytest.raises(TypeError, match=r"^mesh_svg: max_cells is 'a' \(str\); expected an int; leave it out"):
+        render.mesh_svg(mesh, max_cells="a")
+    assert render.mesh_svg(mesh, 2**70) == render.mesh_svg(mesh)
+
+
+@pytest.mark.parametrize("others", [5, None, [5], "ab"])
+def test_what_is_no_plan_is_not_drawn_into_a_roofline(others):
+    mesh = Mesh(np.array(cluster.tpu("v5e", (4, 4)).devices()), ("x",))
+    plan = plan_step(models.mlp(embed=512, mlp=1024, layers=1, tokens=1024), mesh, {"batch": "x"})
+    with pytest.raises(
+        TypeError, match=r"^StepPlan.to_svg: others is .*; expected StepPlans of other batches; write plan"
+    ):
+        plan.to_svg(others)
+
+
+def test_a_device_that_is_there_twice_has_no_explanation():
+    devices = cluster.tpu("v5e", (4, 4)).devices()
+    with pytest.raises(
+        ValueError, match=r"^explain: TpuDevice\(id=3, .*\) is in the mesh 4 times; expected each device onc"
+    ):
+        mesh_utils.explain(np.array([devices[3]] * 4))
+    nodes = cluster.dgx("h100", nodes=2).devices()
+    with pytest.raises(ValueError, match=r"is in the mesh 2 times; expected each device once; leave the others out"):
+        mesh_utils.explain(np.array([*nodes[1:], nodes[1]]))

@@ -509,8 +509,8 @@ def test_axes_of_a_mesh(pod_mesh, pod):
         ((3, 1, "x"), TypeError, "op is 3"),
         (("all_gather", -1, "x"), ValueError, "nbytes is -1"),
         (("all_gather", float("nan"), "x"), ValueError, "nbytes is nan"),
-        (("all_gather", 10**400, "x"), ValueError, "nbytes is more; expected 0 to"),
-        (("all_gather", 1e308, "x"), ValueError, "nbytes is more; expected 0 to"),
+        (("all_gather", 10**400, "x"), ValueError, "nbytes is more than 1e30; expected 0 to"),
+        (("all_gather", 1e308, "x"), ValueError, "nbytes is more than 1e30; expected 0 to"),
         (("all_gather", float("-inf"), "x"), ValueError, "nbytes is -inf; expected 0 to"),
         (("all_gather", "1", "x"), TypeError, "nbytes is '1'"),
         (("all_gather", 1, "z"), ValueError, '"z" is no axis of the cluster'),
@@ -539,3 +539,25 @@ def test_text_html_and_json_of_collectives(pod):
     assert json.loads(plan_collective("all_gather", np.float32(4 * 8.4e6), "x", pod).to_json()) == content
     assert content["algorithms"][0]["seconds"] == plan.seconds
     assert content["axes"] == ["x"]
+
+
+def test_arguments_of_any_type_are_named():
+    pod = cluster.tpu("v5e", (4, 4))
+    mesh = Mesh(np.array(pod.devices()).reshape(4, 4), ("x", "y"))
+    rows = NamedSharding(mesh, P("x"))
+    for way in (np.array([1, 2]), 3, "fast"):
+        with pytest.raises(
+            ValueError, match=r"^plan_reshard: way is .*; expected None, 'copies' or 'collectives'; leave"
+        ):
+            plan_reshard((4, 4), np.float32, rows, rows, way=way)
+    with pytest.raises(ValueError, match=r"^plan_collective: nbytes is more than 1e30; expected 0 to 2\*\*63; give"):
+        plan_collective("all_gather", 10**500, "x", pod)
+
+
+def test_a_figure_that_is_not_known_is_said_with_the_operation(tmp_path):
+    path = tmp_path / "lab.toml"
+    path.write_text("[chip]\nname = 'TPU v5p'\n[slice]\ndims = [4, 4, 4]\n")
+    with pytest.raises(
+        RuntimeError, match=r'^plan_collective: cluster "lab.toml": its bandwidth inside a slice is not kn'
+    ):
+        plan_collective("all_reduce", 1e9, "x", cluster.from_toml(path))
