@@ -18,7 +18,7 @@ def nearest(text: str, known: Iterable[str]) -> str | None:
     Example:
         >>> nearest("memry_bytes", ["memory_bytes", "memory_bandwidth"])
         'memory_bytes'
-        >>> nearest("lama", ["llama-2-7b", "mixtral-8x7b"])  # or like how it begins
+        >>> nearest("llam", ["llama-2-7b", "mixtral-8x7b"])  # or like how it begins
         'llama-2-7b'
     """
     by_lower = {word.lower(): word for word in known}

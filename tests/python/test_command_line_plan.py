@@ -483,7 +483,7 @@ def test_models_of_files(tmp_path, capsys):
     ("words", "says"),
     [
         (("lama-2-7b", *STEP[1:], *RULES), "no published shape (did you mean llama-2-7b?); expected one of llama-2-7b"),
-        (("lama", *STEP[1:], *RULES), "'lama' is no published shape (did you mean llama-2-7b?); expected one of"),
+        (("llam", *STEP[1:], *RULES), "'llam' is no published shape (did you mean llama-2-7b?); expected one of"),
         ((*STEP, *RULES, "--cache", "8"), "cache is 8 in a training step"),
         ((*STEP, *RULES[:3], "batch=dat"), "'batch' goes to 'dat' (did you mean data?), which the mesh does not have"),
         ((*STEP, *RULES[:3], "bach=data"), "'bach' is no logical axis of the model"),
