@@ -132,7 +132,8 @@ py::dict sequence_dict(ReshardSequence made, const Dims& shape, int64_t itemsize
     entry["shard_bytes"] = step.shard_bytes;
     entry["shard_bytes_after"] = step.shard_bytes_after;
     entry["bytes_in"] = step.bytes_in;
-    const IngressTotals totals = ingress_totals(cut_of(*sequence, i, shape), cut_of(*sequence, i + 1, shape), itemsize);
+    const IngressTotals totals =
+        ingress_totals(cut_of(*sequence, i, shape), cut_of(*sequence, i + 1, shape), itemsize, "plan_reshard");
     entry["bytes"] = totals.bytes;
     entry["most"] = totals.most_bytes;
     int64_t network = 0;
@@ -208,9 +209,9 @@ struct Ends {
 py::dict bound_dict(const Ends& ends, int64_t itemsize, const Cluster* cluster) {
   py::dict result;
   const IngressTotals totals = without_gil([&] {
-    return ends.same_devices
-               ? ingress_totals(ends.source, ends.destination, itemsize)
-               : ingress_totals(ends.source, ends.devices_before, ends.destination, ends.devices_after, itemsize);
+    return ends.same_devices ? ingress_totals(ends.source, ends.destination, itemsize, "plan_reshard")
+                             : ingress_totals(ends.source, ends.devices_before, ends.destination, ends.devices_after,
+                                              itemsize, "plan_reshard");
   });
   result["total"] = totals.bytes;
   result["most"] = totals.most_bytes;

@@ -18,8 +18,6 @@ namespace {
 
 namespace py = pybind11;
 
-constexpr const char* kOperation = "plan_step";
-
 template <class T>
 T at(const py::dict& from, const char* key) {
   return from[key].cast<T>();
@@ -131,7 +129,7 @@ PlannedStep planned_step(const StepModel& model, const Cluster& cluster, const M
     fail(
         "{}: the rules do not fit the model: {}; expected dimensions that divide evenly, and each axis of the mesh in "
         "one dimension of a tensor; change the rules, the mesh or the shapes",
-        kOperation, fmt::join(wrong, "; "));
+        kPlanStep, fmt::join(wrong, "; "));
   }
   PlannedStep planned;
   planned.flow = step_flow(model, sizes, rules);
@@ -154,7 +152,7 @@ PlannedStep planned_step(const StepModel& model, const Cluster& cluster, const M
 
 py::dict plan_step(const py::dict& described, const std::shared_ptr<Cluster>& cluster, const Mesh& mesh,
                    const std::vector<std::string>& names, const StepRules& rules) {
-  const StepModel model = step_model_from_python(described);
+  const StepModel model = step_model_from_python(described, kPlanStep);
   const PlannedStep planned = [&] {
     const ReleaseGil release;
     return planned_step(model, *cluster, mesh, names, rules);
@@ -181,7 +179,7 @@ py::dict plan_step(const py::dict& described, const std::shared_ptr<Cluster>& cl
 
 }  // namespace
 
-StepModel step_model_from_python(const py::dict& model) {
+StepModel step_model_from_python(const py::dict& model, std::string_view operation) {
   StepModel made;
   made.logical_axes = at<std::vector<std::string>>(model, "logical_axes");
   made.tokens = at<int64_t>(model, "tokens");
@@ -218,7 +216,7 @@ StepModel step_model_from_python(const py::dict& model) {
       fail<Unavailable>(
           "{}: nobody publishes FLOP/s for products of {} ({}); expected a format of artifex_devices.roofline; give "
           "the operation a dtype",
-          kOperation, format, op.name);
+          operation, format, op.name);
     }
     op.format = found.value_or(MatmulFormat::kBFloat16);
     op.is_recomputed = at<bool>(from, "is_recomputed");

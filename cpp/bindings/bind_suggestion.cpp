@@ -29,7 +29,7 @@ py::object option_of(const std::optional<Suggested>& option) {
 
 py::dict suggest_steps_for(const py::dict& described, const std::shared_ptr<Cluster>& cluster, Meshes meshes,
                            std::vector<int> may_cut, bool overlaps, int top, const py::object& progress) {
-  const StepModel model = step_model_from_python(described);
+  const StepModel model = step_model_from_python(described, "suggest");
   const SuggestionSpace space = space_of(std::move(meshes), std::move(may_cut), overlaps, top);
   std::function<void(int64_t)> report;
   if (!progress.is_none()) {
@@ -55,8 +55,10 @@ py::dict suggest_steps_for(const py::dict& described, const std::shared_ptr<Clus
 }
 
 int64_t candidates_of(const py::dict& described, Meshes meshes, std::vector<int> may_cut) {
-  const StepModel model = step_model_from_python(described);
-  return count_of_candidates(model, space_of(std::move(meshes), std::move(may_cut), true, 1));
+  const StepModel model = step_model_from_python(described, "suggest");
+  const SuggestionSpace space = space_of(std::move(meshes), std::move(may_cut), true, 1);
+  const ReleaseGil release;
+  return count_of_candidates(model, space);
 }
 
 }  // namespace

@@ -247,9 +247,9 @@ py::dict reshard_bytes(const Sharding& source, const Sharding& destination, py::
   };
   const DeviceList& from_devices = *source.devices();
   const DeviceList& to_devices = *destination.devices();
-  const IngressTotals sums = from_devices == to_devices
-                                 ? ingress_totals(from, to, itemsize)
-                                 : ingress_totals(from, ids(from_devices), to, ids(to_devices), itemsize);
+  const IngressTotals sums = from_devices == to_devices ? ingress_totals(from, to, itemsize, "reshard_bytes")
+                                                        : ingress_totals(from, ids(from_devices), to, ids(to_devices),
+                                                                         itemsize, "reshard_bytes");
   py::dict totals;
   totals["bytes_in"] = sums.bytes;
   totals["most_bytes_in"] = sums.most_bytes;

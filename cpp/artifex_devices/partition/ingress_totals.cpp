@@ -48,8 +48,9 @@ std::optional<std::vector<SharedDigit>> shared_digits(const TileGrid& source, co
 /// because it has one value, or one interval stays inside the other, or they never meet, the dimension is settled.
 class Boxes {
  public:
-  Boxes(const ShardDomains& source, const ShardDomains& destination, std::vector<SharedDigit> digits, int64_t itemsize)
-      : source_(source), destination_(destination), digits_(std::move(digits)) {
+  Boxes(const ShardDomains& source, const ShardDomains& destination, std::vector<SharedDigit> digits, int64_t itemsize,
+        std::string_view operation)
+      : source_(source), destination_(destination), digits_(std::move(digits)), operation_(operation) {
     dimensions_ = std::max(source.grid().parts().size(), destination.grid().parts().size());
     uncut_ = itemsize;
     for (int64_t d = dimensions_; d < source.shape().size(); ++d) uncut_ *= source.shape()[d];
@@ -114,7 +115,7 @@ class Boxes {
     if (lacking == 0) return std::nullopt;
     int64_t positions = 1;
     for (int64_t k = 0; k < box.first.size(); ++k) positions *= box.last[k] - box.first[k] + 1;
-    add_bytes(&totals_.bytes, lacking, positions, "ingress_totals");
+    add_bytes(&totals_.bytes, lacking, positions, operation_);
     totals_.most_bytes = std::max(totals_.most_bytes, lacking);
     totals_.devices += positions;
     return std::nullopt;
@@ -207,6 +208,7 @@ class Boxes {
   std::vector<SharedDigit> digits_;
   int64_t dimensions_ = 0;
   int64_t uncut_ = 0;  // bytes of the dimensions that neither cuts
+  std::string_view operation_;
   IngressTotals totals_;
 };
 
@@ -214,32 +216,35 @@ class Boxes {
 
 IngressTotals ingress_totals(const ShardDomains& source, const std::vector<int64_t>& source_device_of_position,
                              const ShardDomains& destination,
-                             const std::vector<int64_t>& destination_device_of_position, int64_t itemsize) {
+                             const std::vector<int64_t>& destination_device_of_position, int64_t itemsize,
+                             std::string_view operation) {
   IngressTotals totals;
   for (const int64_t bytes :
        ingress_bytes(source, source_device_of_position, destination, destination_device_of_position, itemsize)) {
-    add_bytes(&totals.bytes, bytes, 1, "ingress_totals");
+    add_bytes(&totals.bytes, bytes, 1, operation);
     totals.most_bytes = std::max(totals.most_bytes, bytes);
     totals.devices += bytes > 0 ? 1 : 0;
   }
   return totals;
 }
 
-IngressTotals ingress_totals(const ShardDomains& source, const ShardDomains& destination, int64_t itemsize) {
+IngressTotals ingress_totals(const ShardDomains& source, const ShardDomains& destination, int64_t itemsize,
+                             std::string_view operation) {
   const int64_t positions = source.grid().positions();
   if (positions != destination.grid().positions()) {
-    fail("ingress_totals: the source has {} positions and the destination {}; expected the same devices; name them",
+    fail("{}: the source has {} positions and the destination {}; expected the same devices; name them", operation,
          positions, destination.grid().positions());
   }
-  if (!check_reshard(source, destination, itemsize, "ingress_totals")) return {};
+  if (!check_reshard(source, destination, itemsize, operation)) return {};
   if (auto digits = shared_digits(source.grid(), destination.grid())) {
     // A box takes about as long as two positions.
     const int64_t most = std::max<int64_t>(1024, positions / 16);
-    if (const auto totals = Boxes(source, destination, std::move(*digits), itemsize).count(most)) return *totals;
+    if (const auto totals = Boxes(source, destination, std::move(*digits), itemsize, operation).count(most))
+      return *totals;
   }
   std::vector<int64_t> devices(static_cast<size_t>(positions));
   std::iota(devices.begin(), devices.end(), int64_t{0});
-  return ingress_totals(source, devices, destination, devices, itemsize);
+  return ingress_totals(source, devices, destination, devices, itemsize, operation);
 }
 
 }  // namespace artifex_devices

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "artifex_devices/partition/shard_domains.h"
@@ -17,10 +18,12 @@ struct IngressTotals {
   friend bool operator==(const IngressTotals&, const IngressTotals&) = default;
 };
 
-/// The totals of ingress_bytes with these devices. Looks at each position of the destination.
+/// The totals of ingress_bytes with these devices. Looks at each position of the destination. Throws InvalidArgument
+/// where they do not fit 63 bits, as an error of `operation`.
 IngressTotals ingress_totals(const ShardDomains& source, const std::vector<int64_t>& source_device_of_position,
                              const ShardDomains& destination,
-                             const std::vector<int64_t>& destination_device_of_position, int64_t itemsize);
+                             const std::vector<int64_t>& destination_device_of_position, int64_t itemsize,
+                             std::string_view operation = "ingress_totals");
 
 /// The same where each position of the source is the same device as that position of the destination: from the
 /// intersections of intervals a dimension, for whole ranges of positions at a time whose devices all lack equally much.
@@ -28,6 +31,7 @@ IngressTotals ingress_totals(const ShardDomains& source, const std::vector<int64
 /// that is quicker, and where the sizes of the two meshes' axes have no common refinement (2 * 3 and 3 * 2).
 /// Example: a (2^20, 2^20) array on 1024 x 1024 devices, from rows to blocks, is one range: every device holds 1024 of
 /// the 2^20 elements that it needs.
-IngressTotals ingress_totals(const ShardDomains& source, const ShardDomains& destination, int64_t itemsize);
+IngressTotals ingress_totals(const ShardDomains& source, const ShardDomains& destination, int64_t itemsize,
+                             std::string_view operation = "ingress_totals");
 
 }  // namespace artifex_devices

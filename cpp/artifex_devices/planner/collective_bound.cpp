@@ -42,6 +42,21 @@ std::vector<int64_t> parts_of(const std::vector<int64_t>& group, int64_t devices
   return parts;
 }
 
+/// Groups of as many devices each, all of the cluster.
+void check_groups(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups) {
+  for (const auto& group : groups) {
+    if (group.size() != groups.front().size()) {
+      fail("plan_collective: a group has {} devices, another {}; expected as many each; make them alike",
+           groups.front().size(), group.size());
+    }
+    for (const int64_t id : group) {
+      if (id >= 0 && id < cluster.device_count()) continue;
+      fail("plan_collective: device {} is not in the cluster {}; expected 0 to {}; name devices of the cluster", id,
+           cluster.name(), cluster.device_count() - 1);
+    }
+  }
+}
+
 void check_pairs(const PermutePairs& pairs, int64_t size) {
   std::set<int64_t> sources;
   std::set<int64_t> destinations;
@@ -105,6 +120,7 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
                          const std::vector<std::vector<int64_t>>& groups) {
   const auto size = static_cast<int64_t>(groups.front().size());
   check_pairs(pairs, size);
+  check_groups(cluster, groups);
   if (static_cast<int64_t>(groups.size()) > kMostMessages / std::max<int64_t>(static_cast<int64_t>(pairs.size()), 1)) {
     fail("plan_collective: {} groups send {} messages each; expected at most {} in all; plan a smaller cluster",
          groups.size(), pairs.size(), kMostMessages);
@@ -129,7 +145,7 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
       slices.add(message.to / cluster.devices_per_slice(), block_bytes);
     }
   }
-  const Price price = price_messages(cluster, messages).price;
+  const Price price = price_messages(cluster, messages, "plan_collective").price;
   if (!messages.empty()) result.bound.device_bytes = block_bytes;
   result.bound.chip_bytes = std::max(into_chips.most(), out_of_chips.most());
   result.bound.slice_bytes = slices.most();

@@ -32,7 +32,7 @@ using PermutePairs = std::vector<std::pair<int64_t, int64_t>>;
 
 /// What a permute costs, in which the source of each pair sends its block of `block_bytes` to the destination, in all
 /// groups at once, by price_messages; and its bound. Throws InvalidArgument for places outside the groups, places that
-/// send or receive twice, and more than 2^22 messages.
+/// send or receive twice, groups of unequal size, devices that the cluster has not, and more than 2^22 messages.
 struct PermuteCost {
   CollectiveCost cost;
   CollectiveBound bound;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/planner/cut_sets.h"
 
-#include <algorithm>
 #include <bit>
-#include <iterator>
 #include <numeric>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
 
 namespace artifex_devices {
 namespace {
 
 constexpr const char* kOperation = "suggest";
+constexpr size_t kBetweenInterrupts = size_t{1} << 14;  // sets
 
 }  // namespace
 
@@ -53,11 +53,25 @@ bool CutSets::divides(AxisSet set, int64_t parts) const {
   return true;
 }
 
+template <class Visit>
+void CutSets::each_for_size(int64_t size, Visit visit) const {
+  const size_t count = size == 1 ? 1 : sets_.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (i % kBetweenInterrupts == 0) check_interrupt();
+    if (divides(sets_[i], size)) visit(sets_[i]);
+  }
+}
+
 std::vector<AxisSet> CutSets::for_size(int64_t size) const {
-  if (size == 1) return {0};
   std::vector<AxisSet> found;
-  std::ranges::copy_if(sets_, std::back_inserter(found), [&](AxisSet set) { return divides(set, size); });
+  each_for_size(size, [&](AxisSet set) { found.push_back(set); });
   return found;
+}
+
+int64_t CutSets::count_for_size(int64_t size) const {
+  int64_t count = 0;
+  each_for_size(size, [&](AxisSet) { ++count; });
+  return count;
 }
 
 bool CutSets::fit_together(const std::vector<int64_t>& sizes, const std::vector<AxisSet>& sets) const {

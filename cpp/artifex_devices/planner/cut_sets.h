@@ -21,10 +21,14 @@ class CutSets {
   /// Those that an axis of this size may cut, the empty one first: all their dimensions divide. An axis of one device
   /// cuts nothing.
   std::vector<AxisSet> for_size(int64_t size) const;
+  /// How many those are; copies none. Both look for interrupts.
+  int64_t count_for_size(int64_t size) const;
   /// Whether sets for axes of these sizes go together: where several axes cut one dimension, it divides by all.
   bool fit_together(const std::vector<int64_t>& sizes, const std::vector<AxisSet>& sets) const;
 
  private:
+  template <class Visit>
+  void each_for_size(int64_t size, Visit visit) const;
   bool divides(AxisSet set, int64_t parts) const;
 
   std::vector<int64_t> divisors_;  // of all dimensions of each logical axis

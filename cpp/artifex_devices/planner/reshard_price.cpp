@@ -163,7 +163,7 @@ LinkBytes bytes_by_link(const Cluster& cluster, const std::vector<Message>& mess
   return bytes;
 }
 
-MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>& messages) {
+MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>& messages, std::string_view operation) {
   const SliceNetwork& inside = cluster.inside();
   const int64_t per_chip = cluster.chip().devices_per_chip;
   const int64_t per_slice = cluster.chips_per_slice();
@@ -184,8 +184,8 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>&
     if (looked_at++ % 1024 == 0) check_interrupt();
     for (const int64_t id : {message.from, message.to}) {
       if (id < 0 || id >= cluster.device_count()) {
-        fail("plan_reshard: device {} is not in the cluster {}; expected 0 to {}; plan with devices of the cluster", id,
-             cluster.name(), cluster.device_count() - 1);
+        fail("{}: device {} is not in the cluster {}; expected 0 to {}; plan with devices of the cluster", operation,
+             id, cluster.name(), cluster.device_count() - 1);
       }
     }
     const int64_t from = message.from / per_chip;

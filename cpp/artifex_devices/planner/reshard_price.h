@@ -45,8 +45,10 @@ struct MessagesPrice {
 /// All messages at once: in a torus each goes its shortest way along x, then y, then z, and the busiest link counts;
 /// behind switches the busiest chip; in a full mesh the busiest pair; between slices the busiest host, whose chips
 /// share what they have of the network. Copies on one chip take no time here.
-/// Throws Unavailable for rates that are needed and not known, InvalidArgument for numbers that are no device.
-MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>& messages);
+/// Throws Unavailable for rates that are needed and not known, InvalidArgument for numbers that are no device; these
+/// are errors of `operation`.
+MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>& messages,
+                             std::string_view operation = "plan_reshard");
 
 /// Between device memory and that of hosts: all of the messages cross the links from host to chip, on the side that is
 /// `from_device` or not; the slower of these and the price counts. Throws Unavailable where their rate is not known.

@@ -288,7 +288,7 @@ int64_t peak_of(const CutSpace& space, const CutPath& path) {
 int64_t most_ingress(const TileGrid& from, const TileGrid& to, const Dims& shape, int64_t itemsize) {
   const ShardDomains::Names names{.operation = kOperation};
   return ingress_totals(ShardDomains(from, shape, Uneven::kError, names),
-                        ShardDomains(to, shape, Uneven::kError, names), itemsize)
+                        ShardDomains(to, shape, Uneven::kError, names), itemsize, kOperation)
       .most_bytes;
 }
 

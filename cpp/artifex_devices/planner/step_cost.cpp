@@ -11,7 +11,6 @@
 namespace artifex_devices {
 namespace {
 
-constexpr const char* kOperation = "plan_step";
 constexpr size_t kBetweenInterrupts = 256;  // collectives
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -21,15 +20,14 @@ double peak_of(const StepHardware& hardware, MatmulFormat format) {
     fail<Unavailable>(
         "{}: nobody publishes FLOP/s of {} for this chip; expected a format that it has; give the operations another "
         "dtype, or a cluster with this figure",
-        kOperation, to_string(format));
+        hardware.operation, to_string(format));
   }
   return *peak;
 }
 
 const std::vector<NodeGroup>& groups_of(const StepNetwork& network, MeshAxes axes) {
   if (axes >= network.groups.size() || network.groups[axes].empty()) {
-    fail<Unavailable>("{}: the axes {:#b} of the mesh have no groups; expected them from step_network", kOperation,
-                      axes);
+    fail<Unavailable>("step_seconds: the axes {:#b} of the mesh have no groups; expected them from step_network", axes);
   }
   return network.groups[axes];
 }
@@ -131,14 +129,15 @@ StepBound largest_at(const Curves& curves, double scale) noexcept {
 
 }  // namespace
 
-StepHardware step_hardware(const Cluster& cluster) {
+StepHardware step_hardware(const Cluster& cluster, std::string_view operation) {
   const ClusterChip& chip = cluster.chip();
   const auto share = static_cast<double>(chip.devices_per_chip);
   if (!chip.memory_bandwidth || !cluster.device_memory_bytes()) {
     fail<Unavailable>("{}: the {} of {} in the cluster {} is not known; expected a figure; give it in a cluster file",
-                      kOperation, chip.memory_bandwidth ? "memory" : "memory bandwidth", chip.name, cluster.name());
+                      operation, chip.memory_bandwidth ? "memory" : "memory bandwidth", chip.name, cluster.name());
   }
   StepHardware hardware;
+  hardware.operation = operation;
   for (size_t format = 0; format < hardware.peak_flops.size(); ++format) {
     if (chip.peak_flops[format]) hardware.peak_flops[format] = chip.peak_flops[format]->value / share;
   }

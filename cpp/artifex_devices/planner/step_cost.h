@@ -18,10 +18,11 @@ struct StepHardware {
   std::array<std::optional<double>, kMatmulFormatCount> peak_flops;  // FLOP/s
   double memory_bandwidth = 0;                                       // bytes/s
   int64_t memory_bytes = 0;
+  std::string_view operation = kPlanStep;  // that errors of prices name
 };
 /// A device of a cluster: a chip's figures, shared out among its devices. Throws Unavailable where the memory or its
 /// bandwidth is not known.
-StepHardware step_hardware(const Cluster& cluster);
+StepHardware step_hardware(const Cluster& cluster, std::string_view operation = kPlanStep);
 
 enum class StepBound : uint8_t { kCompute, kMemory, kNetwork };
 std::string_view to_string(StepBound bound) noexcept;  // "compute", "memory", "network"

@@ -9,9 +9,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr const char* kOperation = "plan_step";
-
-void check_model(const StepModel& model, size_t mesh_axes, const StepRules& rules) {
+void check_model(const StepModel& model, size_t mesh_axes, const StepRules& rules, std::string_view operation) {
   const auto tensors = static_cast<int>(model.tensors.size());
   const auto is_sound = [&](const StepOp& op, size_t place, int tensor) {
     if (tensor < 0 || tensor >= tensors) return false;
@@ -23,14 +21,14 @@ void check_model(const StepModel& model, size_t mesh_axes, const StepRules& rule
     const bool has_two = op.kind == StepOpKind::kMatmul || op.kind == StepOpKind::kElementwise;
     if (!is_sound(op, 0, op.inputs[0]) || (has_two && !is_sound(op, 1, op.inputs[1])) || !is_sound(op, 2, op.output)) {
       fail("{}: operation {} names no tensor, or another number of indices than it has dimensions; correct it",
-           kOperation, op.name);
+           operation, op.name);
     }
   }
   if (mesh_axes > kStepMeshAxes) {
-    fail("{}: the mesh has {} axes; expected at most {}; join some", kOperation, mesh_axes, kStepMeshAxes);
+    fail("{}: the mesh has {} axes; expected at most {}; join some", operation, mesh_axes, kStepMeshAxes);
   }
   if (rules.size() != model.logical_axes.size()) {
-    fail("{}: there are {} rules; expected one for each of {} logical axes", kOperation, rules.size(),
+    fail("{}: there are {} rules; expected one for each of {} logical axes", operation, rules.size(),
          model.logical_axes.size());
   }
 }
@@ -358,13 +356,14 @@ double StepMemory::working_at(double scale) const noexcept {
   return most;
 }
 
-StepFlow step_flow(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules) {
-  check_model(model, mesh_sizes.size(), rules);
+StepFlow step_flow(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules,
+                   std::string_view operation) {
+  check_model(model, mesh_sizes.size(), rules, operation);
   if (!step_fits_mesh(model, mesh_sizes, rules)) {
     fail(
         "{}: the rules do not fit the model's tensors; expected dimensions that divide, each axis of the mesh once a "
         "tensor; step_mismatches lists them",
-        kOperation);
+        operation);
   }
   return Walk(model, mesh_sizes, rules).flow();
 }

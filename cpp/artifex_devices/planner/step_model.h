@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "artifex_devices/base/shape.h"
@@ -62,6 +63,9 @@ struct StepModel {
   int64_t gradient_itemsize = 0;  // of a parameter's gradient; 0: the parameter's own
   bool holds_gradients = true;    // all gradients at once; else each is applied as it is made
 };
+
+/// The operation that errors name where no other is handed in.
+inline constexpr std::string_view kPlanStep = "plan_step";
 
 /// The mesh's axes that cut each logical axis, as bits.
 using StepRules = std::vector<MeshAxes>;

@@ -10,7 +10,6 @@
 namespace artifex_devices {
 namespace {
 
-constexpr const char* kOperation = "plan_step";
 constexpr size_t kMostBoxes = 16;  // that other groups are compared to
 
 std::vector<NodeGroup> without_equals(std::vector<NodeGroup> groups) {
@@ -107,12 +106,12 @@ class PlacedBox {
 }  // namespace
 
 StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& sizes, const std::vector<int64_t>& devices,
-                         const std::vector<MeshAxes>& wanted) {
+                         const std::vector<MeshAxes>& wanted, std::string_view operation) {
   int64_t positions = 1;
   for (const int64_t size : sizes) positions *= size;
   if (positions != static_cast<int64_t>(devices.size()) || sizes.size() > kStepMeshAxes) {
     fail("{}: {} devices for a mesh of {} axes and {} positions; expected one a position, and at most {} axes",
-         kOperation, devices.size(), sizes.size(), positions, kStepMeshAxes);
+         operation, devices.size(), sizes.size(), positions, kStepMeshAxes);
   }
   StepNetwork network{sizes, std::vector<std::vector<NodeGroup>>(size_t{1} << sizes.size())};
   for (const MeshAxes axes : wanted) {
@@ -129,7 +128,7 @@ StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& siz
         fail(
             "{}: the {} devices of a group of the mesh, {} first, are no box of the cluster {}; expected evenly spaced "
             "chips along its axes; lay the mesh out with mesh_utils.create_device_mesh",
-            kOperation, group.size(), group.front(), cluster.name());
+            operation, group.size(), group.front(), cluster.name());
       }
       kinds.push_back(std::move(*placed));
       kinds = without_equals(std::move(kinds));

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "artifex_devices/planner/collective_cost.h"
 #include "artifex_devices/planner/einsum_moves.h"
+#include "artifex_devices/planner/step_model.h"
 #include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices {
@@ -19,6 +21,6 @@ struct StepNetwork {
 /// Groups of a mesh whose positions lie on `devices` (ids, row-major), for the sets of axes in `wanted`.
 /// Throws InvalidArgument for groups that are no boxes of the cluster, Unavailable for rates that are not known.
 StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& sizes, const std::vector<int64_t>& devices,
-                         const std::vector<MeshAxes>& wanted);
+                         const std::vector<MeshAxes>& wanted, std::string_view operation = kPlanStep);
 
 }  // namespace artifex_devices

@@ -16,7 +16,8 @@ namespace artifex_devices {
 namespace {
 
 constexpr const char* kOperation = "suggest";
-constexpr int64_t kBetweenReports = 1024;
+constexpr int64_t kBetweenReports = 1024;   // candidates
+constexpr int64_t kWorkToReport = 1 << 16;  // operations of candidates
 
 /// Meshes of the same sizes in any order: one set of rules means the same work on all of them.
 struct Family {
@@ -27,16 +28,9 @@ struct Family {
     StepNetwork network;         // for the axes of `sizes`
   };
   std::vector<Member> members;
-  std::vector<std::vector<AxisSet>> sets;  // that each axis may cut
-
-  int64_t candidates() const {
-    double total = 1;
-    for (const auto& each : sets) total *= static_cast<double>(each.size());
-    return total < 1e18 ? static_cast<int64_t>(total) : int64_t{1'000'000'000'000'000'000};
-  }
 };
 
-std::vector<Family> families_of(const CutSets& cuts, const SuggestionSpace& space) {
+std::vector<Family> families_of(const SuggestionSpace& space) {
   std::map<std::vector<int64_t>, Family> found;
   for (size_t mesh = 0; mesh < space.meshes.size(); ++mesh) {
     const std::vector<int64_t>& sizes = space.meshes[mesh].sizes;
@@ -46,15 +40,29 @@ std::vector<Family> families_of(const CutSets& cuts, const SuggestionSpace& spac
     std::vector<int64_t> sorted;
     for (const size_t place : places) sorted.push_back(sizes[place]);
     Family& family = found[sorted];
-    if (family.members.empty()) {
-      family.sizes = sorted;
-      for (const int64_t size : sorted) family.sets.push_back(cuts.for_size(size));
-    }
+    family.sizes = std::move(sorted);
     family.members.push_back({mesh, std::move(places), {}});
   }
   std::vector<Family> families;
   for (auto& [sizes, family] : found) families.push_back(std::move(family));
   return families;
+}
+
+/// Candidates of all families, from how many sets an axis of each size may cut: the sets themselves may be too many to
+/// keep.
+int64_t count_of(const std::vector<Family>& families, const CutSets& cuts) {
+  std::map<int64_t, double> sets;  // by size
+  double total = 0;
+  for (const Family& family : families) {
+    double candidates = 1;
+    for (const int64_t size : family.sizes) {
+      auto found = sets.find(size);
+      if (found == sets.end()) found = sets.emplace(size, static_cast<double>(cuts.count_for_size(size))).first;
+      candidates *= found->second;
+    }
+    total += candidates;
+  }
+  return total < 1e18 ? static_cast<int64_t>(total) : int64_t{1'000'000'000'000'000'000};
 }
 
 /// Groups for each set of axes; none where they are no boxes of the cluster.
@@ -68,7 +76,7 @@ StepNetwork network_of(const Cluster& cluster, const LaidMesh& mesh, const std::
     }
     check_interrupt();
     try {
-      network.groups[axes] = std::move(step_network(cluster, mesh.sizes, mesh.devices, {own}).groups[own]);
+      network.groups[axes] = std::move(step_network(cluster, mesh.sizes, mesh.devices, {own}, kOperation).groups[own]);
     } catch (const InvalidArgument&) {  // no boxes: options that need them are counted
     }
   }
@@ -85,10 +93,10 @@ class Search {
       : model_(model),
         space_(space),
         progress_(progress),
-        hardware_(step_hardware(cluster)),
+        hardware_(step_hardware(cluster, kOperation)),
         cuts_(model, space.may_cut),
-        families_(families_of(cuts_, space)) {
-    const int64_t count = candidates();
+        families_(families_of(space)) {
+    const int64_t count = count_of(families_, cuts_);
     if (count > kMostCandidates) {
       fail(
           "{}: the space has {} candidates; expected at most {}; allow fewer axes of the mesh, or name fewer logical "
@@ -96,17 +104,13 @@ class Search {
           kOperation, count, kMostCandidates);
     }
     for (Family& family : families_) {
+      for (const int64_t size : family.sizes) {
+        if (!sets_of_size_.contains(size)) sets_of_size_.emplace(size, cuts_.for_size(size));
+      }
       for (Family::Member& member : family.members) {
         member.network = network_of(cluster, space.meshes[member.mesh], member.places, family.sizes);
       }
     }
-  }
-
-  int64_t candidates() const { return count(families_); }
-  static int64_t count(const std::vector<Family>& families) {
-    double total = 0;
-    for (const Family& family : families) total += static_cast<double>(family.candidates());
-    return total < 1e18 ? static_cast<int64_t>(total) : int64_t{1'000'000'000'000'000'000};
   }
 
   Suggestions found() {
@@ -132,21 +136,24 @@ class Search {
 
   void walk(const Family& family, std::vector<AxisSet>& sets) {
     if (sets.size() < family.sizes.size()) {
-      for (const AxisSet set : family.sets[sets.size()]) {
+      for (const AxisSet set : sets_of_size_.at(family.sizes[sets.size()])) {
         sets.push_back(set);
         walk(family, sets);
         sets.pop_back();
       }
       return;
     }
-    if (done_++ % kBetweenReports == 0) {
-      check_interrupt();
-      if (progress_) progress_(done_ - 1);
+    check_interrupt();
+    if (done_ % kBetweenReports == 0 || work_ >= kWorkToReport) {
+      work_ = 0;
+      if (progress_) progress_(done_);
     }
+    ++done_;
     if (cuts_.fit_together(family.sizes, sets)) price(family, sets);
   }
 
   void price(const Family& family, const std::vector<AxisSet>& sets) {
+    work_ += static_cast<int64_t>(model_.ops.size() * (1 + family.members.size()));
     StepRules rules(model_.logical_axes.size(), 0);
     int cut_count = 0;
     for (size_t axis = 0; axis < sets.size(); ++axis) {
@@ -155,7 +162,7 @@ class Search {
         rules[static_cast<size_t>(std::countr_zero(rest))] |= MeshAxes{1} << axis;
       }
     }
-    StepFlow flow = step_flow(model_, family.sizes, rules);
+    StepFlow flow = step_flow(model_, family.sizes, rules, kOperation);
     const double memory = flow.memory.at(1);
     const bool fits = memory <= static_cast<double>(hardware_.memory_bytes);
     const bool is_hopeless = cannot_lead(flow, fits, memory);
@@ -238,7 +245,9 @@ class Search {
   StepHardware hardware_;
   CutSets cuts_;
   std::vector<Family> families_;
+  std::map<int64_t, std::vector<AxisSet>> sets_of_size_;  // that an axis may cut
   int64_t done_ = 0;
+  int64_t work_ = 0;  // since the last report
   Suggestions result_;
   std::vector<Entry> best_;
   std::optional<Entry> fastest_too_large_;
@@ -278,7 +287,7 @@ std::vector<std::vector<int64_t>> mesh_shapes(int64_t devices, int most_axes) {
 
 int64_t count_of_candidates(const StepModel& model, const SuggestionSpace& space) {
   const CutSets cuts(model, space.may_cut);
-  return Search::count(families_of(cuts, space));
+  return count_of(families_of(space), cuts);
 }
 
 Suggestions suggest_steps(const StepModel& model, const Cluster& cluster, const SuggestionSpace& space,

@@ -47,7 +47,7 @@ struct Suggestions {
 };
 
 /// How many sets of rules are looked at, meshes of the same sizes in any order together; those that are ruled out by
-/// the size of one axis alone are not in it. What progress counts.
+/// the size of one axis alone are not in it. What progress counts. Looks for interrupts.
 int64_t count_of_candidates(const StepModel& model, const SuggestionSpace& space);
 
 /// The best options, by an exhaustive search: nothing is left out but what cannot be, or cannot be among the best

@@ -182,5 +182,20 @@ TEST(IngressTotals, RefusesWhatDoesNotFit) {
   EXPECT_THROW(ingress_totals(domains(TileGrid(), {4}), domains(whole, {4}), 4), InvalidArgument);
 }
 
+TEST(IngressTotals, AreErrorsOfTheOperationThatAsks) {
+  const Square square(8);
+  const Dims big{int64_t{1} << 61};
+  const TileGrid rows = square.cut({{"x", "y"}});
+  const TileGrid whole = square.cut({});
+  try {
+    ingress_totals(domains(rows, big), domains(whole, big), 1, "plan_reshard");
+    FAIL();
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(),
+                 "plan_reshard: the bytes of all destination shards do not fit 63 bits; expected at most "
+                 "9223372036854775807; use a smaller array or fewer replicas");
+  }
+}
+
 }  // namespace
 }  // namespace artifex_devices

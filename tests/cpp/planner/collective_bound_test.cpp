@@ -99,5 +99,17 @@ TEST(CollectiveBound, RefusesPairsThatAreNoPermutation) {
   EXPECT_THROW(permute_cost(1, {{0, 1}, {2, 1}}, *ring, groups), InvalidArgument);
 }
 
+TEST(CollectiveBound, RefusesPermutesOfDevicesThatTheClusterHasNot) {
+  const ClusterRef ring = made_cluster(NetworkKind::kTorus, {4}, {true});
+  for (const Groups& groups : {Groups{{0, 4}}, Groups{{0, -1}}, Groups{{0, 1}, {2}}}) {
+    try {
+      permute_cost(1, {{0, 1}}, *ring, groups);
+      FAIL();
+    } catch (const InvalidArgument& error) {
+      EXPECT_TRUE(std::string_view(error.what()).starts_with("plan_collective: ")) << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace artifex_devices

@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/planner/cut_sets.h"
 #include "made_clusters.h"
 
 namespace artifex_devices {
@@ -159,6 +161,62 @@ TEST(Suggestions, TellHowFarTheyAreAndRefuseWhatWouldTakeDays) {
   std::vector<int> all(many.logical_axes.size());
   std::iota(all.begin(), all.end(), 0);
   EXPECT_THROW(suggest_steps(many, *ring, space_of(8, 2, all)), InvalidArgument);
+}
+
+TEST(Suggestions, ReportAndLookForInterruptsByWorkDone) {
+  static int64_t asked = 0;
+  asked = 0;
+  set_interrupt_hook([] { return ++asked < 0; });
+  StepModel model = one_product();
+  model.ops.resize(40'000, model.ops[0]);
+  const ClusterRef ring = ring_of(4, 1e6);
+  const SuggestionSpace space = space_of(4, 1);
+  std::vector<int64_t> reports;
+  suggest_steps(model, *ring, space, [&](int64_t done) { reports.push_back(done); });
+  set_interrupt_hook(nullptr);
+  // 80,000 operations each: a report before every candidate.
+  EXPECT_EQ(reports, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_GT(asked, 8 * 40'000 / 256);
+}
+
+TEST(Suggestions, CountAndRefuseWithoutTheSetsThemselves) {
+  // Twenty axes that any set may be cut of: 2^20 sets for each axis of a mesh.
+  StepModel model;
+  for (int i = 0; i < 20; ++i) {
+    model.logical_axes.push_back("a");
+    model.tensors.push_back({.name = "t", .shape = Dims{4096}, .axes = {i}});
+  }
+  std::vector<int> all(20);
+  std::iota(all.begin(), all.end(), 0);
+  const double sets = 1 << 20;
+  EXPECT_EQ(count_of_candidates(model, space_of(4, 2, all)), static_cast<int64_t>(sets + sets * sets));
+  EXPECT_EQ(count_of_candidates(model, space_of(16, 4, all)), int64_t{1'000'000'000'000'000'000});
+  EXPECT_THROW(suggest_steps(model, *ring_of(4, 1e6), space_of(4, 2, all)), InvalidArgument);
+
+  const CutSets cuts(model, all);
+  EXPECT_EQ(cuts.count_for_size(2), 1 << 20);
+  EXPECT_EQ(cuts.count_for_size(3), 1);
+  EXPECT_EQ(cuts.count_for_size(1), 1);
+  EXPECT_EQ(cuts.for_size(3), (std::vector<AxisSet>{0}));
+  set_interrupt_hook([] { return true; });
+  EXPECT_THROW(count_of_candidates(model, space_of(4, 1, all)), Interrupted);
+  set_interrupt_hook(nullptr);
+}
+
+TEST(Suggestions, AreWhatErrorsName) {
+  ClusterParts parts = ring_of(4, 1e6)->parts();
+  parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)].reset();
+  const ClusterRef slow = Cluster::make(parts);
+  parts.chip.memory_bandwidth.reset();
+  const ClusterRef unknown = Cluster::make(std::move(parts));
+  for (const ClusterRef& cluster : {slow, unknown}) {
+    try {
+      suggest_steps(one_product(), *cluster, space_of(4, 1));
+      FAIL();
+    } catch (const Unavailable& error) {
+      EXPECT_TRUE(std::string_view(error.what()).starts_with("suggest: ")) << error.what();
+    }
+  }
 }
 
 }  // namespace
