@@ -15,6 +15,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices.calibration_text import calibration_text
+from artifex_devices.kept_fields import checked_count, checked_fields, checked_number, checked_text
 from artifex_devices.timed_repeats import Repeats
 
 __all__ = [
@@ -42,7 +43,6 @@ COLLECTIVE_TERMS = (
 TERMS: tuple[str, ...] = (*_core._copy_term_names(), *COLLECTIVE_TERMS)
 """Each has a coefficient: seconds a call, copy, program or participant, or seconds a byte."""
 
-_LONGEST_TEXT = 1000
 _MOST = 4096
 _BUSY = 0.25
 _RATES = ("alone", "cached", "warm", "memory", "added in caches", "added from memory")
@@ -245,13 +245,13 @@ class Calibration:
             ValueError: If anything is missing, too much, of another type, or no number that can have been measured.
         """
         names = {"coefficients", "links", "fresh_page_seconds", "processes", "samples", "conditions"}
-        fields = _fields(told, names, "calibration")
-        coefficients = _fields(fields["coefficients"], set(TERMS), "coefficients")
+        fields = checked_fields(told, names, "calibration")
+        coefficients = checked_fields(fields["coefficients"], set(TERMS), "coefficients")
         processes = fields["processes"]
         return cls(
-            coefficients=MappingProxyType({name: _number(coefficients[name], name, 0, 1e6) for name in TERMS}),
+            coefficients=MappingProxyType({name: checked_number(coefficients[name], name, 0, 1e6) for name in TERMS}),
             links=tuple(_link(each) for each in _list(fields["links"], "links")),
-            fresh_page_seconds=_number(fields["fresh_page_seconds"], "fresh_page_seconds", 0, 1.0),
+            fresh_page_seconds=checked_number(fields["fresh_page_seconds"], "fresh_page_seconds", 0, 1.0),
             processes=None if processes is None else _process_link(processes),
             samples=tuple(_sample(each) for each in _list(fields["samples"], "samples")),
             conditions=_conditions(fields["conditions"]),
@@ -292,85 +292,63 @@ def _with(told: Any, from_cache: bool, notes: tuple[str, ...]) -> Calibration:
     return dataclasses.replace(Calibration.from_dict(told), from_cache=from_cache, notes=notes)
 
 
-def _fields(value: Any, names: set[str], what: str) -> dict[str, Any]:
-    if not isinstance(value, dict) or set(value) != names:
-        raise ValueError(f"{what} has not the entries {', '.join(sorted(names))}")
-    return value
-
-
 def _list(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list) or not 1 <= len(value) <= _MOST:
         raise ValueError(f"{what} is no list of 1 to {_MOST}")
     return value
 
 
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or not value.isprintable():
-        raise ValueError(f"{what} is no text of one line")
-    return value
-
-
-def _number(value: Any, what: str, least: float, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise ValueError(f"{what} is no number from {least:g} to {most:g}")
-    return float(value)
-
-
-def _count(value: Any, what: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 2**53:
-        raise ValueError(f"{what} is no whole number from {least}")
-    return value
-
-
 def _link(value: Any) -> Link:
-    told = _fields(value, {"source", "destination", "rate"}, "a link")
-    ends = (_count(told["source"], "source", 0), _count(told["destination"], "destination", 0))
-    return Link(*ends, _number(told["rate"], "rate", 1, 1e16))
+    told = checked_fields(value, {"source", "destination", "rate"}, "a link")
+    ends = (checked_count(told["source"], "source", 0), checked_count(told["destination"], "destination", 0))
+    return Link(*ends, checked_number(told["rate"], "rate", 1, 1e16))
 
 
 def _process_link(value: Any) -> ProcessLink:
-    told = _fields(value, {field.name for field in dataclasses.fields(ProcessLink)}, "processes")
+    told = checked_fields(value, {field.name for field in dataclasses.fields(ProcessLink)}, "processes")
     if not isinstance(told["shared_memory"], bool):
         raise ValueError("shared_memory is no bool")
     return ProcessLink(
-        _count(told["processes"], "processes", 2),
-        _count(told["hosts"], "hosts", 1),
-        _text(told["transport"], "transport"),
-        _number(told["latency"], "latency", 0, 1e6),
-        _number(told["rate"], "rate", 1, 1e16),
-        _number(told["sum_latency"], "sum_latency", 0, 1e6),
-        _number(told["sum_rate"], "sum_rate", 1, 1e16),
+        checked_count(told["processes"], "processes", 2),
+        checked_count(told["hosts"], "hosts", 1),
+        checked_text(told["transport"], "transport"),
+        checked_number(told["latency"], "latency", 0, 1e6),
+        checked_number(told["rate"], "rate", 1, 1e16),
+        checked_number(told["sum_latency"], "sum_latency", 0, 1e6),
+        checked_number(told["sum_rate"], "sum_rate", 1, 1e16),
         told["shared_memory"],
     )
 
 
 def _sample(value: Any) -> Sample:
-    told = _fields(value, set(_SAMPLE), "a sample")
+    told = checked_fields(value, set(_SAMPLE), "a sample")
     terms = told["terms"]
     if not isinstance(terms, dict) or not set(terms) <= set(TERMS):
         raise ValueError("terms are not those of the model")
     return Sample(
-        _text(told["name"], "name"),
-        MappingProxyType({name: _number(count, name, 0, 2.0**63) for name, count in terms.items()}),
-        _number(told["seconds"], "seconds", math.ulp(0.0), 1e6),
-        _number(told["spread"], "spread", 0, 1e6),
-        _count(told["repeats"], "repeats", 1),
-        _number(told["model"], "model", 0, 1e6),
+        checked_text(told["name"], "name"),
+        MappingProxyType({name: checked_number(count, name, 0, 2.0**63) for name, count in terms.items()}),
+        checked_number(told["seconds"], "seconds", math.ulp(0.0), 1e6),
+        checked_number(told["spread"], "spread", 0, 1e6),
+        checked_count(told["repeats"], "repeats", 1),
+        checked_number(told["model"], "model", 0, 1e6),
     )
 
 
 def _conditions(value: Any) -> CalibrationConditions:
-    told = dict(_fields(value, {field.name for field in dataclasses.fields(CalibrationConditions)}, "conditions"))
-    datetime.datetime.fromisoformat(_text(told["date"], "date"))
+    told = dict(
+        checked_fields(value, {field.name for field in dataclasses.fields(CalibrationConditions)}, "conditions")
+    )
+    datetime.datetime.fromisoformat(checked_text(told["date"], "date"))
     for name in ("cpu_model", "numpy_version", "library_version"):
-        _text(told[name], name)
+        checked_text(told[name], name)
     for name in ("workers", "memory_nodes", "array_bytes", "memory_bytes", "rounds"):
-        _count(told[name], name, 1)
+        checked_count(told[name], name, 1)
     for name in ("load_average", "cpu_quota"):
         if told[name] is not None:
-            told[name] = _number(told[name], name, 0, 1e12)
+            told[name] = checked_number(told[name], name, 0, 1e12)
     for name in ("cache_bytes", "model_cache_bytes"):
         if told[name] is not None:
-            _count(told[name], name, 1)
-    told["seconds"] = _number(told["seconds"], "seconds", 0, 1e6)
+            checked_count(told[name], name, 1)
+    told["seconds"] = checked_number(told["seconds"], "seconds", 0, 1e6)
     return CalibrationConditions(**told)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of `plan_collective`, checked."""
+"""Arguments of `plan_collective`, checked, and what follows from them alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["checked_bytes", "checked_pairs"]
+__all__ = ["checked_bytes", "checked_pairs", "peak_bytes", "whole_bytes"]
 
 
 def checked_bytes(nbytes: Any) -> float:
@@ -53,3 +53,15 @@ def checked_pairs(op: str, perm: Sequence[tuple[int, int]] | None) -> list[tuple
             "perm=[(0, 1), (1, 0)]"
         )
     return [(pair[0], pair[1]) for pair in pairs]
+
+
+def peak_bytes(op: str, nbytes: float, devices: int) -> float:
+    """Bytes of one device's input and result, of a collective that moves `nbytes` in all."""
+    before = nbytes / devices if op in ("all_gather", "all_to_all", "permute") else nbytes
+    after = nbytes / devices if op in ("reduce_scatter", "all_to_all", "permute") else nbytes
+    return before + after
+
+
+def whole_bytes(nbytes: float) -> float:
+    """An int where it is one."""
+    return int(nbytes) if float(nbytes).is_integer() else nbytes

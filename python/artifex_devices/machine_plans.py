@@ -10,6 +10,7 @@ from artifex_devices import _core
 from artifex_devices._core import Mesh, NamedSharding, PartitionSpec, Sharding
 from artifex_devices.calibration_terms import COLLECTIVES, collective_terms, executor_for, reshard_terms
 from artifex_devices.calibration_values import Calibration
+from artifex_devices.collective_arguments import peak_bytes, whole_bytes
 from artifex_devices.plan_values import Algorithm, CollectivePlan, Estimate
 from artifex_devices.roofline import Provenance
 
@@ -89,18 +90,16 @@ def machine_collective(
     latency = calibration.seconds_of(fixed)
     transfer = calibration.seconds_of(terms) - latency
     limit = "memory" if transfer > 0 else "nothing"
-    before = nbytes / devices if op in ("all_gather", "all_to_all", "permute") else nbytes
-    after = nbytes / devices if op in ("reduce_scatter", "all_to_all", "permute") else nbytes
     return CollectivePlan(
         op=op,
-        nbytes=int(nbytes) if float(nbytes).is_integer() else nbytes,  # type: ignore[arg-type]
+        nbytes=whole_bytes(nbytes),  # type: ignore[arg-type]
         axes=axes,
         cluster=None,
         devices=devices,
         groups=count,
         steps=(Algorithm(Estimate(latency, transfer, f"{executor} executor", limit), False),),
         bytes_by_device=_received(op, nbytes, devices),
-        peak_bytes=before + after,
+        peak_bytes=peak_bytes(op, nbytes, devices),
         seconds_from=calibrated(calibration),
     )
 

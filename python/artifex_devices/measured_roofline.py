@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from artifex_devices.kept_fields import checked_count, checked_fields, checked_number, checked_text
 from artifex_devices.picture import Picture
 
 __all__ = ["Conditions", "MeasuredRoofline", "Rate"]
 
-_LONGEST_TEXT = 1000
 _FEW = 3  # from so many repeats on the spread is known
 _ERROR_OF_FEW = 0.25
 
@@ -194,10 +194,10 @@ class MeasuredRoofline:
         Raises:
             ValueError: If anything is missing, too much, of another type, or no number that can have been measured.
         """
-        fields = _fields(told, {"scope", "products", "streams", "conditions"}, "measurement")
-        products = _fields(fields["products"], {"float32", "float64"}, "products")
+        fields = checked_fields(told, {"scope", "products", "streams", "conditions"}, "measurement")
+        products = checked_fields(fields["products"], {"float32", "float64"}, "products")
         return cls.from_rates(
-            _text(fields["scope"], "scope"),
+            checked_text(fields["scope"], "scope"),
             {dtype: _rates(products[dtype], dtype) for dtype in ("float32", "float64")},
             _rates(fields["streams"], "streams"),
             _conditions(fields["conditions"]),
@@ -212,65 +212,41 @@ def _best(rate: Rate) -> float:
     return rate.best
 
 
-def _fields(value: Any, names: set[str], what: str) -> dict[str, Any]:
-    if not isinstance(value, dict) or set(value) != names:
-        raise ValueError(f"{what} has not the entries {', '.join(sorted(names))}")
-    return value
-
-
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or not value.isprintable():
-        raise ValueError(f"{what} is no text of one line")
-    return value
-
-
-def _number(value: Any, what: str, least: float, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise ValueError(f"{what} is no number from {least:g} to {most:g}")
-    return float(value)
-
-
-def _count(value: Any, what: str, least: int, most: int = 2**53) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ValueError(f"{what} is no whole number from {least} to {most}")
-    return value
-
-
 def _rates(value: Any, what: str) -> list[Rate]:
     if not isinstance(value, list) or not 1 <= len(value) <= 16:
         raise ValueError(f"{what} is no list of rates")
     made = []
     for each in value:
-        told = _fields(each, {field.name for field in dataclasses.fields(Rate)}, f"a rate of {what}")
-        best = _number(told["best"], "best", 1e3, 1e19)
+        told = checked_fields(each, {field.name for field in dataclasses.fields(Rate)}, f"a rate of {what}")
+        best = checked_number(told["best"], "best", 1e3, 1e19)
         made.append(
             Rate(
                 best,
-                _number(told["median"], "median", 0, best),
-                _number(told["spread"], "spread", 0, best),
-                _number(told["relative_error"], "relative_error", 0, 1e3),
-                _count(told["repeats"], "repeats", 1),
-                _text(told["how"], "how"),
+                checked_number(told["median"], "median", 0, best),
+                checked_number(told["spread"], "spread", 0, best),
+                checked_number(told["relative_error"], "relative_error", 0, 1e3),
+                checked_count(told["repeats"], "repeats", 1),
+                checked_text(told["how"], "how"),
             )
         )
     return made
 
 
 def _conditions(value: Any) -> Conditions:
-    told = dict(_fields(value, {field.name for field in dataclasses.fields(Conditions)}, "conditions"))
-    date = _text(told["date"], "date")
+    told = dict(checked_fields(value, {field.name for field in dataclasses.fields(Conditions)}, "conditions"))
+    date = checked_text(told["date"], "date")
     datetime.datetime.fromisoformat(date)
     for name in ("cpu_model", "isa", "numpy_version", "library_version"):
-        _text(told[name], name)
+        checked_text(told[name], name)
     for name in ("workers", "devices_sharing"):
-        _count(told[name], name, 1)
+        checked_count(told[name], name, 1)
     for name in ("bound_workers", "array_bytes"):
-        _count(told[name], name, 0)
+        checked_count(told[name], name, 0)
     if not isinstance(told["together"], bool):
         raise ValueError("together is no bool")
     for name in ("load_average", "frequency_hz", "cpu_quota"):
         if told[name] is not None:
-            told[name] = _number(told[name], name, 0, 1e12)
+            told[name] = checked_number(told[name], name, 0, 1e12)
     if told["cache_bytes"] is not None:
-        _count(told["cache_bytes"], "cache_bytes", 1)
+        checked_count(told["cache_bytes"], "cache_bytes", 1)
     return Conditions(**told)

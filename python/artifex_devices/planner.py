@@ -15,7 +15,7 @@ from artifex_devices import _core
 from artifex_devices._core import Cluster, Mesh, Sharding
 from artifex_devices._device_bytes import DeviceBytes, counted
 from artifex_devices.calibration_values import Calibration
-from artifex_devices.collective_arguments import checked_bytes, checked_pairs
+from artifex_devices.collective_arguments import checked_bytes, checked_pairs, peak_bytes, whole_bytes
 from artifex_devices.machine_plans import calibrated, check_calibration, copies_estimate, machine_collective
 from artifex_devices.plan_text import move_text
 from artifex_devices.plan_values import (
@@ -252,11 +252,9 @@ def plan_collective(
         raise RuntimeError(text if text.startswith("plan_collective: ") else f"plan_collective: {text}") from None
     by_device, by_chip, by_slice = found["bound_bytes"]
     count = found["devices"]
-    before = nbytes / count if op in ("all_gather", "all_to_all", "permute") else nbytes
-    after = nbytes / count if op in ("reduce_scatter", "all_to_all", "permute") else nbytes
     return CollectivePlan(
         op=op,
-        nbytes=int(nbytes) if float(nbytes).is_integer() else nbytes,  # type: ignore[arg-type]
+        nbytes=whole_bytes(nbytes),  # type: ignore[arg-type]
         axes=names,
         cluster=network,
         devices=count,
@@ -266,7 +264,7 @@ def plan_collective(
             for name, limit, latency, transfer, is_bound in found["costs"]
         ),
         bytes_by_device=found["bytes_in"],
-        peak_bytes=before + after,
+        peak_bytes=peak_bytes(op, nbytes, count),
         seconds_from=_rates(network),
         lower_bound=CollectiveBound(by_device, by_chip, by_slice, found["bound_seconds"], found["bound_error"]),
     )
