@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -15,6 +16,11 @@ else:
 
 __all__ = ["key_text", "read_toml", "unprintable"]
 
+_LARGEST_FILE = 256 << 10
+_LONGEST_KEY = 16  # parts; tomllib's time and memory grow with their square: a key of 64 KiB takes a minute
+_PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_LONGEST_KEY}}}")
+
 
 def read_toml(operation: str, path: str) -> tuple[dict[str, Any], str]:
     """What a file says, and its text: UTF-8, with or without a byte order mark.
@@ -25,11 +31,11 @@ def read_toml(operation: str, path: str) -> tuple[dict[str, Any], str]:
 
     Raises:
         OSError: It cannot be read; of the class that `open` raises.
-        ValueError: It is no TOML, or no path at all.
+        ValueError: It is no TOML, no path at all, larger than 256 KiB, or has a dotted key of more than 16 parts.
     """
     try:
         with open(path, "rb") as file:
-            content = file.read()
+            content = file.read(_LARGEST_FILE + 1)
     except OSError as error:
         told = type(error)(
             f"{operation}: {path!r} cannot be read: {error.strerror or error}; expected a TOML file; correct the path"
@@ -38,8 +44,16 @@ def read_toml(operation: str, path: str) -> tuple[dict[str, Any], str]:
         raise told from None
     except ValueError as error:  # a zero in it
         raise ValueError(f"{operation}: {path!r} is no path: {error}; expected a TOML file; correct the path") from None
+    if len(content) > _LARGEST_FILE:
+        raise ValueError(
+            f"{operation}: {path} has more than {_LARGEST_FILE >> 10} KiB; expected a TOML file that somebody wrote; "
+            "correct the path"
+        )
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
+        if long := _LONG_KEY.search(text):
+            line = text.count("\n", 0, long.start()) + 1
+            raise ValueError(f"line {line} has a dotted key of more than {_LONGEST_KEY} parts")
         return tomllib.loads(text), text
     except (ValueError, RecursionError) as error:  # of decoding, of TOML; one nested too deeply
         raise ValueError(f"{operation}: {path} is no TOML: {error}; expected TOML; correct the file") from None

@@ -221,6 +221,10 @@ def test_a_file_describes_chips_and_tori_of_its_own(tmp_path):
     [
         ("[chip\n", "is no TOML"),
         ("a = " + "[" * 5000, "is no TOML: maximum recursion depth exceeded"),
+        ("\n[chip]\na" + ". a" * 30_000 + " = 1\n", "is no TOML: line 3 has a dotted key of more than 16 parts"),
+        ("[" + "'a'.b." * 10_000 + "c]\n", "is no TOML: line 1 has a dotted key of more than 16 parts"),
+        ("a" * 200_000 + "\n", "is no TOML: Expected '='"),
+        ("#" * 300_000, "has more than 256 KiB; expected a TOML file"),
         (
             "[chip]\nname = 3\nspeed = 1\n",
             r"line 2: name of \[chip\] is 3; expected a text; line 3: speed of \[chip\] is no key; .*",
