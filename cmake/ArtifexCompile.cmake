@@ -22,6 +22,9 @@ target_compile_options(artifex_compile INTERFACE
   $<$<BOOL:${ARTIFEX_WERROR}>:-Werror>)
 target_compile_definitions(artifex_compile INTERFACE _GLIBCXX_ASSERTIONS)
 target_link_options(artifex_compile INTERFACE -Wl,-z,relro,-z,now)
+if(ARTIFEX_CHECK_LOCKS)
+  target_compile_definitions(artifex_compile INTERFACE ARTIFEX_CHECK_LOCKS)
+endif()
 if(ARTIFEX_SANITIZE)
   target_compile_options(artifex_compile INTERFACE
     -fsanitize=${ARTIFEX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

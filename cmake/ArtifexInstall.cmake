@@ -16,6 +16,7 @@ endforeach()
 target_include_directories(artifex_devices PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/cpp> $<INSTALL_INTERFACE:include>)
 target_compile_features(artifex_devices PUBLIC cxx_std_20)
+target_compile_definitions(artifex_devices PUBLIC $<$<BOOL:${ARTIFEX_CHECK_LOCKS}>:ARTIFEX_CHECK_LOCKS>)
 target_link_libraries(artifex_devices
   PUBLIC ${ARTIFEX_FMT} Threads::Threads
   PRIVATE $<BUILD_INTERFACE:PkgConfig::hwloc> $<INSTALL_INTERFACE:artifex_devices::hwloc>)

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/mutex.h"
 #include "artifex_devices/base/worker_pool.h"
 
 namespace artifex_devices::bindings {
@@ -62,6 +63,7 @@ void close_gate() {
 ReleaseGil::ReleaseGil() : state_(PyEval_SaveThread()) { last_signal_check = Clock::now(); }
 
 ReleaseGil::~ReleaseGil() {
+  no_lock_held("taking Python's lock back");
   if (!enter_gate()) {
     for (;;) ::pause();
   }
@@ -70,6 +72,7 @@ ReleaseGil::~ReleaseGil() {
 }
 
 AcquireGil::AcquireGil() {
+  no_lock_held("taking Python's lock");
   if (!enter_gate()) return;
   acquired_ = true;
   state_ = PyGILState_Ensure();
@@ -86,6 +89,9 @@ AcquireGil::~AcquireGil() {
 void install_gil_guards(py::module_& module) {
   main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
   set_interrupt_hook(&signal_pending);
+#ifdef ARTIFEX_CHECK_LOCKS
+  lock_check::set_python_lock_hook([] { return Py_IsInitialized() != 0 && PyGILState_Check() != 0; });
+#endif
   module.def("_close", &close_gate, "Ends all workers; registered with atexit.");
   py::module_::import("atexit").attr("register")(module.attr("_close"));
   module.def(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import os
@@ -35,11 +36,13 @@ _LARGE_ERROR = 0.25  # from here on it is said to be one, and why
 
 _PREFIX = "roofline"
 
-_lock = threading.Lock()  # two measurements at a time would measure each other
+# Two measurements at a time would measure each other. Progress goes to sys.stderr, which may be the user's: a write
+# that measures again must not wait for itself.
+_lock = threading.RLock()
 _found: dict[str, MeasuredRoofline] = {}  # of this process, by the name of their file
 
 
-def measuring() -> threading.Lock:
+def measuring() -> contextlib.AbstractContextManager[bool]:
     """The lock that whoever measures this machine holds meanwhile."""
     return _lock
 
@@ -278,7 +281,7 @@ def _load_average() -> float | None:
 
 def _start_anew() -> None:
     global _lock
-    _lock = threading.Lock()  # another thread may have held it when the process was forked
+    _lock = threading.RLock()  # another thread may have held it when the process was forked
 
 
 os.register_at_fork(after_in_child=_start_anew)

@@ -3,15 +3,15 @@
 
 #include <atomic>
 #include <exception>
-#include <mutex>
 #include <unordered_map>
 
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/mutex.h"
 
 namespace artifex_devices {
 namespace {
 
-std::mutex mutex;
+Mutex<"creation lines"> mutex;
 std::atomic<CreationLines::Source> line_source{nullptr};
 
 // Never destroyed: arrays may outlive static destruction. Made under the lock.
@@ -29,6 +29,7 @@ void CreationLines::set_source(Source source) {
 void CreationLines::add(Array* array) noexcept {
   const Source source = line_source.load();
   if (!source) return;
+  no_lock_held("the source of creation lines");
   try {
     std::optional<CreationLine> line = source();
     if (!line) return;

@@ -4,17 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include "artifex_devices/array/live_list.h"
 #include "artifex_devices/base/bytes_text.h"
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/mutex.h"
 
 namespace artifex_devices {
 namespace {
 
 // Trivially destructible: arrays may outlive static destruction.
-constinit std::mutex mutex;
+constinit Mutex<"live arrays"> mutex;
 Array* oldest = nullptr;
 Array* newest = nullptr;
 

@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <limits>
-#include <mutex>
 #include <new>
 #include <utility>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/mutex.h"
 
 namespace artifex_devices {
 namespace {
@@ -19,8 +18,8 @@ namespace {
 // Where all waiters of the process sleep. One place instead of one an event: events stay small, and a forked child
 // re-makes one object (destroying a condition variable that another thread of the parent waited on would hang).
 struct Parking {
-  std::mutex mutex;
-  std::condition_variable changed;
+  Mutex<"waiters of events"> mutex;
+  ConditionVariable changed;
 };
 
 Parking& parking() {
@@ -70,6 +69,7 @@ void Event::finish(std::exception_ptr error) noexcept {
     Continuation* const each = std::exchange(newest, newest->next);
     each->next = std::exchange(oldest, each);
   }
+  if (oldest != nullptr) no_lock_held("a continuation of an event");
   while (oldest != nullptr) {
     const std::unique_ptr<Continuation> each(std::exchange(oldest, oldest->next));
     each->call(error_);
@@ -109,6 +109,7 @@ void Event::then(std::function<void(std::exception_ptr)> continuation) {
       return;
     }
   }
+  no_lock_held("a continuation of an event");
   added->call(is_set() ? error_ : lost_error());
 }
 

@@ -5,17 +5,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <new>
 #include <vector>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/mutex.h"
 
 namespace artifex_devices {
 namespace {
 
 struct Registry {
-  std::mutex mutex;  // held by the forking thread from prepare to parent or child
+  Mutex<"fork handlers", LockUse::kFork> mutex;  // held by the forking thread from prepare to parent or child
   std::vector<ForkHandlers> handlers;
 };
 

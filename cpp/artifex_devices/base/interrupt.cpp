@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/mutex.h"
 
 namespace artifex_devices {
 namespace {
@@ -15,6 +16,7 @@ std::atomic<InterruptHook> g_hook{nullptr};
 void set_interrupt_hook(InterruptHook hook) noexcept { g_hook.store(hook, std::memory_order_release); }
 
 void check_interrupt() {
+  no_lock_held("check_interrupt");
   const InterruptHook hook = g_hook.load(std::memory_order_acquire);
   if (hook != nullptr && hook()) throw Interrupted("interrupted: the call was given up because a signal asked for it");
 }

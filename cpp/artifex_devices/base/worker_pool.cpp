@@ -8,15 +8,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/mutex.h"
 
 namespace artifex_devices {
 namespace {
@@ -43,6 +42,7 @@ class Job {
       }
       const int64_t item = next_.fetch_add(1, std::memory_order_relaxed);
       if (item >= count_) return;
+      no_lock_held("an item of a job");
       try {
         (*body_)(item);
       } catch (...) {
@@ -101,6 +101,7 @@ class Job {
     if (!done_) return;
     owned_ = nullptr;  // what the body holds must not outlive the work
     auto done = std::exchange(done_, nullptr);
+    no_lock_held("what a job says at its end");
     try {
       done(error);
     } catch (...) {  // promised not to throw; a worker is no place to die for it
@@ -114,8 +115,8 @@ class Job {
   const int64_t generation_ = fork_generation();
   alignas(64) std::atomic<int64_t> next_{0};
   alignas(64) std::atomic<int64_t> ended_{0};
-  std::mutex mutex_;
-  std::condition_variable all_ended_;
+  Mutex<"job"> mutex_;
+  ConditionVariable all_ended_;
   std::exception_ptr error_;
 };
 
@@ -137,7 +138,7 @@ struct WorkerPool::State {
     int idle = 0;   // asleep, woken ones included until they run
     int woken = 0;  // of these, those that a ticket has woken
     std::deque<JobRef> tickets;
-    std::condition_variable changed;
+    ConditionVariable changed;
   };
   struct Start {
     State* state;
@@ -171,13 +172,13 @@ struct WorkerPool::State {
   JobRef take_locked(size_t lane);
   void run_worker(size_t lane, int64_t started_in);
 
-  std::mutex mutex;
+  Mutex<"worker pool"> mutex;
   std::deque<LaneState> lanes;  // deque: their addresses must not change
   bool used = false;
   int64_t epoch = 0;  // one more with each shutdown
   size_t next_lane = 0;
   std::vector<pthread_t> threads;
-  std::mutex shutdown_mutex;  // taken before `mutex`
+  Mutex<"shutdown of workers", LockUse::kWaits> shutdown_mutex;  // taken before `mutex`
   const int64_t generation = fork_generation();
 };
 
@@ -353,6 +354,7 @@ int WorkerPool::max_workers() const noexcept {
 }
 
 void WorkerPool::parallel_for(int64_t count, int lane, const std::function<void(int64_t)>& body) {
+  no_lock_held("parallel_for");
   if (count == 1) return body(0);
   if (t_is_worker) {
     for (int64_t i = 0; i < count; ++i) body(i);
@@ -378,6 +380,7 @@ void WorkerPool::parallel_for(int64_t count, int lane, const std::function<void(
 
 void WorkerPool::submit(int64_t count, int lane, std::function<void(int64_t)> body,
                         std::function<void(std::exception_ptr)> done) {
+  no_lock_held("submit");
   if (count <= 0) return done(nullptr);
   const auto job = std::make_shared<Job>(count, std::move(body), std::move(done));
   const std::lock_guard lock(state_->mutex);

@@ -13,7 +13,7 @@
 namespace artifex_devices {
 namespace {
 
-constinit std::mutex g_making;  // the arenas; held over a fork
+constinit Mutex<"making of arenas"> g_making;  // the arenas; held over a fork
 constinit std::atomic<const std::vector<Arena*>*> g_arenas{nullptr};
 
 [[maybe_unused]] const bool g_held_over_fork = [] {
@@ -42,6 +42,7 @@ BlockRef foreign_block(void* data, int64_t bytes, std::function<void()> release)
 }
 
 void BlockRef::dispose(Block* block) noexcept {
+  no_lock_held("the end of a block of memory");  // whose owner may be foreign
   if (Arena* arena = block->arena()) {
     arena->release(block);
     return;

@@ -13,7 +13,7 @@ constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kLargest = int64_t{1} << 47;  // of a user's address space
 
 struct FreeBlocks {
-  std::mutex mutex;
+  Mutex<"free blocks"> mutex;
   Block* newest = nullptr;
   Block* oldest = nullptr;
   std::atomic<int64_t> bytes{0};

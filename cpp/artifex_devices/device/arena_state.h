@@ -6,10 +6,10 @@
 #include <bit>
 #include <bitset>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "artifex_devices/base/mutex.h"
 #include "artifex_devices/device/arena.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -89,7 +89,7 @@ struct Arena::State {
 
   Arena* const arena;
   const bool pinned;
-  mutable ShortLock mutex;
+  mutable NamedLock<ShortLock, "arena"> mutex;
   std::array<Block*, kSizeClasses> free{};  // last in, first out
   Block* spare_headers = nullptr;
   std::vector<std::unique_ptr<Chunk>> chunks;
@@ -106,7 +106,7 @@ struct Arena::State {
   std::atomic<int64_t> locked_in_use{0};  // of blocks
 
   // What was taken up front (arena_reserve.cpp). `mutex` may be held when this one is taken.
-  std::mutex reserves_mutex;
+  Mutex<"reserves of an arena"> reserves_mutex;
   std::vector<std::unique_ptr<Reserve>> reserves;
   std::atomic<bool> has_reserves{false};
   std::atomic<int64_t> reserved_bytes{0};

@@ -2,10 +2,10 @@
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
-#include <mutex>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/mutex.h"
 #include "artifex_devices/device/client.h"
 
 namespace artifex_devices {
@@ -18,7 +18,7 @@ constexpr int64_t kMostDevices = int64_t{1} << 24;
 
 // Never destroyed: arrays may be freed by static destructors of others.
 struct BaseState {
-  std::mutex mutex;
+  Mutex<"base client"> mutex;
   std::shared_ptr<Client> made;       // by base()
   std::shared_ptr<Client> exchanged;  // stands before it
   std::optional<int64_t> count;

@@ -2,15 +2,15 @@
 #include "artifex_devices/device/memory_window.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/mutex.h"
 
 namespace artifex_devices {
 namespace {
 
 // Trivially destructible: windows may outlive static destruction.
-constinit std::mutex mutex;
+constinit Mutex<"memory windows"> mutex;
 MemoryWindow* open_windows = nullptr;
 
 [[maybe_unused]] const bool g_held_over_fork = [] {

@@ -3,11 +3,11 @@
 #include <atomic>
 #include <bit>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/mutex.h"
 #include "artifex_devices/partition/abstract_mesh.h"
 #include "artifex_devices/partition/python_repr.h"
 
@@ -76,7 +76,7 @@ class NameTable {
     return size_++;
   }
 
-  std::mutex mutex_;
+  Mutex<"axis names"> mutex_;
   std::unordered_map<std::string_view, int32_t> ids_;  // views into the chunks
   std::array<std::atomic<Entry*>, 32> chunks_{};
   int32_t size_ = 0;

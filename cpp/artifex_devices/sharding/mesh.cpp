@@ -2,11 +2,11 @@
 #include "artifex_devices/sharding/mesh.h"
 
 #include <algorithm>
-#include <mutex>
 #include <unordered_map>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/mutex.h"
 
 namespace artifex_devices {
 namespace {
@@ -60,7 +60,7 @@ class MeshTable {
     const Mesh* mesh;
     std::weak_ptr<const Mesh> alive;
   };
-  std::mutex mutex_;
+  Mutex<"meshes"> mutex_;
   std::unordered_multimap<size_t, Entry> meshes_;  // by hash
 };
 

@@ -3,13 +3,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
+
+#include "artifex_devices/base/mutex.h"
 
 namespace artifex_devices {
 
@@ -87,7 +87,7 @@ class Rendezvous {
   struct Seat {
     Standing standing;
     std::shared_ptr<Slot> slot;  // while waiting or working
-    std::condition_variable wake;
+    ConditionVariable wake;
   };
   struct Group {
     std::vector<int64_t> members;
@@ -100,7 +100,7 @@ class Rendezvous {
   bool may_go_locked(const Seat& seat) const;
   void find_deadlock_locked();
 
-  mutable std::mutex mutex_;
+  mutable Mutex<"rendezvous"> mutex_;
   std::vector<std::unique_ptr<Seat>> seats_;
   std::vector<Group> groups_;
   std::map<std::vector<int64_t>, int64_t> group_numbers_;

@@ -9,10 +9,10 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <mutex>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/mutex.h"
 #include "artifex_devices/topology/cpu_share.h"
 #include "artifex_devices/topology/loaded_machine.h"
 #include "artifex_devices/topology/system_files.h"
@@ -21,7 +21,7 @@
 namespace artifex_devices {
 namespace {
 
-constinit std::mutex g_loading;  // held over a fork: hwloc has locks of its own
+constinit Mutex<"live machine"> g_loading;  // held over a fork: hwloc has locks of its own
 constinit std::atomic<const std::shared_ptr<const Machine>*> g_live{nullptr};  // what it points to is never freed
 
 [[maybe_unused]] const bool g_held_over_fork = [] {

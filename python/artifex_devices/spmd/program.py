@@ -62,7 +62,7 @@ class Program:
         self.groups: dict[Any, Groups] = {}  # of axis names, kept by axes.py
         self.meetings: dict[Hashable, Meeting] = {}
         self._signatures: dict[Hashable, int] = {}
-        self._signature_lock = threading.Lock()
+        self._signature_lock = threading.RLock()  # names of axes may have methods of the user's
         self._common: dict[int, tuple[Any, tuple[int, ...]]] = {}
         self.lost: tuple[int, ...] | None = None  # processes that this one failed to meet
         self._begin()
@@ -129,8 +129,11 @@ class Program:
 
     def text_of(self, meeting: Meeting) -> str:
         """What errors call a collective."""
+        return next(signature_text(text) for text, number in self._known_signatures() if number == meeting.number)
+
+    def _known_signatures(self) -> list[tuple[Hashable, int]]:
         with self._signature_lock:
-            return next(signature_text(text) for text, number in self._signatures.items() if number == meeting.number)
+            return list(self._signatures.items())  # put into words elsewhere: that may run the user's code
 
     def keep_common(self, arrays: Sequence[Any], members: tuple[int, ...]) -> None:
         """Notes that these participants, of several processes, got these very bits from a collective."""
@@ -217,8 +220,7 @@ class Program:
     def table(self) -> str:
         """Where each participant stood, a line each: device, state, collective, source line; none after the end."""
         standings = self.rendezvous.standings()
-        with self._signature_lock:
-            signatures = {number: signature_text(signature) for signature, number in self._signatures.items()}
+        signatures = {number: signature_text(signature) for signature, number in self._known_signatures()}
         rows = []
         for participant, (state, _, signature, count) in zip(self.participants, standings, strict=False):
             doing = "" if signature < 0 else f" {'in' if state == 'waiting' else 'after'} {signatures[signature]}"

@@ -84,17 +84,15 @@ class _Pool:
     """The idle workers of the process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # No lock: a finalizer that runs a program may come in anywhere. append and pop are whole for other threads.
         self._idle: list[_Worker] = []
 
     def take(self, count: int) -> list[_Worker]:
         """Workers for `count` participants; new ones where there are too few."""
-        with self._lock:
-            taken = self._idle[-count:]
-            del self._idle[-count:]
+        taken: list[_Worker] = []
         try:
             while len(taken) < count:
-                taken.append(_Worker())
+                taken.append(self._pop() or _Worker())
         except RuntimeError:  # can't start new thread
             self.put(taken)
             raise
@@ -102,13 +100,20 @@ class _Pool:
 
     def put(self, workers: Sequence[_Worker]) -> None:
         """Keeps workers that are free again."""
-        with self._lock:
-            self._idle.extend(workers)
+        for worker in workers:
+            self._idle.append(worker)
+
+    def _pop(self) -> _Worker | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
 
     def shutdown(self) -> None:
         """Ends the idle workers."""
-        with self._lock:
-            ended, self._idle = self._idle, []
+        ended = []
+        while worker := self._pop():
+            ended.append(worker)
         for worker in ended:
             worker.give(None)
         for worker in ended:

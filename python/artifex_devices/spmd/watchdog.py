@@ -29,13 +29,16 @@ class _Watchdog:
         """Makes the thread at the first call."""
         if self._thread is not None:
             return
-        with self._lock:
+        end = threading.Event()
+        thread = threading.Thread(target=self._watch, args=(end,), name="artifex-watchdog", daemon=True)
+        with self._lock:  # a finalizer that runs a program may come in before, and in between finds the thread
             if self._thread is None:
-                self._end = threading.Event()
-                self._thread = threading.Thread(
-                    target=self._watch, args=(self._end,), name="artifex-watchdog", daemon=True
-                )
-                self._thread.start()
+                self._end, self._thread = end, thread
+                try:
+                    thread.start()
+                except RuntimeError:  # can't start new thread
+                    self._thread = None
+                    raise
 
     def _watch(self, end: threading.Event) -> None:
         while not end.wait(0.5):

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each check of base/mutex.h fires, and lets right use pass. Names differ from test to test: the order that was seen
+// stays with the process.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/event.h"
+#include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/worker_pool.h"
+#include "message_of.h"
+
+namespace artifex_devices {
+namespace {
+
+#ifndef ARTIFEX_CHECK_LOCKS
+
+static_assert(std::is_same_v<Mutex<"a">, std::mutex>);
+static_assert(std::is_same_v<ConditionVariable, std::condition_variable>);
+
+#else
+
+class LockCheck : public testing::Test {
+ protected:
+  void SetUp() override {
+    lock_check::set_violation_hook([](const std::string& message) { throw Unavailable(message); });
+  }
+  void TearDown() override {
+    lock_check::set_violation_hook(nullptr);
+    lock_check::set_python_lock_hook(nullptr);
+  }
+};
+
+TEST_F(LockCheck, TheOtherOrderIsRefusedThoughNobodyWaits) {
+  Mutex<"order a"> a;
+  Mutex<"order b"> b;
+  {
+    const std::lock_guard first(a);
+    const std::lock_guard second(b);
+  }
+  const std::lock_guard first(b);
+  EXPECT_EQ(message_of([&] { a.lock(); }),
+            "lock order: this thread takes \"order a\" while it holds \"order b\"; the other way round was seen too: "
+            "\"order a\", then \"order b\"");
+}
+
+TEST_F(LockCheck, OrdersOfDifferentThreadsAndObjectsMakeOneRing) {
+  Mutex<"ring a"> a, another_a;
+  Mutex<"ring b"> b, another_b;
+  Mutex<"ring c"> c;
+  std::thread([&] {
+    const std::lock_guard first(a);
+    const std::lock_guard second(b);
+  }).join();
+  std::thread([&] {
+    const std::lock_guard first(another_b);
+    const std::lock_guard second(c);
+  }).join();
+  const std::lock_guard first(c);
+  EXPECT_EQ(message_of([&] { another_a.lock(); }),
+            "lock order: this thread takes \"ring a\" while it holds \"ring c\"; the other way round was seen too: "
+            "\"ring a\", then \"ring b\", then \"ring c\"");
+}
+
+TEST_F(LockCheck, OneOrderAsOftenAsWantedIsFine) {
+  Mutex<"fine a"> a;
+  NamedLock<std::mutex, "fine b"> b;
+  for (int i = 0; i < 3; ++i) {
+    std::unique_lock first(a);
+    const std::lock_guard second(b);
+    first.unlock();  // in any order
+  }
+  const std::lock_guard alone(b);
+}
+
+TEST_F(LockCheck, TakenAgainOrTwiceOfOneName) {
+  Mutex<"twice"> one, other;
+  const std::lock_guard lock(one);
+  EXPECT_EQ(message_of([&] { one.lock(); }), "lock order: this thread takes \"twice\" again, which it holds");
+  EXPECT_EQ(message_of([&] { other.lock(); }), "lock order: this thread takes a second \"twice\" while it holds one");
+}
+
+TEST_F(LockCheck, AForkMayTakeSeveralOfOneName) {
+  Mutex<"of a fork", LockUse::kFork> fork;
+  Mutex<"many", LockUse::kWaits> one, other;
+  lock_check::set_python_lock_hook([] { return true; });
+  const std::lock_guard all(fork);
+  const std::lock_guard first(one);
+  const std::lock_guard second(other);
+}
+
+TEST_F(LockCheck, LetGoByAThreadThatDoesNotHoldIt) {
+  Mutex<"of one thread"> mutex;
+  const std::lock_guard lock(mutex);
+  std::string said;
+  std::thread([&] { said = message_of([&] { mutex.unlock(); }); }).join();
+  EXPECT_EQ(said, "lock order: this thread lets go of \"of one thread\", which it does not hold");
+}
+
+TEST_F(LockCheck, NoForeignCodeUnderALock) {
+  Mutex<"outer"> outer;
+  Mutex<"inner"> inner;
+  no_lock_held("a callback");
+  const std::lock_guard first(outer);
+  const std::lock_guard second(inner);
+  EXPECT_EQ(message_of([] { no_lock_held("a callback"); }),
+            "a callback: foreign code would run under a lock; this thread holds \"outer\", then \"inner\"");
+}
+
+TEST_F(LockCheck, WhereTheBaseCallsForeignCodeItAsks) {
+  Mutex<"of a caller"> mutex;
+  const std::lock_guard lock(mutex);
+  const std::string held = ": foreign code would run under a lock; this thread holds \"of a caller\"";
+  EXPECT_EQ(message_of([] { check_interrupt(); }), "check_interrupt" + held);
+  EXPECT_EQ(message_of([] { WorkerPool::process().parallel_for(1, -1, [](int64_t) {}); }), "parallel_for" + held);
+  EXPECT_EQ(message_of([] { WorkerPool::process().submit(1, -1, [](int64_t) {}, [](std::exception_ptr) {}); }),
+            "submit" + held);
+  const auto event = std::make_shared<Event>();
+  event->set();
+  EXPECT_EQ(message_of([&] { event->then([](std::exception_ptr) {}); }), "a continuation of an event" + held);
+}
+
+TEST_F(LockCheck, NoWaitUnderALockThatIsNotMeantForIt) {
+  Mutex<"of a wait"> mutex;
+  Mutex<"meant for it", LockUse::kWaits> meant;
+  Mutex<"not meant for it"> plain;
+  ConditionVariable changed;
+  const auto wait = [&] {
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, std::chrono::microseconds(1));
+  };
+  wait();
+  {
+    const std::lock_guard outer(meant);
+    wait();
+  }
+  const std::lock_guard outer(plain);
+  EXPECT_EQ(message_of(wait), "wait: this thread waits for others while it holds \"not meant for it\"");
+}
+
+TEST_F(LockCheck, AWaitHoldsNothingAndThenTheMutexAgain) {
+  Mutex<"waited for"> mutex;
+  ConditionVariable changed;
+  bool said = false;
+  std::thread other([&] {
+    const std::lock_guard lock(mutex);
+    said = true;
+    changed.notify_one();
+  });
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return said; });
+    EXPECT_EQ(message_of([] { no_lock_held("here"); }),
+              "here: foreign code would run under a lock; this thread holds \"waited for\"");
+    EXPECT_FALSE(changed.wait_for(lock, std::chrono::milliseconds(1), [] { return false; }));
+    EXPECT_TRUE(changed.wait_for(lock, std::chrono::milliseconds(1), [] { return true; }));
+  }
+  other.join();
+  no_lock_held("here");
+}
+
+TEST_F(LockCheck, WithPythonsLockNoLockUnderWhichOthersWait) {
+  Mutex<"plain one"> plain;
+  Mutex<"waiting one", LockUse::kWaits> waiting;
+  lock_check::set_python_lock_hook([] { return true; });
+  const std::lock_guard fine(plain);
+  EXPECT_EQ(
+      message_of([&] { waiting.lock(); }),
+      "Python's lock: this thread takes \"waiting one\" with it held; whoever has that lock may wait for a thread "
+      "that needs Python's");
+  lock_check::set_python_lock_hook([] { return false; });
+  const std::lock_guard fine_too(waiting);
+}
+
+TEST_F(LockCheck, WithoutAHookTheProcessEnds) {
+  lock_check::set_violation_hook(nullptr);
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(
+      {
+        Mutex<"deadly"> mutex;
+        mutex.lock();
+        mutex.lock();
+      },
+      "artifex_devices: lock order: this thread takes \"deadly\" again");
+}
+
+#endif
+
+}  // namespace
+}  // namespace artifex_devices
