@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# artifex_layer(<room> SOURCES <file>... [DEPENDS <room>...] [LIBRARIES <target>...])
+# artifex_layer(<room> [SMALL] SOURCES <file>... [DEPENDS <room>...] [LIBRARIES <target>...])
 # One static library a room. DEPENDS is the architecture: tools/check_layers.py reads it from here and checks the
 # includes against it. Tests of a room are tests/cpp/<room>/*_test.cpp, one executable.
 if(ARTIFEX_FMT_HEADER_ONLY)
@@ -9,11 +9,14 @@ else()
 endif()
 
 function(artifex_layer room)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "SMALL" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   set(target artifex_${room})
   list(TRANSFORM ARG_SOURCES PREPEND "${room}/")
   add_library(${target} STATIC ${ARG_SOURCES})
   set_property(GLOBAL APPEND PROPERTY ARTIFEX_ROOMS ${room})
+  if(ARG_SMALL)  # nothing in it runs often: a wheel has 5 MB for all
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
+  endif()
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/cpp")
   list(TRANSFORM ARG_DEPENDS PREPEND artifex_ OUTPUT_VARIABLE rooms)
   target_link_libraries(${target}
