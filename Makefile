@@ -12,8 +12,8 @@ stage := @tools/stage.sh
 jax_python = $(addprefix --jax-python ,$(wildcard .venv-oracle/bin/python))
 list_cpp_files = find cpp tests/cpp tests/fuzz -name '*.h' -o -name '*.cpp'
 
-.PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python test-torture test-processes \
-  lint layers stubs stubs-check format tidy fuzz bench curves performance performance-page calibration instructions \
+.PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python test-torture torture-beside-jax \
+  test-processes lint layers stubs stubs-check format tidy fuzz bench curves performance performance-page calibration instructions \
   notebooks wheel oracle clean
 
 help: ## this list
@@ -52,6 +52,10 @@ test-python: setup ## the Python tests; ARGS="-k mesh" to choose
 
 test-torture: setup ## what the library promises when things go wrong; ARGS="-k fork" to choose
 	$(stage) "torture tests" python -m pytest tests/torture $(ARGS)
+
+torture-beside-jax: setup ## the same misfortunes here and in JAX, and docs/reliability.md of them; ARGS="--update" or "-k fork"
+	@tools/make_oracle.sh
+	@.venv-oracle/bin/python tests/torture/beside_jax/compare.py $(ARGS)
 
 test-processes: setup ## the tests in 2 to 4 real processes under mpiexec; ARGS="-k killed" to choose
 	$(stage) "tests in several processes" python -m pytest tests/distributed $(ARGS)
