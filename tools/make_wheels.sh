@@ -78,6 +78,7 @@ for tag in $(printf '%s\n' "${!pythons[@]}" | sort -V); do
   outside=$(ldd "$site"/artifex_devices/_core*.so | awk '$2 == "=>" { print $3 }' | grep -v "^$site" |
     grep -vE '/(libc|libm|libpthread|libdl|librt|libgcc_s|libstdc\+\+)\.so' || true)
   [ -z "$outside" ] || die "$tag: the extension needs libraries from outside the wheel: $outside"
+  python tools/check_hardening.py "$site"/artifex_devices/_core*.so || die "$tag: the extension is not hardened"
   (cd "$scratch" && hidden env -i PATH="$scratch/venv/bin" HOME="$scratch" python -W error example.py) \
     >"$scratch/output" 2>&1 || { cat "$scratch/output" >&2; die "$tag: the README's example failed"; }
   say "$tag: $(basename "$wheel"), $(stat -c %s "$wheel") bytes, README example ran ($(wc -l <"$scratch/output") lines)"
