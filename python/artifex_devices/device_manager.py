@@ -68,17 +68,17 @@ def get_device_manager(config: DeviceConfiguration | None = None, force_reinit: 
     """
     with _global.lock:
         old = _global.manager
-        if old is not None and not old.is_closed and not force_reinit:
-            if config is not None and not old.acts_by(check_configuration("get_device_manager", config)):
-                warn_user(
-                    "get_device_manager: config is ignored, the process has a manager with other settings; say "
-                    "get_device_manager(config, force_reinit=True)"
-                )
-            return old
-        _global.manager = DeviceManager(config)
-        if old is not None:
-            old.close()  # after the new one, so that a failure leaves it; the newest one's settings hold
-        return _global.manager
+        if old is None or old.is_closed or force_reinit:
+            made = _global.manager = DeviceManager(config)
+            if old is not None:
+                old.close()  # after the new one, so that a failure leaves it; the newest one's settings hold
+            return made
+    if config is not None and not old.acts_by(check_configuration("get_device_manager", config)):
+        warn_user(  # without the lock: the user may have a function for warnings
+            "get_device_manager: config is ignored, the process has a manager with other settings; say "
+            "get_device_manager(config, force_reinit=True)"
+        )
+    return old
 
 
 def configure_for_generative_models(

@@ -313,6 +313,41 @@ def test_a_body_that_blocks_for_ever_is_let_go_of(raises):
             assert not thread.is_alive()
 
 
+def test_a_finalizer_may_run_a_program_at_every_line_of_another():
+    done = child("""
+        import sys
+        import numpy as np
+        from artifex_devices import lax
+        from artifex_devices.spmd import threaded, watchdog
+        from artifex_devices.spmd.program import Program, run
+
+        lines = set()
+
+        def program():
+            made = Program(("i",), (2,), ["cpu:0", "cpu:1"], operation="program", timeout_s=30.0)
+            assert run(made, lambda i: int(lax.psum(np.array(i), "i")), [3, 4], "threads") == [7, 7]
+
+        def trace(frame, event, _):
+            if frame.f_code.co_filename not in (threaded.__file__, watchdog.__file__):
+                return None
+            if event == "line" and (frame.f_code.co_name, frame.f_lineno) not in lines:
+                lines.add((frame.f_code.co_name, frame.f_lineno))
+                program()  # as garbage collection would
+            return trace
+
+        sys.settrace(trace)
+        program()
+        threaded.shutdown()
+        watchdog.shutdown()
+        sys.settrace(None)
+        program()
+        print(sorted({name for name, _ in lines}))
+    """)
+    assert done.returncode == 0, done.stderr
+    for name in ("take", "put", "start", "shutdown"):
+        assert f"'{name}'" in done.stdout
+
+
 def test_failing_calls_leave_no_thread_and_no_memory(settled, executor):
     def body(i):
         if i == 3:

@@ -75,6 +75,11 @@ std::string way(int first, int last) {
   return text;
 }
 
+bool has_python_lock() {
+  const PythonLockHook hook = g_python.load(std::memory_order_relaxed);
+  return hook != nullptr && hook();
+}
+
 std::string held_names() {
   std::string text;
   for (int i = 0; i < t_count; ++i) {
@@ -109,8 +114,7 @@ void taking(const Kind& kind, const void* lock) {
                       kind.name, held_names(), back));
     }
   }
-  const PythonLockHook has_python = g_python.load(std::memory_order_relaxed);
-  if (kind.waits && !for_fork && has_python && has_python()) {
+  if (kind.waits && !for_fork && has_python_lock()) {
     violation(
         fmt::format("Python's lock: this thread takes \"{}\" with it held; whoever has that lock may wait for a "
                     "thread that needs Python's",
@@ -144,6 +148,7 @@ void waiting(const void* lock) {
     if (other != lock && !kind->waits)
       violation(fmt::format("wait: this thread waits for others while it holds \"{}\"", kind->name));
   }
+  if (has_python_lock()) violation("wait: this thread waits for others with Python's lock held");
 }
 
 void no_lock_held(const char* what) {

@@ -24,7 +24,7 @@ void taken(const Kind& kind, const void* lock);
 /// Against the rules: a lock that this thread does not hold.
 void letting_go(const Kind& kind, const void* lock);
 /// Before a wait for other threads that lets go of `lock`. Against the rules: another lock held, but for those that are
-/// meant to be held over waits.
+/// meant to be held over waits; Python's lock held.
 void waiting(const void* lock);
 /// Against the rules: any lock of the library held.
 void no_lock_held(const char* what);

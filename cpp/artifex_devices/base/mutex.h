@@ -14,7 +14,8 @@
 // The locks of the library. What a build with ARTIFEX_CHECK_LOCKS makes sure of (docs/decisions/0019):
 // - locks are taken in one order everywhere, seen by their names;
 // - no foreign code runs under a lock, Python least of all: whoever has Python's lock may be waiting for ours;
-// - a lock under which a thread waits for others is not taken with Python's lock held: the others may need that.
+// - with Python's lock held, a thread neither waits for others nor takes a lock under which others wait: those that are
+//   waited for may need Python.
 // Without it these are the standard's own types.
 namespace artifex_devices {
 

@@ -164,6 +164,8 @@ class MpiTransport:
 
     def cancel(self, requests: Sequence[_Message]) -> None:
         """Gives up requests after an error. What MPI may still touch is kept alive; the transport is broken then."""
+        error = sys.exc_info()[1]
+        after = f" after {_text_of(error)}" if error is not None else ""  # without the turn: its text may be the user's
         with self._turn:
             for message in requests:
                 for request in message.requests:
@@ -171,9 +173,7 @@ class MpiTransport:
                         self._abandoned.append(message)
                         break
             if self._abandoned and not self._broken:
-                error = sys.exc_info()[1]
-                reason = "messages were given up" + (f" after {_text_of(error)}" if error is not None else "")
-                self._broken = reason
+                self._broken = reason = f"messages were given up{after}"
                 self._peers.say_failed(reason)
 
     def communicator(self, processes: Sequence[int]) -> Any:

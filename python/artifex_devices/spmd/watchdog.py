@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -21,24 +22,21 @@ class _Watchdog:
 
     def __init__(self) -> None:
         self.programs: set[Program] = set()
-        self._thread: threading.Thread | None = None
-        self._end = threading.Event()  # of this thread; the next one has its own
-        self._lock = threading.Lock()
+        # The thread and its own end; empty without one. No lock: a finalizer that runs a program may come in anywhere.
+        self._running: dict[str, tuple[threading.Thread, threading.Event]] = {}
 
     def start(self) -> None:
         """Makes the thread at the first call."""
-        if self._thread is not None:
+        if self._running:
             return
         end = threading.Event()
         thread = threading.Thread(target=self._watch, args=(end,), name="artifex-watchdog", daemon=True)
-        with self._lock:  # a finalizer that runs a program may come in before, and in between finds the thread
-            if self._thread is None:
-                self._end, self._thread = end, thread
-                try:
-                    thread.start()
-                except RuntimeError:  # can't start new thread
-                    self._thread = None
-                    raise
+        if self._running.setdefault("it", (thread, end))[0] is thread:  # of several, the first
+            try:
+                thread.start()
+            except RuntimeError:  # can't start new thread
+                self._running.clear()
+                raise
 
     def _watch(self, end: threading.Event) -> None:
         while not end.wait(0.5):
@@ -71,12 +69,12 @@ class _Watchdog:
 
     def shutdown(self) -> None:
         """Ends the thread."""
-        with self._lock:
-            thread, self._thread = self._thread, None
-            end = self._end
-        if thread is not None:
+        running = self._running.pop("it", None)
+        if running is not None:
+            thread, end = running
             end.set()
-            thread.join()
+            with contextlib.suppress(RuntimeError):  # not started yet: it will end at once
+                thread.join()
 
 
 _watchdog = _Watchdog()

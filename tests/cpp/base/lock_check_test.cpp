@@ -165,6 +165,15 @@ TEST_F(LockCheck, AWaitHoldsNothingAndThenTheMutexAgain) {
   no_lock_held("here");
 }
 
+TEST_F(LockCheck, NoWaitWithPythonsLock) {
+  Mutex<"of a wait in Python"> mutex;
+  ConditionVariable changed;
+  std::unique_lock lock(mutex);
+  lock_check::set_python_lock_hook([] { return true; });
+  EXPECT_EQ(message_of([&] { changed.wait_for(lock, std::chrono::microseconds(1)); }),
+            "wait: this thread waits for others with Python's lock held");
+}
+
 TEST_F(LockCheck, WithPythonsLockNoLockUnderWhichOthersWait) {
   Mutex<"plain one"> plain;
   Mutex<"waiting one", LockUse::kWaits> waiting;
