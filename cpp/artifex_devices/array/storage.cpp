@@ -89,10 +89,14 @@ std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains
   }
   bool any = false;
   for (int64_t b = 0; b < given; ++b) {
-    const BufferRef& buffer = buffers[static_cast<size_t>(b)];
+    BufferRef& buffer = buffers[static_cast<size_t>(b)];
     if (!buffer.block) continue;
-    any = true;
     const int64_t room = buffer.block->bytes() - buffer.offset;
+    if (storage->buffer_bytes(b) == 0 && (buffer.offset < 0 || room < 0)) {
+      buffer = {};  // an empty view with a negative stride points outside its memory, and needs none
+      continue;
+    }
+    any = true;
     if (buffer.offset < 0 || room < storage->buffer_bytes(b)) {
       fail("{}: buffer {} has {} bytes from its offset on; expected {}", operation, b, room, storage->buffer_bytes(b));
     }

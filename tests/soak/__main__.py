@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m soak, in tests/: runs random programs for some time; writes a script for each that fails.
+
+--seconds 60, --seed 1 (programs are those of seed, seed + 1, ...), --jax (JAX runs the same steps where it has them),
+--programs N instead of a time, --inject MODULE (imported by the worker: to see that bugs are found), --folder for scripts.
+"""
+
+import argparse
+import collections
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from soak import script
+from soak.generator import program_of
+from soak.hired import Hired
+from soak.shrinking import Shrinker
+
+SHRINKING_S = 180
+
+
+def count(steps, counts):
+    """Kinds of steps, also of those inside others, and the collectives of programs."""
+    for step in steps:
+        counts[step["kind"]] += 1
+        for operation in step.get("body", ()):
+            counts[f"lax.{operation[0]}"] += 1
+        for inner in step.get("programs", [step["steps"]] if "steps" in step else []):
+            count(inner, counts)
+
+
+def report(program, failure, hired, folder, seed):
+    """Shrinks a failure and writes its script; returns what to print."""
+    shrinker = Shrinker(hired.ask, failure, SHRINKING_S)
+    again = shrinker.fails(program)
+    small = shrinker.shrink(again) if again else program
+    if again:
+        failure = hired.ask(small) or failure
+    library = script.JAX if failure["library"] == script.JAX else script.OURS
+    path = folder / f"seed_{seed}.py"
+    why = f"Seed {seed}, {failure['class']} in {failure['kind']}: {len(program)} steps made {len(small)}."
+    path.write_text(script.standalone(small, library, why), encoding="utf-8")
+    run = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120, check=False)
+    told = [why, failure["text"], f"{shrinker.tried} smaller programs tried; {path}"]
+    if not again:
+        told.append("it does not fail alone: it needs what ran before it in the same process")
+    elif run.returncode == 0 and not hired.words:
+        told.append("the script alone does not fail")
+    return "\n".join(told)
+
+
+def main():
+    """Runs programs until the time is over; exit status 1 if one failed."""
+    parser = argparse.ArgumentParser(prog="soak")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--programs", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jax", action="store_true")
+    parser.add_argument("--inject")
+    parser.add_argument("--folder", type=Path, default=Path(__file__).resolve().parents[2] / "build" / "soak")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    words = ["--jax"] * options.jax + [f"--inject={options.inject}"] * bool(options.inject)
+    hired, counts, failures, told = Hired(words), collections.Counter(), {}, 0
+    start, seed = time.monotonic(), options.seed
+    while seed - options.seed < options.programs if options.programs else time.monotonic() - start < options.seconds:
+        program = program_of(seed)
+        count(program, counts)
+        failure = hired.ask(program)
+        if failure:
+            key = (failure["library"], failure["kind"], failure["class"])
+            failures.setdefault(key, []).append(seed)
+            if len(failures[key]) == 1:
+                print(report(program, failure, hired, options.folder, seed), flush=True)
+        seed += 1
+        if time.monotonic() - start > told + 60:
+            told = time.monotonic() - start
+            print(f"{told:.0f} s, seed {seed}, {sum(map(len, failures.values()))} failures", flush=True)
+    hired.stop()
+    steps = sum(number for kind, number in counts.items() if not kind.startswith("lax."))
+    spent = time.monotonic() - start
+    print(f"{seed - options.seed} programs, {steps} steps, {spent:.0f} s, seeds {options.seed} to {seed - 1}")
+    print("  ".join(f"{kind} {number}" for kind, number in counts.most_common()))
+    for key, seeds in failures.items():
+        print(f"FAILED {' '.join(key)}: {len(seeds)} programs, seeds {seeds[:20]}")
+    if not failures:
+        print("nothing failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    os.environ.update(script.ENVIRONMENT)
+    sys.exit(main())

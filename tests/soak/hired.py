@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker process and its answers; one that died or hung is replaced."""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from soak.script import ENVIRONMENT
+
+WORKER = Path(__file__).with_name("worker.py")
+PROGRAM_S = 60  # of one program, on a machine that does much else
+
+
+class Hired:
+    """Runs programs in a process of its own."""
+
+    def __init__(self, words=()):
+        self.words = list(words)
+        self.process = None
+        self.started = 0
+
+    def start(self):
+        self.started += 1
+        self.errors = tempfile.TemporaryFile()
+        environment = {**os.environ, **ENVIRONMENT, "PYTHONFAULTHANDLER": "1"}
+        environment.pop("JAX_NUM_CPU_DEVICES", None)
+        self.process = subprocess.Popen(
+            [sys.executable, "-X", "dev", str(WORKER), *self.words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            env=environment,
+        )
+        self.answers = queue.Queue()
+        threading.Thread(target=self.listen, args=(self.process.stdout, self.answers), daemon=True).start()
+
+    @staticmethod
+    def listen(stream, answers):
+        for line in stream:
+            answers.put(json.loads(line))
+        answers.put(None)
+
+    def ask(self, program, seconds=PROGRAM_S):
+        """None, or the failure: a wrong answer, a crash or a hang."""
+        if self.process is None:
+            self.start()
+        try:
+            self.process.stdin.write(json.dumps({"program": program, "seconds": seconds}) + "\n")
+            self.process.stdin.flush()
+            answer = self.answers.get(timeout=seconds + 60)
+        except (queue.Empty, BrokenPipeError):
+            answer = None
+        if answer is not None:
+            if answer["failure"]:
+                self.stop()  # what it left behind is nobody else's
+            return answer["failure"]
+        code = self.stop()
+        self.errors.seek(0)
+        told = self.errors.read().decode(errors="replace")
+        kind = "hang" if "Timeout (" in told or code is None else "crash"
+        return {"library": "?", "step": -1, "kind": "?", "class": kind, "text": f"exit status {code}\n{told[-3000:]}"}
+
+    def stop(self):
+        """Ends it; its exit status if it had ended by itself."""
+        if self.process is None:
+            return None
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
+        try:
+            code = self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            code = None
+        self.process = None
+        return code
