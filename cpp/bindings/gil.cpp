@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gil.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -10,13 +8,13 @@
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/mutex.h"
 #include "artifex_devices/base/worker_pool.h"
+#include "late_thread.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::atomic<bool> exiting{false};
 std::atomic<int> entering{0};  // threads between the gate and the GIL
 unsigned long main_thread = 0;
 thread_local Clock::time_point last_signal_check{};
@@ -26,7 +24,7 @@ bool is_main_thread() noexcept { return PyThread_get_thread_ident() == main_thre
 // Says whether this thread may still ask for the GIL; pairs with leave_gate().
 bool enter_gate() noexcept {
   entering.fetch_add(1);
-  if (exiting.load() && !is_main_thread()) {
+  if (exit_has_begun() && !is_main_thread()) {
     entering.fetch_sub(1);
     return false;
   }
@@ -50,7 +48,7 @@ bool signal_pending() {
 
 // Runs at interpreter exit with the GIL: from here on no other thread comes back into Python through us.
 void close_gate() {
-  exiting.store(true);
+  begin_exit();
   PyThreadState* state = PyEval_SaveThread();
   const auto deadline = Clock::now() + std::chrono::seconds(2);
   while (entering.load() > 0 && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -64,9 +62,7 @@ ReleaseGil::ReleaseGil() : state_(PyEval_SaveThread()) { last_signal_check = Clo
 
 ReleaseGil::~ReleaseGil() {
   no_lock_held("taking Python's lock back");
-  if (!enter_gate()) {
-    for (;;) ::pause();
-  }
+  if (!enter_gate()) sleep_to_the_end();
   PyEval_RestoreThread(state_);
   leave_gate();
 }
@@ -81,13 +77,12 @@ AcquireGil::AcquireGil() {
 
 AcquireGil::~AcquireGil() {
   if (!acquired_) return;
-  // Python code in the scope gave the GIL away and exit began: CPython is ending this thread by unwinding its stack.
-  while (exiting.load() && !PyGILState_Check()) ::pause();
   PyGILState_Release(state_);
 }
 
 void install_gil_guards(py::module_& module) {
   main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
+  bind_late_thread(module);
   set_interrupt_hook(&signal_pending);
 #ifdef ARTIFEX_CHECK_LOCKS
   lock_check::set_python_lock_hook([] { return Py_IsInitialized() != 0 && PyGILState_Check() != 0; });

@@ -75,8 +75,8 @@ void set_current_frame(const py::object& frame) {
 
 py::object push_world(const ClientRef& client) {
   py::object frame = py::cast(Frame{client, current_frame()});
-  set_current_frame(frame);
   kept_by_client()[client->uid()];
+  set_current_frame(frame);
   return frame;
 }
 
@@ -91,6 +91,53 @@ void pop_world(const py::object& frame) {
   set_current_frame(left.outer);
   forget(*left.client);
 }
+
+void replace_base(const std::optional<ClientRef>& client) {
+  if (client && base_is_replaced) {
+    fail<Unavailable>(
+        "simulate: all_threads=True is active already; expected one world for all threads at a time; leave the other "
+        "one first");
+  }
+  base_is_replaced = client.has_value();
+  const ClientRef old = Client::exchange_base(client.value_or(nullptr));
+  if (old && !base_is_replaced) forget(*old);
+}
+
+/// The `with` of `simulate`. Python runs handlers of signals between its own lines only, so Ctrl-C finds a world that
+/// is open with its block begun, or none.
+class WorldScope {
+ public:
+  WorldScope(py::object make, bool all_threads) : make_(std::move(make)), all_threads_(all_threads) {}
+
+  py::object enter() {
+    py::object made = make_();
+    const auto client = made.cast<ClientRef>();
+    frames_.reserve(frames_.size() + 1);  // nothing fails once the world is open
+    if (all_threads_) {
+      replace_base(client);
+      frames_.push_back(py::none());
+    } else {
+      frames_.push_back(push_world(client));
+    }
+    return made;
+  }
+
+  void leave() {
+    if (frames_.empty())
+      fail<Unavailable>("simulate: a world was left that is not open; expected __enter__ first; use a `with` block");
+    if (frames_.back().is_none()) {
+      replace_base(std::nullopt);
+    } else {
+      pop_world(frames_.back());  // where it throws, the world can still be left in its turn
+    }
+    frames_.pop_back();
+  }
+
+ private:
+  py::object make_;
+  bool all_threads_;
+  std::vector<py::object> frames_;  // None for a base that was replaced
+};
 
 /// A domain as its numbers: (CPUs, nodes, wider nodes, default node, cores).
 using DomainTuple = std::tuple<std::vector<int>, std::vector<int>, std::vector<int>, int, int>;
@@ -240,20 +287,12 @@ Example:
   bind_processes(module);
   module.def("_push_world", &push_world, py::arg("client"));
   module.def("_pop_world", &pop_world, py::arg("frame"));
-  module.def(
-      "_replace_base",
-      [](const std::optional<ClientRef>& client) {
-        if (client && base_is_replaced) {
-          fail<Unavailable>(
-              "simulate: all_threads=True is active already; expected one world for all threads at a time; leave the "
-              "other "
-              "one first");
-        }
-        base_is_replaced = client.has_value();
-        const ClientRef old = Client::exchange_base(client.value_or(nullptr));
-        if (old && !base_is_replaced) forget(*old);
-      },
-      py::arg("client"));
+  py::class_<WorldScope>(module, "_WorldScope", "What `simulate` is made of: opens a world and returns from it.")
+      .def(py::init<py::object, bool>(), py::arg("make"), py::arg("all_threads"))
+      .def("__enter__", &WorldScope::enter, "Makes the world and returns its client.")
+      .def(
+          "__exit__", [](WorldScope& self, const py::object&, const py::object&, const py::object&) { self.leave(); },
+          py::arg("kind"), py::arg("error"), py::arg("trace"), "Returns to the world around this one.");
   module.def("_current_client", &current_client);
   module.def("_base_client_exists", &Client::base_exists);
   module.def("_set_num_cpu_devices", &Client::set_num_cpu_devices, py::arg("count").none(true));

@@ -364,6 +364,23 @@ class Client:
         Versions of the library, its compiler and what it is built on, as text.
         """
 
+class _WorldScope:
+    """
+    What `simulate` is made of: opens a world and returns from it.
+    """
+
+    def __enter__(self) -> typing.Any:
+        """
+        Makes the world and returns its client.
+        """
+
+    def __exit__(self, kind: typing.Any, error: typing.Any, trace: typing.Any) -> None:
+        """
+        Returns to the world around this one.
+        """
+
+    def __init__(self, make: typing.Any, all_threads: bool) -> None: ...
+
 class Device:
     """
     One device: on CPU a set of cores and the memory near them.
@@ -3180,7 +3197,6 @@ def _reinterpreted(array: Array, shape: typing.Any, sharding: Sharding, operatio
     An Array of another shape on the same memory: each device's elements stay as they are, in their order.
     """
 
-def _replace_base(client: Client | None) -> None: ...
 def _reshard_bytes(
     source: Sharding, destination: Sharding, global_shape: typing.Any, itemsize: int
 ) -> dict[typing.Any, typing.Any]:
@@ -3342,6 +3358,11 @@ def _tree_open(
     """
 
 def _trim() -> int: ...
+def _under_our_frame(function: typing.Any, x: typing.Any) -> typing.Any:
+    """
+    function(x). Frames of other extensions around it are not unwound when the interpreter goes down.
+    """
+
 def _use_copy_isa(name: str) -> None:
     """
     Lets all later copies use one of them.

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from artifex_devices import _core
 
@@ -15,7 +14,7 @@ __all__ = ["simulate"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class simulate:  # noqa: N801 - used like a function
+class simulate(_core._WorldScope):  # noqa: N801 - used like a function
     """Opens a world of CPU devices for a `with` block, a decorated function or a pytest fixture.
 
     The devices share this machine's cores and memory. Worlds nest and are left in reverse order; threads of the user
@@ -52,50 +51,28 @@ class simulate:  # noqa: N801 - used like a function
         all_threads: bool = False,
     ) -> None:
         """See the class."""
-        self._cluster = world if isinstance(world, _core.Cluster) else None
-        self._machine, self._num_devices = (
-            (None, None) if isinstance(world, _core.Cluster) else _machine_and_count(world)
-        )
+        cluster = world if isinstance(world, _core.Cluster) else None
+        machine, num_devices = (None, None) if isinstance(world, _core.Cluster) else _machine_and_count(world)
         if bytes_limit is not None and (isinstance(bytes_limit, bool) or bytes_limit < 0):
             raise ValueError(
                 f"simulate: bytes_limit is negative; expected 0 or more bytes, got {bytes_limit}; use None"
             )
-        if bytes_limit is not None and self._cluster is not None:
+        if bytes_limit is not None and cluster is not None:
             raise ValueError(
                 "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; leave it "
                 "out"
             )
-        self._bytes_limit = bytes_limit
-        self._compile_only = compile_only
-        self._all_threads = all_threads
-        self._frames: list[Any] = []
+        make = (
+            functools.partial(_core._make_client, machine, num_devices, bytes_limit, compile_only)
+            if cluster is None
+            else functools.partial(_core._client_of_cluster, cluster)
+        )
+        super().__init__(make, all_threads)
 
-    def __enter__(self) -> _core.Client:
-        """Makes the world and returns its client."""
-        if self._cluster is not None:
-            client = _core._client_of_cluster(self._cluster)
-        else:
-            client = _core._make_client(self._machine, self._num_devices, self._bytes_limit, self._compile_only)
-        if self._all_threads:
-            _core._replace_base(client)
-            self._frames.append(None)
-        else:
-            self._frames.append(_core._push_world(client))
-        return client
+    if TYPE_CHECKING:  # it is C++, where no Ctrl-C comes between the opening of a world and the beginning of its block
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Returns to the world around this one."""
-        frame = self._frames.pop()
-        if frame is None:
-            _core._replace_base(None)
-        else:
-            try:
-                _core._pop_world(frame)
-            except RuntimeError:
-                self._frames.append(frame)  # still open: it can be left in its turn
-                raise
+        def __enter__(self) -> _core.Client:
+            """Makes the world and returns its client."""
 
     def __call__(self, function: _F) -> _F:
         """Decorates a function so that each call runs in a fresh world."""

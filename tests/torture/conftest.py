@@ -20,8 +20,8 @@ TIMEOUT_S = 100  # of a process, on a machine that does much else; within the 12
 def own_process(request):
     """own_process(body, *words) runs `body(*words)` in a new process with 8 devices; it must end well and be silent.
 
-    Options: `code`, the exit status that it must have; `interrupt`: when its first line is there, it gets Ctrl-C;
-    `environment`, more variables; `folder`, where it runs. Returns its lines of standard output.
+    Options: `code`, the exit status that it must have; `interrupt`: when its first line is there, it gets Ctrl-C, and
+    must end in 30 s; `environment`, more variables; `folder`, where it runs. Returns its lines of standard output.
     """
 
     def run(body, *words, code=0, interrupt=False, environment=None, folder=None, stderr=""):
@@ -40,7 +40,7 @@ def own_process(request):
             if interrupt:
                 first = process.stdout.readline()
                 process.send_signal(signal.SIGINT)
-            output, errors = process.communicate(timeout=TIMEOUT_S)
+            output, errors = process.communicate(timeout=30 if interrupt else TIMEOUT_S)
         finally:
             process.kill()
             process.wait()

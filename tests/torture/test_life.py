@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C in each blocking call, exit and fork with work in flight, what is the process's own, shortages."""
+"""Fork with work in flight, what is the process's own, no room for threads, foreign libraries."""
 
 import contextlib
 import os
@@ -13,88 +13,6 @@ import time
 import numpy as np
 import pytest
 import tour
-
-
-def caught(kind):
-    """Ctrl-C at 5 moments of each kind of work; then all of it is done once more."""
-    work = tour.KINDS[kind]
-    work()
-    random = np.random.default_rng(3)
-    dropped = []  # Python drops an exception that comes inside a __del__ or a callback of a weak reference
-    sys.unraisablehook = lambda what: dropped.append(what.exc_type)
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    interrupted = 0
-    for _ in range(5):
-        seen = len(dropped)
-        try:
-            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.001, 0.05))
-            while len(dropped) == seen:
-                work()
-        except KeyboardInterrupt:
-            interrupted += 1
-        work()
-    assert interrupted + dropped.count(KeyboardInterrupt) == 5
-    assert set(dropped) <= {KeyboardInterrupt}
-    tour.whole()
-
-
-# A Ctrl-C between the opening of a world and the first line of its block leaves the world open: `simulate` is Python.
-@pytest.mark.parametrize("kind", [name for name in tour.KINDS if name != "worlds"])
-def test_ctrl_c_ends_it_and_all_goes_on(own_process, kind):
-    own_process(caught, kind)
-
-
-def stuck(kind):
-    """Blocks for ever, if nobody ends it."""
-    import artifex_devices as ad
-    from artifex_devices import P, lax
-    from artifex_devices.prefetch import prefetch_to_device
-
-    gate = threading.Event()
-
-    def source():
-        print("go", flush=True)
-        gate.wait()
-        yield 1
-
-    def body(block):
-        if block[0] == 3:
-            print("go", flush=True)
-            gate.wait()
-        return lax.psum(block, "x")
-
-    if kind == "prefetch":
-        next(prefetch_to_device(source()))
-    elif kind == "threads":
-        ad.config.update("collective_timeout_s", None)
-        ad.shard_map(body, tour.over(P("x")).mesh, P("x"), P(), executor="threads")(np.arange(8))
-
-
-@pytest.mark.parametrize("kind", ["prefetch", "threads"])
-def test_an_uncaught_ctrl_c_ends_a_process_that_would_wait_for_ever(own_process, kind):
-    own_process(stuck, kind, code=-signal.SIGINT, interrupt=True, stderr="KeyboardInterrupt")
-
-
-def leave(code):
-    """Copies of all kinds go on in daemon threads when the main thread leaves. Other work there: see README.md."""
-    tour.whole()  # what it imports is there: optree 0.20 aborts when the process ends amid its import in a thread
-    for work in (tour.place, tour.reshard, tour.copy_to_host, tour.wait, tour.donate, tour.abandon_a_reshard):
-
-        def go_on(work=work):
-            while True:
-                work()
-
-        threading.Thread(target=go_on, daemon=True).start()
-    time.sleep(0.5)
-    tour.abandon_a_reshard()
-    tour.abandon_a_copy_to_host()
-    tour.abandon_a_prefetch()
-    sys.exit(int(code))
-
-
-@pytest.mark.parametrize("code", [0, 7])
-def test_exit_with_copies_in_flight_keeps_the_code_and_says_nothing(own_process, code):
-    assert own_process(leave, code, code=code) == []
 
 
 def fork_amid(kind):

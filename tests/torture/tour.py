@@ -51,6 +51,16 @@ def abandon_a_copy_to_host():
     ad.copy_to_host_async(ad.device_put(BIG, over(P(None, "x"))))
 
 
+def get_a_tree():
+    x = ad.device_put({"a": BIG, "b": [BIG[:8], 1.0]}, over(P()))
+    equal(ad.device_get(x)["a"], BIG)
+
+
+def wait_for_a_tree():
+    x = ad.device_put(ad.device_put([BIG, BIG[:8]], over(P("x"))), over(P(None, "x")))
+    assert ad.block_until_ready(x) is x
+
+
 def wait():
     ad.device_put(ad.device_put(BIG, over(P("x"))), over(P(None, "x"))).block_until_ready()
 
@@ -95,6 +105,10 @@ def cooperative():
     program("cooperative")
 
 
+def mapped():
+    equal(ad.pmap(lambda x: lax.psum(x, "i"), axis_name="i")(np.arange(8)), np.full(8, 28))
+
+
 def views():
     x = ad.device_put(BIG, ad.devices()[0])
     view = np.from_dlpack(x)
@@ -121,7 +135,9 @@ KINDS = {
         donate,
         copy_to_host,
         abandon_a_copy_to_host,
+        get_a_tree,
         wait,
+        wait_for_a_tree,
         elementwise,
         reduce,
         from_callback,
@@ -129,6 +145,7 @@ KINDS = {
         abandon_a_prefetch,
         threads,
         cooperative,
+        mapped,
         views,
         pickles,
         worlds,

@@ -18,6 +18,7 @@ from typing import Any
 
 import greenlet
 
+from artifex_devices import _core
 from artifex_devices.errors import CollectiveError
 from artifex_devices.spmd.participant import PENDING, Participant, Stopped
 from artifex_devices.spmd.program import Program
@@ -44,9 +45,9 @@ _seats = _Seats()
 
 
 def _new_seat() -> _Seat:
-    made = greenlet.greenlet(_serve)
+    made = greenlet.greenlet(_core._under_our_frame)  # greenlet's frames end the process when they are unwound at exit
     box: list[Any] = [None]
-    made.switch(box)  # until it waits for a participant
+    made.switch(_serve, box)  # until it waits for a participant
     return made.switch, box
 
 

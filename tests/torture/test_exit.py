@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exit while daemon threads work: the exit code is kept and nothing is said, whatever they are at."""
+
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import tour
+
+COPIES = [tour.place, tour.reshard, tour.copy_to_host, tour.wait, tour.donate, tour.abandon_a_reshard]
+
+
+def small():
+    import artifex_devices as ad
+    from artifex_devices import P
+
+    x = ad.device_put(np.arange(8.0), tour.over(P("x")))
+    for _ in range(20):
+        tour.equal(x + x, np.arange(8.0) * 2)
+
+
+WORK = {
+    "copies": COPIES,
+    "cooperative": [tour.cooperative] * 6,
+    "programs": [tour.cooperative, tour.threads, tour.mapped] * 2,
+    "element-wise": [small, tour.elementwise, tour.reduce] * 2,
+    "all": [*COPIES[:2], tour.cooperative, tour.threads, small, tour.prefetch, tour.worlds, tour.pickles],
+}
+
+
+def leave(kind, code, seconds):
+    """Daemon threads go on when the main thread leaves; the GIL changes hands all the time."""
+    tour.whole()  # what it imports is there: optree 0.20 aborts when the process ends amid its import in a thread
+    sys.setswitchinterval(1e-5)
+    for work in WORK[kind]:
+
+        def go_on(work=work):
+            while True:
+                work()
+
+        threading.Thread(target=go_on, daemon=True).start()
+    time.sleep(float(seconds))
+    if kind == "copies":
+        tour.abandon_a_reshard()
+        tour.abandon_a_copy_to_host()
+        tour.abandon_a_prefetch()
+    sys.exit(int(code))
+
+
+@pytest.mark.parametrize("kind", WORK)
+def test_exit_while_daemon_threads_work_keeps_the_code_and_says_nothing(own_process, kind):
+    """CPython up to 3.13 ends threads that come too late by unwinding their stacks, C++ frames of others too."""
+    for number, code in enumerate([0, 7, 7]):
+        assert own_process(leave, kind, code, 0.1 + 0.1 * number, code=code) == []

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C in every blocking call: caught, then all goes on; uncaught, the process dies of it."""
+
+import contextlib
+import signal
+import sys
+import threading
+
+import numpy as np
+import pytest
+import tour
+
+
+def interrupted_by_a_timer():
+    """An alarm is a Ctrl-C. Returns the list of those that Python drops, as they come inside of a __del__ or of a
+    callback of a weak reference.
+    """
+    dropped = []
+    sys.unraisablehook = lambda what: dropped.append(what.exc_type)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    return dropped
+
+
+def caught(kind):
+    """Ctrl-C at 5 moments of each kind of work; then all of it is done once more."""
+    work = tour.KINDS[kind]
+    work()
+    random = np.random.default_rng(3)
+    dropped = interrupted_by_a_timer()
+    interrupted = 0
+    for _ in range(5):
+        seen = len(dropped)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.001, 0.05))
+            while len(dropped) == seen:
+                work()
+        except KeyboardInterrupt:
+            interrupted += 1
+        work()
+    assert interrupted + dropped.count(KeyboardInterrupt) == 5
+    assert set(dropped) <= {KeyboardInterrupt}
+    tour.whole()
+
+
+@pytest.mark.parametrize("kind", tour.KINDS)
+def test_ctrl_c_ends_it_and_all_goes_on(own_process, kind):
+    own_process(caught, kind)
+
+
+def worlds_at_any_moment():
+    """2000 times, anywhere in the opening and closing of worlds: none is left open, and none is closed twice."""
+    import artifex_devices as ad
+
+    dropped = interrupted_by_a_timer()
+    random = np.random.default_rng(5)
+
+    @ad.simulate(5)
+    def decorated():
+        assert ad.device_count() == 5
+
+    interrupted = 0
+    for _ in range(2000):
+        seen = len(dropped)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 4e-4))
+            while len(dropped) == seen:
+                with ad.simulate(3), ad.simulate(2):
+                    pass
+                decorated()
+                with ad.simulate(4, all_threads=True):
+                    pass
+        except KeyboardInterrupt:
+            interrupted += 1
+        assert ad.device_count() == 8, interrupted
+    assert interrupted + dropped.count(KeyboardInterrupt) == 2000
+    assert interrupted > 1000
+
+
+def test_ctrl_c_leaves_no_world_open(own_process):
+    own_process(worlds_at_any_moment)
+
+
+def never(_):
+    threading.Event().wait()
+
+
+def wait_for_a_batch():
+    from artifex_devices.prefetch import prefetch_to_device
+
+    next(prefetch_to_device(map(never, [1])))
+
+
+def wait_for_a_participant(executor):
+    """One body never comes; in one thread nobody else is to come then."""
+    import artifex_devices as ad
+    from artifex_devices import P, lax
+
+    def body(block):
+        if block[0] == 3:
+            never(block)
+        return lax.psum(block, "x")
+
+    ad.config.update("collective_timeout_s", None)
+    ad.shard_map(body, tour.over(P("x")).mesh, P("x"), P(), executor=executor)(np.arange(8))
+
+
+def search():
+    from artifex_devices import cluster, models, planner
+
+    llama = models.transformer("llama-2-7b", batch=64, sequence=4096)
+    planner.suggest(llama, cluster.tpu("v5e", (16, 16)), max_axes=3)
+
+
+def plan_steps():
+    import artifex_devices as ad
+    from artifex_devices import models, planner
+
+    model = models.transformer("llama-2-7b", batch=64, sequence=4096)
+    with ad.simulate(8):
+        mesh = ad.Mesh(np.array(ad.devices()), ("data",))
+        planner.plan_step(model, mesh, {"batch": "data"})
+
+
+def measure_rates():
+    from artifex_devices.roofline import measure_roofline
+
+    measure_roofline(seconds=300, isa="baseline", cache=False)
+
+
+def calibrate():
+    from artifex_devices import calibration
+
+    calibration.calibrate(refresh=True, rounds=100, cache=False, progress=False)
+
+
+def measure_batches():
+    import artifex_devices as ad
+
+    ad.measure_batch_size(
+        lambda batch: ad.device_put(batch), lambda n: np.ones((n, 4)), probe_seconds=9, progress=False
+    )
+
+
+def big_worlds():
+    import artifex_devices as ad
+
+    with ad.simulate(20_000):
+        ad.device_put(1.0, ad.devices()[-1])
+
+
+LONG = {
+    "prefetch": wait_for_a_batch,
+    "threads": lambda: wait_for_a_participant("threads"),
+    "cooperative": lambda: wait_for_a_participant("cooperative"),
+    "suggest": search,
+    "plan_step": plan_steps,
+    "measure_roofline": measure_rates,
+    "calibrate": calibrate,
+    "measure_batch_size": measure_batches,
+    "big worlds": big_worlds,
+}
+LOOPS = ["place", "reshard", "copy_to_host", "get_a_tree", "wait_for_a_tree", "from_callback", "elementwise", "mapped"]
+
+
+def dies(kind):
+    """Works for ever, if nobody ends it."""
+    work = LONG.get(kind) or tour.KINDS[kind]
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    # Where Python drops the exception (see above), it comes again.
+    sys.unraisablehook = lambda what: signal.setitimer(signal.ITIMER_REAL, 0.01)
+    if kind in LOOPS:
+        work()
+    print("go", flush=True)
+    while True:
+        work()
+
+
+@pytest.mark.parametrize("kind", [*LONG, *LOOPS])
+def test_an_uncaught_ctrl_c_ends_the_process(own_process, kind):
+    own_process(dies, kind, code=-signal.SIGINT, interrupt=True, stderr="KeyboardInterrupt")
+
+
+def caught_in_long_work(kind):
+    dropped = interrupted_by_a_timer()
+    for seconds in (0.05, 0.4):
+        seen = len(dropped)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            while len(dropped) == seen:
+                LONG[kind]()
+    tour.whole()
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_ctrl_c_ends_long_work_and_all_goes_on(own_process, kind):
+    own_process(caught_in_long_work, kind)
