@@ -109,8 +109,12 @@ PyObject* short_devices(PyObject* self, PyObject* const*, Py_ssize_t count) {
 }
 
 py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::object& copy) {
-  const bool never_copy = !copy.is_none() && !copy.cast<bool>();
-  const bool always_copy = !copy.is_none() && copy.cast<bool>();
+  if (!copy.is_none() && !PyBool_Check(copy.ptr())) {
+    fail<TypeMismatch>("__array__: copy is of type {}; expected True, False or None; leave it out",
+                       Py_TYPE(copy.ptr())->tp_name);
+  }
+  const bool never_copy = copy.ptr() == Py_False;
+  const bool always_copy = copy.ptr() == Py_True;
   if (never_copy && self->sharding()->grid().tiles() != 1) {
     self->check_alive("__array__");
     self->check_addressable("__array__");

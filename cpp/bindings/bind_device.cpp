@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <pybind11/typing.h>
 
 #include <algorithm>
 
@@ -11,6 +12,7 @@
 #include "artifex_devices/device/device_list.h"
 #include "bindings.h"
 #include "gil.h"
+#include "numpy_bridge.h"
 #include "recent.h"
 #include "value_slots.h"
 #include "world.h"
@@ -184,7 +186,9 @@ Raises:
           "Bytes that arrays may hold on it, as set_bytes_limit or simulate set it; None for no limit.")
       .def(
           "set_bytes_limit",
-          [](Device& self, std::optional<int64_t> limit) {
+          [](Device& self, const py::typing::Optional<py::int_>& given) {
+            std::optional<int64_t> limit;
+            if (!given.is_none()) limit = index_from_python(given, "set_bytes_limit", "limit");
             if (limit && *limit < 0) {
               fail(
                   "set_bytes_limit: limit is {}; expected a number of bytes, 0 or more, or None for no limit; correct "
@@ -194,12 +198,13 @@ Raises:
             check_addressable(self, "set_bytes_limit");
             self.set_bytes_limit(limit);
           },
-          py::arg("limit").none(true), R"(Sets how many bytes arrays may hold on this device; None removes the limit.
+          py::arg("limit"), R"(Sets how many bytes arrays may hold on this device; None removes the limit.
 
 Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeError). What is in use stays.
 
 Raises:
-    ValueError: a negative number.
+    TypeError: no int, or a bool.
+    ValueError: a negative number, or one beyond 64 bits.
     RuntimeError: the device belongs to another process.
 )")
       .def("live_buffers", &live_buffers, R"(What Arrays hold on this device, oldest Array first.

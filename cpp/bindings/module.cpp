@@ -14,6 +14,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "narrow.h"
+#include "refusals.h"
 #include "scopes.h"
 #include "transfer_guard.h"
 #include "unmade.h"
@@ -64,4 +65,5 @@ PYBIND11_MODULE(_core, module) {
   bind_transfer_guard(module);
   bind_narrow(module);
   refuse_unmade(module);
+  explain_refusals(module);
 }

@@ -164,7 +164,15 @@ DType dtype_from_python(py::handle object, std::string_view operation) {
   if (PyObject_TypeCheck(object.ptr(), py::detail::npy_api::get().PyArrayDescr_Type_)) {
     return dtype_from_descriptor(object.ptr(), operation);
   }
-  const py::object descriptor = py::module_::import("numpy").attr("dtype")(object);
+  const py::object numpy_dtype = py::module_::import("numpy").attr("dtype");
+  py::object descriptor;
+  try {
+    descriptor = numpy_dtype(object);
+  } catch (py::error_already_set& error) {
+    if (error.type().ptr() != PyExc_TypeError) throw;
+    fail<TypeMismatch>("{}: NumPy makes no dtype of what is given ({}); expected one such as np.float32; correct it",
+                       operation, py::str(error.value()).cast<std::string>());
+  }
   return dtype_from_descriptor(descriptor.ptr(), operation);
 }
 

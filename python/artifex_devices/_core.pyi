@@ -475,7 +475,8 @@ class Device:
         Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeError). What is in use stays.
 
         Raises:
-            ValueError: a negative number.
+            TypeError: no int, or a bool.
+            ValueError: a negative number, or one beyond 64 bits.
             RuntimeError: the device belongs to another process.
         """
 

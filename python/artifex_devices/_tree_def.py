@@ -70,6 +70,11 @@ class PyTreeDef:
         Raises:
             ValueError: Too few or too many leaves.
         """
+        if not isinstance(leaves, Iterable):
+            raise TypeError(
+                f"tree_unflatten: leaves is of type {type(leaves).__name__}; expected several values, got {leaves!r}; "
+                "write [value]"
+            )
         values = leaves if type(leaves) is list else list(leaves)
         if len(values) != self._num_leaves:
             raise ValueError(
@@ -200,6 +205,11 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
         >>> ad.tree_util.treedef_tuple([ad.tree.structure([1, 2]), ad.tree.structure(3)])
         PyTreeDef(([*, *], *))
     """
+    if not isinstance(treedefs, Iterable):
+        raise TypeError(
+            f"treedef_tuple: treedefs is of type {type(treedefs).__name__}; expected several PyTreeDefs, got "
+            f"{treedefs!r}; write [treedef]"
+        )
     return _checked(node_with(tuple, None, tuple(as_treedef("treedef_tuple", treedef)._node for treedef in treedefs)))
 
 

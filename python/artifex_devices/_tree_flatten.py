@@ -115,6 +115,11 @@ def _is_no_node(value: Any) -> bool:
 
 def _stopping_at_leaves(is_leaf: Callable[..., bool | None]) -> Callable[..., bool]:
     """The predicate, which must say a bool (or None, as in JAX), and True at our leaves, so that optree passes them."""
+    if not callable(is_leaf):
+        raise TypeError(
+            f"tree_flatten: is_leaf is of type {type(is_leaf).__name__}; expected a function of a node, got "
+            f"{is_leaf!r}; write lambda node: ..., or leave it out"
+        )
 
     def stops(*arguments: Any) -> bool:
         answer = is_leaf(*arguments)

@@ -123,6 +123,15 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
         >>> tree_util.keystr(path, simple=True, separator="/")
         'a/0'
     """
+    _check_path(keys, separator)
     if simple:
         return separator.join(str(key._value if isinstance(key, _Key) else key) for key in keys)
     return separator.join(map(str, keys))
+
+
+def _check_path(keys: Any, separator: Any) -> None:
+    if not isinstance(keys, Iterable) or not isinstance(separator, str):
+        raise TypeError(
+            f"keystr: keys is of type {type(keys).__name__} and separator of type {type(separator).__name__}; expected "
+            "a path as tree_flatten_with_path gives it and a str; correct them"
+        )

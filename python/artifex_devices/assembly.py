@@ -66,7 +66,7 @@ def make_array_from_single_device_arrays(
             f"{operation}: arrays is of type {type(arrays).__name__}; expected a list or tuple of Arrays; "
             "write list(arrays)"
         )
-    target = sharding_for(operation, "sharding", sharding, None if shape is None else len(shape))
+    target = sharding_for(operation, "sharding", sharding, len(shape) if hasattr(shape, "__len__") else None)
     return _array_from_parts(operation, shape, target, arrays, dtype)
 
 

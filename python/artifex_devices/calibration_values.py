@@ -245,7 +245,7 @@ class Calibration:
             ValueError: If anything is missing, too much, of another type, or no number that can have been measured.
         """
         names = {"coefficients", "links", "fresh_page_seconds", "processes", "samples", "conditions"}
-        fields = checked_fields(told, names, "calibration")
+        fields = checked_fields(told, names, "from_dict: the calibration")
         coefficients = checked_fields(fields["coefficients"], set(TERMS), "coefficients")
         processes = fields["processes"]
         return cls(

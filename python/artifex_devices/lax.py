@@ -8,8 +8,7 @@ and the caller gets an error with a table of where each device stood.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from artifex_devices._core import _arrive, _take
 from artifex_devices.constraints import with_sharding_constraint
 from artifex_devices.spmd import collectives
 from artifex_devices.spmd.axes import group_of, names_of, require
+from artifex_devices.spmd.whole_numbers import numbers_in, whole_number
 
 __all__ = [
     "all_gather",
@@ -138,7 +138,7 @@ def all_gather(
         return x  # over no axis there is nothing to stack either
     group = group_of("all_gather", me, axis_name, axis_index_groups)
     leaves, treedef = collectives.leaves_of("all_gather", x)
-    axis = operator.index(axis)
+    axis = whole_number("all_gather", "axis", axis)
     return collectives.rebuild(treedef, collectives.gather("all_gather", me, group, axis_name, leaves, axis, tiled))
 
 
@@ -172,7 +172,7 @@ def psum_scatter(
     leaves, treedef = collectives.leaves_of("psum_scatter", x)
     if any(leaf.dtype.char == "?" for leaf in leaves):
         raise TypeError("psum_scatter: bools have no sum; expected numbers, got bool; convert it: x.astype(np.int32)")
-    axis = operator.index(scatter_dimension)
+    axis = whole_number("psum_scatter", "scatter_dimension", scatter_dimension)
     return collectives.rebuild(treedef, collectives.scatter("psum_scatter", me, group, axis_name, leaves, axis, tiled))
 
 
@@ -216,7 +216,8 @@ def _exchange(
     me = require(operation, axis_name)
     group = group_of(operation, me, axis_name, index_groups)
     leaves, treedef = collectives.leaves_of(operation, x)
-    split, concat = operator.index(split_axis), operator.index(concat_axis)
+    split = whole_number(operation, "split_axis", split_axis)
+    concat = whole_number(operation, "concat_axis", concat_axis)
     made = collectives.all_to_all(operation, me, group, axis_name, leaves, split, concat, tiled)
     return collectives.rebuild(treedef, made)
 
@@ -257,6 +258,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     """
     me = require("pshuffle", axis_name)
     count = group_of("pshuffle", me, axis_name).size
+    perm = numbers_in("pshuffle", "perm", perm)
     if sorted(perm) != list(range(count)):
         raise ValueError(
             f"pshuffle: perm is no permutation; expected each of 0 to {count - 1} once, got {list(perm)}; complete it"
@@ -268,8 +270,23 @@ def _permute(operation: str, x: Any, axis_name: Any, perm: Sequence[tuple[int, i
     me = require(operation, axis_name)
     group = group_of(operation, me, axis_name)
     leaves, treedef = collectives.leaves_of(operation, x)
-    pairs = tuple((operator.index(source), operator.index(target)) for source, target in perm)
+    pairs = _pairs(operation, perm)
     return collectives.rebuild(treedef, collectives.permute(operation, me, group, axis_name, leaves, pairs))
+
+
+def _pairs(operation: str, perm: Any) -> tuple[tuple[int, int], ...]:
+    if isinstance(perm, str) or not isinstance(perm, Iterable):
+        raise TypeError(
+            f"{operation}: perm is of type {type(perm).__name__}; expected pairs (source, target), got {perm!r}; write "
+            "[(0, 1), (1, 0)]"
+        )
+    pairs = [numbers_in(operation, f"perm[{place}]", pair) for place, pair in enumerate(perm)]
+    if wrong := [pair for pair in pairs if len(pair) != 2]:
+        raise ValueError(
+            f"{operation}: perm has entries that are no pairs; expected (source, target), got {wrong}; write "
+            "[(0, 1), (1, 0)]"
+        )
+    return tuple((source, target) for source, target in pairs)
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
@@ -281,7 +298,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """
     me = require("pbroadcast", axis_name)
     group = group_of("pbroadcast", me, axis_name)
-    source = operator.index(source)
+    source = whole_number("pbroadcast", "source", source)
     if not 0 <= source < group.size:
         raise ValueError(f"pbroadcast: there is no member {source}; expected 0 to {group.size - 1}; choose one of them")
     leaves, treedef = collectives.leaves_of("pbroadcast", x)

@@ -194,7 +194,7 @@ class MeasuredRoofline:
         Raises:
             ValueError: If anything is missing, too much, of another type, or no number that can have been measured.
         """
-        fields = checked_fields(told, {"scope", "products", "streams", "conditions"}, "measurement")
+        fields = checked_fields(told, {"scope", "products", "streams", "conditions"}, "from_dict: the measurement")
         products = checked_fields(fields["products"], {"float32", "float64"}, "products")
         return cls.from_rates(
             checked_text(fields["scope"], "scope"),

@@ -205,7 +205,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
     except TypeError:
         raise TypeError(
             f"create_device_mesh: mesh_shape is {shape!r} ({type(shape).__name__}); expected a sequence of ints; "
-            f"write ({shape!r},)"
+            "write (2, 4)"
         ) from None
     try:
         return tuple(int(size) for size in listed)

@@ -45,6 +45,11 @@ def batch_points(
         >>> [round(point.flops_per_byte, 2) for point in batch_points([1, 64], 2, 2, (4096, 4096))]
         [1.0, 62.06]
     """
+    if layer is not None and not isinstance(layer, Iterable):
+        raise TypeError(
+            f"to_svg: layer is of type {type(layer).__name__}; expected two sizes, inputs and outputs, got {layer!r}; "
+            "write layer=(4096, 16384)"
+        )
     sizes = None if layer is None else [_whole("layer", size) for size in layer]
     if sizes is not None and len(sizes) != 2:
         raise ValueError(

@@ -146,6 +146,11 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
         >>> tree_util.tree_map(lambda x, y: (x, y), {"b": 1, "a": None}, {"b": [2, 3], "a": None})
         {'a': None, 'b': (1, [2, 3])}
     """
+    if not callable(f):
+        raise TypeError(
+            f"tree_map: f is of type {type(f).__name__}; expected a function of a leaf, got {f!r}; give it before the "
+            "tree"
+        )
     # f is called from here, so that no C++ frame lies under it.
     leaves, treedef = flatten(tree, is_leaf)
     if not rest:
@@ -320,6 +325,11 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
         >>> tree_util.all_leaves([1, "text"]), tree_util.all_leaves([1, None])
         (True, False)
     """
+    if not isinstance(iterable, Iterable):
+        raise TypeError(
+            f"all_leaves: iterable is of type {type(iterable).__name__}; expected several values, got {iterable!r}; "
+            "write [value]"
+        )
     items = list(iterable)
     if is_leaf is None:
         return not any(is_tree_node(type(item)) for item in items)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -53,10 +54,20 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
         """See the class."""
         cluster = world if isinstance(world, _core.Cluster) else None
         machine, num_devices = (None, None) if isinstance(world, _core.Cluster) else _machine_and_count(world)
-        if bytes_limit is not None and (isinstance(bytes_limit, bool) or bytes_limit < 0):
-            raise ValueError(
-                f"simulate: bytes_limit is negative; expected 0 or more bytes, got {bytes_limit}; use None"
-            )
+        if bytes_limit is not None:
+            if isinstance(bytes_limit, bool) or not hasattr(bytes_limit, "__index__"):
+                raise TypeError(
+                    f"simulate: bytes_limit is of type {type(bytes_limit).__name__}; expected an int of bytes, got "
+                    f"{bytes_limit!r}; write 2**30, or None for no limit"
+                )
+            if not 0 <= operator.index(bytes_limit) < 2**63:
+                raise ValueError(
+                    f"simulate: bytes_limit is out of range; expected 0 to 2**63 - 1 bytes, got {bytes_limit}; use "
+                    "None for no limit"
+                )
+        for name, flag in (("compile_only", compile_only), ("all_threads", all_threads)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"simulate: {name} is {flag!r}; expected True or False; leave it out for False")
         if bytes_limit is not None and cluster is not None:
             raise ValueError(
                 "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; leave it "
@@ -76,6 +87,11 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
 
     def __call__(self, function: _F) -> _F:
         """Decorates a function so that each call runs in a fresh world."""
+        if not callable(function):
+            raise TypeError(
+                f"simulate: what is decorated is of type {type(function).__name__}; expected a function; write "
+                "@simulate(8) above it, or `with simulate(8):`"
+            )
 
         @functools.wraps(function)
         def in_world(*args: Any, **kwargs: Any) -> Any:

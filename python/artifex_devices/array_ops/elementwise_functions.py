@@ -146,8 +146,14 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Array:
 
 @implements(np.astype)
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
-    """np.astype: each shard converted where it lies; x itself for its own dtype with copy=False."""
-    if not copy and np.dtype(dtype) == x.dtype:
-        return x
+    """np.astype: each shard converted where it lies, then moved to `device` where one is given.
+
+    x itself for its own dtype with copy=False.
+    """
     target = np.dtype(dtype)
-    return _map("astype", lambda part: part.astype(target), x, dtype=target)
+    same = not copy and target == x.dtype
+    result = x if same else _map("astype", lambda part: part.astype(target), x, dtype=target)
+    if device is None:
+        return result
+    moved: Array = result.to_device(device)  # refuses what is no Device or Sharding
+    return moved

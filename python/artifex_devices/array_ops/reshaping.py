@@ -63,9 +63,10 @@ def check_order(operation: str, order: Any) -> None:
         TypeError: It is neither of 'C', 'A' and 'K'.
     """
     if order not in ("C", "A", "K", None):
+        transposed = "np.reshape(x.T, shape)" if operation == "reshape" else "np.ravel(x.T)"
         raise TypeError(
             f"{operation}: shards of Arrays are row-major; expected order 'C', got {order!r}; transpose first: "
-            f"np.{operation}(x.T, ...)"
+            f"{transposed}"
         )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from typing import Any
 
@@ -68,7 +69,13 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
             f"compress: how many elements a condition with {cuts_of(condition)} selects is not known before it is "
             "gathered; expected a condition on the host, got an Array that is cut; gather it: np.asarray(condition)"
         )
-    return take(a, np.flatnonzero(np.asarray(condition)), axis, out)
+    chosen = np.asarray(condition)
+    if chosen.ndim != 1:
+        raise ValueError(
+            f"compress: condition has {chosen.ndim} dimensions; expected 1, a truth value an element, got shape "
+            f"{chosen.shape}; give a list of bools"
+        )
+    return take(a, np.flatnonzero(chosen), axis, out)
 
 
 @implements(np.repeat)
@@ -79,7 +86,17 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
         a = np.ravel(a)
         axis = 0
     axis = _axis("repeat", axis, a.ndim)
-    places = np.repeat(np.arange(a.shape[axis]), np.asarray(repeats))
+    counts = np.asarray(repeats)
+    if counts.dtype.kind in "iu":
+        # NumPy lets the product of sizes and counts overflow, and then writes past the end of what it has made.
+        size = sum(map(int, counts.ravel())) * (a.shape[axis] if counts.size == 1 else 1)
+        others = math.prod(a.shape[:axis] + a.shape[axis + 1 :])
+        if size * max(others, 1) * max(a.dtype.itemsize, 8) >= 2**63:
+            raise ValueError(
+                f"repeat: repeats make {size} elements in dimension {axis} of shape {a.shape}; expected a size whose "
+                "bytes fit 64 bits; repeat less often"
+            )
+    places = np.repeat(np.arange(a.shape[axis]), counts)
     chosen = parse(a, (*(slice(None),) * axis, places))
     return select("repeat", a, chosen, kept_cuts("repeat", a, axis, len(places)))
 

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from artifex_devices.spmd.participant import Participant, _current
 from artifex_devices.spmd.span import Spread, members_of_axes
+from artifex_devices.spmd.whole_numbers import numbers_in
 
 __all__ = ["Group", "Groups", "group_of", "names_of", "require"]
 
@@ -94,13 +95,24 @@ def group_of(operation: str, me: Participant, axis_name: Any, index_groups: Any 
     if type(axis_name) is list:
         axis_name = tuple(axis_name)
     # Names are never _Split, so that keys with and without groups are told apart.
-    split = None if index_groups is None else tuple(tuple(group) for group in index_groups)
+    split = None if index_groups is None else _as_groups(operation, index_groups)
     key = axis_name if split is None else _Split((axis_name, split))
     groups: dict[Any, Groups] = me.program.groups
     made = groups.get(key)
     if made is None:
         made = groups[key] = _all_groups(operation, me, names_of(axis_name), split)
     return made.of[me.position]
+
+
+def _as_groups(operation: str, index_groups: Any) -> tuple[tuple[int, ...], ...]:
+    if isinstance(index_groups, str) or not isinstance(index_groups, Iterable):
+        raise TypeError(
+            f"{operation}: axis_index_groups is of type {type(index_groups).__name__}; expected lists of ints, got "
+            f"{index_groups!r}; write [[0, 1], [2, 3]]"
+        )
+    return tuple(
+        tuple(numbers_in(operation, f"axis_index_groups[{place}]", group)) for place, group in enumerate(index_groups)
+    )
 
 
 class _Split(tuple[Any, ...]):

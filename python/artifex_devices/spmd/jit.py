@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._core import Array, Device, NamedSharding, PartitionSpec, Sharding
 from artifex_devices.spmd.mapped import name_of
+from artifex_devices.spmd.whole_numbers import numbers_in
 
 __all__ = ["UNSPECIFIED", "jit"]
 
@@ -175,8 +175,14 @@ class _Placed:
     def _arguments(
         self, kind: str, numbers: Any, names: Any, parameters: Sequence[inspect.Parameter] | None
     ) -> tuple[frozenset[int], frozenset[str]]:
-        chosen = [] if numbers is None else [numbers] if not isinstance(numbers, Iterable) else list(numbers)
-        places = [operator.index(number) for number in chosen]
+        several = isinstance(numbers, Iterable) and not isinstance(numbers, str)
+        chosen = () if numbers is None else numbers if several else (numbers,)
+        places = numbers_in(self.operation, f"{kind}_argnums", chosen)
+        if names is not None and not isinstance(names, Iterable):
+            raise TypeError(
+                f"{self.operation}: {kind}_argnames is of type {type(names).__name__}; expected a str or several, got "
+                f"{names!r}; write the argument's name"
+            )
         called = {names} if isinstance(names, str) else set(names or ())
         if parameters is None:
             return frozenset(places), frozenset(called)

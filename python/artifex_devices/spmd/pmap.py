@@ -17,6 +17,7 @@ from artifex_devices.spmd.arguments import Blocks, blocks_of, leaf_of
 from artifex_devices.spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
 from artifex_devices.spmd.outputs import Outputs
 from artifex_devices.spmd.specs import Layout, layout_of, shape_text, spread
+from artifex_devices.spmd.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from artifex_devices.spmd.ending import Ending
@@ -80,10 +81,10 @@ def pmap(
     mapped = _Pmapped(fun, axis_name, in_axes, out_axes, executor)
     mapped.static = _numbers(mapped.operation, "static_broadcasted_argnums", static_broadcasted_argnums)
     mapped.donated = _numbers(mapped.operation, "donate_argnums", donate_argnums)
-    mapped.axis_size = None if axis_size is None else operator.index(axis_size)
+    mapped.axis_size = None if axis_size is None else whole_number(mapped.operation, "axis_size", axis_size)
     mapped.backend = backend
     if devices is not None:
-        mapped.devices = tuple(devices)
+        mapped.devices = _devices(mapped.operation, devices)
         if not mapped.devices:
             raise ValueError(f"{mapped.operation}: devices is empty; expected one at least, or None; name some")
 
@@ -92,6 +93,18 @@ def pmap(
         return mapped.call(args, kwargs)
 
     return call
+
+
+def _devices(operation: str, devices: Any) -> tuple[Device, ...]:
+    several = isinstance(devices, Iterable) and not isinstance(devices, str)
+    chosen = tuple(devices) if several else (devices,)
+    for device in chosen:
+        if not isinstance(device, Device):
+            raise TypeError(
+                f"{operation}: devices has one of type {type(device).__name__}; expected a sequence of Device, got "
+                f"{device!r}; take them from devices()"
+            )
+    return chosen
 
 
 def _numbers(operation: str, argument: str, value: Any) -> tuple[int, ...]:
