@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices.kept_fields import checked_count
+
 __all__ = ["DeviceBytes", "most_bytes", "total_bytes"]
 
 
@@ -51,6 +53,24 @@ class DeviceBytes(Mapping[int, int]):
 
     def __repr__(self) -> str:
         return repr(self._all())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles and copies are counted: what counts is no value."""
+        return of_counts, (self._all(),)
+
+
+def of_counts(told: Any) -> DeviceBytes:
+    """Of a dict of device id to bytes.
+
+    Raises:
+        ValueError: It is no such dict, or a number in it is none from 0 to 2^53.
+    """
+    if not isinstance(told, dict):
+        raise ValueError(f"DeviceBytes: the counts are a {type(told).__name__}; expected a dict of device id to bytes")
+    ids = [checked_count(each, "a device id", 0) for each in told]
+    counts = [checked_count(each, "a number of bytes", 0) for each in told.values()]
+    total = sum(counts)
+    return DeviceBytes(lambda: (np.array(ids, np.int64), np.array(counts, np.int64)), total, max(counts, default=0))
 
 
 def total_bytes(by_device: Mapping[int, int]) -> int:

@@ -178,7 +178,7 @@ class PyTreeDef:
         return f"PyTreeDef({_text(self._node)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PyTreeDef, (self._node, self._num_leaves)
+        return from_pickle, (self._node, self._num_leaves)
 
 
 LEAF = PyTreeDef(None, 1)
@@ -239,6 +239,45 @@ def _children(node: Node | None) -> tuple[Node | None, ...]:
 def _checked(node: Node | None) -> PyTreeDef:
     """Counting visits all levels, so that structures that are put together nest no deeper than Python calls can."""
     return PyTreeDef(node, _count_leaves(node))
+
+
+def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
+    """The structure of a pickle, whose counts and types may be anything.
+
+    Raises:
+        ValueError: They are none of a structure, or do not fit each other.
+    """
+    if type(num_leaves) is not int or not _is_node(node) or _count_leaves(node) != num_leaves:
+        raise ValueError(
+            "PyTreeDef: the pickle's nodes or its number of leaves are none of a structure; expected what a pickle of "
+            "a PyTreeDef has; pickle it again"
+        )
+    return PyTreeDef(node, num_leaves)
+
+
+def _is_node(node: Any) -> bool:
+    """Whether it is (type, data, children) of a type of node here, with as many children as the data say."""
+    if node is None:
+        return True
+    if type(node) is not tuple or len(node) != 3:
+        return False
+    typ, data, children = node
+    if not isinstance(typ, type) or not is_tree_node(typ):
+        return False
+    count = children if type(children) is int else len(children) if type(children) is tuple else -1
+    if typ is dict or typ is OrderedDict:
+        fits = type(data) is tuple and len(data) == count
+    elif typ is defaultdict:
+        fits = type(data) is tuple and len(data) == 2 and type(data[1]) is tuple and len(data[1]) == count
+    elif typ is list or typ is tuple:
+        fits = data is None and count >= 0
+    elif typ is NoneType:
+        fits = count == 0
+    elif is_named_tuple(typ):
+        fits = count == len(getattr(typ, "_fields", ()))
+    else:
+        fits = count >= 0
+    return fits and (type(children) is int or all(_is_node(child) for child in children))
 
 
 def _count_leaves(node: Node | None) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from artifex_devices._core import Cluster, Sharding, _reshard_copies
 from artifex_devices._device_bytes import most_bytes, total_bytes
+from artifex_devices.kept_fields import checked_state
 from artifex_devices.picture import Picture
 from artifex_devices.plan_text import collective_html, collective_text, json_text, reshard_html, reshard_text
 from artifex_devices.roofline import Provenance
@@ -231,6 +233,15 @@ class ReshardPlan:
         from artifex_devices.plan_picture import reshard_svg
 
         return reshard_svg(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "bytes_by_link": dict(self.bytes_by_link)}
+
+    def __setstate__(self, state: Any) -> None:
+        ends = dict.fromkeys(("source", "destination"), Sharding)
+        parts = dict.fromkeys(("shape", "steps"), tuple)
+        told = checked_state(type(self), state, bytes_by_link=dict, dtype=np.dtype, **ends, **parts)
+        vars(self).update(told | {"bytes_by_link": MappingProxyType(told["bytes_by_link"])})
 
     def __str__(self) -> str:
         """A readable table."""

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices._core import Cluster
+from artifex_devices.kept_fields import checked_state
 from artifex_devices.picture import Picture
 from artifex_devices.plan_values import Estimate
 from artifex_devices.roofline import Provenance
@@ -257,9 +258,10 @@ class StepPlan:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "mesh_shape": dict(self.mesh_shape), "rules": dict(self.rules)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        views = {name: MappingProxyType(state[name]) for name in ("mesh_shape", "rules")}
-        vars(self).update(state | views)
+    def __setstate__(self, state: Any) -> None:
+        told = checked_state(type(self), state, mesh_shape=dict, rules=dict)
+        views = {name: MappingProxyType(told[name]) for name in ("mesh_shape", "rules")}
+        vars(self).update(told | views)
 
     def __str__(self) -> str:
         """A readable table."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import Cluster, Mesh
+from artifex_devices.kept_fields import checked_state
 from artifex_devices.step_model import StepModel
 from artifex_devices.step_values import StepPlan
 from artifex_devices.suggestion_text import suggestions_html, suggestions_json, suggestions_text
@@ -68,12 +69,20 @@ class Suggestion:
         ids = [device.id for device in self.mesh.devices.flat]
         return {**vars(self), "mesh": (self.mesh.devices.shape, self.mesh.axis_names, ids)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        shape, names, ids = state["mesh"]
-        by_id = {device.id: device for device in state["plan"].cluster.devices()}
-        devices = np.empty(len(ids), dtype=object)
-        devices[:] = [by_id[number] for number in ids]
-        vars(self).update(state | {"mesh": Mesh(devices.reshape(shape), names)})
+    def __setstate__(self, state: Any) -> None:
+        told = checked_state(type(self), state, mesh=tuple, plan=StepPlan)
+        by_id = {device.id: device for device in told["plan"].cluster.devices()}
+        try:
+            shape, names, ids = told["mesh"]
+            devices = np.empty(len(ids), dtype=object)
+            devices[:] = [by_id[number] for number in ids]
+            mesh = Mesh(devices.reshape(shape), names)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                "Suggestion: in the pickle's state mesh is no shape, names and ids of the cluster's devices "
+                f"({type(error).__name__}: {error}); pickle it again with this version"
+            ) from error
+        vars(self).update(told | {"mesh": mesh})
 
 
 @dataclass(frozen=True, eq=False)

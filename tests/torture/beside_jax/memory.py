@@ -73,9 +73,10 @@ def _devices(b: Any, count: int, most_bytes: int | None) -> None:
     "works",
     devices=10**4,
     then=False,
-    timeout_s=500,
-    note="JAX has a thread for each, and needs 1.2 GB of memory and 86 GB of address space (measured apart). "
-    "The next two rows limit the latter, to spare the machine.",
+    leave=True,
+    timeout_s=300,
+    note="JAX has a thread for each, needs 1.2 GB of memory and 86 GB of address space, and minutes to end (measured "
+    "apart; here the process is left by os._exit). The next two rows limit the latter, to spare the machine.",
 )
 def devices_10_4(b: Any) -> None:
     _devices(b, 10**4, None)

@@ -35,6 +35,7 @@ class Scenario:
     runs: int = 1
     timeout_s: float = 75.0  # XLA ends a process whose collective waits for 60 s: that is to be seen
     then: bool = True  # good calls follow
+    leave: bool = False  # by os._exit: the row is not about how the process ends
     note: str = ""  # what a reader should know to be fair
 
 

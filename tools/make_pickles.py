@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes pickles of everything that can be pickled to tests/data/pickles/VERSION: what later versions must read.
+
+A file is one value in the protocols 2 to 5, one after the other. Written once for a version, then never again:
+tests/python/test_old_pickles.py reads those of all versions.
+
+Example:
+    JAX_NUM_CPU_DEVICES=8 python tools/make_pickles.py
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import artifex_devices as ad
+import ml_dtypes
+import numpy as np
+from artifex_devices import (
+    P,
+    accelerator_report,
+    batch_measurement,
+    calibration,
+    cluster,
+    device_manager,
+    device_placement,
+    doctor,
+    errors,
+    layout,
+    memory,
+    mesh_utils,
+    models,
+    planner,
+    prefetch,
+    roofline,
+    tree_util,
+    xla_client,
+)
+
+DATA = Path(__file__).resolve().parents[1] / "tests" / "data" / "pickles"
+PROTOCOLS = (2, 3, 4, 5)
+_MADE: dict[str, Callable[[], Any]] = {}
+
+
+def _value(make: Callable[[], Any]) -> Callable[[], Any]:
+    _MADE[make.__name__] = make
+    return make
+
+
+def values() -> dict[str, Any]:
+    """All by name, made now. In a world of 8 CPU devices."""
+    return {name: make() for name, make in _MADE.items()}
+
+
+def _mesh() -> ad.Mesh:
+    return ad.Mesh(np.array(ad.devices()).reshape(2, 4), ("x", "y"))
+
+
+def _over(*spec: Any, **more: Any) -> ad.NamedSharding:
+    return ad.NamedSharding(_mesh(), P(*spec), **more)
+
+
+@_value
+def arrays() -> dict[str, ad.Array]:
+    """Of many dtypes and places; -0.0, NaN with payloads and subnormals among them."""
+    numbers = np.arange(16).reshape(4, 4)
+    bits = np.array([0x7FC12345, 0xFFA00001, 0x80000000, 1], np.uint32).view(np.float32)
+    kinds = [*"?bhilBHILefdFD", *(getattr(ml_dtypes, name) for name in ("bfloat16", "float8_e4m3fn", "int4"))]
+    made = {np.dtype(kind).name: ad.device_put((numbers % 2).astype(kind), _over("x", "y")) for kind in kinds}
+    return made | {
+        "bits": ad.device_put(bits, _over("y")),
+        "uncommitted": ad.device_put(numbers),
+        "one device": ad.device_put(numbers, ad.devices()[3]),
+        "replicated": ad.device_put(numbers, _over()),
+        "both axes": ad.device_put(np.arange(16), _over(("x", "y"))),
+        "host memory": ad.device_put(numbers, _over("x", memory_kind="pinned_host")),
+        "short at the end": ad.device_put(np.arange(7), _over("y", uneven="last-short")),
+        "column-major": ad.device_put(numbers, layout.Format(layout.Layout((1, 0)), _over("x"))),
+        "scalar": ad.device_put(np.float32(2.5)),
+        "empty": ad.device_put(np.zeros((0, 3), np.int16)),
+    }
+
+
+@_value
+def devices() -> list[Any]:
+    """Devices, their memories and lists of them."""
+    found = ad.devices()
+    memories = [each.memory(kind) for each in found[:2] for kind in ("device", "pinned_host", "unpinned_host")]
+    return [found, memories, xla_client.DeviceList(tuple(found[2:5]))]
+
+
+@_value
+def meshes() -> list[Any]:
+    """Of devices and without, with types and without."""
+    explicit, auto = ad.AxisType.Explicit, ad.AxisType.Auto
+    return [
+        _mesh(),
+        ad.Mesh(np.array(ad.devices())[::-1].reshape(4, 2), (("a", 1), 2.5)),
+        ad.Mesh(np.array(ad.devices()).reshape(8, 1), ("x", "y"), (explicit, auto)),
+        ad.Mesh(np.empty(0, object), "x"),
+        ad.AbstractMesh((2, 4), ("x", "y"), (explicit, auto)),
+        list(ad.AxisType),
+    ]
+
+
+@_value
+def shardings() -> list[Any]:
+    """With their specs."""
+    return [
+        P("x", None, ("y", "z"), P.UNCONSTRAINED),
+        P(),
+        _over("x", None),
+        _over(("x", "y"), memory_kind="unpinned_host"),
+        _over("y", uneven="last-short"),
+        ad.NamedSharding(ad.AbstractMesh((2, 4), ("x", "y")), P("x")),
+        ad.SingleDeviceSharding(ad.devices()[2]),
+        ad.SingleDeviceSharding(ad.devices()[2], memory_kind="pinned_host"),
+    ]
+
+
+@_value
+def structs() -> list[Any]:
+    """ShapeDtypeStruct."""
+    bfloat16 = np.dtype(ml_dtypes.bfloat16)
+    return [ad.ShapeDtypeStruct((2, 4), np.float32), ad.ShapeDtypeStruct((4,), bfloat16, sharding=_over("y"))]
+
+
+@_value
+def layouts() -> list[Any]:
+    """JAX's and XLA's."""
+    tiled = xla_client.Layout.parse("{1,0:T(8,128)(2,1)}")
+    column_major = layout.Layout((1, 0))
+    in_tiles = layout.Layout((0, 1), ((8, 128),), 4)
+    x = ad.device_put(np.zeros((2, 2)), layout.Format(column_major, _over()))
+    return [tiled, xla_client.PjRtLayout(tiled), column_major, in_tiles, x.format]
+
+
+@_value
+def assignments() -> list[Any]:
+    """Of devices to replicas and computations."""
+    return [xla_client.DeviceAssignment.create(np.arange(8, dtype=np.int32).reshape(2, 4))]
+
+
+@_value
+def topologies() -> list[Any]:
+    """Of a machine that is not this one."""
+    with ad.simulate("pack:2 numa:1 core:2 pu:1"):
+        return [xla_client.get_topology_for_devices(ad.devices())]
+
+
+@cache
+def _pod() -> Any:
+    return cluster.tpu("v5e", (4, 4))
+
+
+@_value
+def clusters() -> list[Any]:
+    """Simulated ones."""
+    return [_pod(), cluster.gpus("h100", nodes=2)]
+
+
+@_value
+def accelerators() -> list[Any]:
+    """Of the catalogue, with what they can do."""
+    return list(roofline.accelerators()[:2])
+
+
+def _of_pod() -> ad.Mesh:
+    return ad.Mesh(mesh_utils.create_device_mesh((4, 4), _pod().devices()), ("data", "tensor"))
+
+
+@_value
+def step_models() -> list[Any]:
+    """What a step computes."""
+    return [models.SHAPES["mixtral-8x7b"], models.mlp(embed=64, mlp=256, layers=2, tokens=1024)]
+
+
+@_value
+def step_plan() -> Any:
+    """plan_step."""
+    return planner.plan_step(step_models()[1], _of_pod(), {"batch": "data", "mlp": "tensor"})
+
+
+@_value
+def suggestions() -> Any:
+    """suggest."""
+    return planner.suggest(step_models()[1], _pod(), 2)
+
+
+@_value
+def plans() -> list[Any]:
+    """Of reshards and collectives."""
+    source, destination = _over("x", "y"), _over("y", "x")
+    return [
+        planner.plan_reshard((8, 8), np.float32, source, destination),
+        planner.plan_collective("all_reduce", 1 << 20, "x", _pod()),
+    ]
+
+
+@_value
+def mesh_explanation() -> Any:
+    """mesh_utils.explain."""
+    return mesh_utils.explain(_of_pod())
+
+
+@_value
+def calibrations() -> list[Any]:
+    """Of made-up numbers, with a check."""
+    conditions = calibration.CalibrationConditions(
+        "2026-11-22T14:00:00+00:00", "a processor", 2, 1, 1 << 25, 1 << 25, None, 0.5, 4.0, 1 << 26, 1 << 28,
+        "2.0", "0.1.0", 10,
+    )  # fmt: skip
+    coefficients = MappingProxyType({name: 1e-9 * (i + 1) for i, name in enumerate(calibration.TERMS)})
+    sample = calibration.Sample("a gather", MappingProxyType({"calls": 1.0}), 2e-6, 1e-7, 12, 2.2e-6)
+    processes = calibration.ProcessLink(2, 1, "MPI", 1e-6, 1e9, 2e-6, 5e8, True)
+    links = (calibration.Link(0, 0, 2e9),)
+    made = calibration.Calibration(coefficients, links, 1e-10, processes, (sample,), conditions, True, ("a note",))
+    row = calibration.CheckedRow("a reshard", "kept", 1 << 20, 8, 1e-3, 1.1e-3, 1.2e-3, 1e-4)
+    return [made, calibration.CalibrationCheck(made, (row,), "2026-11-22", ("a note",))]
+
+
+@_value
+def rooflines() -> list[Any]:
+    """Of the catalogue, and one of made-up numbers."""
+    rate = roofline.Rate(2e11, 1.9e11, 1e9, 0.05, 7, "np.matmul")
+    conditions = roofline.Conditions(
+        "2026-11-22", "a processor", "avx2", 2, 2, 8, True, 0.5, 3e9, None, 1 << 26, 1 << 25, "2.0", "0.1.0"
+    )
+    made = roofline.MeasuredRoofline(
+        "cpu:0",
+        MappingProxyType({"float32": rate, "float64": rate}),
+        MappingProxyType({"float32": (rate,), "float64": (rate,)}),
+        rate,
+        (rate,),
+        conditions,
+        True,
+        ("a note",),
+    )
+    return [made, roofline.roofline("h100"), roofline.RooflinePoint("batch 4", 12.5, 1e12)]
+
+
+@_value
+def batch_sizes() -> list[Any]:
+    """Recommended and measured."""
+    b = batch_measurement
+    use = b.MemoryUse(10, 20, 12, "bytes in use")
+    probe = b.BatchProbe(8, "measured", 3, 0.1, 0.2, 0.3, 0.31, 0.01, {"cpu:0": use})
+    fit = b.MemoryFit("cpu:0", 10.0, 2.0, 0.5, 1 << 20, 64, "bytes in use")
+    model = b.ThroughputModel(0.01, 0.02, 1e3, 0.03, 0.05)
+    found = b.BatchSizeMeasurement(
+        16, "model", (8, 32), 12, 64, 32, 900.0, 1e3, 0.9, model, (fit,), (probe,), "high", "it fits", (), "2026-11-22"
+    )
+    recommended = device_placement.get_batch_size_recommendation(device_placement.HardwareType.CPU)
+    return [recommended, list(device_placement.HardwareType), found]
+
+
+@_value
+def settings() -> list[Any]:
+    """Of devices and of XLA's client."""
+    configuration = device_manager.DeviceConfiguration(memory_fraction=0.5, environment_variables={"A": "b"})
+    capabilities = device_manager.DeviceCapabilities(device_manager.DeviceType.CPU, 8, 1024)
+    enumerations = [device_manager.MemoryStrategy, device_manager.DeviceType, xla_client.HostBufferSemantics]
+    return [
+        configuration,
+        capabilities,
+        xla_client.GpuAllocatorConfig(),
+        [list(each) for each in enumerations],
+        list(memory.Space),
+    ]
+
+
+@_value
+def reports() -> list[Any]:
+    """What doctor, prefetch, memory and the search for accelerators tell."""
+    link = accelerator_report.NvLink(0, True, "gpu", "0000:00:01.0")
+    found = accelerator_report.FoundAccelerator(
+        device_manager.DeviceType.GPU, "a GPU", device_placement.HardwareType.H100, None, "0000:00:01.0", None, 1 << 36,
+        "9.0", 5e10, (0,), 0, (link,), (), ("cuda",), ("sysfs",), (),
+    )  # fmt: skip
+    report = doctor.Report("2026-11-22")
+    report.sections["machine"] = doctor.Section("Machine", {"cores": doctor.Fact(2, "hwloc")})
+    report.findings.append(doctor.Finding("few-cores", "hint", "what", "cost", "repair", ("machine.cores",)))
+    return [
+        accelerator_report.AcceleratorReport((found,), "550", "12.4", ()),
+        report,
+        prefetch.PrefetchStats(3, 0.1, 0.2, 0.3, 0.4),
+        memory.ArrayRecord((2, 4), np.dtype(np.float32), 32, _over("x"), "a.py:3"),
+    ]
+
+
+@_value
+def trees() -> list[Any]:
+    """Keys, definitions of trees, partial functions."""
+    keys = [
+        tree_util.SequenceKey(1),
+        tree_util.DictKey("a"),
+        tree_util.GetAttrKey("b"),
+        tree_util.FlattenedIndexKey(2),
+    ]
+    tree = {"a": [1, (2, None)], "b": {"c": 3}}
+    return [keys, tree_util.tree_structure(tree), tree_util.Partial(max, 3), tree_util.default_registry]
+
+
+@_value
+def exceptions() -> list[BaseException]:
+    """Each class of artifex_devices.errors."""
+    return [vars(errors)[name]("what is wrong") for name in sorted(errors.__all__)]
+
+
+def main() -> int:
+    """Refuses to write a version twice."""
+    folder = DATA / ad.__version__
+    if folder.exists():
+        print(f"make_pickles: {folder.name} is there already; pickles of a version are written once")
+        return 1
+    if ad.device_count() != 8:
+        print(f"make_pickles: {ad.device_count()} devices; expected 8; set JAX_NUM_CPU_DEVICES=8")
+        return 1
+    made = values()
+    folder.mkdir(parents=True)
+    for name, value in made.items():
+        file = io.BytesIO()
+        for protocol in PROTOCOLS:
+            pickle.dump(value, file, protocol)
+        (folder / f"{name}.pickle").write_bytes(file.getvalue())
+    print(f"make_pickles: {len(made)} files, {sum(each.stat().st_size for each in folder.iterdir())} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
+    sys.exit(main())
