@@ -13,6 +13,7 @@ from artifex_devices import _core
 from artifex_devices._core import Array
 from artifex_devices.array_ops.dispatch import implements, operand
 from artifex_devices.array_ops.elementwise import map_elements
+from artifex_devices.array_ops.out import deliver
 
 __all__ = ["astype", "clip", "round_", "where"]
 
@@ -120,13 +121,15 @@ def _isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 
 @implements(np.isposinf)
-def _isposinf(x: Any, out: Any = None) -> Array:
-    return _map("isposinf", np.isposinf, x)
+def _isposinf(x: Any, out: Any = None) -> Any:
+    result = _map("isposinf", np.isposinf, x)
+    return result if out is None else deliver("isposinf", result, out)
 
 
 @implements(np.isneginf)
-def _isneginf(x: Any, out: Any = None) -> Array:
-    return _map("isneginf", np.isneginf, x)
+def _isneginf(x: Any, out: Any = None) -> Any:
+    result = _map("isneginf", np.isneginf, x)
+    return result if out is None else deliver("isneginf", result, out)
 
 
 @implements(np.isreal)
@@ -141,6 +144,8 @@ def _iscomplex(x: Any) -> Array:
 
 @implements(np.copy)
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Array:
+    if order not in ("C", "A", "K"):
+        raise TypeError(f"copy: Arrays are row-major; expected order 'K', 'A' or 'C', got {order!r}; leave it out")
     return _map("copy", np.copy, a)
 
 
