@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NumPy's functions with bad arguments: what NumPy refuses of an ndarray is refused of an Array too, in words.
 
-The class is one of those that NumPy raises for arguments. Which of them need not agree: to text in place of a number NumPy
-itself says ValueError in some functions and TypeError in others.
+The class is one of those that NumPy raises for arguments. Which of them need not agree: to text in place of a number
+NumPy itself says ValueError in some functions and TypeError in others.
 """
 
 import importlib

@@ -15,7 +15,7 @@ CALLS = [
             bad("body(lambda x: lax.psum(x, 3))", NameError, "psum:", "3"),
             bad("body(lambda x: lax.psum(x, None))", NameError, "psum:", "None"),
             bad("body(lambda x: lax.psum(x, ('x', 'x')))", ValueError, "psum:", "'x'"),
-            bad("body(lambda x: lax.psum(x, BAD_EQ))", TypeError, "unhashable type: 'BadEq'"),
+            bad("body(lambda x: lax.psum(x, BAD_EQ))", TypeError, "unhashable", "BadEq"),
             bad("body(lambda x: lax.psum('text', 'x'))", TypeError, "psum:", "'text'"),
             bad("body(lambda x: lax.psum(BAD_ARRAY, 'x'))", ZeroDivisionError, "no array"),
             bad("body(lambda x: lax.psum(x, 'x', axis_index_groups=3))", TypeError, "psum:", "axis_index_groups"),
@@ -318,7 +318,8 @@ CALLS = [
             bad(
                 "ad.shard_map(lambda: X, mesh=line, in_specs=P('x'), out_specs=P('x'))(X)",
                 TypeError,
-                "<lambda>() takes 0 positional arguments but 1 was given",
+                "positional",
+                "arguments",
             ),
             bad(
                 "ad.shard_map(lambda x: x, mesh=line, in_specs=P('x'), out_specs=P('x'), executor='spam')(X)",
@@ -477,7 +478,7 @@ CALLS = [
             bad("ad.jit(lambda x: 'text')(X)", TypeError, "jit(<lambda>):", "'text'"),
             bad("ad.jit(lambda x: 1 / 0)(X)", ZeroDivisionError, "division by zero"),
             bad("ad.jit(lambda x: x)('text')", TypeError, "jit(<lambda>):", "'text'"),
-            bad("ad.jit(lambda x: x)()", TypeError, "<lambda>() missing 1 required positional argument: 'x'"),
+            bad("ad.jit(lambda x: x)()", TypeError, "positional", "argument"),
         ],
     ),
 ]

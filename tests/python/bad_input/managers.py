@@ -74,8 +74,8 @@ CALLS = [
         "DeviceManager.acts_by",
         "manager.acts_by(ad.DeviceConfiguration())",
         [
-            bad("manager.acts_by()", TypeError, "config"),
-            bad("manager.acts_by(1, 2)", TypeError, "2"),
+            bad("manager.acts_by()", TypeError, "DeviceManager", "positional"),
+            bad("manager.acts_by(1, 2)", TypeError, "DeviceManager", "positional"),
         ],
         where="manager = ad.DeviceManager(ad.DeviceConfiguration(platform_priority=['cpu']))",
     ),
@@ -583,8 +583,8 @@ CALLS = [
         "HardwareType",
         "ad.HardwareType",
         [
-            bad("ad.HardwareType('spam')", ValueError, "'spam'"),
-            bad("ad.HardwareType(99)", ValueError, "99"),
+            bad("ad.HardwareType('spam')", ValueError, "'spam'", "HardwareType"),
+            bad("ad.HardwareType(99)", ValueError, "99", "HardwareType"),
             bad("ad.HardwareType['spam']", KeyError, "'spam'"),
         ],
     ),
@@ -592,8 +592,8 @@ CALLS = [
         "DeviceType",
         "ad.DeviceType",
         [
-            bad("ad.DeviceType('spam')", ValueError, "'spam'"),
-            bad("ad.DeviceType(99)", ValueError, "99"),
+            bad("ad.DeviceType('spam')", ValueError, "'spam'", "DeviceType"),
+            bad("ad.DeviceType(99)", ValueError, "99", "DeviceType"),
             bad("ad.DeviceType['spam']", KeyError, "'spam'"),
         ],
     ),
@@ -601,8 +601,8 @@ CALLS = [
         "MemoryStrategy",
         "ad.MemoryStrategy",
         [
-            bad("ad.MemoryStrategy('spam')", ValueError, "'spam'"),
-            bad("ad.MemoryStrategy(99)", ValueError, "99"),
+            bad("ad.MemoryStrategy('spam')", ValueError, "'spam'", "MemoryStrategy"),
+            bad("ad.MemoryStrategy(99)", ValueError, "99", "MemoryStrategy"),
             bad("ad.MemoryStrategy['spam']", KeyError, "'spam'"),
         ],
     ),

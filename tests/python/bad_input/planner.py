@@ -316,7 +316,7 @@ CALLS = [
             bad("step(T('w', (4, 4), ('a', 'b'), role='spam'))", ValueError, "StepModel:", "role", "'w'"),
             bad("step(T('w', (4, 4), ('a', 'b'), count=0))", ValueError, "StepModel:", "count", "'w'"),
             bad("step(T('w', (4, 4), ('a', 3)))", ValueError, "StepModel:", "axes", "'w'"),
-            bad("step(T('w', '44', ('a', 'b')))", TypeError, "shape", "'w'", "'44'"),
+            bad("step(T('w', '44', ('a', 'b')))", TypeError, "'w'", "Tensor"),
         ],
         where="T = models.Tensor; ts = [T('x', (4, 4), ('batch', 'b')), T('y', (4, 4), ('batch', 'c'))]; step = lambda w: models.StepModel('m', [*ts, w], [models.Operation('m', 'ab,bc->ac', ('x', 'w'), 'y')], 64)",
     ),
@@ -522,6 +522,7 @@ CALLS = [
                 "roofline.roofline('h100').to_svg([1], points=[roofline.RooflinePoint('a', 'x', 1.0)])",
                 ValueError,
                 "'x'",
+                "convert",
             ),
             bad(
                 "roofline.roofline('h100').to_svg([1], points=[roofline.RooflinePoint(3, 1.0, 1.0)])",

@@ -31,12 +31,8 @@ CALLS = [
         "multihost_utils.sync_global_devices",
         "ad.multihost_utils.sync_global_devices('x')",
         [
-            bad("ad.multihost_utils.sync_global_devices()", TypeError, "name"),
-            bad(
-                "ad.multihost_utils.sync_global_devices('x', 'y')",
-                TypeError,
-                "sync_global_devices() takes 1 positional argument but 2 were given",
-            ),
+            bad("ad.multihost_utils.sync_global_devices()", TypeError, "sync_global_devices", "positional"),
+            bad("ad.multihost_utils.sync_global_devices('x', 'y')", TypeError, "sync_global_devices", "positional"),
         ],
     ),
     Calls(
@@ -68,13 +64,9 @@ CALLS = [
         "array_api.arange",
         "ad.array_api.arange(8)",
         [
-            bad(
-                "ad.array_api.arange('x')",
-                TypeError,
-                "arange() not supported for inputs with DType <class 'numpy.dtypes.StrDType'>.",
-            ),
+            bad("ad.array_api.arange('x')", TypeError, "supported", "StrDType"),
             bad("ad.array_api.arange(0, 8, 0)", ZeroDivisionError, "division by zero"),
-            bad("ad.array_api.arange(8, dtype='spam')", TypeError, "'spam'"),
+            bad("ad.array_api.arange(8, dtype='spam')", TypeError, "'spam'", "understood"),
             bad("ad.array_api.arange(8, device='gpu')", TypeError, "device:", "'gpu'"),
             bad("ad.array_api.arange(NAN)", ValueError, "arange:"),
         ],
@@ -85,7 +77,7 @@ CALLS = [
         [
             bad("ad.array_api.asarray('text')", TypeError, "device_put:", "dtype"),
             bad("ad.array_api.asarray(object())", TypeError, "device_put:", "dtype"),
-            bad("ad.array_api.asarray(X, dtype='spam')", TypeError, "'spam'"),
+            bad("ad.array_api.asarray(X, dtype='spam')", TypeError, "'spam'", "understood"),
             bad("ad.array_api.asarray(X, device='gpu')", TypeError, "asarray:", "device", "'gpu'"),
             bad("ad.array_api.asarray(BAD_ARRAY)", ZeroDivisionError, "no array"),
         ],
@@ -97,7 +89,7 @@ CALLS = [
             bad("ad.array_api.empty((-2,))", ValueError, "empty:", "-2"),
             bad("ad.array_api.empty('x')", TypeError, "empty:", "shape", "'x'"),
             bad("ad.array_api.empty((2**63,))", ValueError, "empty:", "shape"),
-            bad("ad.array_api.empty((2,), dtype='spam')", TypeError, "'spam'"),
+            bad("ad.array_api.empty((2,), dtype='spam')", TypeError, "'spam'", "understood"),
             bad(
                 "ad.array_api.empty((2,), device='gpu')",
                 TypeError,
@@ -113,18 +105,18 @@ CALLS = [
         "array_api.eye",
         "ad.array_api.eye(2)",
         [
-            bad("ad.array_api.eye(-1)", ValueError, "negative dimensions are not allowed"),
-            bad("ad.array_api.eye('x')", TypeError, "'str' object cannot be interpreted as an integer"),
-            bad("ad.array_api.eye(2, 2.5)", TypeError, "'float' object cannot be interpreted as an integer"),
-            bad("ad.array_api.eye(2, dtype='spam')", TypeError, "'spam'"),
+            bad("ad.array_api.eye(-1)", ValueError, "dimensions", "negative"),
+            bad("ad.array_api.eye('x')", TypeError, "interpreted", "integer"),
+            bad("ad.array_api.eye(2, 2.5)", TypeError, "interpreted", "integer"),
+            bad("ad.array_api.eye(2, dtype='spam')", TypeError, "'spam'", "understood"),
         ],
     ),
     Calls(
         "array_api.from_dlpack",
         "ad.array_api.from_dlpack(X)",
         [
-            bad("ad.array_api.from_dlpack(3)", AttributeError, "'int' object has no attribute '__dlpack__'"),
-            bad("ad.array_api.from_dlpack('text')", AttributeError, "'str' object has no attribute '__dlpack__'"),
+            bad("ad.array_api.from_dlpack(3)", AttributeError, "__dlpack__", "attribute"),
+            bad("ad.array_api.from_dlpack('text')", AttributeError, "__dlpack__", "attribute"),
             bad("ad.array_api.from_dlpack(X, device='gpu')", TypeError, "asarray:", "device", "'gpu'"),
         ],
     ),
@@ -135,7 +127,7 @@ CALLS = [
             bad("ad.array_api.full((-2,), 1)", ValueError, "full:", "-2", "1"),
             bad("ad.array_api.full('x', 1)", TypeError, "full:", "shape", "'x'"),
             bad("ad.array_api.full((2,), 'x')", TypeError, "full:", "dtype", "device"),
-            bad("ad.array_api.full((2,), 1, dtype='spam')", TypeError, "'spam'"),
+            bad("ad.array_api.full((2,), 1, dtype='spam')", TypeError, "'spam'", "understood"),
             bad("ad.array_api.full((2,), 1, device=3)", TypeError, "full:", "device"),
         ],
     ),
@@ -143,10 +135,10 @@ CALLS = [
         "array_api.linspace",
         "ad.array_api.linspace(0, 1, 3)",
         [
-            bad("ad.array_api.linspace(0, 1, -3)", ValueError, "-3"),
-            bad("ad.array_api.linspace('x', 1, 3)", TypeError, "dtype"),
-            bad("ad.array_api.linspace(0, 1, 2.5)", TypeError, "'float' object cannot be interpreted as an integer"),
-            bad("ad.array_api.linspace(0, 1, 3, dtype='spam')", TypeError, "'spam'"),
+            bad("ad.array_api.linspace(0, 1, -3)", ValueError, "negative", "samples"),
+            bad("ad.array_api.linspace('x', 1, 3)", TypeError, "_PyFloatDType", "_PyLongDType"),
+            bad("ad.array_api.linspace(0, 1, 2.5)", TypeError, "interpreted", "integer"),
+            bad("ad.array_api.linspace(0, 1, 3, dtype='spam')", TypeError, "'spam'", "understood"),
         ],
     ),
     Calls(
@@ -156,7 +148,7 @@ CALLS = [
             bad("ad.array_api.ones((-2,))", ValueError, "ones:", "-2"),
             bad("ad.array_api.ones('x')", TypeError, "ones:", "shape", "'x'"),
             bad("ad.array_api.ones((2.5,))", TypeError, "ones:", "shape", "2.5"),
-            bad("ad.array_api.ones((2,), dtype='spam')", TypeError, "'spam'"),
+            bad("ad.array_api.ones((2,), dtype='spam')", TypeError, "'spam'", "understood"),
         ],
     ),
     Calls(

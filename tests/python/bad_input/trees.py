@@ -23,7 +23,7 @@ CALLS = [
         "tree.map_with_path",
         "tree.map_with_path(lambda p, x: x, {'a': 1})",
         [
-            bad("tree.map_with_path(3, {'a': 1})", TypeError, "'int' object is not callable"),
+            bad("tree.map_with_path(3, {'a': 1})", TypeError, "callable", "object"),
             bad(
                 "tree.map_with_path(lambda p, x, y: x, {'a': 1}, {'b': 1})",
                 ValueError,
@@ -104,7 +104,7 @@ CALLS = [
         [
             bad("tree.all({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"),
             bad("tree.all([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"),
-            bad("tree.all([np.ones(2)])", ValueError, "The truth value of an array with more than one element is am"),
+            bad("tree.all([np.ones(2)])", ValueError, "ambiguous", "element"),
         ],
     ),
     Calls(
@@ -121,30 +121,26 @@ CALLS = [
         "tree.reduce",
         "tree.reduce(operator.add, [1, 2])",
         [
-            bad("tree.reduce(3, [1, 2])", TypeError, "'int' object is not callable"),
+            bad("tree.reduce(3, [1, 2])", TypeError, "callable", "object"),
             bad("tree.reduce(operator.add, [])", TypeError, "tree_reduce:", "initializer"),
-            bad("tree.reduce(operator.add, [1, 'a'])", TypeError, "unsupported operand type(s) for +: 'int' and 'str'"),
+            bad("tree.reduce(operator.add, [1, 'a'])", TypeError, "unsupported", "operand"),
         ],
     ),
     Calls(
         "tree.reduce_associative",
         "tree.reduce_associative(operator.add, [1, 2])",
         [
-            bad("tree.reduce_associative(3, [1, 2])", TypeError, "'int' object is not callable"),
+            bad("tree.reduce_associative(3, [1, 2])", TypeError, "callable", "object"),
             bad("tree.reduce_associative(operator.add, [])", TypeError, "tree_reduce_associative:", "identity"),
-            bad(
-                "tree.reduce_associative(operator.add, [1, 'a'])",
-                TypeError,
-                "unsupported operand type(s) for +: 'int' and 'str'",
-            ),
+            bad("tree.reduce_associative(operator.add, [1, 'a'])", TypeError, "unsupported", "operand"),
         ],
     ),
     Calls(
         "tree.static",
         "tree.static(default=1)",
         [
-            bad("tree.static(spam=1)", TypeError, "field() got an unexpected keyword argument 'spam'"),
-            bad("tree.static(3)", TypeError, "static() takes 0 positional arguments but 1 was given"),
+            bad("tree.static(spam=1)", TypeError, "unexpected", "argument"),
+            bad("tree.static(3)", TypeError, "positional", "arguments"),
         ],
     ),
     Calls(
@@ -223,12 +219,8 @@ CALLS = [
         "tree_util.is_tree_node",
         "tree_util.is_tree_node(list)",
         [
-            bad("tree_util.is_tree_node()", TypeError, "typ"),
-            bad(
-                "tree_util.is_tree_node(list, list)",
-                TypeError,
-                "is_tree_node() takes 1 positional argument but 2 were given",
-            ),
+            bad("tree_util.is_tree_node()", TypeError, "is_tree_node", "positional"),
+            bad("tree_util.is_tree_node(list, list)", TypeError, "is_tree_node", "positional"),
         ],
     ),
     Calls(
@@ -281,17 +273,9 @@ CALLS = [
         "tree_util.register_pytree_node_class",
         "tree_util.register_pytree_node_class(type('A', (), {'tree_flatten': lambda s: ((), None), 'tree_flatten_with_keys': lambda s: ((), None), 'tree_unflatten': classmethod(lambda c, m, k: c())}))",
         [
-            bad(
-                "tree_util.register_pytree_node_class(3)",
-                AttributeError,
-                "'int' object has no attribute 'tree_unflatten'",
-            ),
-            bad("tree_util.register_pytree_node_class(type('A', (), {}))", AttributeError, "'A'"),
-            bad(
-                "tree_util.register_pytree_node_class(list)",
-                AttributeError,
-                "type object 'list' has no attribute 'tree_unflatten'",
-            ),
+            bad("tree_util.register_pytree_node_class(3)", AttributeError, "tree_unflatten", "attribute"),
+            bad("tree_util.register_pytree_node_class(type('A', (), {}))", AttributeError, "'A'", "tree_unflatten"),
+            bad("tree_util.register_pytree_node_class(list)", AttributeError, "tree_unflatten", "attribute"),
         ],
     ),
     Calls(
@@ -322,17 +306,11 @@ CALLS = [
         "tree_util.register_pytree_with_keys_class",
         "tree_util.register_pytree_with_keys_class(type('A', (), {'tree_flatten': lambda s: ((), None), 'tree_flatten_with_keys': lambda s: ((), None), 'tree_unflatten': classmethod(lambda c, m, k: c())}))",
         [
+            bad("tree_util.register_pytree_with_keys_class(3)", AttributeError, "tree_unflatten", "attribute"),
             bad(
-                "tree_util.register_pytree_with_keys_class(3)",
-                AttributeError,
-                "'int' object has no attribute 'tree_unflatten'",
+                "tree_util.register_pytree_with_keys_class(type('A', (), {}))", AttributeError, "'A'", "tree_unflatten"
             ),
-            bad("tree_util.register_pytree_with_keys_class(type('A', (), {}))", AttributeError, "'A'"),
-            bad(
-                "tree_util.register_pytree_with_keys_class(list)",
-                AttributeError,
-                "type object 'list' has no attribute 'tree_unflatten'",
-            ),
+            bad("tree_util.register_pytree_with_keys_class(list)", AttributeError, "tree_unflatten", "attribute"),
         ],
     ),
     Calls(
@@ -356,7 +334,7 @@ CALLS = [
                 "data_fields",
                 "meta_fields",
             ),
-            bad("tree_util.register_dataclass(type('A', (), {}), 3, [])", TypeError, "'int' object is not iterable"),
+            bad("tree_util.register_dataclass(type('A', (), {}), 3, [])", TypeError, "iterable", "object"),
             bad(
                 "tree_util.register_dataclass(type('A', (), {}), ['a'], ['a'])",
                 ValueError,
@@ -422,9 +400,9 @@ CALLS = [
         "tree_util.PyTreeDef.walk",
         "tree.structure([0]).walk(lambda *a: 1, lambda x: x, [1])",
         [
-            bad("tree.structure([0]).walk(3, lambda x: x, [1])", TypeError, "'int' object is not callable"),
+            bad("tree.structure([0]).walk(3, lambda x: x, [1])", TypeError, "callable", "object"),
             bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, [])", ValueError, "walk:", "leaves"),
-            bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, 3)", TypeError, "'int' object is not iterable"),
+            bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, 3)", TypeError, "iterable", "object"),
         ],
     ),
     Calls(
@@ -434,12 +412,14 @@ CALLS = [
             bad(
                 "tree_util.PyTreeDef.from_node_data_and_children(tree_util.default_registry, 3, [tree.structure(0)])",
                 TypeError,
-                "cannot unpack non-iterable int object",
+                "iterable",
+                "cannot",
             ),
             bad(
                 "tree_util.PyTreeDef.from_node_data_and_children(tree_util.default_registry, (list, None), 3)",
                 TypeError,
-                "'int' object is not iterable",
+                "iterable",
+                "object",
             ),
             bad(
                 "tree_util.PyTreeDef.from_node_data_and_children(tree_util.default_registry, (list, None), [3])",
@@ -453,15 +433,15 @@ CALLS = [
         "tree_util.Partial",
         "tree_util.Partial(lambda x: x, 1)()",
         [
-            bad("tree_util.Partial(3)", TypeError, "the first argument must be callable"),
-            bad("tree_util.Partial()", TypeError, "func"),
+            bad("tree_util.Partial(3)", TypeError, "argument", "callable"),
+            bad("tree_util.Partial()", TypeError, "positional", "argument"),
         ],
     ),
     Calls(
         "tree_util.PyTreeDef",
         "tree.structure([0]).num_leaves",
         [
-            bad("tree_util.PyTreeDef()", TypeError, "_node", "_num_leaves"),
+            bad("tree_util.PyTreeDef()", TypeError, "_num_leaves", "positional"),
         ],
     ),
 ]
