@@ -7,6 +7,7 @@ of this file stands in every script, so it imports nothing of the soak.
 
 import itertools
 import math
+import threading
 
 import ml_dtypes
 import numpy as np
@@ -76,7 +77,8 @@ def ambiguous(value, zeros=False):
     """NANS where a computed value has NaN, or zeros that max or min chose, whose bits are nobody's promise; else 0."""
     if value.dtype.kind in "biu":
         return 0.0
-    return NANS if bool(((value != value) | (zeros & (value == 0))).any()) else 0.0
+    with np.errstate(all="ignore"):
+        return NANS if bool(((value != value) | (zeros & (value == 0))).any()) else 0.0
 
 
 def bounds(index, shape):
@@ -139,15 +141,18 @@ def check(array, value, slack=0.0, *, ids=None, names=None, spec=None, device=No
 
 
 class Raises:
-    """A block that must raise one of these classes, with words."""
+    """A block that must raise one of these classes, with words; `optional`: or nothing."""
 
-    def __init__(self, *classes):
+    def __init__(self, *classes, optional=False):
         self.classes = classes
+        self.optional = optional
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, error, trace):
+        if kind is None and self.optional:
+            return True
         assert kind is not None, f"no error, expected {self.classes}"
         if not issubclass(kind, Exception) or issubclass(kind, AssertionError | MemoryError):
             return False
@@ -157,11 +162,34 @@ class Raises:
         return True
 
 
-def accounts(library, devices, arrays):
-    """live_arrays() has these Arrays and no others; each device counts the bytes of their shards."""
+def together(*work):
+    """Runs functions in a thread each, at once; raises what the first of them raised."""
+    start, errors = threading.Barrier(len(work)), []
+
+    def run(function):
+        start.wait()
+        try:
+            function()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(function,)) for function in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def accounts(library, devices, arrays, others=False):
+    """live_arrays() has these Arrays and no others; each device counts the bytes of their shards.
+
+    `others`: Arrays of another world may be alive.
+    """
     mine = {id(array) for array in arrays}
     alive = {id(array) for array in library.live_arrays()}
-    assert alive == mine, f"{len(alive)} Arrays alive, of which {len(alive & mine)} are among the {len(mine)} expected"
+    assert alive == mine or (others and mine <= alive), f"{len(alive)} Arrays alive, of which {len(alive & mine)} are among the {len(mine)} expected"
     expected = dict.fromkeys(range(len(devices)), 0)
     for array in {id(array): array for array in arrays}.values():
         if array.sharding.memory_kind == "device":

@@ -7,7 +7,7 @@ from soak.model import State, UnusableError
 from soak.script import apply
 
 
-def program_of(seed, length=14):
+def program_of(seed, length=18):
     """The steps of one seed."""
     return steps_of(Dice(seed), State(), length)
 

@@ -36,8 +36,18 @@ class Value:
     slack: float = 0.0  # numbers that are not exact: they are moved and read, not computed with
     dead: bool = False
     in_jax: bool = True
-    tame: bool = True
     exact: bool = True  # whether its spec is known to the letter; results of functions may leave axes of size 1 out
+
+
+    @property
+    def tame(self):
+        """Whether sums of them are exact in any order: small multiples of 1/4."""
+        if self.host.dtype.kind in "biu":
+            return True
+        with np.errstate(all="ignore"):
+            wide = self.host.astype(np.complex128) * 4
+            parts = np.stack([wide.real, wide.imag])
+            return bool((abs(parts) <= 256).all() and (parts == np.round(parts)).all())
 
 
 @dataclass
@@ -50,6 +60,8 @@ class Outcome:
     jax: bool = True
     jax_error: tuple | None = None  # where its class is another one
     jax_places: bool = True  # whether JAX must place the results so too
+    grids: dict = field(default_factory=dict)
+    dropped: tuple = ()  # (name, ndarray, slack, class that may be raised instead) of what is checked and let go of
     computed: bool = False  # results of functions: their specs may leave out axes that do not cut
 
 

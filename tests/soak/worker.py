@@ -31,7 +31,7 @@ def namespace(library):
     names = {}
     exec(script.PRELUDE[library], names)
     names["devices"] = names["L"].devices()
-    for name in ("numbers", "check", "same", "Raises", "accounts"):
+    for name in ("numbers", "check", "same", "Raises", "accounts", "together"):
         names[name] = getattr(checking, name)
     return names
 
@@ -42,6 +42,9 @@ def clean(library):
     if library["L"].__name__ != script.OURS:
         return
     checking.accounts(library["L"], library["devices"], [])
+    for thread in threading.enumerate():
+        if thread.name not in KEPT:
+            thread.join(30)
     left = [thread.name for thread in threading.enumerate() if thread.name not in KEPT]
     assert not left, f"threads left: {left}"
 

@@ -37,5 +37,5 @@ class Kind:
         raise NotImplementedError
 
 
-for module in ("sources", "placing", "elementwise", "reductions", "mapping"):
+for module in ("sources", "placing", "elementwise", "reductions", "mapping", "calls", "copies", "expressions", "enclosed"):
     importlib.import_module(f"soak.kinds.{module}")

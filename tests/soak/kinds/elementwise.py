@@ -59,7 +59,7 @@ class Unary(Kind):
         jax = computed(value) and value.host.dtype.name in ("float32", "float64") and step["function"] != "sign"
         near = step["function"] in NEAR_UNARY
         slack = TOLERANCE.get(result.dtype.name, 0.0) if near else ambiguous(result)
-        made = Value(result, value.place, value.committed, slack, in_jax=jax, tame=False)
+        made = Value(result, value.place, value.committed, slack, in_jax=jax)
         return Outcome(values={step["out"]: made}, jax=jax, jax_places=False, computed=True)
 
 
@@ -105,8 +105,9 @@ class Binary(Kind):
         jax = computed(one) and (two is None or computed(two)) and place is not None
         jax = jax and one.host.dtype.name in ("float32", "float64", "complex64", "complex128")
         slack = ambiguous(result, step["function"] in ("maximum", "minimum"))
-        committed = one.committed or (two is not None and two.committed)
-        made = Value(result, place, committed if place else None, slack, in_jax=jax, tame=False)
+        known = [each.committed for each in (one, two) if each is not None]
+        committed = True if True in known else None if None in known else False
+        made = Value(result, place, committed if place else None, slack, in_jax=jax)
         return Outcome(values={step["out"]: made}, jax=jax, jax_places=False, computed=True)
 
 

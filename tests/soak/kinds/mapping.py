@@ -156,7 +156,10 @@ class ShardMap(Kind):
             raise UnusableError("an operand that is not for programs")
         if value.dead:
             return Outcome(error=(*DELETED, "ValueError"), jax=False)  # it may lie elsewhere, too
-        if value.committed and devices_of(state, value.place) != set(grid.ids.ravel().tolist()):
+        elsewhere = devices_of(state, value.place) != set(grid.ids.ravel().tolist())
+        if elsewhere and value.committed is None:
+            raise UnusableError("it may be moved or refused")
+        if elsewhere and value.committed:
             return Outcome(error=("ValueError",), jax=False)
         if state.shape_error({"mesh": step["mesh"], "spec": step["in_spec"]}, value.host.shape):
             raise UnusableError("in_spec")
@@ -187,5 +190,5 @@ class ShardMap(Kind):
         exact = not sums or value.host.dtype.kind in "biu"
         jax = value.in_jax and exact and slack != NANS and 0 not in value.host.shape and 0 not in result.shape
         place = {"mesh": step["mesh"], "spec": step["out_spec"]}
-        made = Value(result, place, True, slack, in_jax=jax, tame=value.tame and exact)
+        made = Value(result, place, True, slack, in_jax=jax)
         return Outcome(values={step["out"]: made}, jax=jax)

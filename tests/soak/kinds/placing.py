@@ -76,7 +76,7 @@ class Move(Kind):
             raise UnusableError("it may be the same object or not")
         if value.committed and not step["donate"] and state.same_place(value, place):
             return Outcome(values={step["out"]: value}, jax=jax)
-        moved = Value(value.host, place, True, value.slack, in_jax=jax, tame=value.tame)
+        moved = Value(value.host, place, True, value.slack, in_jax=jax)
         if step["donate"]:
             value.dead = True
         return Outcome(values={step["out"]: moved}, jax=jax)

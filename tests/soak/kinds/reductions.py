@@ -58,7 +58,7 @@ class Reduce(Kind):
             place = reduced(place, value.host.ndim, options["axis"], step.get("keepdims"))
         jax = computed(value) and name not in ("linalg.norm", "mean", "std", "var", "count_nonzero") and not slack
         jax = jax and value.tame and value.host.dtype.name in ("float32", "float64")
-        made = Value(result, place, value.committed, slack, in_jax=jax, tame=False)
+        made = Value(result, place, value.committed, slack, in_jax=jax)
         return Outcome(values={step["out"]: made}, jax=jax, jax_places=False, computed=True)
 
 

@@ -52,6 +52,4 @@ class MakeMesh(Kind):
         if max(step["ids"], default=0) >= state.devices or math.prod(step["sizes"]) != len(step["ids"]):
             raise UnusableError("devices")
         grid = Grid(np.array(step["ids"]).reshape(step["sizes"]), tuple(step["names"]), step["explicit"])
-        outcome = Outcome()
-        outcome.grids = {step["out"]: grid}
-        return outcome
+        return Outcome(grids={step["out"]: grid})
