@@ -222,8 +222,10 @@ Example:
     ('{1,0:T(8,128)}', (2, 2, 8, 128), 16384)
 )");
   layout
-      .def(py::init(&make_layout), py::arg("minor_to_major"), py::arg("tiling") = py::tuple(),
-           py::arg("element_size_in_bits") = 0)
+      .def(py::init([](py::handle minor_to_major, py::handle tiling, py::handle element_size_in_bits) {
+             return std::make_unique<Layout>(make_layout(minor_to_major, tiling, element_size_in_bits));
+           }),
+           py::arg("minor_to_major"), py::arg("tiling") = py::tuple(), py::arg("element_size_in_bits") = 0)
       .def(
           "minor_to_major", [](const Layout& self) { return tuple_from_dims(self.minor_to_major()); },
           "Dimension numbers, the fastest first.")
@@ -248,7 +250,8 @@ Example:
     >>> str(PjRtLayout(Layout((0, 1)))), PjRtLayout(Layout((0, 1)))._xla_layout().minor_to_major()
     ('{0,1}', (0, 1))
 )")
-      .def(py::init([](const Layout& from) { return PjRtLayout{from}; }), py::arg("layout"))
+      .def(py::init([](const Layout& from) { return std::make_unique<PjRtLayout>(PjRtLayout{from}); }),
+           py::arg("layout"))
       .def(
           "_xla_layout", [](const PjRtLayout& self) { return self.layout; }, "The Layout itself.")
       .def("__str__", [](const PjRtLayout& self) { return self.layout.to_string(); })

@@ -125,7 +125,8 @@ Example:
     >>> P("data") + P("model")
     P('data', 'model')
 )");
-  spec.def(py::init([](const py::args& entries) { return spec_from_entries(entries); }))
+  spec.def(
+          py::init([](const py::args& entries) { return std::make_unique<PartitionSpec>(spec_from_entries(entries)); }))
       .def_property_readonly("partitions", &spec_to_tuple, "The entries as a tuple.")
       .def(
           "index", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).attr("index")(value); },
@@ -180,8 +181,8 @@ Example:
 )")
       .def(py::init([](py::handle sizes, py::handle names, py::handle types) {
              const Dims dims = dims_from_python(sizes, "AbstractMesh", "axis_sizes");
-             return AbstractMesh(axis_names_from_python(names, "AbstractMesh"), dims,
-                                 axis_types_from_python(types, "AbstractMesh", dims.size()));
+             return std::make_unique<AbstractMesh>(axis_names_from_python(names, "AbstractMesh"), dims,
+                                                   axis_types_from_python(types, "AbstractMesh", dims.size()));
            }),
            py::arg("axis_sizes"), py::arg("axis_names"), py::arg("axis_types") = py::none())
       .def_property_readonly(

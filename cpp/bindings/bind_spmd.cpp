@@ -72,7 +72,9 @@ int64_t likeness(const py::list& parts) {
 void bind_spmd(py::module_& module) {
   py::class_<Rendezvous> rendezvous(module, "Rendezvous",
                                     "Where the participants of one program meet for collectives.");
-  rendezvous.def(py::init<int64_t>(), py::arg("participants"))
+  rendezvous
+      .def(py::init([](int64_t participants) { return std::make_unique<Rendezvous>(participants); }),
+           py::arg("participants"))
       .def("group", &Rendezvous::group, py::arg("members"), "The number of a group of participants.")
       .def(
           "arrive",

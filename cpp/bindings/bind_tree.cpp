@@ -386,6 +386,8 @@ PyObject* guarded(Work&& work) noexcept {
     return work().release().ptr();
   } catch (py::error_already_set& error) {
     error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }

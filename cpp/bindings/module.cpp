@@ -13,6 +13,7 @@
 #include "device_values.h"
 #include "errors.h"
 #include "gil.h"
+#include "guarded_casts.h"
 #include "narrow.h"
 #include "refusals.h"
 #include "scopes.h"
@@ -66,4 +67,5 @@ PYBIND11_MODULE(_core, module) {
   bind_narrow(module);
   refuse_unmade(module);
   explain_refusals(module);
+  guard_casts(module);
 }

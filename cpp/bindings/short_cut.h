@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,12 @@ struct ShortMethod {
       if (is_done(&result, [&] { return short_cut(self, arguments, count); })) return result;
     }
     const Py_ssize_t all = count + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
-    std::vector<PyObject*> with_self(static_cast<size_t>(all) + 1);
+    std::vector<PyObject*> with_self;
+    try {
+      with_self.resize(static_cast<size_t>(all) + 1);
+    } catch (const std::bad_alloc&) {
+      return PyErr_NoMemory();
+    }
     with_self[0] = self;
     std::copy(arguments, arguments + all, with_self.begin() + 1);
     return PyObject_Vectorcall(general, with_self.data(), static_cast<size_t>(count) + 1, names);

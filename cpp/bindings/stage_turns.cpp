@@ -48,8 +48,8 @@ PyObject* next_switch(Stage& stage) {
 PyObject* suspended_switch(Stage& stage, size_t position) {
   if (position >= stage.is_suspended.size()) throw std::runtime_error("the call of this participant has ended");
   if (!stage.is_suspended[position]) {
-    stage.is_suspended[position] = true;
     stage.suspended.push_back(position);
+    stage.is_suspended[position] = true;
   }
   return next_switch(stage);
 }

@@ -75,8 +75,13 @@ void set_current_frame(const py::object& frame) {
 
 py::object push_world(const ClientRef& client) {
   py::object frame = py::cast(Frame{client, current_frame()});
-  kept_by_client()[client->uid()];
-  set_current_frame(frame);
+  const bool is_new = kept_by_client().try_emplace(client->uid()).second;  // first: the frame is set or it is not
+  try {
+    set_current_frame(frame);
+  } catch (...) {
+    if (is_new) kept_by_client().erase(client->uid());
+    throw;
+  }
   return frame;
 }
 

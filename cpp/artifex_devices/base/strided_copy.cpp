@@ -2,6 +2,7 @@
 #include "artifex_devices/base/strided_copy.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -239,20 +240,19 @@ class StridedCopy::Rows {
   Rows(const StridedCopy& copy, int64_t row) noexcept
       : copy_(copy),
         last_(copy.shape_.size() - (copy.kind_ == Kind::kRuns ? 1 : 2)),
-        at_(last_ + 1, 0),
         d_(copy.destination_),
         s_(copy.source_) {
     for (int64_t k = last_; k >= 0; row /= copy.shape_[k--]) {
-      at_[k] = row % copy.shape_[k];
-      d_ += at_[k] * copy.destination_strides_[k];
-      s_ += at_[k] * copy.source_strides_[k];
+      at(k) = row % copy.shape_[k];
+      d_ += at(k) * copy.destination_strides_[k];
+      s_ += at(k) * copy.source_strides_[k];
     }
   }
 
   std::byte* destination() const noexcept { return d_; }
   const std::byte* source() const noexcept { return s_; }
   /// From this row on, as many are equally far apart on both sides.
-  int64_t in_line() const noexcept { return last_ < 0 ? 1 : copy_.shape_[last_] - at_[last_]; }
+  int64_t in_line() const noexcept { return last_ < 0 ? 1 : copy_.shape_[last_] - at(last_); }
   int64_t destination_stride() const noexcept { return last_ < 0 ? 0 : copy_.destination_strides_[last_]; }
   int64_t source_stride() const noexcept { return last_ < 0 ? 0 : copy_.source_strides_[last_]; }
 
@@ -261,18 +261,22 @@ class StridedCopy::Rows {
     for (int64_t k = last_; k >= 0; --k, rows = 1) {
       d_ += rows * copy_.destination_strides_[k];
       s_ += rows * copy_.source_strides_[k];
-      at_[k] += rows;
-      if (at_[k] < copy_.shape_[k]) return;
+      at(k) += rows;
+      if (at(k) < copy_.shape_[k]) return;
       d_ -= copy_.shape_[k] * copy_.destination_strides_[k];
       s_ -= copy_.shape_[k] * copy_.source_strides_[k];
-      at_[k] = 0;
+      at(k) = 0;
     }
   }
 
  private:
+  int64_t& at(int64_t dimension) noexcept { return at_[static_cast<size_t>(dimension)]; }
+  int64_t at(int64_t dimension) const noexcept { return at_[static_cast<size_t>(dimension)]; }
+
   const StridedCopy& copy_;
   const int64_t last_;  // dimension that rows follow each other in; -1 with one row
-  Dims at_;
+  // Every dimension has 2 or more: there are at most 62. No memory is asked for here, where nothing may fail.
+  std::array<int64_t, 62> at_;
   std::byte* d_;
   const std::byte* s_;
 };

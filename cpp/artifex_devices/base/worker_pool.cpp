@@ -6,10 +6,13 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <deque>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "artifex_devices/base/error.h"
@@ -155,6 +158,7 @@ struct WorkerPool::State {
     if (lanes.empty()) lanes.emplace_back().lane.workers = allowed_cpus();
   }
   int max_workers_locked() const {
+    if (lanes.empty()) return allowed_cpus();
     int sum = 0;
     for (const LaneState& each : lanes) sum += std::max(0, each.lane.workers);
     return sum;
@@ -165,9 +169,9 @@ struct WorkerPool::State {
     return sum;
   }
 
-  bool start_worker_locked(size_t lane);
-  void serve_locked(size_t lane);
-  void push_locked(const JobRef& job, int64_t tickets, int lane);
+  bool start_worker_locked(size_t lane) noexcept;
+  void serve_locked(size_t lane) noexcept;
+  void push_locked(const JobRef& job, int64_t tickets, int lane) noexcept;
   void withdraw_locked(const JobRef& job);
   JobRef take_locked(size_t lane);
   void run_worker(size_t lane, int64_t started_in);
@@ -187,7 +191,9 @@ namespace {
 extern "C" void* worker_main(void* argument) {
   const std::unique_ptr<WorkerPool::State::Start> start(static_cast<WorkerPool::State::Start*>(argument));
   t_is_worker = true;
-  pthread_setname_np(pthread_self(), fmt::format("artifex-{}", start->number).c_str());
+  std::array<char, 16> name;  // as long as the system takes; without memory of the heap, which may be short
+  std::snprintf(name.data(), name.size(), "artifex-%d", start->number);
+  pthread_setname_np(pthread_self(), name.data());
   start->state->run_worker(start->lane, start->epoch);
   return nullptr;
 }
@@ -212,9 +218,15 @@ class BlockSignals {
 
 }  // namespace
 
-bool WorkerPool::State::start_worker_locked(size_t lane) {
-  threads.reserve(threads.size() + 1);
-  auto start = std::make_unique<Start>(Start{this, lane, running_locked(), epoch});
+/// False where there is no memory for one, or the system gives no thread.
+bool WorkerPool::State::start_worker_locked(size_t lane) noexcept {
+  std::unique_ptr<Start> start;
+  try {
+    threads.reserve(threads.size() + 1);
+    start = std::make_unique<Start>(Start{this, lane, running_locked(), epoch});
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
   const BlockSignals blocked;
   pthread_t thread;
   if (pthread_create(&thread, nullptr, worker_main, start.get()) != 0) return false;
@@ -225,7 +237,7 @@ bool WorkerPool::State::start_worker_locked(size_t lane) {
 }
 
 /// Wakes or starts a worker for a ticket in `lane`: one of that lane if there is one, else of any.
-void WorkerPool::State::serve_locked(size_t lane) {
+void WorkerPool::State::serve_locked(size_t lane) noexcept {
   for (size_t i = 0; i < lanes.size(); ++i) {
     LaneState& each = lanes[(lane + i) % lanes.size()];
     if (each.idle > each.woken) {
@@ -237,11 +249,16 @@ void WorkerPool::State::serve_locked(size_t lane) {
   }
 }
 
-void WorkerPool::State::push_locked(const JobRef& job, int64_t tickets, int lane) {
+/// As many of the tickets as there is memory for: each only asks one more worker to take part.
+void WorkerPool::State::push_locked(const JobRef& job, int64_t tickets, int lane) noexcept {
   const auto count = static_cast<int64_t>(lanes.size());
   for (int64_t i = 0; i < tickets; ++i) {
     const size_t at = lane >= 0 && lane < count ? static_cast<size_t>(lane) : next_lane++ % lanes.size();
-    lanes[at].tickets.push_back(job);
+    try {
+      lanes[at].tickets.push_back(job);
+    } catch (const std::bad_alloc&) {
+      return;
+    }
     ++job->queued;
     serve_locked(at);
   }
@@ -331,13 +348,12 @@ bool WorkerPool::configure(std::vector<Lane> lanes) {
 
 int WorkerPool::lanes() const noexcept {
   const std::lock_guard lock(state_->mutex);
-  state_->set_default_lanes_locked();
-  return static_cast<int>(state_->lanes.size());
+  return std::max(1, static_cast<int>(state_->lanes.size()));
 }
 
 int WorkerPool::lane_workers(int lane) const noexcept {
   const std::lock_guard lock(state_->mutex);
-  state_->set_default_lanes_locked();
+  if (state_->lanes.empty()) return lane == 0 ? allowed_cpus() : 0;
   if (lane < 0 || lane >= static_cast<int>(state_->lanes.size())) return 0;
   return std::max(1, state_->lanes[static_cast<size_t>(lane)].lane.workers);
 }
@@ -349,7 +365,6 @@ int WorkerPool::running_workers() const noexcept {
 
 int WorkerPool::max_workers() const noexcept {
   const std::lock_guard lock(state_->mutex);
-  state_->set_default_lanes_locked();
   return state_->max_workers_locked();
 }
 
@@ -387,6 +402,7 @@ void WorkerPool::submit(int64_t count, int lane, std::function<void(int64_t)> bo
   state_->set_default_lanes_locked();
   state_->used = true;
   state_->push_locked(job, std::min<int64_t>(count, state_->max_workers_locked()), lane);
+  if (job->queued == 0) throw std::bad_alloc();
   if (state_->running_locked() == 0) {
     state_->withdraw_locked(job);
     fail<Unavailable>(

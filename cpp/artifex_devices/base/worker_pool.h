@@ -41,7 +41,8 @@ class WorkerPool {
   void parallel_for(int64_t count, int lane, const std::function<void(int64_t)>& body);
 
   /// As parallel_for, but returns at once; `done(error)` runs on the worker that ended last (here when count is 0) and
-  /// must not throw. `body` is gone by then. Throws Unavailable when no thread can be made.
+  /// must not throw. `body` is gone by then. Throws Unavailable when no thread can be made, std::bad_alloc; then
+  /// nothing of it runs.
   void submit(int64_t count, int lane, std::function<void(int64_t)> body, std::function<void(std::exception_ptr)> done);
 
   /// Lets queued tasks end, joins all workers. Safe to call twice; not from a worker.

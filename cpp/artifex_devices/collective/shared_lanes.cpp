@@ -121,11 +121,14 @@ void SharedLanes::post(std::span<const int64_t> to, std::string_view letter) {
     fail("shared_lanes: a letter of {} bytes is too long; expected at most {}", letter.size(), kMostLetterBytes);
   }
   for (const int64_t neighbour : to) pair(neighbour);
-  for (const int64_t neighbour : to) {
-    Pair& other = pair(neighbour);
-    other.unsent.emplace_back(letter);
-    flush(other);
+  size_t kept = 0;  // all of them get it, or none
+  try {
+    for (; kept < to.size(); ++kept) pair(to[kept]).unsent.emplace_back(letter);
+  } catch (...) {
+    while (kept > 0) pair(to[--kept]).unsent.pop_back();
+    throw;
   }
+  for (const int64_t neighbour : to) flush(pair(neighbour));
 }
 
 void SharedLanes::skip(std::span<const int64_t> from) {
@@ -189,6 +192,7 @@ SharedLanes::Mapping SharedLanes::map(int file, int64_t offset, int64_t bytes, b
   if (fstat(file, &told) != 0 || told.st_size != kSectionBytes * count()) {
     fail("shared_lanes: file {} is not of {} neighbours; expected one that create() has made", file, count());
   }
+  mappings_.reserve(mappings_.size() + 1);  // so that what is mapped is kept
   void* data = mmap(nullptr, static_cast<size_t>(bytes), writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
                     file, offset);
   if (data == MAP_FAILED) {

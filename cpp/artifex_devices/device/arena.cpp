@@ -63,15 +63,18 @@ const std::vector<Arena*>& Arena::State::arenas() {
   if (const auto* all = arenas_if_made()) return *all;
   const std::lock_guard lock(g_making);
   if (const auto* all = arenas_if_made()) return *all;
-  auto* made = new std::vector<Arena*>();
   const std::shared_ptr<const Machine> machine = Machine::live();
+  std::vector<std::unique_ptr<Arena>> owned;
   // By caching, kind and node: of_node counts on it.
   for (const bool caching : {true, false}) {
     for (const MemoryKind kind : kMemoryKinds) {
-      for (const NumaNode& node : machine->numa_nodes()) made->push_back(new Arena(node.logical_index, kind, caching));
-      if (machine->numa_nodes().empty()) made->push_back(new Arena(0, kind, caching));
+      const auto make = [&](int node) { owned.push_back(std::unique_ptr<Arena>(new Arena(node, kind, caching))); };
+      for (const NumaNode& node : machine->numa_nodes()) make(node.logical_index);
+      if (machine->numa_nodes().empty()) make(0);
     }
   }
+  auto* made = new std::vector<Arena*>(owned.size());
+  for (size_t i = 0; i < owned.size(); ++i) (*made)[i] = owned[i].release();
   g_arenas.store(made, std::memory_order_release);
   return *made;
 }
@@ -160,7 +163,12 @@ bool Arena::State::exceeds_memory(int64_t bytes) noexcept {
     known.store(usable, std::memory_order_relaxed);
   }
   const int64_t in_use = total_in_use();
-  return bytes > usable - in_use && bytes > usable_memory_bytes_now() - in_use;
+  if (bytes <= usable - in_use) return false;
+  try {
+    return bytes > usable_memory_bytes_now() - in_use;
+  } catch (const std::bad_alloc&) {  // not even memory to ask
+    return true;
+  }
 }
 
 }  // namespace artifex_devices

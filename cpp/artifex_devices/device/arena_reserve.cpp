@@ -133,13 +133,15 @@ std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operati
     if (!touched.load(std::memory_order_relaxed)) refuse("the system has no pages for it");
     auto made = std::make_unique<Reserve>(data, wanted);
     const Reserve* reserve = made.get();
+    // Made first, as nothing may fail once the reserve is on the list; retiring one that is not there does nothing.
+    std::shared_ptr<void> held(nullptr, [this, reserve](void*) { state_->retire_reserve(reserve); });
     const std::lock_guard lock(state_->reserves_mutex);
     state_->reserves.push_back(std::move(made));
     poison(data, wanted);
     state_->reserved_bytes.fetch_add(wanted, std::memory_order_relaxed);
     state_->reserved_free.fetch_add(wanted, std::memory_order_relaxed);
     state_->has_reserves.store(true, std::memory_order_release);
-    return {nullptr, [this, reserve](void*) { state_->retire_reserve(reserve); }};
+    return held;
   } catch (...) {
     unmap_pages(data, wanted);
     throw;

@@ -74,10 +74,10 @@ Block* Arena::State::header_locked() {
 bool Arena::State::add_chunk_locked() {
   auto chunk = std::make_unique<Chunk>();
   chunks.reserve(chunks.size() + 1);
+  if (pinned) chunk->locks = std::make_unique<PageLocks>();
   // A process with a few small arrays should not have its first pages rounded up to 2 MiB.
   chunk->data = map(kChunkBytes, !chunks.empty());
   if (!chunk->data) return false;
-  if (pinned) chunk->locks = std::make_unique<PageLocks>();
   poison(chunk->data, kChunkBytes);
   cutting = chunk.get();
   chunks.push_back(std::move(chunk));

@@ -29,11 +29,13 @@ class MeshTable {
   /// The living mesh equal to `mesh`, or `mesh` itself from now on.
   MeshRef intern(MeshRef mesh) {
     std::vector<MeshRef> others;  // may be the last users: to be dropped when the lock is free
+    MeshRef other;                // as these, also when there is no memory to keep it with them
     const std::lock_guard lock(mutex_);
     auto [entry, end] = meshes_.equal_range(mesh->hash());
     for (; entry != end; ++entry) {
-      MeshRef other = entry->second.alive.lock();
-      if (other && *other == *mesh) return other;
+      other = entry->second.alive.lock();
+      if (!other) continue;
+      if (*other == *mesh) return other;
       others.push_back(std::move(other));
     }
     meshes_.emplace(mesh->hash(), Entry{mesh.get(), mesh});

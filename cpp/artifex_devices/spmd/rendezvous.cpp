@@ -13,6 +13,7 @@ Rendezvous::Rendezvous(int64_t participants) : able_(participants) {
     artifex_devices::fail("Rendezvous: no participants; expected 1 or more, got {}; give devices", participants);
   seats_.reserve(static_cast<size_t>(participants));
   for (int64_t i = 0; i < participants; ++i) seats_.push_back(std::make_unique<Seat>());
+  at_failure_.reserve(seats_.size());  // a failure must reach all, also where memory is short
 }
 
 void Rendezvous::check_participant(int64_t participant) const {
@@ -39,8 +40,10 @@ int64_t Rendezvous::group(const std::vector<int64_t>& members) {
   const auto number = static_cast<int64_t>(groups_.size());
   std::vector<bool> has(seats_.size());
   for (const int64_t member : members) has[static_cast<size_t>(member)] = true;
-  groups_.push_back({members, std::move(has), nullptr});
+  groups_.reserve(groups_.size() + 1);
+  Group made{members, std::move(has), nullptr};
   group_numbers_.emplace(members, number);
+  groups_.push_back(std::move(made));
   return number;
 }
 
@@ -60,13 +63,13 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
         participant, group);
   }
   if (failure_ != Failure::kNone) return Arrival::kFailed;
-  seat.standing.group = group;
-  seat.standing.signature = signature;
-  ++seat.standing.collectives;
   if (!meeting.open) {
     meeting.open = std::make_shared<Slot>();
     meeting.open->signature = signature;
   }
+  seat.standing.group = group;
+  seat.standing.signature = signature;
+  ++seat.standing.collectives;
   seat.slot = meeting.open;
   Slot& slot = *seat.slot;
   ++slot.arrived;
@@ -187,9 +190,8 @@ void Rendezvous::fail(Failure failure) {
   fail_locked(failure);
 }
 
-void Rendezvous::fail_locked(Failure failure) {
+void Rendezvous::fail_locked(Failure failure) noexcept {
   if (failure_ != Failure::kNone) return;
-  at_failure_.reserve(seats_.size());
   for (const auto& seat : seats_) at_failure_.push_back(seat->standing);
   failure_ = failure;
   for (const auto& seat : seats_) seat->wake.notify_all();

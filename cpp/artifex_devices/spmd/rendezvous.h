@@ -96,7 +96,7 @@ class Rendezvous {
   };
 
   void check_participant(int64_t participant) const;
-  void fail_locked(Failure failure);
+  void fail_locked(Failure failure) noexcept;
   bool may_go_locked(const Seat& seat) const;
   void find_deadlock_locked();
 

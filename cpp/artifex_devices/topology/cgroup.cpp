@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
+#include <new>
 #include <sstream>
+#include <system_error>
 #include <vector>
+
+#include "artifex_devices/topology/folder_entries.h"
 
 // Limits of control groups. A process is in one group of version 2 and in one of each controller of version 1; every
 // group on the way up to what is mounted limits it.
@@ -22,10 +25,18 @@ struct Mount {
   std::string controllers;  // "" for version 2
 };
 
+// As std::getline, to which a shortage of memory is the end of the file. Call with errno 0.
+bool next_line(std::istream& stream, std::string& line, char separator = '\n') {
+  if (std::getline(stream, line, separator)) return true;
+  if (stream.bad() && (errno == 0 || errno == ENOMEM)) throw std::bad_alloc();
+  return false;
+}
+
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
+  errno = 0;
   std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  for (std::string part; next_line(stream, part, separator);) parts.push_back(part);
   return parts;
 }
 
@@ -55,7 +66,7 @@ std::string problem_with(const std::string& path) {
 // A container may put something else where the mount was.
 std::string folder_problem(const std::string& path) {
   std::error_code error;
-  const bool is_empty = std::filesystem::is_empty(path, error);
+  const bool is_empty = folder_entries(path, error, 1).empty();
   if (error) return fmt::format("{} cannot be read ({})", path, error.message());
   return is_empty ? path + " is empty" : "";
 }
@@ -66,7 +77,7 @@ std::vector<Mount> read_mounts(const std::string& root, std::vector<std::string>
   errno = 0;
   std::ifstream file(path);
   if (!file) problems.push_back(problem_with(path));
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; next_line(file, line);) {
     // id parent device root point options [tags...] - type source super-options
     const std::vector<std::string> fields = split(line, ' ');
     const auto dash = std::ranges::find(fields, "-");
@@ -123,7 +134,7 @@ class GroupReader {
     errno = 0;
     std::ifstream file(path);
     std::string line;
-    if (std::getline(file, line)) {
+    if (next_line(file, line)) {
       report_.files.push_back({path, line});
     } else if (errno != ENOENT && errno != ENOTDIR) {  // groups have files of the controllers that are on
       report_.problems.push_back(errno == 0 ? path + " is empty" : problem_with(path));
@@ -190,7 +201,7 @@ CgroupReport read_cgroup_report(const std::string& root) {
   errno = 0;
   std::ifstream file(list);
   if (!file) report.problems.push_back(problem_with(list));
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; next_line(file, line);) {
     const size_t first = line.find(':');  // "4:memory:/path", "0::/path"
     const size_t second = line.find(':', first == std::string::npos ? first : first + 1);
     if (second == std::string::npos) continue;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "artifex_devices/topology/folder_entries.h"
 #include "artifex_devices/topology/pci_functions.h"
 
 // The PCI bus and the KFD as Linux's sysfs shows them. Files there are small; of what is longer the rest is not read.
@@ -15,7 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostBytes = 8192;
-constexpr size_t kMostEntries = 65536;
 
 std::string text_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -38,11 +38,7 @@ std::optional<uint32_t> hexadecimal(const std::string& text) {
 
 std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& error) {
   std::vector<fs::path> found;
-  fs::directory_iterator entry(folder, error);
-  for (; !error && entry != fs::directory_iterator() && found.size() < kMostEntries; entry.increment(error)) {
-    found.push_back(entry->path());
-  }
-  std::ranges::sort(found);
+  for (const std::string& name : folder_entries(folder.string(), error)) found.push_back(folder / name);
   return found;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/topology/system_files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@
 #include <limits>
 
 #include "artifex_devices/topology/cgroup.h"
+#include "artifex_devices/topology/folder_entries.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
 // Files of /sys and /proc: containers hide them in part or altogether.
@@ -25,11 +27,14 @@ namespace {
 
 // "" when the file can be read and says something, else why not.
 std::string file_problem(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path);
-  if (!file) return fmt::format("{} cannot be read ({})", path, std::strerror(errno != 0 ? errno : ENOENT));
+  // Not by a stream, to which a shortage of memory is an empty file.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   char first = 0;
-  return file.get(first) ? "" : fmt::format("{} is empty", path);
+  const ssize_t bytes = file < 0 ? -1 : read(file, &first, 1);
+  const int error = errno;
+  if (file >= 0) close(file);
+  if (bytes < 0) return fmt::format("{} cannot be read ({})", path, std::strerror(error));
+  return bytes == 1 ? "" : fmt::format("{} is empty", path);
 }
 
 // Of a file that old kernels do not have.
@@ -60,11 +65,10 @@ std::vector<std::string> node_folders(const std::string& root, std::string& prob
   std::vector<std::string> found;
   const std::string folder = root + kNodes;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : folder_entries(folder, error)) {
     const bool is_node =
         name.size() > 4 && name.starts_with("node") && name.find_first_not_of("0123456789", 4) == std::string::npos;
-    if (is_node) found.push_back(entry.path().string());
+    if (is_node) found.push_back(folder + "/" + name);
   }
   if (error) {
     problem = fmt::format("{} cannot be read ({})", folder, error.message());

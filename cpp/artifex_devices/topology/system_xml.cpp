@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 
+#include "artifex_devices/topology/folder_entries.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
 // The running machine described by ourselves: for the rare case that the environment tells hwloc to show another one.
@@ -59,16 +60,16 @@ int64_t node_memory(const std::string& path) {
 std::map<int, Node> read_nodes(const std::string& root, const CpuSet& affinity) {
   std::map<int, Node> nodes;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(root + "/sys/devices/system/node", error)) {
-    const std::string name = entry.path().filename().string();
+  const std::string folder = root + "/sys/devices/system/node";
+  for (const std::string& name : folder_entries(folder, error)) {
     int index = -1;
     if (!name.starts_with("node")) continue;
     const auto [end, bad] = std::from_chars(name.data() + 4, name.data() + name.size(), index);
     if (bad != std::errc{} || end != name.data() + name.size() || index < 0) continue;
-    std::ifstream file(entry.path() / "cpulist");
+    std::ifstream file(folder + "/" + name + "/cpulist");
     std::string list;
     std::getline(file, list);
-    Node node{parse_list(list, affinity), node_memory(entry.path() / "meminfo")};
+    Node node{parse_list(list, affinity), node_memory(folder + "/" + name + "/meminfo")};
     if (!node.cpus.cpus.empty()) nodes[index] = std::move(node);
   }
   size_t covered = 0;

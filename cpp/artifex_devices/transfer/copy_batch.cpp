@@ -124,11 +124,8 @@ void CopyBatch::run() {
       pool.submit(pieces(work), work.lane, body_of(work),
                   [ended](std::exception_ptr failed) { failed ? ended->set_error(std::move(failed)) : ended->set(); });
       others.push_back(std::move(ended));
-    } catch (const Unavailable&) {  // no thread: the caller does it
+    } catch (...) {  // no thread, or no memory to ask for one: nothing of it was begun, and the caller does it
       for (const Piece& piece : work.pieces) run_piece(piece);
-    } catch (...) {
-      error = std::current_exception();
-      break;
     }
   }
   try {
@@ -173,7 +170,7 @@ void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::
           static_cast<int64_t>(each.pieces.size()), each.lane,
           [run, &each](int64_t i) { run->batch->run_piece(each.pieces[static_cast<size_t>(i)]); },
           [run](std::exception_ptr) { run->lane_ended(); });
-    } catch (const Unavailable&) {
+    } catch (...) {  // as in run(); to give up here would leave the lanes that were begun writing
       for (const Piece& piece : each.pieces) run->batch->run_piece(piece);
       run->lane_ended();
     }

@@ -32,7 +32,8 @@ class CopyBatch {
   void run();
 
   /// Returns at once. `done(error)` runs on a worker after everything held was let go, or here when no thread can be
-  /// made. Nothing is copied on the calling thread otherwise. Must not throw.
+  /// made. Nothing is copied on the calling thread otherwise. `done` must not throw. Where this throws, nothing was
+  /// begun.
   static void start(std::shared_ptr<CopyBatch> batch, std::function<void(std::exception_ptr)> done);
 
  private:

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A system that is short of something: the n-th call for memory, pages or threads fails. This program's operator new is
+// one that can (failing.cpp); calls of the core to the system come by way of the linker (--wrap in CMakeLists.txt), so
+// that the library itself has nothing of it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/device/arena.h"
+
+namespace artifex_devices::faults {
+
+enum class Call : uint8_t {
+  kNew,     // operator new of any kind
+  kMap,     // mmap, madvise and mlock of the core
+  kThread,  // pthread_create of the core
+};
+
+/// While it lives, the n-th call of that kind fails (from 1; 0: none does), in any thread; with `and_later` those after
+/// it too. One at a time.
+class Failing {
+ public:
+  Failing(Call call, int64_t n, bool and_later);
+  ~Failing();
+  Failing(const Failing&) = delete;
+  Failing& operator=(const Failing&) = delete;
+  /// How many calls there were so far.
+  int64_t calls() const noexcept;
+};
+
+/// What this process holds: blocks and bytes of operator new, bytes that the core has mapped.
+struct Held {
+  int64_t blocks = 0;
+  int64_t bytes = 0;
+  int64_t mapped = 0;
+  friend bool operator==(const Held&, const Held&) = default;
+};
+Held held() noexcept;
+/// The same at rest: workers have ended, so that nothing is let go any more, and nothing is cached.
+Held held_at_rest();
+
+/// Every piece of a copy that the core makes first runs this, on the thread and with the address that it writes to.
+/// Nothing: copies are not disturbed.
+void before_each_copy(std::function<void(const void*)> disturbance);
+
+/// `work` returns what it has made, as bytes that are equal each time, and undoes the rest. Runs it with call 1, 2, ...
+/// failing until none does, and each time expects:
+/// - that value; or std::bad_alloc; or OutOfMemory or Unavailable, which say so in words,
+/// - and then nothing held that was not before, and the value at once at the next try.
+/// Returns how many calls could fail. `step`: tries each so many, for work of many thousand calls.
+int64_t fail_each(const char* name, Call call, const std::function<std::string()>& work, int64_t step = 1);
+
+}  // namespace artifex_devices::faults

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each kind of work with the n-th call of the extension for memory, pages or threads refused, for n = 1, 2, ...
+
+Each time: the work's value, or MemoryError, or RuntimeError about threads; then nothing lives and nothing is charged
+that was not before, the same work gives its value, and no object is lost. Only the extension's own calls are refused
+(short_of.cpp): those of Python and NumPy never are.
+"""
+
+import ctypes
+import gc
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tour
+
+SOURCE = Path(__file__).resolve().parent / "short_of.cpp"
+CALLS = {"memory": 0, "pages": 1, "threads": 2}
+MOST_CALLS = 60  # that are refused of one kind of work in one way; of more every k-th is
+
+# Python's own objects grow in it for hundreds of calls, with nothing refused.
+STILL_GROWING = {"pickles"}
+
+
+@pytest.fixture(scope="session")
+def short_of(tmp_path_factory):
+    """The library to preload."""
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("there is no C++ compiler to build the library that refuses calls with")
+    library = tmp_path_factory.mktemp("short_of") / "libshort_of.so"
+    subprocess.run(
+        [compiler, "-std=c++17", "-O1", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl", "-pthread"], check=True
+    )
+    return library
+
+
+class ShortOf:
+    """The preloaded library, told to watch the extension."""
+
+    def __init__(self):
+        from artifex_devices import _core
+
+        self.library = ctypes.CDLL(os.environ["LD_PRELOAD"])
+        self.library.short_of_disarm.restype = ctypes.c_long
+        with open("/proc/self/maps") as maps:
+            lines = [line.split() for line in maps if line.rstrip().endswith(_core.__file__)]
+        code = [line[0].split("-") for line in lines if "x" in line[1]]
+        begin, end = min(int(each[0], 16) for each in code), max(int(each[1], 16) for each in code)
+        self.library.short_of_watch(ctypes.c_size_t(begin), ctypes.c_size_t(end))
+
+    def calls_of(self, call, n, later, work):
+        """Runs it with call n refused. Returns how many calls there were, and the error."""
+        error = None
+        self.library.short_of_arm(CALLS[call], ctypes.c_long(n), later)
+        try:
+            work()
+        except BaseException as caught:  # which ones are right is for the caller to say
+            error = caught
+        calls = self.library.short_of_disarm()
+        if error is not None:
+            error.__traceback__ = None
+        return calls, error
+
+
+def is_right(error, call):
+    """Whether the library may say so."""
+    if isinstance(error, MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and ("thread" in str(error) or call == "pages" and "memory" in str(error))
+
+
+def in_use():
+    """What lives, and what each device is charged."""
+    import artifex_devices as ad
+
+    return len(ad.live_arrays()), [each.memory_stats()["bytes_in_use"] for each in ad.devices()]
+
+
+def comes_to(before):
+    """Whether the same is in use: threads of prefetchers that were dropped end in their own time."""
+    for _ in range(500):
+        gc.collect()
+        if in_use() == before:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def refused(call, *kinds):
+    """Each of these kinds of work with each of its calls refused."""
+    import artifex_devices as ad
+    from artifex_devices import _core
+
+    # Blocks of 1 MiB and more are mapped one by one, and not kept for reuse here.
+    size = 1 << (22 if call == "pages" else 12)
+    tour.BIG = np.arange(size, dtype=np.float32).reshape(32, size // 32)
+    ad.config.update("cache_bytes", 0)
+    ad.config.update("parallel_copy_bytes", 1024)
+    ad.config.update("async_copy_bytes", 1024)
+    ad.config.update("collective_timeout_s", 20)
+    short = ShortOf()
+
+    def refuse(n, later, work):
+        _core._shutdown()  # so that the workers are made anew
+        return short.calls_of(call, n, later, work)
+
+    for kind in kinds:
+        work = tour.KINDS[kind]
+        for _ in range(3):
+            work()
+        before = (0, [0] * 8)
+        assert comes_to(before), (kind, in_use())
+        most, error = refuse(0, False, work)
+        assert error is None, (kind, error)
+        step = max(1, most // MOST_CALLS)
+        objects = []
+        for _ in range(2):
+            seen = 0
+            for later, n in itertools.product((False, True), range(1, most + 1, step)):
+                calls, error = refuse(n, later, work)
+                told = f"{kind}: {call} {n} of {calls}{' and later' if later else ''}: {error!r}"
+                assert error is None or is_right(error, call), told
+                seen += error is not None
+                error = None
+                assert comes_to(before), (told, before, in_use())
+                work()
+            gc.collect()
+            objects.append(sys.getallocatedblocks())
+        assert objects[1] - objects[0] < 40 or kind in STILL_GROWING, (kind, objects)
+        print(kind, call, most, seen, flush=True)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kinds", [list(tour.KINDS)[i::4] for i in range(4)], ids=str)
+def test_work_that_is_refused_what_it_asks_for(own_process, short_of, kinds, call):
+    lines = own_process(refused, call, *kinds, environment={"LD_PRELOAD": str(short_of)})
+    assert len(lines) == len(kinds)
