@@ -29,12 +29,12 @@ namespace {
 std::string file_problem(const std::string& path) {
   // Not by a stream, to which a shortage of memory is an empty file.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  char first = 0;
-  const ssize_t bytes = file < 0 ? -1 : read(file, &first, 1);
+  std::array<char, 4096> text;  // a page: masks of CPUs give nothing to who asks for one byte
+  const ssize_t bytes = file < 0 ? -1 : read(file, text.data(), text.size());
   const int error = errno;
   if (file >= 0) close(file);
   if (bytes < 0) return fmt::format("{} cannot be read ({})", path, std::strerror(error));
-  return bytes == 1 ? "" : fmt::format("{} is empty", path);
+  return bytes > 0 ? "" : fmt::format("{} is empty", path);
 }
 
 // Of a file that old kernels do not have.
