@@ -447,9 +447,8 @@ CALLS = [
             bad(
                 "ad.with_sharding_constraint(put(X), named('x', None, 'y'))",
                 ValueError,
-                "'x'",
                 "with_sharding_constraint",
-                "device_put",
+                "P('x', None, 'y')",
             ),
             bad(
                 "ad.with_sharding_constraint(put(X), [named('x')] * 2)",
