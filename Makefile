@@ -87,8 +87,8 @@ tidy: setup ## clang-tidy over the core, warnings are errors
 	@python -m pip install -qq --group tidy
 	$(stage) "clang-tidy" cmake --workflow --preset tidy
 
-fuzz: setup ## the parsers under libFuzzer (clang 19), SECONDS=60 for each target; ARGS="device_topology" to choose
-	@SECONDS_EACH=$(or $(SECONDS),60) tools/fuzz.sh $(ARGS)
+fuzz: setup ## parsers under libFuzzer (clang 19) and atheris, SECONDS=60 for each; ARGS="device_topology" to choose
+	$(stage) "fuzz" env SECONDS_EACH=$(or $(SECONDS),60) tools/fuzz.sh $(ARGS)
 
 bench: setup ## ours against the peers; ARGS="--against jax,numpy --family put,get"
 	@python bench/run.py $(jax_python) $(ARGS)

@@ -1,32 +1,109 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs each fuzz target of tests/fuzz for a while under libFuzzer, one after the other; stops at the first fault, whose input
-# it names. New inputs go to build/fuzz/corpus/<target>; what finds a fault belongs in tests/fuzz/corpus/<target>.
-#   SECONDS_EACH=600 tools/fuzz.sh [target...]
+# Runs the fuzz targets of tests/fuzz for a while, two at a time: those of the core under libFuzzer, those of
+# tests/fuzz/python under atheris. All targets have their time; a fault is named with its input, and the exit code is 1.
+# New inputs go to build/fuzz/corpus/<target>; what finds a fault belongs in tests/fuzz/corpus/<target>.
+#   SECONDS_EACH=1200 JOBS=2 tools/fuzz.sh [target...]
+#   tools/fuzz.sh --setup    only installs clang 19; the exit code says whether it is here
 set -euo pipefail
 cd "$(dirname "$0")/.."
+seconds=${SECONDS_EACH:-60}
+out=$PWD/build/fuzz
+mkdir -p "$out/faults"
 
-command -v clang++-19 >/dev/null && ls /usr/lib/llvm-19/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 || {
-  echo "fuzz: needs clang 19 with libFuzzer: apt-get install clang-19 libclang-rt-19-dev" >&2
-  exit 1
+say() { printf 'fuzz: %s\n' "$*"; }
+quiet() { # runs a command, shows its output only when it fails
+  "$@" >"$out/setup.log" 2>&1 </dev/null || { cat "$out/setup.log" >&2; say "failed: $*" >&2; exit 1; }
 }
+
+has_clang() {
+  command -v clang++-19 >/dev/null && ls /usr/lib/llvm-19/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1
+}
+install_clang() {
+  local root=() install
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || { say "as root: apt-get install clang-19 libclang-rt-19-dev" >&2; exit 1; }
+    root=(sudo)
+  fi
+  command -v apt-get >/dev/null || { say "needs clang 19 with libFuzzer, and there is no apt-get here" >&2; exit 1; }
+  say "apt-get install clang-19 libclang-rt-19-dev"
+  install=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends
+    clang-19 libclang-rt-19-dev)
+  "${install[@]}" >"$out/setup.log" 2>&1 </dev/null || { # the package lists may be old or absent
+    quiet "${root[@]}" apt-get update
+    "${install[@]}" >"$out/setup.log" 2>&1 </dev/null || {
+      cat "$out/setup.log" >&2
+      say "this system has no package clang-19 (Debian 12: bookworm-backports or apt.llvm.org); the core's targets need it" >&2
+      exit 1
+    }
+  }
+}
+
+if [ "${1:-}" = --setup ]; then
+  has_clang || install_clang
+  exit 0
+fi
+
+of_core=() of_python=()
 targets=("$@")
 if ((${#targets[@]} == 0)); then
   for folder in tests/fuzz/corpus/*/; do targets+=("$(basename "$folder")"); done
 fi
-
-cmake --preset fuzz >build/fuzz.log 2>&1 || { cat build/fuzz.log >&2; exit 1; }
-cmake --build --preset fuzz --target "${targets[@]/#/fuzz_}"
-export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1
 for target in "${targets[@]}"; do
-  mkdir -p "build/fuzz/corpus/$target" "build/fuzz/faults"
-  echo "fuzz: $target for ${SECONDS_EACH:-60} s"
-  "$(find build/fuzz -name "fuzz_$target" -type f)" -max_total_time="${SECONDS_EACH:-60}" -timeout=10 -rss_limit_mb=2048 \
-    -max_len=16384 -print_final_stats=1 -artifact_prefix="build/fuzz/faults/$target-" \
-    "build/fuzz/corpus/$target" "tests/fuzz/corpus/$target" >"build/fuzz/$target.log" 2>&1 || {
-    tail -40 "build/fuzz/$target.log" >&2
-    echo "fuzz: $target found a fault; build/fuzz/$target.log says where, build/fuzz/faults has the input" >&2
+  if [ -e "tests/fuzz/$target.cpp" ]; then
+    of_core+=("$target")
+  elif [ -e "tests/fuzz/python/$target.py" ]; then
+    of_python+=("$target")
+  else
+    say "there is no target $target; expected some of $(ls tests/fuzz/corpus | tr '\n' ' ')" >&2
     exit 1
-  }
-  grep -E '^stat::(number_of_executed_units|new_units_added)|^#.*DONE' "build/fuzz/$target.log"
+  fi
 done
+
+if ((${#of_core[@]})); then
+  has_clang || install_clang
+  quiet cmake --preset fuzz
+  quiet cmake --build --preset fuzz --target "${of_core[@]/#/fuzz_}"
+fi
+if ((${#of_python[@]})); then
+  if python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))'; then
+    python -c 'import atheris' 2>/dev/null || quiet python -m pip install --group fuzz
+  else
+    say "atheris has no wheel for $(python -V): left out: ${of_python[*]}"
+    of_python=()
+  fi
+fi
+
+run() { # run <target>: its log and what came of it
+  local target=$1 command
+  local options=(-max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1
+    -artifact_prefix="$out/faults/$target-")
+  if [ -e "tests/fuzz/$target.cpp" ]; then
+    command=("$out/tests/fuzz/fuzz_$target" -max_len=16384)
+  else
+    command=(python tests/fuzz/python/run.py "$target" -max_len=4096)
+  fi
+  mkdir -p "$out/corpus/$target"
+  if ! ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1 \
+    "${command[@]}" "${options[@]}" "$out/corpus/$target" "tests/fuzz/corpus/$target" >"$out/$target.log" 2>&1; then
+    tail -40 "$out/$target.log" >&2
+    say "$target found a fault; ${out#"$PWD"/}/$target.log says where, ${out#"$PWD"/}/faults has the input" >&2
+    echo "$target" >>"$out/faulty"
+    return
+  fi
+  awk -v target="$target" '
+    /^#[0-9]+.* cov: / { for (i = 1; i < NF; ++i) if ($i == "cov:") covered = $(i + 1) }
+    /^stat::number_of_executed_units/ { inputs = $2 }
+    /^stat::new_units_added/ { added = $2 }
+    END { printf "fuzz: %-18s %9d inputs, %4d new units, coverage %d\n", target, inputs, added, covered }
+  ' "$out/$target.log"
+}
+
+say "$((${#of_core[@]} + ${#of_python[@]})) targets for $seconds s each"
+rm -f "$out/faulty"
+for target in "${of_core[@]}" "${of_python[@]}"; do
+  while (($(jobs -rp | wc -l) >= ${JOBS:-2})); do wait -n; done
+  run "$target" &
+done
+wait
+[ ! -e "$out/faulty" ]

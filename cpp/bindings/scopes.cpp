@@ -3,6 +3,7 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <optional>
@@ -136,7 +137,9 @@ void read_environment() {
   const auto guard = [&](const char* variable, ScopedOption option) {
     const char* text = std::getenv(variable);
     if (text == nullptr) return;
-    if (!is_one_of(kLevels, text)) complain(variable, text, fmt::format("one of {}", fmt::join(kLevels, ", ")));
+    if (!is_one_of(kLevels, text)) {  // it need not be UTF-8 either
+      return complain(variable, text, fmt::format("one of {}", fmt::join(kLevels, ", ")));
+    }
     found.emplace_back(option, py::str(text));
   };
   // The one for all directions first, so that the others refine it.
@@ -145,13 +148,22 @@ void read_environment() {
   guard("JAX_TRANSFER_GUARD_DEVICE_TO_DEVICE", ScopedOption::kGuardDeviceToDevice);
   guard("JAX_TRANSFER_GUARD_DEVICE_TO_HOST", ScopedOption::kGuardDeviceToHost);
   if (const char* text = std::getenv("JAX_DEFAULT_DEVICE")) {
-    if (!is_one_of(kPlatforms, text)) complain("JAX_DEFAULT_DEVICE", text, "a platform: cpu, gpu or tpu");
-    found.emplace_back(ScopedOption::kDefaultDevice, py::str(text));
+    if (is_one_of(kPlatforms, text)) {
+      found.emplace_back(ScopedOption::kDefaultDevice, py::str(text));
+    } else {
+      complain("JAX_DEFAULT_DEVICE", text, "a platform: cpu, gpu or tpu");
+    }
   }
   if (const char* text = std::getenv("JAX_ENABLE_X64")) {
     const auto truth = truth_of(text);
     if (!truth) complain("JAX_ENABLE_X64", text, "true or false");
     found.emplace_back(ScopedOption::kEnableX64, py::bool_(truth.value_or(true)));
+  }
+  for (const char* variable : {"JAX_PLATFORMS", "JAX_PLATFORM_NAME"}) {
+    const char* text = std::getenv(variable);
+    if (text && std::ranges::any_of(std::string_view(text), [](char c) { return c < ' ' || c > '~'; })) {
+      complain(variable, text, "names of platforms, such as cpu");
+    }
   }
   if (!wrong.empty()) {
     fail("devices: environment variables are malformed: {}; correct or unset them before the first use of a device",

@@ -337,6 +337,8 @@ def _check_text(operation: str, argument: str, value: Any) -> None:
         raise TypeError(
             f"cluster.{operation}: {argument} is of type {type(value).__name__}; expected a str, got {value!r}; name it"
         )
+    if not value.isprintable():  # half of a surrogate pair too, which stands for a byte that is no UTF-8
+        raise ValueError(f"cluster.{operation}: {argument} is {value!r}; expected letters to be printed; correct it")
 
 
 def _count(operation: str, argument: str, value: Any) -> int:

@@ -13,7 +13,7 @@ from artifex_devices.accelerators import accelerator, accelerators
 from artifex_devices.device_detection import path_text
 from artifex_devices.nearest_name import did_you_mean
 from artifex_devices.sane_rates import RANGE_TEXT, is_sane
-from artifex_devices.toml_file import key_text, read_toml, unprintable
+from artifex_devices.toml_file import all_mistakes, key_text, read_toml, unprintable
 from artifex_devices.toml_lines import line_text
 
 __all__ = ["from_toml"]
@@ -66,7 +66,7 @@ def from_toml(path: str | os.PathLike[str]) -> Cluster:
     told, text = read_toml("cluster.from_toml", name)
     wrong = _wrong_keys(told, text)
     if wrong:
-        raise ValueError(f"cluster.from_toml: in {name} {'; '.join(wrong)}; correct the file")
+        raise ValueError(f"cluster.from_toml: in {name} {all_mistakes(wrong)}; correct the file")
     try:
         return _core._make_cluster(_parts(told, name))
     except ValueError as error:

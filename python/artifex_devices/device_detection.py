@@ -184,9 +184,14 @@ def path_text(operation: str, name: str, path: str | os.PathLike[str]) -> str:
 
     Raises:
         TypeError: It is no path.
+        ValueError: It is no UTF-8, which the core takes and errors show.
     """
     try:
-        return os.fsdecode(path)
+        text = os.fsdecode(path)
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        raise ValueError(f"{operation}: {name} is {path!r}; expected a path in UTF-8; rename it") from None
     except TypeError:
         raise TypeError(
             f"{operation}: {name} is of type {type(path).__name__}; expected a path as text or os.PathLike, got "

@@ -163,11 +163,22 @@ def merged_flags(there: str | None, asked: str) -> tuple[str, list[str]]:
         return asked, []
     if not there.lstrip().startswith("-"):
         return asked, [there] if there != asked else []
-    old, new = _FLAG.findall(there), _FLAG.findall(asked)
+    old, new = ([_closed(flag) for flag in _FLAG.findall(text)] for text in (there, asked))
     names = {flag.partition("=")[0] for flag in new}
     kept = [flag for flag in old if flag.partition("=")[0] not in names]
     dropped = [flag for flag in old if flag not in kept and flag not in new]
     return (there, []) if set(new) <= set(old) and not dropped else (" ".join(kept + new), dropped)
+
+
+def _closed(flag: str) -> str:
+    """A flag that ends inside of a quote, as one that does not: another could not follow it."""
+    quote = ""
+    for sign in flag:
+        if sign == quote:
+            quote = ""
+        elif sign in ("'", '"') and not quote:
+            quote = sign
+    return flag + quote
 
 
 LIMITS = _Limits()

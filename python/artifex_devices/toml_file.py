@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from artifex_devices.toml_lines import line_text
@@ -14,9 +18,10 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["key_text", "read_toml", "unprintable"]
+__all__ = ["all_mistakes", "key_text", "read_toml", "unprintable"]
 
 _LARGEST_FILE = 256 << 10
+_MOST_MISTAKES = 50  # that an error names
 _LONGEST_KEY = 16  # parts; tomllib's time and memory grow with their square: a key of 64 KiB takes a minute
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_LONGEST_KEY}}}")
@@ -31,11 +36,11 @@ def read_toml(operation: str, path: str) -> tuple[dict[str, Any], str]:
 
     Raises:
         OSError: It cannot be read; of the class that `open` raises.
-        ValueError: It is no TOML, no path at all, larger than 256 KiB, or has a dotted key of more than 16 parts.
+        ValueError: It is no TOML, no path at all, no regular file, larger than 256 KiB, or has a dotted key of more
+            than 16 parts.
     """
     try:
-        with open(path, "rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
+        content = _content(path)
     except OSError as error:
         told = type(error)(
             f"{operation}: {path!r} cannot be read: {error.strerror or error}; expected a TOML file; correct the path"
@@ -44,6 +49,8 @@ def read_toml(operation: str, path: str) -> tuple[dict[str, Any], str]:
         raise told from None
     except ValueError as error:  # a zero in it
         raise ValueError(f"{operation}: {path!r} is no path: {error}; expected a TOML file; correct the path") from None
+    if content is None:
+        raise ValueError(f"{operation}: {path!r} is no regular file; expected a TOML file; correct the path")
     if len(content) > _LARGEST_FILE:
         raise ValueError(
             f"{operation}: {path} has more than {_LARGEST_FILE >> 10} KiB; expected a TOML file that somebody wrote; "
@@ -57,6 +64,32 @@ def read_toml(operation: str, path: str) -> tuple[dict[str, Any], str]:
         return tomllib.loads(text), text
     except (ValueError, RecursionError) as error:  # of decoding, of TOML; one nested too deeply
         raise ValueError(f"{operation}: {path} is no TOML: {error}; expected TOML; correct the file") from None
+
+
+def _content(path: str) -> bytes | None:
+    """Of a regular file, as far as it is looked at: a pipe may never begin."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(number).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            return None
+        with os.fdopen(number, "rb", closefd=False) as file:
+            return file.read(_LARGEST_FILE + 1)
+    finally:
+        os.close(number)
+
+
+def all_mistakes(wrong: Sequence[str]) -> str:
+    """What an error says of a file: everything that is wrong, or the first fifty.
+
+    Example:
+        >>> all_mistakes(["a is 1", "b is 2"]), all_mistakes(["no"] * 52)[-24:]
+        ('a is 1; b is 2', 'no; no; no; and 2 others')
+    """
+    rest = len(wrong) - _MOST_MISTAKES
+    return "; ".join([*wrong[:_MOST_MISTAKES], *([f"and {rest} others"] if rest > 0 else [])])
 
 
 def key_text(key: str) -> str:

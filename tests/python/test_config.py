@@ -221,6 +221,14 @@ def test_malformed_variables_are_one_error_that_names_them(variables, use):
         assert f'{name} is "{value}", expected ' in first
 
 
+def test_variables_that_are_no_text_are_named_too():
+    names = ("JAX_TRANSFER_GUARD", "JAX_DEFAULT_DEVICE", "JAX_ENABLE_X64", "JAX_PLATFORMS", "JAX_PLATFORM_NAME")
+    code = "try: ad.config.values\nexcept ValueError as error: print(error)"
+    told = output_of(code, **dict.fromkeys(names, "\udcff\x1b"))  # no UTF-8, and an order to terminals
+    for name in names:
+        assert f'{name} is "\\xff\\x1b", expected ' in told
+
+
 def test_variables_are_read_once():
     code = "import os\nad.devices()\nos.environ['JAX_ENABLE_X64'] = 'maybe'\nprint(ad.device_put(1).dtype)"
     assert output_of(code) == "int64"

@@ -294,6 +294,8 @@ def test_sizes_that_do_not_match_are_told(line):
         ("ij->ii", "the result does not fit"),
         ("i$", "hold something else"),
         ("...j->j", "ellipsis out"),
+        ("i j - > j i", "a blank is inside of ->"),
+        (". ..j", "a blank is inside of ..."),
     ],
 )
 def test_wrong_subscripts_are_told(line, text, told):

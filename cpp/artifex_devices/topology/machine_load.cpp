@@ -42,12 +42,18 @@ std::string read_file(const std::string& path) {
     const int error = errno;
     if (error == ENOENT || error == ENOTDIR) {
       fail<FileNotFound>(
-          "from_xml: there is no file {:?}; give the path of an hwloc XML file (lstopo --of xml makes one)", path);
+          "from_xml: there is no file {:?}; expected an hwloc XML file (lstopo --of xml makes one); correct the path",
+          path);
     }
-    fail("from_xml: cannot open {:?}: {}", path, std::strerror(error));
+    fail("from_xml: cannot open {:?}: {}; expected an hwloc XML file that can be read; correct the path", path,
+         std::strerror(error));
   }
   struct stat status = {};
-  if (fstat(file.fd, &status) < 0) fail("from_xml: cannot read {:?}: {}", path, std::strerror(errno));
+  const auto unreadable = [&] {
+    fail("from_xml: cannot read {:?}: {}; expected an hwloc XML file that can be read; correct the path", path,
+         std::strerror(errno));
+  };
+  if (fstat(file.fd, &status) < 0) unreadable();
   if (!S_ISREG(status.st_mode)) {
     fail("from_xml: {:?} is {}; expected a regular file with hwloc XML", path,
          S_ISDIR(status.st_mode) ? "a directory" : "not a regular file");
@@ -61,7 +67,7 @@ std::string read_file(const std::string& path) {
   while (size < text.size()) {
     const ssize_t got = read(file.fd, text.data() + size, text.size() - size);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("from_xml: cannot read {:?}: {}", path, std::strerror(errno));
+    if (got < 0) unreadable();
     if (got == 0) break;
     size += static_cast<size_t>(got);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int64_t kMostDepth = 512;
 constexpr int64_t kMostElements = 200'000;
+constexpr size_t kMostAttributes = 64;
 
 class XmlScan {
  public:
@@ -93,8 +95,12 @@ class XmlScan {
     attributes_.clear();
     bool empty = false;
     for (;;) {
+      const size_t begin = at_;
       skip_blanks();
       if (at_ == text_.size()) refuse("it ends inside a tag: the file is cut short");
+      if (text_.substr(begin, at_ - begin).find('\r') != std::string_view::npos) {
+        refuse(fmt::format("the tag <{}> has a carriage return", name.substr(0, 40)));
+      }
       if (text_[at_] == '>') break;
       if (text_.substr(at_, 2) == "/>") {
         empty = true;
@@ -123,20 +129,32 @@ class XmlScan {
     return text_.substr(begin, at_ - begin);
   }
 
+  // As hwloc's own parser reads them: it stops without a word at the first one that is written otherwise.
   void attribute(std::string_view element) {
     const std::string_view name = take_name();
-    skip_blanks();
-    if (name.empty() || at_ == text_.size() || text_[at_] != '=') {
+    if (name.empty() || name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") != std::string_view::npos ||
+        at_ == text_.size() || text_[at_] != '=') {
       refuse(fmt::format("the tag <{}> is malformed", element.substr(0, 40)));
     }
     ++at_;
-    skip_blanks();
-    const char quote = at_ < text_.size() ? text_[at_] : '\0';
-    const size_t end = quote == '"' || quote == '\'' ? text_.find(quote, at_ + 1) : std::string_view::npos;
-    if (end == std::string_view::npos)
+    const size_t end = text_.substr(at_, 1) == "\"" ? text_.find('"', at_ + 1) : std::string_view::npos;
+    if (end == std::string_view::npos) {
       refuse(fmt::format("a value in the tag <{}> is not quoted", element.substr(0, 40)));
+    }
     const std::string_view value = text_.substr(at_ + 1, end - at_ - 1);
-    if (value.find('<') != std::string_view::npos) refuse("it has a '<' inside a value");
+    if (value.find_first_of("<>") != std::string_view::npos) refuse("it has a '<' or '>' inside a value");
+    for (size_t sign = value.find('&'); sign != std::string_view::npos; sign = value.find('&', sign + 1)) {
+      constexpr std::array<std::string_view, 7> kKnown = {"#10;", "#13;", "#9;", "quot;", "lt;", "gt;", "amp;"};
+      const std::string_view rest = value.substr(sign + 1);
+      if (std::ranges::none_of(kKnown, [&](std::string_view known) { return rest.starts_with(known); })) {
+        refuse(fmt::format("a value in the tag <{}> has an entity that is not hwloc's", element.substr(0, 40)));
+      }
+    }
+    const bool is_twice = std::ranges::any_of(attributes_, [&](const auto& other) { return other.first == name; });
+    if (is_twice) refuse(fmt::format("the tag <{}> has {} twice", element.substr(0, 40), name.substr(0, 40)));
+    if (attributes_.size() == kMostAttributes) {
+      refuse(fmt::format("the tag <{}> has more than {} attributes", element.substr(0, 40), kMostAttributes));
+    }
     attributes_.emplace_back(name, value);
     at_ = end + 1;
   }

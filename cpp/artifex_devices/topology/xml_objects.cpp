@@ -242,6 +242,8 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
   if (!holds) {
     return fmt::format("the sets of {} are not within those of {}", frame.name, parent->name);
   }
+  // hwloc looks for it only after it has put a group between a node and what it lies in.
+  if (frame.nodes && !parent->nodes) return fmt::format("{} has a nodeset, and {} has none", frame.name, parent->name);
   if (normal && !frame.complete_cpus.is_empty()) {
     if (frame.complete_cpus.intersects(parent->taken)) return fmt::format("{} shares CPUs with a sibling", frame.name);
     if (frame.complete_cpus.first() < parent->last_first) return fmt::format("{} is out of order", frame.name);

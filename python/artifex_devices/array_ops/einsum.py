@@ -93,6 +93,11 @@ def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
         raise ValueError("einsum: no subscripts were given; expected einsum('ij,jk->ik', x, y)")
     if isinstance(operands[0], str):
         text, given = operands[0].replace(" ", ""), operands[1:]
+        broken = [sign for sign in ("->", "...") if text.count(sign) != operands[0].count(sign)]
+        if broken:  # as NumPy, which takes blanks everywhere else
+            raise ValueError(
+                f"einsum: a blank is inside of {broken[0]}; expected {broken[0]!r}, got {operands[0]!r}; leave it out"
+            )
     else:
         lists = list(operands)
         wanted = lists.pop() if len(lists) % 2 else None

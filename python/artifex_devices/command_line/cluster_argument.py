@@ -92,10 +92,12 @@ def read_cluster(text: str, measured: bool = False) -> Cluster:
             f"--measured: --cluster is {text!r}; expected none, or here, as only this machine can be measured; "
             "leave one out"
         )
+    if text and not text.isprintable():
+        raise _no_cluster(text, "")
     try:
         if text.endswith(".toml") or (not text.endswith(".xml") and _is_file(text)):
             return cluster.from_toml(text)
-        words = shlex.split(text)
+        words = _words(text)
         if words and words[0].endswith(".xml"):
             options = _options(words[1:], 0, (), _XML, words[0])
             return cluster.from_xml(words[0], **options)
@@ -112,6 +114,15 @@ def read_cluster(text: str, measured: bool = False) -> Cluster:
         raise
     except (OSError, ValueError) as error:
         raise UsageError(f"--cluster: {error}") from None
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:  # a quote that is not closed
+        raise UsageError(
+            f"--cluster: {text!r} cannot be split into words: {error}; expected each quote twice; close or leave it out"
+        ) from None
 
 
 def _measured() -> MeasuredRoofline:

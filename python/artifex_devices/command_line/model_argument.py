@@ -79,7 +79,7 @@ def _shape(text: str) -> str | TransformerShape:
 def _shape_of_file(path: str) -> TransformerShape:
     from artifex_devices.models import TransformerShape
     from artifex_devices.nearest_name import did_you_mean
-    from artifex_devices.toml_file import key_text, read_toml, unprintable
+    from artifex_devices.toml_file import all_mistakes, key_text, read_toml, unprintable
     from artifex_devices.toml_lines import line_text
 
     try:
@@ -100,7 +100,7 @@ def _shape_of_file(path: str) -> TransformerShape:
     needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING and name != "name"]
     wrong += [f"{name} is missing" for name in needed if name not in told]
     if wrong:
-        raise UsageError(f"MODEL: in {path}: {'; '.join(wrong)}; expected {', '.join(fields)}; correct the file")
+        raise UsageError(f"MODEL: in {path}: {all_mistakes(wrong)}; expected {', '.join(fields)}; correct the file")
     try:
         return TransformerShape(**{"name": Path(path).stem, **told}, source=path)
     except ValueError as error:

@@ -111,6 +111,28 @@ TEST(XmlTextTest, RefusesObjectsThatHwlocWouldCrashOn) {
   expect_refused(replaced(xml, "type=\"Machine\"", "type=\"PU\""), "not its index");
 }
 
+TEST(XmlTextTest, RefusesAttributesThatHwlocWouldStopAt) {
+  const auto tag = [](const std::string& attributes) { return "<topology " + attributes + "></topology>"; };
+  expect_refused(tag("5a=\"b\""), "malformed");
+  expect_refused(tag("a =\"b\""), "malformed");
+  expect_refused(tag("A=\"b\""), "malformed");
+  expect_refused(tag("a= \"b\""), "not quoted");
+  expect_refused(tag("a='b'"), "not quoted");
+  expect_refused(tag("a=\"b>\""), "inside a value");
+  expect_refused(tag("a=\"&#0;\""), "entity");
+  expect_refused(tag("a=\"1\" b=\"2\" a=\"3\""), "has a twice");
+  expect_refused(tag("a=\"1\"\r b=\"2\""), "carriage return");
+  std::string many;
+  for (int i = 0; i < 65; ++i) many += " " + std::string(static_cast<size_t>(i + 1), 'a') + "=\"\"";
+  expect_refused(tag(many), "more than 64 attributes");
+  // In format 1 hwloc puts a group between a node and a machine, without asking whether the machine has a nodeset.
+  expect_refused(
+      "<topology><object type=\"Machine\" cpuset=\"1\" complete_cpuset=\"ff\"><object type=\"Node\" os_index=\"0\" "
+      "cpuset=\"1\" complete_cpuset=\"1\" nodeset=\"1\" complete_nodeset=\"1\"><object type=\"PU\" os_index=\"0\" "
+      "cpuset=\"1\" complete_cpuset=\"1\"/></object></object></topology>",
+      "Node 0 has a nodeset, and Machine  has none");
+}
+
 TEST(XmlTextTest, ChangedBytesNeverCrash) {
   const std::string xml = good_xml();
   std::mt19937 random(1);
