@@ -86,8 +86,12 @@ class Job {
       all_ended_.wait_for(lock, std::chrono::milliseconds(20),
                           [this] { return ended_.load(std::memory_order_acquire) >= count_; });
     }
-    const std::lock_guard lock(mutex_);
-    if (error_) std::rethrow_exception(error_);
+    std::exception_ptr error;  // taken from the job, which a worker may keep for a while: it is to die on this thread
+    {
+      const std::lock_guard lock(mutex_);
+      error = std::move(error_);
+    }
+    if (error) std::rethrow_exception(std::move(error));
   }
 
   int64_t queued = 0;  // tickets in the lanes' queues; guarded by the pool's mutex
@@ -98,7 +102,7 @@ class Job {
     std::exception_ptr error;
     {
       const std::lock_guard lock(mutex_);
-      error = error_;
+      if (done_) error = std::move(error_);
       all_ended_.notify_all();
     }
     if (!done_) return;
@@ -106,7 +110,7 @@ class Job {
     auto done = std::exchange(done_, nullptr);
     no_lock_held("what a job says at its end");
     try {
-      done(error);
+      done(std::move(error));
     } catch (...) {  // promised not to throw; a worker is no place to die for it
     }
   }

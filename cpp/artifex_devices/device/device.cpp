@@ -102,16 +102,17 @@ Device::Watched Device::next_stretch() noexcept {
   const int64_t peak = watched_peak_.exchange(0);
   const int64_t in_use = in_use_.load();
   raise_watched(in_use);
-  return {.peak = std::max<int64_t>(peak, 0),
+  return {.peak = std::max(peak, in_use),  // a charge may be in `in_use` and not have raised the mark yet
           .in_use = in_use,
           .allocated = allocated_.load(std::memory_order_relaxed),
           .freed = freed_.load(std::memory_order_relaxed)};
 }
 
 DeviceMemoryStats Device::memory_stats() const noexcept {
+  const int64_t in_use = in_use_.load(std::memory_order_relaxed);
   return {
-      .bytes_in_use = in_use_.load(std::memory_order_relaxed),
-      .peak_bytes_in_use = peak_.load(std::memory_order_relaxed),
+      .bytes_in_use = in_use,
+      .peak_bytes_in_use = std::max(peak_.load(std::memory_order_relaxed), in_use),  // as in next_stretch
       .bytes_limit = bytes_limit().value_or(memory_bytes()),
       .bytes_reserved = reserved_.load(std::memory_order_relaxed),
       .largest_alloc_size = largest_.load(std::memory_order_relaxed),

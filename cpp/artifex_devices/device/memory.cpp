@@ -58,9 +58,10 @@ Arena& Memory::arena() const {
 
 DeviceMemoryStats Memory::stats() const noexcept {
   if (kind_ == MemoryKind::kDevice) return device_->memory_stats();
+  const int64_t in_use = in_use_.load(std::memory_order_relaxed);
   return {
-      .bytes_in_use = in_use_.load(std::memory_order_relaxed),
-      .peak_bytes_in_use = peak_.load(std::memory_order_relaxed),
+      .bytes_in_use = in_use,
+      .peak_bytes_in_use = std::max(peak_.load(std::memory_order_relaxed), in_use),
       .bytes_limit = device_->memory_bytes(),
       .bytes_reserved = reserved_.load(std::memory_order_relaxed),
       .largest_alloc_size = largest_.load(std::memory_order_relaxed),

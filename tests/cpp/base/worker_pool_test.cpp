@@ -134,6 +134,32 @@ TEST_F(WorkerPoolTest, ErrorsOfTheOnlyItemLeaveToo) {
   EXPECT_THROW(pool().parallel_for(1, -1, [](int64_t) { throw OutOfMemory("no room"); }), OutOfMemory);
 }
 
+struct Tracked {
+  explicit Tracked(std::thread::id* where) : where_(where) {}
+  Tracked(const Tracked&) = delete;
+  ~Tracked() { *where_ = std::this_thread::get_id(); }
+  std::thread::id* where_;
+};
+
+// What it holds may belong to the caller's thread, say Python's objects.
+TEST_F(WorkerPoolTest, AnErrorOfAWorkerDiesWithTheCallersHandler) {
+  for (int i = 0; i < 200; ++i) {
+    std::thread::id ended_on;
+    std::latch thrown(1);
+    try {
+      pool().parallel_for(2, -1, [&, caller = std::this_thread::get_id()](int64_t) {
+        if (std::this_thread::get_id() == caller) return thrown.wait();
+        thrown.count_down();
+        throw std::make_shared<Tracked>(&ended_on);
+      });
+      FAIL() << "no error";
+    } catch (const std::shared_ptr<Tracked>&) {
+      EXPECT_EQ(ended_on, std::thread::id());
+    }
+    EXPECT_EQ(ended_on, std::this_thread::get_id());
+  }
+}
+
 TEST_F(WorkerPoolTest, StartedItemsEndBeforeAnErrorLeaves) {
   std::latch both(2);
   std::atomic<bool> ended{false};

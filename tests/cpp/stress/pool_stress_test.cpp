@@ -55,7 +55,7 @@ TEST(PoolStress, JobsWhileOthersShutDown) {
         return;
       case 2:
         EXPECT_LE(pool.running_workers(), pool.max_workers());
-        EXPECT_EQ(pool.lanes(), 2);
+        EXPECT_GE(pool.lanes(), 1);  // 2 where nothing used it before
         return;
       default: {  // told by an event, with what the items wrote
         begun.fetch_add(1);
@@ -72,6 +72,7 @@ TEST(PoolStress, JobsWhileOthersShutDown) {
               error ? event->set_error(error) : event->set();
             });
         if (bad >= 0 && bad < items) {
+          // Its text is not read: the sanitizer does not see how libstdc++ counts who holds an exception.
           EXPECT_THROW(event->wait(), std::runtime_error);
           return;
         }

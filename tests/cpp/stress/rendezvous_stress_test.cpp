@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of participants that meet in groups, and of which some raise, leave, disagree or are cancelled.
+// Programs of participants that meet in groups, and of which some raise, leave, disagree, go elsewhere or are
+// cancelled.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,7 +19,7 @@ using Failure = Rendezvous::Failure;
 constexpr int64_t kCount = 6;
 constexpr int64_t kSteps = 16;
 
-enum class Fault { kNone, kRaises, kLeaves, kDisagrees, kCancelled };
+enum class Fault { kNone, kRaises, kLeaves, kDisagrees, kCancelled, kOtherGroup };
 
 struct Program {
   Rendezvous rendezvous{kCount};
@@ -35,9 +36,9 @@ struct Program {
     const int64_t first = me / 2 * 2;
     const std::vector<int64_t> pair{first, first + 1};
     for (int64_t step = 0; step < kSteps; ++step) {
-      const bool pairs = in_pairs[static_cast<size_t>(step)];
-      const std::vector<int64_t>& members = pairs ? pair : whole;
       const bool at_fault = me == who && step == when;
+      const bool pairs = in_pairs[static_cast<size_t>(step)] != (at_fault && fault == Fault::kOtherGroup);
+      const std::vector<int64_t>& members = pairs ? pair : whole;
       if (at_fault && fault == Fault::kRaises) return rendezvous.raised(me);
       if (at_fault && fault == Fault::kLeaves) break;
       if (at_fault && fault == Fault::kCancelled) rendezvous.fail(Failure::kCancelled);
@@ -74,6 +75,8 @@ std::set<Failure> expected_of(Fault fault) {
       return {Failure::kMismatch};
     case Fault::kCancelled:
       return {Failure::kCancelled};
+    case Fault::kOtherGroup:  // by how far the others come without it
+      return {Failure::kDeadlock, Failure::kMismatch, Failure::kEarlyExit};
   }
   return {};
 }
@@ -83,7 +86,7 @@ TEST(RendezvousStress, ProgramsWithAndWithoutFaults) {
   test::in_threads(2, deadline, [&](int, Random& random) {
     Program program;
     for (int call = 0; call < 4; ++call) {
-      program.fault = random() % 2 == 0 ? Fault::kNone : static_cast<Fault>(1 + random() % 4);
+      program.fault = random() % 2 == 0 ? Fault::kNone : static_cast<Fault>(1 + random() % 5);
       program.who = static_cast<int64_t>(random() % kCount);
       program.when = static_cast<int64_t>(random() % kSteps);
       program.sums = 0;
