@@ -12,8 +12,15 @@ stage := @tools/stage.sh
 jax_python = $(addprefix --jax-python ,$(wildcard .venv-oracle/bin/python))
 list_cpp_files = find cpp tests/cpp tests/fuzz -name '*.h' -o -name '*.cpp'
 
-.PHONY: help setup demo test test-cpp test-asan test-tsan test-consumer test-python test-torture torture-beside-jax \
-  test-processes lint layers stubs stubs-check format tidy fuzz bench curves performance performance-page calibration instructions \
+# Of the Python tests, some of each area of cpp/bindings: all of them take long under the sanitizers.
+sanitized_tests = $(patsubst %,tests/python/test_%.py,accelerators array assembly buffer_protocol cluster collectives config \
+  derived_batch_size device_assignment device_list device_topology discovery dlpack exchange heap_profile host_copy \
+  memory_layout mesh_manager mesh_utils partition_spec pickle pictures plan_step planner prefetch programs recent \
+  roofline sharding stored_layouts suggest transfer_guard tree_core unmade xla_client) tests/torture/test_growth.py
+
+.PHONY: help setup demo test test-cpp test-asan test-asan-python test-tsan test-consumer test-python test-torture \
+  torture-beside-jax test-processes lint layers stubs stubs-check format tidy fuzz bench curves performance \
+  performance-page calibration instructions \
   notebooks wheel oracle clean
 
 help: ## this list
@@ -29,7 +36,7 @@ demo: setup ## real images onto 8 CPU devices and back, and a network trained on
 test: ## everything that must hold: lint, stubs, Python and C++ tests, both sanitized builds
 	@rm -f build/stages.txt
 	$(stage) "setup" tools/setup.sh
-	@$(MAKE) --no-print-directory lint stubs-check test-python test-torture test-processes test-cpp test-consumer test-asan test-tsan
+	@$(MAKE) --no-print-directory lint stubs-check test-python test-torture test-processes test-cpp test-consumer test-asan test-asan-python test-tsan
 	@printf '\nAll passed:\n'; cat build/stages.txt
 
 test-cpp: setup ## the C++ core and its tests, warnings are errors
@@ -37,6 +44,10 @@ test-cpp: setup ## the C++ core and its tests, warnings are errors
 
 test-asan: setup ## C++ tests under the address and undefined-behaviour sanitizers
 	$(stage) "C++ tests, asan + ubsan" cmake --workflow --preset asan
+
+test-asan-python: setup ## Python tests on a sanitized extension; ARGS=tests/python: all of them
+	@cmake --preset asan >build/asan.log && cmake --build --preset asan >>build/asan.log || { cat build/asan.log; exit 1; }
+	$(stage) "Python tests, asan + ubsan" tools/test_sanitized.sh $(or $(ARGS),$(sanitized_tests))
 
 test-tsan: setup ## C++ tests under the thread sanitizer
 	$(stage) "C++ tests, tsan" cmake --workflow --preset tsan

@@ -151,6 +151,7 @@ def no_room_for_threads():
     tour.whole()
 
 
+@pytest.mark.skipif("SANITIZED_CORE" in os.environ, reason="the sanitizer's malloc needs address space for each size")
 def test_no_room_for_threads_is_an_error_in_words_or_none(own_process):
     own_process(no_room_for_threads)
 

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""On PYTHONPATH, this gives a Python and those that it starts the extension of SANITIZED_CORE, and no other one.
+
+The rest of the package is the one that is installed; see tools/test_sanitized.sh.
+"""
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+
+class Sanitized:
+    """Finds one module; stands before those who find it where it was installed."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "artifex_devices._core":
+            return None
+        file = os.environ["SANITIZED_CORE"]
+        return importlib.util.spec_from_file_location(
+            name, file, loader=importlib.machinery.ExtensionFileLoader(name, file)
+        )
+
+
+sys.meta_path.insert(0, Sanitized)
