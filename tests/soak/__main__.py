@@ -2,7 +2,8 @@
 """python -m soak, in tests/: runs random programs for some time; writes a script for each that fails.
 
 --seconds 60, --seed 1 (programs are those of seed, seed + 1, ...), --jax (JAX runs the same steps where it has them),
---programs N instead of a time, --inject MODULE (imported by the worker: to see that bugs are found), --folder for scripts.
+--programs N instead of a time, --inject MODULE (imported by the worker: to see that bugs are found), --shrinking 180 (seconds for each failure), --folder
+for scripts.
 """
 
 import argparse
@@ -18,8 +19,6 @@ from soak.generator import program_of
 from soak.hired import Hired
 from soak.shrinking import Shrinker
 
-SHRINKING_S = 180
-
 
 def count(steps, counts):
     """Kinds of steps, also of those inside others, and the collectives of programs."""
@@ -31,9 +30,9 @@ def count(steps, counts):
             count(inner, counts)
 
 
-def report(program, failure, hired, folder, seed):
+def report(program, failure, hired, folder, seed, seconds):
     """Shrinks a failure and writes its script; returns what to print."""
-    shrinker = Shrinker(hired.ask, failure, SHRINKING_S)
+    shrinker = Shrinker(hired.ask, failure, seconds)
     again = shrinker.fails(program)
     small = shrinker.shrink(again) if again else program
     if again:
@@ -59,6 +58,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jax", action="store_true")
     parser.add_argument("--inject")
+    parser.add_argument("--shrinking", type=float, default=180)
     parser.add_argument("--folder", type=Path, default=Path(__file__).resolve().parents[2] / "build" / "soak")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def main():
             key = (failure["library"], failure["kind"], failure["class"])
             failures.setdefault(key, []).append(seed)
             if len(failures[key]) == 1:
-                print(report(program, failure, hired, options.folder, seed), flush=True)
+                print(report(program, failure, hired, options.folder, seed, options.shrinking), flush=True)
         seed += 1
         if time.monotonic() - start > told + 60:
             told = time.monotonic() - start

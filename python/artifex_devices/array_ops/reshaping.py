@@ -203,6 +203,8 @@ def squeeze(a: Array, axis: Any = None) -> Array:
     """np.squeeze: on the same memory."""
     if axis is None:
         gone = {d for d, size in enumerate(a.shape) if size == 1}
+    elif not a.ndim and axis in (0, -1):
+        return a  # a number is one element to NumPy
     else:
         gone = set(normalize_axis_tuple(axis, a.ndim))
         long = sorted(d for d in gone if a.shape[d] != 1)

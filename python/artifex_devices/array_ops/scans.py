@@ -43,23 +43,23 @@ def _accumulate_method(ufunc: np.ufunc, inputs: Any, options: dict[str, Any]) ->
 @implements(np.cumsum)
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """np.cumsum; without axis only where the flat order follows the shards."""
-    return _scan("cumsum", np.add, a, axis, dtype, out)
+    return _scan("cumsum", np.add, _at_least_1d("cumsum", a), axis, dtype, out)
 
 
 @implements(np.cumprod)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """np.cumprod; without axis only where the flat order follows the shards."""
-    return _scan("cumprod", np.multiply, a, axis, dtype, out)
+    return _scan("cumprod", np.multiply, _at_least_1d("cumprod", a), axis, dtype, out)
 
 
 @implements(np.nancumsum)
 def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return _scan("nancumsum", np.add, a, axis, dtype, out, 0)
+    return _scan("nancumsum", np.add, _at_least_1d("nancumsum", a), axis, dtype, out, 0)
 
 
 @implements(np.nancumprod)
 def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return _scan("nancumprod", np.multiply, a, axis, dtype, out, 1)
+    return _scan("nancumprod", np.multiply, _at_least_1d("nancumprod", a), axis, dtype, out, 1)
 
 
 @implements(np.cumulative_sum)
@@ -79,7 +79,7 @@ def _cumulative_prod(
 def _cumulative(
     operation: str, function: Any, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: Any, include_initial: bool
 ) -> Any:
-    x = array_operand(operation, x)
+    x = _at_least_1d(operation, x)
     if axis is None and x.ndim != 1:
         raise ValueError(
             f"{operation}: more than one dimension; expected axis= for an Array of shape {x.shape}, got None; name it"
@@ -96,6 +96,11 @@ def _cumulative(
         result,
         into=host_target(operation, out),
     )
+
+
+def _at_least_1d(operation: str, x: Any) -> Any:
+    """A number as one element, as NumPy takes it in these functions, but not in `accumulate`."""
+    return np.atleast_1d(array_operand(operation, x))
 
 
 def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: Any, filler: Any = None) -> Any:

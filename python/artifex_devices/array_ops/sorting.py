@@ -53,7 +53,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 @implements(np.argsort)
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """np.argsort along a dimension that is not cut."""
-    x = array_operand("argsort", a)
+    x = np.atleast_1d(array_operand("argsort", a))  # as NumPy does here, but not in sort
     _no_order("argsort", order)
     d = _one_axis("argsort", x, axis)
     return along("argsort", x, {d: x.shape[d]}, lambda b: np.argsort(b, axis=d, kind=kind, stable=stable), np.intp)
@@ -69,7 +69,7 @@ def _partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", orde
 
 @implements(np.argpartition)
 def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    x = array_operand("argpartition", a)
+    x = np.atleast_1d(array_operand("argpartition", a))  # as NumPy does here, but not in partition
     _no_order("argpartition", order)
     d = _one_axis("argpartition", x, axis)
     return along("argpartition", x, {d: x.shape[d]}, lambda b: np.argpartition(b, kth, axis=d, kind=kind), np.intp)
@@ -88,6 +88,8 @@ def _nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool 
 def _middle(operation: str, function: Any, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     x = array_operand(operation, a)
     axes = normal_axes(axis, x.ndim)
+    if not x.ndim and axis not in (None, ()):  # which sums take, but medians do not
+        raise np.exceptions.AxisError(np.atleast_1d(axis)[0], 0, operation)
     dtype = function(np.ones(1, x.dtype)).dtype
     sizes = dict.fromkeys(axes, 1 if keepdims else None)
     into = host_target(operation, out)

@@ -30,6 +30,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     """np.take: the dimension becomes those of the indices."""
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"take: mode {mode!r} is not known; expected 'raise', 'wrap' or 'clip'; choose one of them")
+    if axis is not None:
+        a = np.atleast_1d(a)  # a number is one element to NumPy
     size = a.size if axis is None else a.shape[_axis("take", axis, a.ndim)]
     kind = indices.dtype.kind if isinstance(indices, Array) else np.asarray(indices).dtype.kind
     if kind not in "iub" and np.size(indices):
@@ -85,6 +87,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
     if axis is None:
         a = np.ravel(a)
         axis = 0
+    a = np.atleast_1d(a)  # a number is one element to NumPy
     axis = _axis("repeat", axis, a.ndim)
     counts = np.asarray(repeats)
     if counts.dtype.kind in "iu":
