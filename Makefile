@@ -18,8 +18,8 @@ sanitized_tests = $(patsubst %,tests/python/test_%.py,accelerators array assembl
   memory_layout mesh_manager mesh_utils partition_spec pickle pictures plan_step planner prefetch programs recent \
   roofline sharding stored_layouts suggest transfer_guard tree_core unmade xla_client) tests/torture/test_growth.py
 
-.PHONY: help setup demo test test-cpp test-asan test-asan-python test-tsan test-consumer test-python test-torture \
-  torture-beside-jax test-processes lint layers stubs stubs-check format tidy fuzz bench curves performance \
+.PHONY: help setup demo test test-cpp test-asan test-asan-python test-tsan test-consumer test-python test-torture test-soak \
+  torture-beside-jax test-processes lint layers stubs stubs-check format tidy fuzz soak soak-jax bench curves performance \
   performance-page calibration instructions \
   notebooks wheel oracle clean
 
@@ -36,7 +36,7 @@ demo: setup ## real images onto 8 CPU devices and back, and a network trained on
 test: ## everything that must hold: lint, stubs, Python and C++ tests, both sanitized builds
 	@rm -f build/stages.txt
 	$(stage) "setup" tools/setup.sh
-	@$(MAKE) --no-print-directory lint stubs-check test-python test-torture test-processes test-cpp test-consumer test-asan test-asan-python test-tsan
+	@$(MAKE) --no-print-directory lint stubs-check test-python test-torture soak test-processes test-cpp test-consumer test-asan test-asan-python test-tsan
 	@printf '\nAll passed:\n'; cat build/stages.txt
 
 test-cpp: setup ## the C++ core and its tests, warnings are errors
@@ -100,6 +100,16 @@ tidy: setup ## clang-tidy over the core, warnings are errors
 
 fuzz: setup ## parsers under libFuzzer (clang 19) and atheris, SECONDS=60 for each; ARGS="device_topology" to choose
 	$(stage) "fuzz" env SECONDS_EACH=$(or $(SECONDS),60) tools/fuzz.sh $(ARGS)
+
+soak: setup ## random programs against NumPy, SECONDS=40 SEED=1; what fails is shrunk to a script in build/soak/
+	$(stage) "soak" env PYTHONPATH=tests python -m soak --seconds $(or $(SECONDS),40) --seed $(or $(SEED),1) $(ARGS)
+
+soak-jax: ## the same against JAX too, after `make oracle`, SECONDS=20 SEED=1
+	$(stage) "soak against JAX" env PYTHONPATH=tests JAX_PLATFORMS=cpu .venv-oracle/bin/python -m soak --jax \
+	  --seconds $(or $(SECONDS),20) --seed $(or $(SEED),1) $(ARGS)
+
+test-soak: setup ## the soak finds bugs that are put into the library; ARGS="-k hang" to choose
+	$(stage) "tests of the soak" python -m pytest tests/soak $(ARGS)
 
 bench: setup ## ours against the peers; ARGS="--against jax,numpy --family put,get"
 	@python bench/run.py $(jax_python) $(ARGS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions along a dimension of an Array of shape (): NumPy takes the number as one element in some, refuses in others."""
+"""Functions along a dimension of an Array of shape (): NumPy takes the number as one element in some only."""
 
 import artifex_devices as ad
 import numpy as np

@@ -2,8 +2,8 @@
 """python -m soak, in tests/: runs random programs for some time; writes a script for each that fails.
 
 --seconds 60, --seed 1 (programs are those of seed, seed + 1, ...), --jax (JAX runs the same steps where it has them),
---programs N instead of a time, --inject MODULE (imported by the worker: to see that bugs are found), --shrinking 180 (seconds for each failure), --folder
-for scripts.
+--programs N instead of a time, --inject MODULE (imported by the worker: to see that bugs are found), --shrinking 180
+(seconds for each failure), --folder for scripts.
 """
 
 import argparse
@@ -41,11 +41,14 @@ def report(program, failure, hired, folder, seed, seconds):
     path = folder / f"seed_{seed}.py"
     why = f"Seed {seed}, {failure['class']} in {failure['kind']}: {len(program)} steps made {len(small)}."
     path.write_text(script.standalone(small, library, why), encoding="utf-8")
-    run = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120, check=False)
+    try:
+        code = subprocess.run([sys.executable, str(path)], capture_output=True, timeout=120, check=False).returncode
+    except subprocess.TimeoutExpired:
+        code = "none within 120 s"
     told = [why, failure["text"], f"{shrinker.tried} smaller programs tried; {path}"]
     if not again:
         told.append("it does not fail alone: it needs what ran before it in the same process")
-    elif run.returncode == 0 and not hired.words:
+    elif code == 0 and not hired.words:
         told.append("the script alone does not fail")
     return "\n".join(told)
 

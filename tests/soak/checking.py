@@ -12,9 +12,15 @@ import threading
 import ml_dtypes
 import numpy as np
 
-
 # Relative tolerances of what is not exact: a few roundings of the dtype.
-TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-5, "complex64": 1e-5, "float64": 1e-12, "complex128": 1e-12}
+TOLERANCE = {
+    "float16": 4e-3,
+    "bfloat16": 3e-2,
+    "float32": 1e-5,
+    "complex64": 1e-5,
+    "float64": 1e-12,
+    "complex128": 1e-12,
+}
 
 
 # A slack that allows no other numbers, but NaN of any payload and zeros of either sign: max, min and arithmetic choose.
@@ -48,7 +54,7 @@ def entry_axes(entry):
 
 
 def blocks_of(ids, names, spec, shape):
-    """{device id: its slices of the value} for a grid of device ids; parts of uneven dimensions are short at the end."""
+    """{device id: its slices of the value} for a grid of device ids; uneven parts are short at the end."""
     sizes = dict(zip(names, np.shape(ids), strict=True))
     found = {}
     for place in itertools.product(*map(range, np.shape(ids))):
@@ -189,7 +195,9 @@ def accounts(library, devices, arrays, others=False):
     """
     mine = {id(array) for array in arrays}
     alive = {id(array) for array in library.live_arrays()}
-    assert alive == mine or (others and mine <= alive), f"{len(alive)} Arrays alive, of which {len(alive & mine)} are among the {len(mine)} expected"
+    assert alive == mine or (others and mine <= alive), (
+        f"{len(alive)} Arrays alive, of which {len(alive & mine)} are among the {len(mine)} expected"
+    )
     expected = dict.fromkeys(range(len(devices)), 0)
     for array in {id(array): array for array in arrays}.values():
         if array.sharding.memory_kind == "device":

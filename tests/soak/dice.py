@@ -72,9 +72,7 @@ class Dice(random.Random):
     def array(self, state, *, dead=False, where=None):
         """The name of an Array, the newest ones first for choice; None where there is none."""
         names = [
-            name
-            for name, value in state.arrays.items()
-            if (dead or not value.dead) and (where is None or where(value))
+            name for name, value in state.arrays.items() if (dead or not value.dead) and (where is None or where(value))
         ]
         if not names:
             return None

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker process and its answers; one that died or hung is replaced."""
 
+import contextlib
 import json
 import os
 import queue
@@ -26,7 +27,7 @@ class Hired:
 
     def start(self):
         self.started += 1
-        self.errors = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
         environment = {**os.environ, **ENVIRONMENT, "PYTHONFAULTHANDLER": "1"}
         environment.pop("JAX_NUM_CPU_DEVICES", None)
         self.process = subprocess.Popen(
@@ -70,10 +71,8 @@ class Hired:
         """Ends it; its exit status if it had ended by itself."""
         if self.process is None:
             return None
-        try:
+        with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-        except BrokenPipeError:
-            pass
         try:
             code = self.process.wait(30)
         except subprocess.TimeoutExpired:

@@ -38,7 +38,6 @@ class Value:
     in_jax: bool = True
     exact: bool = True  # whether its spec is known to the letter; results of functions may leave axes of size 1 out
 
-
     @property
     def tame(self):
         """Whether sums of them are exact in any order: small multiples of 1/4."""

@@ -107,7 +107,8 @@ def nested(step, key, value):
     for i, inner in enumerate(value):
         yield {**step, key: value[:i] + value[i + 1 :]}
         if isinstance(inner, list):
-            yield from ({**step, key: [*value[:i], inner[:j] + inner[j + 1 :], *value[i + 1 :]]} for j in range(len(inner)))
+            fewer = [inner[:j] + inner[j + 1 :] for j in range(len(inner))]
+            yield from ({**step, key: [*value[:i], each, *value[i + 1 :]]} for each in fewer)
         elif isinstance(inner, dict):
             yield from ({**step, key: [*value[:i], each, *value[i + 1 :]]} for each in plainer(inner))
 

@@ -56,7 +56,8 @@ def test_a_hang_is_told_with_stacks(monkeypatch):
     numbers = {"kind": "numbers", "out": "a1", "shape": [2], "dtype": "int32", "seed": 0, "style": "tame"}
     put = {"kind": "put", "out": "v1", "in": "a1", "place": {"mesh": "m1", "spec": ["x"]}}
     mapped = {"kind": "shard_map", "out": "v2", "in": "v1", "mesh": "m1", "in_spec": ["x"], "out_spec": []}
-    failure = hired.ask([mesh, numbers, put, mapped | {"body": [["psum", ["x"]]], "executor": "cooperative"}], seconds=5)
+    mapped |= {"body": [["psum", ["x"]]], "executor": "cooperative"}
+    failure = hired.ask([mesh, numbers, put, mapped], seconds=5)
     assert failure["class"] == "hang"
     assert "in hang" in failure["text"]
     assert hired.ask([mesh, numbers, put]) is None  # another worker goes on

@@ -19,8 +19,7 @@ import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from soak import checking, script  # noqa: E402
-
+from soak import checking, script
 
 # Threads of mapped functions are kept for the next call.
 KEPT = ("MainThread", "artifex-participant", "artifex-watchdog")

@@ -37,5 +37,15 @@ class Kind:
         raise NotImplementedError
 
 
-for module in ("sources", "placing", "elementwise", "reductions", "mapping", "calls", "copies", "expressions", "enclosed"):
+for module in (
+    "sources",
+    "placing",
+    "elementwise",
+    "reductions",
+    "mapping",
+    "calls",
+    "copies",
+    "expressions",
+    "enclosed",
+):
     importlib.import_module(f"soak.kinds.{module}")

@@ -115,7 +115,7 @@ class Layouts(Kind):
         if sorted(step["order"]) != list(range(value.host.ndim)):
             raise UnusableError("rank")
         outcome = Outcome(jax=False)
-        outcome.dropped = ("result", value.host, value.slack, None)
+        outcome.dropped = ("result", value.host, value.slack, [])
         return outcome
 
 

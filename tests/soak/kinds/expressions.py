@@ -81,7 +81,21 @@ SUMS = (
     "np.multiply.outer({x}, {x}[:1])",
 )
 # What JAX has other answers or names for: indices out of range, scalars, dtypes.
-NOT_JAX = ("[0]", "[-1]", "[1]", "array", "count", "sort", "unstack", "diag", "median", "outer", "reduce", "astype", "take")
+NOT_JAX = (
+    "[0]",
+    "[-1]",
+    "[1]",
+    "array",
+    "count",
+    "sort",
+    "unstack",
+    "diag",
+    "median",
+    "outer",
+    "reduce",
+    "astype",
+    "take",
+)
 
 
 class Express(Kind):
@@ -120,7 +134,8 @@ class Express(Kind):
         # Which of these need a whole dimension is in the guide; here it is enough that nothing else is raised.
         cut = "mesh" in value.place and state.grid(value.place["mesh"]).ids.size > 1
         slack = ambiguous(result, zeros=True)
-        outcome.dropped = ("result", result, slack, "ShardingTypeError" if cut else None)
+        maybe = ["ShardingTypeError"] * cut + ["IndexError"] * (not result.size)  # NumPy looks at no index there
+        outcome.dropped = ("result", result, slack, maybe)
         return outcome
 
 

@@ -111,7 +111,9 @@ class ShardMap(Kind):
                 operation += [dimension, bool(block) and dice.one_in(2)]
             elif name == "psum_scatter":
                 tiled = dice.one_in(2)
-                operation = [*operation, dice.choice(fit if tiled else equal), tiled] if (fit if tiled else equal) else None
+                operation = (
+                    [*operation, dice.choice(fit if tiled else equal), tiled] if (fit if tiled else equal) else None
+                )
             elif name == "all_to_all":
                 tiled = dice.one_in(2)
                 choice = fit if tiled else equal
@@ -119,7 +121,7 @@ class ShardMap(Kind):
             kind = blocks.dtype
             if operation is None or (name == "pmean" and kind.kind in "biu"):
                 continue
-            if (name in ("pmax", "pmin") and kind.kind == "c") or (kind == bool and name in ("psum_scatter", *OWN)):
+            if (name in ("pmax", "pmin") and kind.kind == "c") or (kind.kind == "b" and name in ("psum_scatter", *OWN)):
                 continue
             made = participants.run([operation], blocks, grid)
             if made.size > 1 << 14:
@@ -164,7 +166,9 @@ class ShardMap(Kind):
         if state.shape_error({"mesh": step["mesh"], "spec": step["in_spec"]}, value.host.shape):
             raise UnusableError("in_spec")
         explicit = [grid.explicit, "mesh" in value.place and state.grid(value.place["mesh"]).explicit]
-        if any(explicit) and (not value.exact or value.place.get("mesh") != step["mesh"] or value.place["spec"] != step["in_spec"]):
+        if any(explicit) and (
+            not value.exact or value.place.get("mesh") != step["mesh"] or value.place["spec"] != step["in_spec"]
+        ):
             raise UnusableError("Explicit axes")
         try:
             with np.errstate(all="ignore"):

@@ -64,7 +64,7 @@ class Move(Kind):
         value, place = state.array(step["in"]), step["place"]
         # What JAX's two other verbs take depends on the type of axes; donation on CPU is its own affair.
         jax = value.in_jax and uses_jax(place) and step["verb"] == "device_put" and not step["donate"]
-        jax = jax and not (0 in value.host.shape)
+        jax = jax and 0 not in value.host.shape
         if value.dead:
             return Outcome(error=DELETED, jax=jax)
         error = state.shape_error(place, value.host.shape)

@@ -26,7 +26,9 @@ class Numbers(Kind):
         return {"out": out, "shape": dice.shape(parts), "dtype": dtype, "seed": dice.randrange(100), "style": style}
 
     def lines(self, step, library):
-        return [f"{step['out']} = numbers({tuple(step['shape'])}, {step['dtype']!r}, {step['seed']}, {step['style']!r})"]
+        return [
+            f"{step['out']} = numbers({tuple(step['shape'])}, {step['dtype']!r}, {step['seed']}, {step['style']!r})"
+        ]
 
     def expect(self, step, state):
         made = numbers(tuple(step["shape"]), step["dtype"], step["seed"], step["style"])
