@@ -87,6 +87,7 @@ def main():
     names = {library: namespace(library) for library in libraries}
     gc.collect()
     gc.freeze()
+    print(json.dumps("ready"), file=answers, flush=True)
     for line in sys.stdin:
         question = json.loads(line)
         faulthandler.dump_traceback_later(question["seconds"], exit=True)
