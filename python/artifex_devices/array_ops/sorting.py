@@ -53,7 +53,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 @implements(np.argsort)
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """np.argsort along a dimension that is not cut."""
-    x = np.atleast_1d(array_operand("argsort", a))  # as NumPy does here, but not in sort
+    x: Any = np.atleast_1d(array_operand("argsort", a))  # as NumPy does here, but not in sort
     _no_order("argsort", order)
     d = _one_axis("argsort", x, axis)
     return along("argsort", x, {d: x.shape[d]}, lambda b: np.argsort(b, axis=d, kind=kind, stable=stable), np.intp)
@@ -69,7 +69,7 @@ def _partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", orde
 
 @implements(np.argpartition)
 def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    x = np.atleast_1d(array_operand("argpartition", a))  # as NumPy does here, but not in partition
+    x: Any = np.atleast_1d(array_operand("argpartition", a))  # as NumPy does here, but not in partition
     _no_order("argpartition", order)
     d = _one_axis("argpartition", x, axis)
     return along("argpartition", x, {d: x.shape[d]}, lambda b: np.argpartition(b, kth, axis=d, kind=kind), np.intp)
