@@ -40,8 +40,11 @@ AxisName axis_name_from_python(py::handle object, std::string_view operation) {
     fail("{}: None is no axis name; expected text or another hashable, got None; give the axis a name such as 'data'",
          operation);
   }
-  const AxisName name = PyUnicode_Check(object.ptr()) ? AxisName(object.cast<std::string>())
-                                                      : AxisName::foreign(py::repr(object).cast<std::string>());
+  // Half a character (a lone surrogate) has no UTF-8: such text is a name as any other hashable is.
+  const bool is_text = PyUnicode_Check(object.ptr()) && PyUnicode_AsUTF8(object.ptr()) != nullptr;
+  PyErr_Clear();
+  const AxisName name =
+      is_text ? AxisName(object.cast<std::string>()) : AxisName::foreign(py::repr(object).cast<std::string>());
   known.by_id[name.id()] = {name, py::object(py::reinterpret_borrow<py::object>(object)).release().ptr()};
   if (PyDict_SetItem(known.id_of_object, object.ptr(), py::int_(name.id()).ptr()) < 0) throw py::error_already_set();
   return name;

@@ -4,6 +4,7 @@
 #include <pybind11/typing.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
@@ -98,7 +99,8 @@ std::vector<Device*> find_devices(const std::string& platform, const std::vector
     }
   }
   if (missing.empty()) return found;
-  const int64_t needed = *std::ranges::max_element(ids) + 1;
+  const int64_t highest = *std::ranges::max_element(ids);
+  const int64_t needed = highest == std::numeric_limits<int64_t>::max() ? highest : highest + 1;
   const bool one = missing.size() == 1;
   fail(
       "unpickle: device{} {} {} not here; expected {}:0 to {}:{}, the devices of this world; open a world that has {}, "

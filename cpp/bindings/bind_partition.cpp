@@ -100,12 +100,9 @@ bool same_spec(const PartitionSpec& a, const PartitionSpec& b) { return a == b; 
 void bind_partition_spec(py::module_& module) {
   py::class_<Unconstrained>(module, "_Unconstrained", "The type of PartitionSpec.UNCONSTRAINED.")
       .def("__repr__", [](const Unconstrained&) { return "UNCONSTRAINED"; })
-      .def("__reduce__", [](const Unconstrained&) -> py::tuple {
-        return py::make_tuple(
-            py::module_::import("builtins").attr("getattr"),
-            py::make_tuple(py::module_::import("artifex_devices._core").attr("PartitionSpec"), "UNCONSTRAINED"));
-      });
+      .def("__reduce__", [](const Unconstrained&) { return "_UNCONSTRAINED"; });  // pickled as a name of this module
   unconstrained = py::cast(Unconstrained{}).release().ptr();
+  module.attr("_UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
 
   py::class_<PartitionSpec> spec(module, "PartitionSpec", py::is_final(), py::metaclass(short_cut_metaclass()),
                                  ValueSlots<PartitionSpec, &spec_hash, &same_spec>::setup(),

@@ -171,6 +171,19 @@ Raises:
   shorten_sharding(sharding);
 }
 
+/// Pickles name the class: it may be derived.
+template <class T>
+void check_kind(const py::type& kind) {
+  const py::type expected = py::type::of<T>();
+  if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(kind.ptr()), reinterpret_cast<PyTypeObject*>(expected.ptr()))) {
+    return;
+  }
+  fail<TypeMismatch>(
+      "unpickle: the class of a sharding is damaged; expected {} or one derived of it, got {}; pickle "
+      "it again",
+      expected.attr("__name__").cast<std::string>(), py::repr(kind).cast<std::string>());
+}
+
 void bind_shardings(py::module_& module) {
   py::class_<NamedSharding, Sharding, std::shared_ptr<NamedSharding>> named(module, "NamedSharding",
                                                                             py::metaclass(short_cut_metaclass()),
@@ -225,11 +238,9 @@ Example:
           },
           "None or \"last-short\".")
       .def("__reduce__", [](const py::object& self) -> py::tuple {
-        const py::object make =
-            py::module_::import("functools")
-                .attr("partial")(py::type::of(self), py::arg("memory_kind") = self.attr("memory_kind"),
-                                 py::arg("uneven") = self.attr("uneven"));
-        return py::make_tuple(make, py::make_tuple(self.attr("mesh"), self.attr("spec")));
+        return py::make_tuple(py::module_::import("artifex_devices._core").attr("_named_sharding_from_pickle"),
+                              py::make_tuple(py::type::of(self), self.attr("mesh"), self.attr("spec"),
+                                             self.attr("memory_kind"), self.attr("uneven")));
       });
   shorten_named_sharding(named);
   shorten_shard_shape_of(named);
@@ -258,11 +269,25 @@ Example:
            py::arg("device"), py::kw_only(), py::arg("memory_kind") = py::none())
       .def_property_readonly("_device", [](const SingleDeviceSharding& self) { return handle_of(self.device()); })
       .def("__reduce__", [](const py::object& self) -> py::tuple {
-        const py::object make =
-            py::module_::import("functools")
-                .attr("partial")(py::type::of(self), py::arg("memory_kind") = self.attr("memory_kind"));
-        return py::make_tuple(make, py::make_tuple(self.attr("_device")));
+        return py::make_tuple(py::module_::import("artifex_devices._core").attr("_single_device_sharding_from_pickle"),
+                              py::make_tuple(py::type::of(self), self.attr("_device"), self.attr("memory_kind")));
       });
+
+  module.def(
+      "_named_sharding_from_pickle",
+      [](const py::type& kind, const py::object& mesh, const py::object& spec, const py::object& memory_kind,
+         const py::object& uneven) {
+        check_kind<NamedSharding>(kind);
+        return py::object(kind(mesh, spec, py::arg("memory_kind") = memory_kind, py::arg("uneven") = uneven));
+      },
+      py::arg("kind"), py::arg("mesh"), py::arg("spec"), py::arg("memory_kind"), py::arg("uneven"));
+  module.def(
+      "_single_device_sharding_from_pickle",
+      [](const py::type& kind, const py::object& device, const py::object& memory_kind) {
+        check_kind<SingleDeviceSharding>(kind);
+        return py::object(kind(device, py::arg("memory_kind") = memory_kind));
+      },
+      py::arg("kind"), py::arg("device"), py::arg("memory_kind"));
 }
 
 }  // namespace

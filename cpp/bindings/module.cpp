@@ -14,6 +14,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "guarded_casts.h"
+#include "named_by_pickles.h"
 #include "narrow.h"
 #include "refusals.h"
 #include "scopes.h"
@@ -68,4 +69,5 @@ PYBIND11_MODULE(_core, module) {
   refuse_unmade(module);
   explain_refusals(module);
   guard_casts(module);
+  name_by_pickles(module);
 }

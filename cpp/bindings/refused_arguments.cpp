@@ -224,7 +224,7 @@ std::vector<std::string> problems_of(const Signature& signature, const CallArgum
     }
     const Fit fit = fit_of(each.type, given[i]);
     if (fit == Fit::kFits) continue;
-    const bool is_long = PyLong_Check(given[i]) && each.type.find("SupportsInt") != std::string::npos;
+    const bool is_long = PyLong_Check(given[i]) && each.type.starts_with("typing.SupportsInt");
     auto& list = fit == Fit::kUnfit ? problems : doubtful;
     list.push_back(fmt::format("{} is {}; expected {}, got {}", each.name, is_long ? "out of range" : "of another type",
                                is_long ? "an int of 64 bits" : plain(each.type), value_text(given[i])));

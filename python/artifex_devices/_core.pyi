@@ -871,7 +871,7 @@ class _Unconstrained:
     The type of PartitionSpec.UNCONSTRAINED.
     """
 
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __reduce__(self) -> str: ...
     def __repr__(self) -> str: ...
 
 class PartitionSpec:
@@ -3107,6 +3107,9 @@ def _moved(array: Array, sharding: Sharding, committed: bool) -> Array:
     The Array in another layout of the same world; buffers that are right already are shared.
     """
 
+def _named_sharding_from_pickle(
+    kind: type[typing.Any], mesh: typing.Any, spec: typing.Any, memory_kind: typing.Any, uneven: typing.Any
+) -> typing.Any: ...
 def _narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
     """
     An array or number as the ndarray that may be placed in this context: 64-bit data narrowed where x64 is off.
@@ -3275,6 +3278,9 @@ def _shutdown() -> None:
     Ends the workers, after the copies under way.
     """
 
+def _single_device_sharding_from_pickle(
+    kind: type[typing.Any], device: typing.Any, memory_kind: typing.Any
+) -> typing.Any: ...
 def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     """
     All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None; also where other processes have some.
@@ -3496,6 +3502,8 @@ def validate_batch_size(
     """
     (is_valid, message), by these sizes of hardware with this name.
     """
+
+_UNCONSTRAINED: _Unconstrained
 
 class DuplicateSpecError(ValueError):
     """A mesh axis used twice in one PartitionSpec. A ValueError here, unlike in JAX."""

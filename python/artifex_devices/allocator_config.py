@@ -51,6 +51,9 @@ class GpuAllocatorConfig:
         BFC = 2
         CUDA_ASYNC = 3
 
+        def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+            return _kind, (self.value,)  # a class in a class is pickled by getattr before protocol 4
+
     kind: Kind = Kind.DEFAULT
     memory_fraction: float = 0.75
     preallocate: bool = False
@@ -97,3 +100,7 @@ class GpuAllocatorConfig:
 
     def _for_core(self) -> tuple[int, float, bool, int]:
         return int(self.kind), self.memory_fraction, self.preallocate, self.collective_memory_size
+
+
+def _kind(number: int) -> GpuAllocatorConfig.Kind:
+    return GpuAllocatorConfig.Kind(number)

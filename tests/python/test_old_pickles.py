@@ -7,6 +7,7 @@ import importlib
 import inspect
 import io
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -66,6 +67,43 @@ def test_what_was_pickled_is_what_is_made_now(path):
         for _ in make_pickles.PROTOCOLS:
             alike(pickle.load(file), made, path.stem)
         assert file.read() == b""
+
+
+class Wary(pickle.Unpickler):
+    """Finds what its list allows, as careful programs do: nothing that runs text or takes attributes."""
+
+    ALLOWED = frozenset(
+        [
+            *(("builtins", name) for name in ("bytes", "dict", "list", "max", "tuple", "type")),
+            *(("numpy", "dtype"), ("numpy", "ndarray"), ("_codecs", "encode")),  # of bytes, in protocol 2
+            *(("numpy._core.multiarray", "_reconstruct"), ("numpy.core.multiarray", "_reconstruct")),
+            *(("numpy._core.numeric", "_frombuffer"), ("numpy.core.numeric", "_frombuffer")),
+            *(("ml_dtypes", name) for name in ("bfloat16", "float8_e4m3fn", "int4")),
+        ]
+    )
+
+    def find_class(self, module, name):
+        is_ours = module.split(".")[0] == "artifex_devices"
+        if not is_ours and (module.replace("__builtin__", "builtins"), name) not in self.ALLOWED:
+            raise pickle.UnpicklingError(f"{module}.{name} is not allowed")
+        return super().find_class(module, name)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_an_unpickler_with_a_list_of_what_it_allows_reads_them(path):
+    made = make_pickles.values()[path.stem]
+    with path.open("rb") as file:
+        for _ in make_pickles.PROTOCOLS:
+            alike(Wary(file).load(), made, path.stem)
+    for protocol in make_pickles.PROTOCOLS:  # and what is written now
+        alike(Wary(io.BytesIO(pickle.dumps(made, protocol))).load(), made, path.stem)
+
+
+@pytest.mark.parametrize("other", [eval, getattr, exec, functools.partial, subprocess.run, __import__])
+def test_it_refuses_what_is_not_on_its_list(other):
+    for protocol in make_pickles.PROTOCOLS:
+        with pytest.raises(pickle.UnpicklingError, match="is not allowed"):
+            Wary(io.BytesIO(pickle.dumps(other, protocol))).load()
 
 
 def test_this_version_has_written_all():
@@ -210,3 +248,85 @@ def test_forged_bytes_by_device_are_an_error(told):
     make, _ = make_pickles.values()["plans"][0].bytes_by_device.__reduce__()
     with pytest.raises(ValueError, match=r"^(DeviceBytes: the counts|a device id|a number of bytes)"):
         make(told)
+
+
+LONE = "\ud800"  # half a character: has no UTF-8
+WRONG_STATES = {
+    "array without parts": ("_array_from_pickle", (), TypeError, "array_from_pickle: value is missing"),
+    "array of a sharding": ("_array_from_pickle", ([1.0], 5, True), ValueError, "device_put: device is of type int"),
+    "array of another layout": ("_array_from_pickle", ([1.0], None, True, "{8}"), ValueError, "Layout: "),
+    "assignment of text": ("_device_assignment", ("a",), TypeError, "DeviceAssignment.deserialize: the argument is"),
+    "assignment of bytes": ("_device_assignment", (b"a",), ValueError, "DeviceAssignment"),
+    "topology of text": ("_device_topology", ("a",), TypeError, "DeviceTopology.deserialize: the argument is of"),
+    "topology of bytes": ("_device_topology", (b"a",), ValueError, "DeviceTopology"),
+    "list of no ids": ("_device_list_from_pickle", ("cpu", 3), TypeError, "device_list_from_pickle: device_ids is of"),
+    "list of an edge": ("_device_list_from_pickle", ("cpu", [2**63 - 1]), ValueError, "unpickle: device cpu:922337203"),
+    "device of an edge": (
+        "_find_device",
+        ("cpu", 2**63 - 1),
+        ValueError,
+        "unpickle: device cpu:9223372036854775807 is",
+    ),
+    "device below": ("_find_device", ("cpu", -(2**63)), ValueError, "unpickle: device cpu:-9223372036854775808 is not"),
+    "device beyond": ("_find_device", ("cpu", 2**63), TypeError, "find_device: id is out of range"),
+    "device of half a character": ("_find_device", (LONE, 0), TypeError, "find_device: "),
+    "memory of another kind": ("_find_memory", ("cpu", 0, "vram"), RuntimeError, 'memory: kind "vram" is unknown'),
+    "layout of a number": ("_layout_from_text", (5,), TypeError, "layout_from_text: text is of another type"),
+    "layout of other text": ("_layout_from_text", ("{",), ValueError, "Layout"),
+    "cluster of nothing": ("_make_cluster", ({},), TypeError, "unpickle: the state of a Cluster is damaged; expected"),
+    "cluster of a list": ("_make_cluster", ([],), TypeError, "make_cluster: parts is of another type"),
+    "mesh of text": ("_mesh_from_pickle", ("cpu", ["a"], ("x",), None), TypeError, "unpickle: the state of a Mesh is"),
+    "mesh of large ids": ("_mesh_from_pickle", ("cpu", [2**70], ("x",), None), TypeError, "the state of a Mesh is"),
+    "mesh without names": ("_mesh_from_pickle", ("cpu", [0], (), None), ValueError, "Mesh: "),
+    "sharding of a class": (
+        "_named_sharding_from_pickle",
+        (dict, None, None, None, None),
+        TypeError,
+        "unpickle: the class of a sharding is damaged; expected NamedSharding or one derived of it, got <class 'dict'>",
+    ),
+    "sharding of a function": (
+        "_single_device_sharding_from_pickle",
+        (print, 1, None),
+        TypeError,
+        "single_device_sharding_from_pickle: kind is of another type; expected type",
+    ),
+    "sharding of no device": (
+        "_single_device_sharding_from_pickle",
+        (ad.SingleDeviceSharding, 1, None),
+        TypeError,
+        "SingleDeviceSharding: device is of type int; expected a Device",
+    ),
+    "sharding of no mesh": (
+        "_named_sharding_from_pickle",
+        (ad.NamedSharding, None, ad.P(), None, None),
+        TypeError,
+        "NamedSharding: mesh is of another type; expected Mesh | AbstractMesh, got None",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", WRONG_STATES.values(), ids=WRONG_STATES)
+def test_a_wrong_state_is_told_in_our_words(row):
+    name, state, error, words = row
+
+    class Forged:
+        def __reduce__(self):
+            return getattr(ad._core, name), state
+
+    for protocol in make_pickles.PROTOCOLS:
+        with pytest.raises(error, match=re.escape(words)) as told:
+            pickle.loads(pickle.dumps(Forged(), protocol))
+        assert type(told.value) is error
+
+
+def test_derived_shardings_and_names_of_any_text_come_back():
+    mesh = ad.Mesh(np.array(ad.devices()), (LONE,))
+    for value in (ad.P(LONE), mesh, DerivedSharding(mesh, ad.P(LONE))):
+        again = pickle.loads(pickle.dumps(value))
+        assert (type(again), again) == (type(value), value)
+    assert (tuple(ad.P(LONE)), repr(ad.P(LONE))) == ((LONE,), "P('\\ud800',)")
+    assert ad.P(LONE) != ad.P("\\ud800")
+
+
+class DerivedSharding(ad.NamedSharding):
+    """A class of users, which its pickles name."""

@@ -179,6 +179,7 @@ CALLS = [
         "NamedSharding(grid, P('x'))",
         [
             bad("NamedSharding(3, P('x'))", TypeError, "NamedSharding:", "3"),
+            bad("NamedSharding(None, P())", TypeError, "NamedSharding:", "Mesh | AbstractMesh", "got None"),
             bad("NamedSharding(grid)", TypeError, "NamedSharding:", "expected"),
             bad("NamedSharding()", TypeError, "NamedSharding:", "expected"),
             bad(
@@ -193,6 +194,8 @@ CALLS = [
             bad("NamedSharding(grid, P('z'))", ValueError, "NamedSharding:", "'z'"),
             bad("NamedSharding(grid, P('x', 'x'))", DuplicateSpecError, "NamedSharding:", "'x'"),
             bad("NamedSharding(grid, P('x'), memory_kind=3)", TypeError, "NamedSharding:", "3"),
+            bad("NamedSharding(grid, P('x'), memory_kind='\\ud800')", TypeError, "NamedSharding:", "expected"),
+            bad("NamedSharding(grid, P('\\ud800'))", ValueError, "NamedSharding:", "ud800"),
             bad("NamedSharding(grid, P('x'), memory_kind='gpu')", ValueError, "NamedSharding:", "expected"),
             bad("NamedSharding(grid, P('x'), memory_kind='')", ValueError, "NamedSharding:", "expected"),
             bad("NamedSharding(grid, P('x'), uneven='spam')", ValueError, "NamedSharding:", "expected"),
