@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "refused_arguments.h"
+#include "short_cut.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -83,7 +84,9 @@ bool has_no_object(PyObject* record, PyObject* const* arguments, Py_ssize_t coun
 PyObject* call_bound(PyObject* record, PyObject* const* arguments, size_t count, PyObject* keywords) {
   if (has_no_object(record, arguments, PyVectorcall_NARGS(count))) return nullptr;
   PyObject* const result = bound_call(record, arguments, count, keywords);
-  if (result != nullptr || PyErr_Occurred() != PyExc_TypeError) return result;
+  if (result != nullptr) return result;
+  PyObject* const kind = PyErr_Occurred();
+  if (kind != PyExc_TypeError && kind != PyExc_RuntimeError) return nullptr;
   try {
     py::error_already_set error;
     const py::object text = error.value() ? error.value().attr("args") : py::tuple();
@@ -93,9 +96,11 @@ PyObject* call_bound(PyObject* record, PyObject* const* arguments, size_t count,
       return nullptr;
     }
     const auto found = names().find(record);
-    const std::string told = refused_arguments(found == names().end() ? "" : found->second.name,
-                                               py::str(PyTuple_GET_ITEM(text.ptr(), 0)).cast<std::string>(),
-                                               {arguments, PyVectorcall_NARGS(count), keywords});
+    const std::string name = found == names().end() ? "" : found->second.name;
+    const auto given = py::str(PyTuple_GET_ITEM(text.ptr(), 0)).cast<std::string>();
+    const CallArguments call{arguments, PyVectorcall_NARGS(count), keywords};
+    const std::string told =
+        kind == PyExc_TypeError ? refused_arguments(name, given, call) : refused_value(name, given);
     if (told.empty()) {
       error.restore();
     } else {
@@ -161,6 +166,7 @@ void explain_refusals(const py::module_& module) {
       explain(value.ptr(), name.starts_with("_") && !name.starts_with("__") ? name.substr(1) : name, false);
     }
   }
+  for (const auto& [name, function] : noted_generals()) explain(function, name, true);
 }
 
 }  // namespace artifex_devices::bindings

@@ -258,4 +258,12 @@ std::string refused_arguments(std::string_view operation, std::string_view text,
   return fmt::format("{}: {}; call it as {}", name, fmt::join(problems, "; "), fmt::join(forms, " or "));
 }
 
+std::string refused_value(std::string_view operation, std::string_view text) {
+  constexpr std::string_view kUncast = "Unable to cast Python instance of type ";
+  if (!text.starts_with(kUncast)) return "";
+  const std::string_view rest = text.substr(kUncast.size());
+  return fmt::format("{}: a value has the type {}; expected one that its description names; see help({})", operation,
+                     rest.substr(0, rest.find(" to C++ type")), operation);
+}
+
 }  // namespace artifex_devices::bindings

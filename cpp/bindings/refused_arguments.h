@@ -22,4 +22,8 @@ struct CallArguments {
 /// __index__, whose errors count as "does not suit".
 std::string refused_arguments(std::string_view operation, std::string_view text, const CallArguments& call);
 
+/// The same for a value that a bound function could not take for what it needs, where pybind11 speaks of casts: "...: a
+/// value is of <class 'object'>; ...". Empty if the text is about something else.
+std::string refused_value(std::string_view operation, std::string_view text);
+
 }  // namespace artifex_devices::bindings

@@ -4,6 +4,21 @@
 #include <cstddef>
 
 namespace artifex_devices::bindings {
+namespace {
+
+// Filled while the module is loaded; lives as long as the interpreter.
+std::vector<std::pair<std::string, PyObject*>>& generals() {
+  static auto* const made = new std::vector<std::pair<std::string, PyObject*>>();
+  return *made;
+}
+
+}  // namespace
+
+void note_general(py::handle cls, const char* name, py::handle general) {
+  generals().emplace_back(cls.attr("__name__").cast<std::string>() + "." + name, general.ptr());
+}
+
+const std::vector<std::pair<std::string, PyObject*>>& noted_generals() { return generals(); }
 
 PyObject* make_generally(PyObject* cls, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
   const auto positional = py::reinterpret_steal<py::object>(PyTuple_New(count));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace artifex_devices::bindings {
@@ -42,6 +43,12 @@ bool is_done(PyObject** result, Call&& call) noexcept {
   }
 }
 
+/// Notes a function that stands behind a short cut, called Class.name: it is in no class any more.
+void note_general(py::handle cls, const char* name, py::handle general);
+
+/// All that were noted: name and function.
+const std::vector<std::pair<std::string, PyObject*>>& noted_generals();
+
 template <ShortCut short_cut>
 struct ShortMethod {
   inline static PyObject* general = nullptr;
@@ -73,6 +80,7 @@ void shorten_method(py::object cls, const char* name) {
   Method::definition = {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&Method::call)),
                         METH_FASTCALL | METH_KEYWORDS, kept_text(general.attr("__doc__").cast<std::string>())};
   Method::general = py::object(general).release().ptr();
+  note_general(cls, name, general);
   PyObject* method = PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(cls.ptr()), &Method::definition);
   if (method == nullptr) throw py::error_already_set();
   cls.attr(name) = py::reinterpret_steal<py::object>(method);
@@ -101,6 +109,7 @@ void shorten_property(py::object cls, const char* name) {
   const py::object general = property.attr("fget");
   Property::definition = {name, &Property::call, METH_O, kept_text(general.attr("__doc__").cast<std::string>())};
   Property::general = py::object(general).release().ptr();
+  note_general(cls, name, general);
   Property::type = reinterpret_cast<PyTypeObject*>(cls.ptr());
   const auto function = py::reinterpret_steal<py::object>(PyCFunction_New(&Property::definition, nullptr));
   cls.attr(name) =
