@@ -37,7 +37,7 @@ What is promised when things go wrong, and what comes of the same misfortunes he
 4. Where a participant fails, the others stop, the caller gets its own exception, and the next call works.
 5. Collectives that do not fit together are an error that says who waits where.
 6. Ctrl-C ends every call that waits.
-7. The interpreter can end with copies in flight: its exit status is kept and nothing is printed.
+7. The interpreter can end with copies and programs in flight: its exit status is kept and nothing is printed.
 8. After a fork the child may end, or use the library.
 9. Prefetching keeps the order, gives all batches before an error, looks ahead as far as told, and ends with its reader.
 10. Memory is counted exactly; limits and shortages are errors with the bytes asked for.
