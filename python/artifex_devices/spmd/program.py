@@ -73,7 +73,8 @@ class Program:
         self.is_told = False  # that it takes too long, by the watchdog
         self.refused: CollectiveError | None = None  # an executor's own reason to cancel
         self.wait: Callable[[Participant, FrameType], None] = _no_executor
-        self.errors: dict[int, BaseException] = {}  # what bodies raised, by position
+        # What bodies raised, by position; made before, so that an error is kept also where memory is short.
+        self.errors: list[BaseException | None] = [None] * len(self.device_names)
         self.started_s = time.monotonic()
 
     def open(self, rows: list[Any]) -> None:
@@ -194,11 +195,11 @@ class Program:
         self.has_ended = True
         self.stage.close()
         self.outcomes = []
-        self.errors = {}
+        self.errors = []
         self.wait = _no_executor
 
     def _first_error(self) -> BaseException | None:
-        own = [error for _, error in sorted(self.errors.items()) if not isinstance(error, Stopped)]
+        own = [error for error in self.errors if error is not None and not isinstance(error, Stopped)]
         # What was raised while another error was on its way out is not the cause.
         return own[0] if own else None
 

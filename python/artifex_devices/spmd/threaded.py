@@ -30,34 +30,72 @@ _LOOK_S = 0.5  # a Ctrl-C that comes just before a wait for a lock begins does n
 
 def _serve(jobs: queue.SimpleQueue[Job | None]) -> None:
     while True:
-        job = jobs.get()
+        try:
+            job = jobs.get()
+        except MemoryError:
+            continue
         if job is None:
             return
         context, participant, function, latch = job
-        context.run(_enter, participant, function, latch)
-        del job, context, participant, function
-        latch.count_down()
+        lost = None
+        has_raised = True
+        try:
+            has_raised = context.run(_enter, participant, function)
+        except BaseException as error:  # memory was short on the way to the body or back
+            error.__traceback__ = None  # the frame of this function outlives the program
+            lost = error
+        del job, context, function
+        while True:  # the others wait for it: they must be told, be memory as short as it may
+            try:
+                has_failed = _report(participant, has_raised, lost)
+                position = participant.position
+                break
+            except MemoryError:
+                continue
+        del participant, lost
+        while True:
+            try:
+                latch.has_ended(position, has_failed)
+                break
+            except MemoryError:
+                continue
         del latch
 
 
-def _enter(me: Participant, function: Callable[..., Any], latch: _Latch) -> None:
-    """Runs one body to its end on the calling thread, in a context where `me` is the current participant."""
+def _enter(me: Participant, function: Callable[..., Any]) -> bool:
+    """Runs one body to its end on the calling thread, in a context where `me` is the current participant.
+
+    Returns whether it raised what is not the failure of another one.
+    """
     program = me.program
     position = me.position
+    errors = program.errors  # the program has others when it goes on without this body
     me.thread = threading.get_ident()
     _current.set(me)
     try:
         args = me.args
         program.outcomes[position] = function(*args) if type(args) is tuple else function(args)
     except BaseException as error:
-        program.errors[position] = error
-        if isinstance(error, Stopped):
-            program.rendezvous.finished(position)
-        else:
-            program.rendezvous.raised(position)
-        latch.has_failed()
+        errors[position] = error
+        return not isinstance(error, Stopped)
+    return False
+
+
+def _report(me: Participant, has_raised: bool, lost: BaseException | None) -> bool:
+    """Tells the program how a participant has ended; can be done again where it was not done to its end.
+
+    Returns whether the program has failed.
+    """
+    program = me.program
+    position = me.position
+    errors = program.errors
+    if lost is not None and errors:  # none after the end of the program
+        errors[position] = lost
+    if has_raised:
+        program.rendezvous.raised(position)
     else:
         program.rendezvous.finished(position)
+    return program.rendezvous.failure != ""
 
 
 class _Worker:
@@ -140,50 +178,51 @@ atexit.register(shutdown)
 
 
 class _Latch:
-    """Waits until all participants have ended. Bare locks: Ctrl-C inside of an Event's wait can spoil the Event."""
+    """Waits until all participants have ended. Bare locks: Ctrl-C inside of an Event's wait can spoil the Event.
+
+    Threads take no lock to tell that they have ended, so that one that is refused memory amid that leaves none held.
+    """
 
     def __init__(self, count: int) -> None:
-        self._left = count
-        self._lock = threading.Lock()
+        self._running = set(range(count))
         self._open = threading.Lock()  # held until all have ended
         self._open.acquire()
         self._news = threading.Lock()  # held until all have ended or one has failed
         self._news.acquire()
+        self._is_open = False  # the caller has seen that, and has the lock for good
         self._is_told = False
 
-    def count_down(self) -> None:
-        """One has ended."""
-        with self._lock:
-            self._left -= 1
-            if self._left == 0:
-                self._open.release()
-                self._tell()
-
-    def has_failed(self) -> None:
-        """One has raised."""
-        with self._lock:
-            self._tell()
-
-    def _tell(self) -> None:
-        if not self._is_told:
-            self._is_told = True
-            self._news.release()
+    def has_ended(self, position: int, has_failed: bool) -> None:
+        """One has ended, and whether the program has failed; the same when told again."""
+        self._running.discard(position)
+        if not self._running:
+            _release(self._open)
+        if not self._running or has_failed:
+            _release(self._news)
 
     def wait(self, seconds: float | None) -> bool:
         """Whether all have ended in time."""
-        return _is_free(self._open, seconds)
+        self._is_open = self._is_open or _acquire(self._open, seconds)
+        return self._is_open
 
     def wait_for_news(self, seconds: float | None) -> bool:
         """Whether all have ended, or one has failed, in time."""
-        return _is_free(self._news, seconds)
+        self._is_told = self._is_told or _acquire(self._news, seconds)
+        return self._is_told
 
 
-def _is_free(lock: threading.Lock, seconds: float | None) -> bool:
+def _release(lock: threading.Lock) -> None:
+    try:
+        lock.release()
+    except RuntimeError:  # another thread did
+        return
+
+
+def _acquire(lock: threading.Lock, seconds: float | None) -> bool:
     end_s = math.inf if seconds is None else time.monotonic() + seconds
     while not lock.acquire(timeout=max(0.0, min(_LOOK_S, end_s - time.monotonic()))):
         if time.monotonic() >= end_s:
             return False
-    lock.release()
     return True
 
 
@@ -213,7 +252,7 @@ def run(program: Program, function: Callable[..., Any]) -> None:
                 pass
             latch.wait(_GRACE_S)  # a body that blocks elsewhere: the program goes on without it
     except BaseException:  # Ctrl-C: waits end at once, bodies at their next collective or their end, threads with them
-        rendezvous.cancel()
+        _cancel(program)
         _retire(workers)
         over_s = time.monotonic() + _GRACE_S
         for worker in workers:
@@ -223,6 +262,16 @@ def run(program: Program, function: Callable[..., Any]) -> None:
         pool.put(workers)
     else:
         _retire(workers)
+
+
+def _cancel(program: Program) -> None:
+    """Ends all waits, be memory as short as it may: participants wait for no one else."""
+    while True:
+        try:
+            program.rendezvous.cancel()
+            return
+        except MemoryError:
+            continue
 
 
 def _retire(workers: Sequence[_Worker]) -> None:

@@ -39,8 +39,12 @@ class _Watchdog:
                 raise
 
     def _watch(self, end: threading.Event) -> None:
-        while not end.wait(0.5):
-            self._look()  # in a frame of its own: while the thread sleeps, it keeps no program
+        while not end.is_set():
+            try:
+                end.wait(0.5)
+                self._look()  # in a frame of its own: while the thread sleeps, it keeps no program
+            except MemoryError:  # the thread stays for the programs to come
+                continue
 
     def _look(self) -> None:
         for program in list(self.programs):
