@@ -80,6 +80,8 @@ PyObject* begin_turns(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     stage.used = 0;
     stage.begun = 0;
     stage.is_ordered = false;
+    stage.suspended.reserve(stage.participants.size());  // so that no turn asks for memory: whoever waits must get one
+    stage.batch.reserve(stage.participants.size());
     stage.seat_of.assign(stage.participants.size(), nullptr);
     stage.is_suspended.assign(stage.participants.size(), false);
     Py_RETURN_NONE;

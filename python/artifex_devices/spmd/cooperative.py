@@ -120,6 +120,7 @@ class _Turns:
 
     __slots__ = (
         "batch",
+        "errors",
         "foreign",
         "foreign_frames",
         "function",
@@ -134,6 +135,7 @@ class _Turns:
     def __init__(self, program: Program, function: Callable[..., Any]) -> None:
         """Of one call; made by its hub."""
         self.program = program
+        self.errors = program.errors
         self.stage = program.stage
         self.function = function
         # None after the run. What a traceback keeps must not name a thread's own greenlet: where such garbage is the
@@ -148,7 +150,7 @@ class _Turns:
 
     def raised(self, me: Participant, error: BaseException) -> None:
         """Its body raised: nobody begins any more."""
-        self.program.errors[me.position] = error
+        self.errors[me.position] = error
         self.stage.raised(me, not isinstance(error, Stopped))
 
     def wait(self, me: Participant, frame: FrameType) -> None:
@@ -239,6 +241,17 @@ class _Turns:
         return False
 
 
+def _end(turns: _Turns) -> None:
+    """Runs all who wait to their ends, be memory as short as it may: else they would be suspended for good."""
+    while True:
+        try:
+            turns.program.rendezvous.cancel()
+            turns.run()
+            return
+        except MemoryError:
+            continue
+
+
 def run(program: Program, function: Callable[..., Any]) -> None:
     """Runs all bodies to their ends; failures are in the program."""
     count = len(program.device_names)
@@ -257,9 +270,8 @@ def run(program: Program, function: Callable[..., Any]) -> None:
         stage.wait_by(turns.wait_watching, _WORK)
     try:
         turns.run()
-    except BaseException:  # Ctrl-C between two participants
-        program.rendezvous.cancel()
-        turns.run()
+    except BaseException:  # Ctrl-C between two participants, or memory was short
+        _end(turns)
         raise
     finally:
         turns.hub = None
