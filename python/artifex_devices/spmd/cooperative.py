@@ -120,7 +120,6 @@ class _Turns:
 
     __slots__ = (
         "batch",
-        "errors",
         "foreign",
         "foreign_frames",
         "function",
@@ -135,7 +134,6 @@ class _Turns:
     def __init__(self, program: Program, function: Callable[..., Any]) -> None:
         """Of one call; made by its hub."""
         self.program = program
-        self.errors = program.errors
         self.stage = program.stage
         self.function = function
         # None after the run. What a traceback keeps must not name a thread's own greenlet: where such garbage is the
@@ -150,7 +148,8 @@ class _Turns:
 
     def raised(self, me: Participant, error: BaseException) -> None:
         """Its body raised: nobody begins any more."""
-        self.errors[me.position] = error
+        if not self.program.has_ended:
+            self.program.errors[me.position] = error
         self.stage.raised(me, not isinstance(error, Stopped))
 
     def wait(self, me: Participant, frame: FrameType) -> None:

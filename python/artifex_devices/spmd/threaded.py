@@ -69,14 +69,14 @@ def _enter(me: Participant, function: Callable[..., Any]) -> bool:
     """
     program = me.program
     position = me.position
-    errors = program.errors  # the program has others when it goes on without this body
     me.thread = threading.get_ident()
     _current.set(me)
     try:
         args = me.args
         program.outcomes[position] = function(*args) if type(args) is tuple else function(args)
     except BaseException as error:
-        errors[position] = error
+        if not program.has_ended:  # or gone on without this body
+            program.errors[position] = error  # through the program, which forgets it: tracebacks keep this frame
         return not isinstance(error, Stopped)
     return False
 
