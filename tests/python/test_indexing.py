@@ -407,3 +407,19 @@ def test_an_ellipsis_that_stands_for_nothing_parts_index_arrays(named):
     assert_same_bits(x[None, rows, ..., columns], host[None, rows, ..., columns])
     assert x[None, rows, ..., columns].shape == (3, 1)
     assert x[None, rows, columns].shape == (1, 3)
+
+
+@pytest.mark.parametrize("mode", ["raise", "clip"])
+@pytest.mark.parametrize("shape", [(0, 3), (0, 0), (3, 0), (2, 0, 3), (2, 3, 0), (0,)])
+@pytest.mark.parametrize("indices", [[], [5], [0, -1], 3])
+def test_take_of_nothing_looks_at_the_indices_that_numpy_looks_at(shape, indices, mode):
+    value, places = np.zeros(shape), np.array(indices, int)
+    for axis in range(len(shape)):
+        for x in (ad.device_put(value), ad.device_put(value, ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P()))):
+            try:
+                expected = np.take(value, places, axis=axis, mode=mode)
+            except IndexError:
+                with pytest.raises(IndexError, match=r"take|index"):
+                    np.take(x, places, axis=axis, mode=mode)
+            else:
+                assert_same_bits(np.take(x, places, axis=axis, mode=mode), expected)

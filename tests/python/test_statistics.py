@@ -4,6 +4,7 @@
 import warnings
 
 import artifex_devices as ad
+import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices.testing import assert_same_bits
@@ -237,3 +238,16 @@ def test_warnings_show_the_callers_line(function, spec, named):
         warnings.simplefilter("always")
         function(x, axis=1)
     assert {warning.filename for warning in seen} == {__file__}
+
+
+@pytest.mark.parametrize("dtype", ["int2", "int4", "uint2", "uint4"])
+def test_small_integers_have_no_spread_and_no_mean_of_nothing(dtype):
+    value = np.array([1, 0, 1, 1]).astype(getattr(ml_dtypes, dtype))
+    x, nothing = ad.device_put(value), ad.device_put(value[:0])
+    for function in (np.var, np.std):
+        with pytest.raises(TypeError, match=f"{function.__name__}: squares of {dtype} overflow"):
+            function(x)
+        assert float(function(x, dtype="float32")) == float(function(value.astype("float32")))
+    with pytest.raises(ValueError, match="mean of no elements is NaN"), pytest.warns(RuntimeWarning, match="empty"):
+        np.mean(nothing)
+    assert float(np.mean(x, dtype="float32")) == 0.75

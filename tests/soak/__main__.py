@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m soak, in tests/: runs random programs for some time; writes a script for each that fails.
 
---seconds 60, --seed 1 (programs are those of seed, seed + 1, ...), --jax (JAX runs the same steps where it has them),
---programs N instead of a time, --inject MODULE (imported by the worker: to see that bugs are found), --shrinking 180
-(seconds for each failure), --folder for scripts.
+--seconds 60, --seed 1 (programs are those of seed, seed + 1, ...), --programs N (at most so many: the same ones on each
+machine that is fast enough), --jax (JAX runs the same steps where it has them), --inject MODULE (the worker imports it:
+to see that bugs are found), --shrinking 180 (seconds for each failure), --folder for scripts.
 """
 
 import argparse
 import collections
+import math
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from soak import script
 from soak.generator import program_of
-from soak.hired import Hired
+from soak.hired import HANG_S, PROGRAM_S, Hired
 from soak.shrinking import Shrinker
 
 
@@ -32,7 +33,8 @@ def count(steps, counts):
 
 def report(program, failure, hired, folder, seed, seconds):
     """Shrinks a failure and writes its script; returns what to print."""
-    shrinker = Shrinker(hired.ask, failure, seconds)
+    patience = HANG_S if failure["class"] == "hang" else PROGRAM_S
+    shrinker = Shrinker(lambda each: hired.ask(each, patience), failure, seconds)
     again = shrinker.fails(program)
     small = shrinker.shrink(again) if again else program
     if again:
@@ -42,21 +44,23 @@ def report(program, failure, hired, folder, seed, seconds):
     why = f"Seed {seed}, {failure['class']} in {failure['kind']}: {len(program)} steps made {len(small)}."
     path.write_text(script.standalone(small, library, why), encoding="utf-8")
     try:
-        code = subprocess.run([sys.executable, str(path)], capture_output=True, timeout=120, check=False).returncode
+        code = subprocess.run(
+            [sys.executable, str(path)], capture_output=True, timeout=PROGRAM_S, check=False
+        ).returncode
     except subprocess.TimeoutExpired:
-        code = "none within 120 s"
+        code = f"none within {PROGRAM_S} s"
     told = [why, failure["text"], f"{shrinker.tried} smaller programs tried; {path}"]
     if not again:
         told.append("it does not fail alone: it needs what ran before it in the same process")
-    elif code == 0 and not hired.words:
-        told.append("the script alone does not fail")
+    elif not hired.words:
+        told.append("the script alone does not fail" if code == 0 else f"the script ends with exit status {code}")
     return "\n".join(told)
 
 
 def main():
     """Runs programs until the time is over; exit status 1 if one failed."""
     parser = argparse.ArgumentParser(prog="soak")
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float)
     parser.add_argument("--programs", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jax", action="store_true")
@@ -64,11 +68,13 @@ def main():
     parser.add_argument("--shrinking", type=float, default=180)
     parser.add_argument("--folder", type=Path, default=Path(__file__).resolve().parents[2] / "build" / "soak")
     options = parser.parse_args()
+    seconds = options.seconds or (60 if options.programs is None else math.inf)
+    programs = options.programs or math.inf
     options.folder.mkdir(parents=True, exist_ok=True)
     words = ["--jax"] * options.jax + [f"--inject={options.inject}"] * bool(options.inject)
     hired, counts, failures, told = Hired(words), collections.Counter(), {}, 0
     start, seed = time.monotonic(), options.seed
-    while seed - options.seed < options.programs if options.programs else time.monotonic() - start < options.seconds:
+    while seed - options.seed < programs and time.monotonic() - start < seconds:
         program = program_of(seed)
         count(program, counts)
         failure = hired.ask(program)

@@ -14,7 +14,8 @@ from pathlib import Path
 from soak.script import ENVIRONMENT
 
 WORKER = Path(__file__).with_name("worker.py")
-PROGRAM_S = 150  # of one program, on a machine that does much else
+PROGRAM_S = 600  # of one program, which takes 1/20 s alone, on a machine that does much else
+HANG_S = 30  # of each smaller program while a hang is shrunk; the time of the smallest is PROGRAM_S again
 
 
 class Hired:
@@ -40,7 +41,10 @@ class Hired:
         )
         self.answers = queue.Queue()
         threading.Thread(target=self.listen, args=(self.process.stdout, self.answers), daemon=True).start()
-        self.answers.get(timeout=600)  # it has imported everything: the time of a program is its own
+        # It has imported everything: the time of a program is its own. However slow, that is no hang.
+        if self.answers.get() is None:
+            code = self.stop()
+            raise RuntimeError(f"the worker ended with {code} before its first program:\n{self.told()}")
 
     @staticmethod
     def listen(stream, answers):
@@ -63,10 +67,14 @@ class Hired:
                 self.stop()  # what it left behind is nobody else's
             return answer["failure"]
         code = self.stop()
-        self.errors.seek(0)
-        told = self.errors.read().decode(errors="replace")
+        told = self.told()
         kind = "hang" if "Timeout (" in told or code is None else "crash"
         return {"library": "?", "step": -1, "kind": "?", "class": kind, "text": f"exit status {code}\n{told[-3000:]}"}
+
+    def told(self):
+        """What it wrote to stderr."""
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")
 
     def stop(self):
         """Ends it; its exit status if it had ended by itself."""

@@ -7,6 +7,8 @@ import numpy as np
 
 from soak.checking import blocks_of, entry_axes
 
+OWN = ("scale", "flip", "add_index")
+
 
 def cut(host, grid, spec):
     """The blocks of all devices, of shape (*mesh sizes, *block)."""
@@ -86,11 +88,22 @@ def collective(operation, blocks, grid):
     return back(result, grid, order)
 
 
+def computes(name, kind):
+    """Whether a body may do this with the dtype: means and orders that NumPy's rules leave open are not drawn."""
+    if name == "pmean":
+        return kind.kind not in "biu"
+    if name in ("pmax", "pmin"):
+        return kind.kind != "c"
+    return kind.kind != "b" or name not in ("psum_scatter", *OWN)
+
+
 def run(body, blocks, grid):
-    """All operations of a body."""
+    """All operations of a body; a ValueError for what does not fit, as shrinking may make it."""
     rank = len(grid.names)
     for operation in body:
         name, argument = operation[:2]
+        if not computes(name, blocks.dtype):
+            raise ValueError(f"{name} of {blocks.dtype}")
         if name == "scale":
             blocks = (blocks * np.asarray(argument, blocks.dtype)).astype(blocks.dtype)
         elif name == "flip":

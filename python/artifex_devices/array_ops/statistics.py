@@ -21,6 +21,7 @@ from artifex_devices.scopes import frames_of_the_package
 __all__ = ["mean", "std", "var"]
 
 _UNSET: Any = np._NoValue
+_SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
 
 
 @remembered(maxsize=256)
@@ -90,6 +91,11 @@ def _mean(operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
         total, count = state
         if not (count.all() if isinstance(count, np.ndarray) else count):
             warnings.warn(f"{operation}: Mean of empty slice", RuntimeWarning, stacklevel=frames_of_the_package() + 1)
+            if result.name in _SMALL_INTEGERS:
+                raise ValueError(
+                    f"{operation}: the mean of no elements is NaN, which {result} does not have; expected 1 element or "
+                    f"more, got 0; give a dtype of floats: np.{operation}(x, dtype='float32')"
+                )
         return (np.true_divide(total, count).astype(result, copy=False),)
 
     rule = Rule(local, lambda one, two: (one[0] + two[0], one[1] + two[1]), finish)
@@ -189,6 +195,11 @@ def _spread(
     if given_mean is not _UNSET:
         work = np.result_type(work, given_mean.dtype if hasattr(given_mean, "dtype") else given_mean)
         result = work if work.itemsize > result.itemsize and dtype is None and work.kind == "f" else result
+    if work.name in _SMALL_INTEGERS:
+        raise TypeError(
+            f"{operation}: squares of {work} overflow; expected floats or integers of 8 bits and more, got {x.dtype}; "
+            f"give a dtype of floats: np.{operation}(x, dtype='float32')"
+        )
     masks = _mask(where)
     means = () if given_mean is _UNSET else (given_mean if isinstance(given_mean, Array) else np.asarray(given_mean),)
 

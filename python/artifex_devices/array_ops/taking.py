@@ -32,7 +32,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         raise ValueError(f"take: mode {mode!r} is not known; expected 'raise', 'wrap' or 'clip'; choose one of them")
     if axis is not None:
         a = np.atleast_1d(a)  # a number is one element to NumPy
-    size = a.size if axis is None else a.shape[_axis("take", axis, a.ndim)]
+        axis = _axis("take", axis, a.ndim)
+    size = a.size if axis is None else a.shape[axis]
     kind = indices.dtype.kind if isinstance(indices, Array) else np.asarray(indices).dtype.kind
     if kind not in "iub" and np.size(indices):
         raise TypeError(
@@ -42,7 +43,12 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     places = indices
     if mode != "raise" or axis is None or not isinstance(indices, Array) or kind == "b":
         places = np.asarray(indices).astype(np.intp)
-    if mode != "raise" and places.size:
+    if axis is not None and 0 in a.shape[:axis] + (() if mode == "raise" else a.shape[axis + 1 :]):
+        # Nothing is taken, and NumPy looks at no index then.
+        places = np.zeros_like(places)
+        if not size:
+            a = np.any(a, axis=axis, keepdims=True).astype(a.dtype)
+    elif mode != "raise" and places.size:
         if not size:
             raise IndexError("take: there is nothing to take from; expected 1 element or more, got 0")
         places = places % size if mode == "wrap" else np.clip(places, 0, size - 1)
@@ -58,7 +64,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         # Nothing is taken from nothing by as many empty places as there are dimensions.
         index: tuple[Any, ...] = np.unravel_index(places % size, a.shape) if size else (places,) * a.ndim
     else:
-        index = (*(slice(None),) * _axis("take", axis, a.ndim), places)
+        index = (*(slice(None),) * axis, places)
     result = get(a, index)
     return result if out is None else deliver("take", result, out)
 

@@ -28,8 +28,8 @@ class Copy(Kind):
         if value.place is None or (step["text"] == PARTS and (value.place.get("uneven") or not value.committed)):
             raise UnusableError("no parts")
         made = Value(value.host, value.place, None, value.slack, in_jax=jax and "pickle" not in step["text"])
-        made.exact = value.exact
-        return Outcome(values={step["out"]: made}, jax=made.in_jax, jax_places=False)
+        # Results of functions may leave axes that do not cut out of their specs, and so do their copies.
+        return Outcome(values={step["out"]: made}, jax=made.in_jax, jax_places=False, computed=not value.exact)
 
 
 class Tree(Kind):

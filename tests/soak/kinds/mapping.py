@@ -11,7 +11,6 @@ from soak.kinds.placing import DELETED
 from soak.model import Outcome, UnusableError, Value, entries, spec_text
 
 COLLECTIVES = ("psum", "psum", "pmax", "pmin", "pmean", "ppermute", "all_gather", "psum_scatter", "all_to_all")
-OWN = ("scale", "flip", "add_index")
 MAPPED = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint32", *TOLERANCE)
 
 
@@ -88,7 +87,7 @@ class ShardMap(Kind):
     def body(self, dice, blocks, grid):
         body, rank = [], len(grid.names)
         for _ in range(dice.randint(0, 4)):
-            name = dice.choice(COLLECTIVES + OWN)
+            name = dice.choice(COLLECTIVES + participants.OWN)
             axes = dice.sample(list(grid.names), dice.randint(1, min(2, rank)))
             count = int(np.prod([grid.sizes[axis] for axis in axes]))
             block = blocks.shape[rank:]
@@ -118,10 +117,7 @@ class ShardMap(Kind):
                 tiled = dice.one_in(2)
                 choice = fit if tiled else equal
                 operation = [*operation, dice.choice(choice), dimension, tiled] if choice else None
-            kind = blocks.dtype
-            if operation is None or (name == "pmean" and kind.kind in "biu"):
-                continue
-            if (name in ("pmax", "pmin") and kind.kind == "c") or (kind.kind == "b" and name in ("psum_scatter", *OWN)):
+            if operation is None or not participants.computes(name, blocks.dtype):
                 continue
             made = participants.run([operation], blocks, grid)
             if made.size > 1 << 14:
