@@ -44,12 +44,13 @@ class Hired:
         # It has imported everything: the time of a program is its own. However slow, that is no hang.
         if self.answers.get() is None:
             code = self.stop()
-            raise RuntimeError(f"the worker ended with {code} before its first program:\n{self.told()}")
+            raise RuntimeError(f"the worker ended with {code} before its first program:\n{self.told}")
 
     @staticmethod
     def listen(stream, answers):
-        for line in stream:
-            answers.put(json.loads(line))
+        with stream:
+            for line in stream:
+                answers.put(json.loads(line))
         answers.put(None)
 
     def ask(self, program, seconds=PROGRAM_S):
@@ -67,14 +68,9 @@ class Hired:
                 self.stop()  # what it left behind is nobody else's
             return answer["failure"]
         code = self.stop()
-        told = self.told()
+        told = self.told
         kind = "hang" if "Timeout (" in told or code is None else "crash"
         return {"library": "?", "step": -1, "kind": "?", "class": kind, "text": f"exit status {code}\n{told[-3000:]}"}
-
-    def told(self):
-        """What it wrote to stderr."""
-        self.errors.seek(0)
-        return self.errors.read().decode(errors="replace")
 
     def stop(self):
         """Ends it; its exit status if it had ended by itself."""
@@ -89,4 +85,7 @@ class Hired:
             self.process.wait()
             code = None
         self.process = None
+        with self.errors:
+            self.errors.seek(0)
+            self.told = self.errors.read().decode(errors="replace")
         return code
