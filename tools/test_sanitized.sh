@@ -14,7 +14,7 @@ library() { "${CXX:-c++}" -print-file-name="$1"; }
 preload="$(library libasan.so) $(library libubsan.so) $(library libstdc++.so)"
 # Participants of cooperative programs have stacks that greenlet copies away and back; a stack elsewhere for the sanitizer
 # (detect_stack_use_after_return) would not be copied with them.
-export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:halt_on_error=1:detect_stack_use_after_return=0
+export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:halt_on_error=1:detect_stack_use_after_return=0:suppressions=$PWD/tests/sanitized/address.supp
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export PYTHONMALLOC=malloc PYTHONPATH=$PWD/tests/sanitized${PYTHONPATH:+:$PYTHONPATH}
 
