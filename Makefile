@@ -16,7 +16,7 @@ list_cpp_files = find cpp tests/cpp tests/fuzz -name '*.h' -o -name '*.cpp'
 sanitized_tests = $(patsubst %,tests/python/test_%.py,accelerators array assembly buffer_protocol cluster collectives config \
   derived_batch_size device_assignment device_list device_topology discovery dlpack exchange heap_profile host_copy \
   memory_layout mesh_manager mesh_utils partition_spec pickle pictures plan_step planner prefetch programs recent \
-  roofline sharding stored_layouts suggest transfer_guard tree_core unmade xla_client) tests/torture/test_growth.py
+  roofline sharding stored_layouts suggest transfer_guard tree_core unmade xla_client)
 
 .PHONY: help setup demo test test-cpp test-asan test-asan-python test-tsan test-consumer test-python test-torture test-soak \
   torture-beside-jax test-processes lint layers stubs stubs-check format tidy fuzz soak soak-jax bench curves performance \

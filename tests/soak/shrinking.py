@@ -30,7 +30,10 @@ class Shrinker:
         """The steps of a candidate that make sense, if they fail alike."""
         if time.monotonic() > self.until:
             return None
-        program = write(copy.deepcopy(program), Text(OURS))
+        try:
+            program = write(copy.deepcopy(program), Text(OURS))
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None  # a smaller operand that makes no sense of its step
         if not program or repr(program) in self.known:
             return None
         self.known.add(repr(program))

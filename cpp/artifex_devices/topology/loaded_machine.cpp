@@ -30,8 +30,10 @@ int to_int(int64_t value) { return static_cast<int>(std::clamp<int64_t>(value, 0
 
 }  // namespace
 
-LoadedMachine::LoadedMachine(hwloc_topology* topology, std::string source, bool is_live, const std::string& operation)
-    : topology_(topology), source_(std::move(source)), is_live_(is_live) {
+void DestroyTopology::operator()(hwloc_topology* topology) const noexcept { hwloc_topology_destroy(topology); }
+
+LoadedMachine::LoadedMachine(OwnTopology topology, std::string source, bool is_live, const std::string& operation)
+    : topology_(topology.release()), source_(std::move(source)), is_live_(is_live) {
   try {
     // Distances and memory attributes are made up to date now, so that later readers change nothing.
     hwloc_topology_refresh(topology_);

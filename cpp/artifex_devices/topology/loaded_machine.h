@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,16 @@ struct hwloc_topology;  // hwloc.h is included by topology/*.cpp alone
 // Private to topology/*.cpp.
 namespace artifex_devices {
 
+struct DestroyTopology {
+  void operator()(hwloc_topology* topology) const noexcept;
+};
+using OwnTopology = std::unique_ptr<hwloc_topology, DestroyTopology>;
+
 /// A machine with hwloc's topology behind it (null when even that could not be loaded).
 class LoadedMachine final : public Machine {
  public:
   /// Takes `topology` over and reads it; `operation` begins the message of a refusal.
-  LoadedMachine(hwloc_topology* topology, std::string source, bool is_live, const std::string& operation);
+  LoadedMachine(OwnTopology topology, std::string source, bool is_live, const std::string& operation);
   /// The live machine without a topology: one domain.
   LoadedMachine(CpuSet cpus, int64_t memory_bytes);
   ~LoadedMachine() override;

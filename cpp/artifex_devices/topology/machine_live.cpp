@@ -9,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
@@ -65,9 +67,10 @@ hwloc_topology* load_topology(const std::string* xml, const CpuSet& cpus, bool w
 }
 
 std::shared_ptr<LoadedMachine> as_machine(hwloc_topology* topology) {
-  if (!topology) return nullptr;
+  OwnTopology own(topology);
+  if (!own) return nullptr;
   try {
-    return std::make_shared<LoadedMachine>(topology, "live", true, "live");
+    return std::make_shared<LoadedMachine>(std::move(own), "live", true, "live");
   } catch (const std::exception&) {
     return nullptr;
   }
@@ -94,14 +97,15 @@ CgroupLimits read_limits() {
 CpuSet affinity_cpus() {
   CpuSet cpus;
   for (int most = 1024; most <= (1 << 20); most *= 2) {
-    cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(most));
+    const auto free_set = [](cpu_set_t* cpu_set) { CPU_FREE(cpu_set); };
+    const std::unique_ptr<cpu_set_t, decltype(free_set)> own(CPU_ALLOC(static_cast<size_t>(most)), free_set);
+    cpu_set_t* const set = own.get();
     if (!set) break;
     const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(most));
     const bool got = sched_getaffinity(0, size, set) == 0;
     for (int cpu = 0; got && cpu < most; ++cpu) {
       if (CPU_ISSET_S(static_cast<size_t>(cpu), size, set)) cpus.cpus.push_back(cpu);
     }
-    CPU_FREE(set);
     if (got) break;
   }
   if (cpus.cpus.empty()) cpus.cpus.push_back(0);

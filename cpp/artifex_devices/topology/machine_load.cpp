@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/topology/loaded_machine.h"
@@ -17,15 +18,10 @@ namespace {
 
 constexpr int64_t kMostXmlBytes = int64_t{64} << 20;
 
-struct DestroyTopology {
-  void operator()(hwloc_topology* topology) const noexcept { hwloc_topology_destroy(topology); }
-};
-using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
-
-Topology new_topology(const std::string& operation) {
+OwnTopology new_topology(const std::string& operation) {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) < 0) fail<OutOfMemory>("{}: hwloc cannot start", operation);
-  return Topology(topology);
+  return OwnTopology(topology);
 }
 
 std::string read_file(const std::string& path) {
@@ -78,7 +74,7 @@ std::string read_file(const std::string& path) {
 
 std::shared_ptr<const Machine> load_xml(const std::string& text, const std::string& source, const std::string& name) {
   check_xml(text, name);
-  Topology topology = new_topology("from_xml");
+  OwnTopology topology = new_topology("from_xml");
   const bool loaded =
       hwloc_topology_set_io_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_ALL) == 0 &&
       hwloc_topology_set_xmlbuffer(topology.get(), text.c_str(), static_cast<int>(text.size() + 1)) == 0 &&
@@ -87,7 +83,7 @@ std::shared_ptr<const Machine> load_xml(const std::string& text, const std::stri
     fail("from_xml: hwloc cannot import {}; expected a whole file as written by `lstopo --of xml` (format 1 or 2)",
          name);
   }
-  return std::make_shared<LoadedMachine>(topology.release(), source, false, fmt::format("from_xml: {}", name));
+  return std::make_shared<LoadedMachine>(std::move(topology), source, false, fmt::format("from_xml: {}", name));
 }
 
 }  // namespace
@@ -105,7 +101,7 @@ std::shared_ptr<const Machine> Machine::from_xml_text(std::string_view text) {
 
 std::shared_ptr<const Machine> Machine::from_synthetic(const std::string& description) {
   check_synthetic(description);
-  Topology topology = new_topology("from_synthetic");
+  OwnTopology topology = new_topology("from_synthetic");
   if (hwloc_topology_set_synthetic(topology.get(), description.c_str()) < 0 ||
       hwloc_topology_load(topology.get()) < 0) {
     fail(
@@ -113,7 +109,7 @@ std::shared_ptr<const Machine> Machine::from_synthetic(const std::string& descri
         "such as \"pack:2 numa:2 core:4 pu:2\"",
         description);
   }
-  return std::make_shared<LoadedMachine>(topology.release(), description, false,
+  return std::make_shared<LoadedMachine>(std::move(topology), description, false,
                                          fmt::format("from_synthetic: {:?}", description));
 }
 
