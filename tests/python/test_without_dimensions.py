@@ -27,6 +27,12 @@ CALLS = {
     "mean": lambda x, axis: np.mean(x, axis=axis),
     "argmax": lambda x, axis: np.argmax(x, axis=axis),
     "flip": lambda x, axis: np.flip(x, axis=axis),
+    "flip of all": lambda x, axis: np.flip(x),
+    "roll of all": lambda x, axis: np.roll(x, axis),
+    "rot90": lambda x, axis: np.rot90(x, axis),
+    "transpose": lambda x, axis: np.transpose(x),
+    "reshape": lambda x, axis: np.reshape(x, (1,)),
+    "broadcast_to": lambda x, axis: np.broadcast_to(x, (2,)),
 }
 
 

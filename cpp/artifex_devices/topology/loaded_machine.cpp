@@ -184,9 +184,9 @@ std::string LoadedMachine::to_xml() const {
   if (!topology_ || hwloc_topology_export_xmlbuffer(topology_, &text, &length, 0) < 0) {
     fail<Unavailable>("to_xml: hwloc has no topology of this machine ({})", source_);
   }
-  std::string xml(text);
-  hwloc_free_xmlbuffer(topology_, text);
-  return xml;
+  const auto free_text = [this](char* buffer) { hwloc_free_xmlbuffer(topology_, buffer); };
+  const std::unique_ptr<char, decltype(free_text)> own(text, free_text);
+  return text;
 }
 
 }  // namespace artifex_devices

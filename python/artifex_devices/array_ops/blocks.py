@@ -142,7 +142,7 @@ def read_box(x: Array, box: Box, operation: str) -> NDArray[Any]:
     arrays = local_arrays(x)
     for number, whole in enumerate(mine.boxes):
         if is_inside(box, whole):
-            view: NDArray[Any] = arrays[number][_relative(box, whole)]
+            view: NDArray[Any] = arrays[number][(*_relative(box, whole), ...)]
             return view
     result: NDArray[Any] = np.empty(tuple(s.stop - s.start for s in box), x.dtype)
     seen: set[int] = set()

@@ -36,7 +36,7 @@ def flip(m: Array, axis: Any = None) -> Array:
         )
         yield _whole(box), mirrored
 
-    return copy_boxes("flip", m, m.shape, cuts_of(m), pieces, lambda view: view[turned])
+    return copy_boxes("flip", m, m.shape, cuts_of(m), pieces, lambda view: view[(*turned, ...)])
 
 
 def _whole(box: Box) -> Box:
