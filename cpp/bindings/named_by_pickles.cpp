@@ -39,12 +39,15 @@ constexpr Named kNamed[] = {
 // pybind11's own functions, kept for good; written at import only.
 std::array<PyObject*, std::size(kNamed)> bound{};
 
-// A part of the state that is not there, or no int or text: the conversions deep in the state say so in these classes.
+// A part of the state that is not there, or no int or text: the conversions deep in the state say so in these classes,
+// the latter in pybind11's words or in those that refusals.cpp has for them.
 bool is_of_damage() {
-  if (PyErr_Occurred() == PyExc_KeyError) return true;
-  if (PyErr_Occurred() != PyExc_RuntimeError) return false;
+  PyObject* const kind = PyErr_Occurred();
+  if (kind == PyExc_KeyError) return true;
+  if (kind != PyExc_RuntimeError && kind != PyExc_TypeError) return false;
   py::error_already_set error;
-  const bool is = std::string_view(error.what()).find("Unable to cast") != std::string_view::npos;
+  const std::string_view text = error.what();
+  const bool is = text.find("Unable to cast") != text.npos || text.find(": a value has the type ") != text.npos;
   error.restore();
   return is;
 }
