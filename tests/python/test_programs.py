@@ -418,6 +418,8 @@ def test_ctrl_c_ends_a_cooperative_program():
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_ctrl_c_at_any_time_leaves_nothing_behind(executor):
+    if "SANITIZED_CORE" in os.environ and executor != "threads":
+        pytest.skip("the address sanitizer ends in its own unwinding on stacks that greenlet moves amid signals")
     done = child(
         f"""
         import random, signal, sys, threading, time, threadpoolctl, numpy as np
