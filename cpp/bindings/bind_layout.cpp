@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the functions that change shapes stand on: the same memory under another shape, and copies of strided views.
-#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -77,7 +76,7 @@ void copy_views(const py::list& destinations, const py::list& sources) {
   batch.reserve(static_cast<int64_t>(destinations.size()));
   int64_t bytes = 0;
   for (size_t i = 0; i < destinations.size(); ++i) {
-    if (!py::isinstance<py::array>(destinations[i])) {
+    if (!is_ndarray(destinations[i])) {
       fail<TypeMismatch>("copy_views: destination {} is no ndarray; expected a view; index with [..., ...]", i);
     }
     held.push_back(leaf_from_python(destinations[i], "copy_views"));
