@@ -75,7 +75,8 @@ def copy_boxes(
     sources: list[NDArray[Any]] = []
     for buffer, box in zip(buffers, tiling(result.sharding, shape, operation).boxes, strict=True):
         for inside, wanted in pieces(box):
-            targets.append(buffer[(*inside, ...)])  # a view also without dimensions, where [()] is a number
+            place: Any = (*inside, ...)  # a view also without dimensions, where [()] is a number
+            targets.append(buffer[place])
             sources.append(turn(read_box(x, wanted, operation)))
     _core._copy_views(targets, sources)
     return result

@@ -27,7 +27,7 @@ __all__ = ["flip", "roll"]
 def flip(m: Array, axis: Any = None) -> Array:
     """np.flip: along a cut dimension the shards change places."""
     dims = set(range(m.ndim)) if axis is None else set(normalize_axis_tuple(axis, m.ndim))
-    turned = tuple(slice(None, None, -1 if d in dims else 1) for d in range(m.ndim))
+    turned: Any = (*(slice(None, None, -1 if d in dims else 1) for d in range(m.ndim)), ...)
 
     def pieces(box: Box) -> Iterator[tuple[Box, Box]]:
         mirrored = tuple(
@@ -36,7 +36,7 @@ def flip(m: Array, axis: Any = None) -> Array:
         )
         yield _whole(box), mirrored
 
-    return copy_boxes("flip", m, m.shape, cuts_of(m), pieces, lambda view: view[(*turned, ...)])
+    return copy_boxes("flip", m, m.shape, cuts_of(m), pieces, lambda view: view[turned])
 
 
 def _whole(box: Box) -> Box:
