@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C in every blocking call: caught, then all goes on; uncaught, the process dies of it."""
 
+import atexit
 import contextlib
 import signal
 import sys
@@ -112,13 +113,12 @@ def search():
 
 
 def plan_steps():
-    import artifex_devices as ad
-    from artifex_devices import models, planner
+    from artifex_devices import cluster, models, planner
+    from artifex_devices.sharding import Mesh
 
-    model = models.transformer("llama-2-7b", batch=64, sequence=4096)
-    with ad.simulate(8):
-        mesh = ad.Mesh(np.array(ad.devices()), ("data",))
-        planner.plan_step(model, mesh, {"batch": "data"})
+    model = models.transformer("llama-2-7b", batch=256, sequence=4096)
+    mesh = Mesh(np.array(cluster.tpu("v5e", (16, 16)).devices()), ("data",))
+    planner.plan_step(model, mesh, {"batch": "data"})
 
 
 def measure_rates():
@@ -162,12 +162,19 @@ LONG = {
 LOOPS = ["place", "reshard", "copy_to_host", "get_a_tree", "wait_for_a_tree", "from_callback", "elementwise", "mapped"]
 
 
+def comes_no_more():
+    """At exit a timer would end the process before SIGINT does."""
+    sys.unraisablehook = lambda what: None
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 def dies(kind):
     """Works for ever, if nobody ends it."""
     work = LONG.get(kind) or tour.KINDS[kind]
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     # Where Python drops the exception (see above), it comes again.
     sys.unraisablehook = lambda what: signal.setitimer(signal.ITIMER_REAL, 0.01)
+    atexit.register(comes_no_more)
     if kind in LOOPS:
         work()
     print("go", flush=True)
