@@ -97,6 +97,10 @@ run() { # run <target>: its log and what came of it
     /^stat::new_units_added/ { added = $2 }
     END { printf "fuzz: %-18s %9d inputs, %4d new units, coverage %d\n", target, inputs, added, covered }
   ' "$out/$target.log"
+  if ! grep -q ' cov: [1-9]' "$out/$target.log"; then
+    say "$target is not seen: no coverage, so that its inputs are not led by it" >&2
+    echo "$target" >>"$out/faulty"
+  fi
 }
 
 say "$((${#of_core[@]} + ${#of_python[@]})) targets for $seconds s each"

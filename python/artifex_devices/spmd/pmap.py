@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
+from artifex_devices.device_arguments import whole_number
 from artifex_devices.errors import IndivisibleError
 from artifex_devices.spmd.arguments import Blocks, blocks_of, leaf_of
 from artifex_devices.spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
 from artifex_devices.spmd.outputs import Outputs
 from artifex_devices.spmd.specs import Layout, layout_of, shape_text, spread
-from artifex_devices.spmd.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from artifex_devices.spmd.ending import Ending

@@ -1,27 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole numbers among the arguments of collectives and mapped functions."""
+"""Sequences of whole numbers among the arguments of collectives and mapped functions."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["numbers_in", "whole_number"]
+from artifex_devices.device_arguments import whole_number
 
-
-def whole_number(operation: str, argument: str, value: Any) -> int:
-    """The value as an int.
-
-    Raises:
-        TypeError: It is none.
-    """
-    if not hasattr(value, "__index__"):
-        raise TypeError(
-            f"{operation}: {argument} is of type {type(value).__name__}; expected an int, got {value!r}; give a whole "
-            "number such as 0"
-        )
-    return operator.index(value)
+__all__ = ["numbers_in"]
 
 
 def numbers_in(operation: str, argument: str, values: Any) -> list[int]:

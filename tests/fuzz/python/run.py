@@ -8,14 +8,17 @@ python run.py --replay TARGET FOLDER: its files, whole, cut off and with single 
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import os
 import shlex
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 TARGETS = tuple(sorted(each.stem for each in Path(__file__).parent.glob("*.py") if each.stem not in ("oracle", "run")))
+_PACKAGES = Path(__file__).resolve().parents[3] / "python"
 _CUTS, _CHANGES = 4, 12
 _SECONDS = 60  # for one input on a busy machine
 
@@ -44,10 +47,21 @@ def replay(target: str, folder: Path) -> tuple[int, int]:
     return len(paths), accepted
 
 
+class Sources:
+    """Finds the package's Python files by themselves: atheris leaves those alone that an editable install loads."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> object:
+        if name.partition(".")[0] != "artifex_devices" or name == "artifex_devices._core":
+            return None
+        return importlib.machinery.PathFinder.find_spec(name, path or [str(_PACKAGES)])
+
+
 def fuzz(target: str, options: list[str]) -> None:
     """Ends the process."""
     import atheris
 
+    sys.meta_path.insert(0, Sources)
     modules = _modules(target)
     packages = {name.partition(".")[0] for name in modules}
     for name in [each for each in sys.modules if each.partition(".")[0] in packages]:
