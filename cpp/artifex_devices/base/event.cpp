@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "artifex_devices/base/error.h"
@@ -52,7 +53,11 @@ Event::~Event() {
 }
 
 void Event::finish(std::exception_ptr error) noexcept {
-  if (claimed_.exchange(true, std::memory_order_acq_rel)) return;
+  if (claimed_.exchange(true, std::memory_order_acq_rel)) {
+    // Between the two stores of the first; in a forked child the first may be no more.
+    while (!is_set() && !lost_by_fork()) std::this_thread::yield();
+    return;
+  }
   error_ = std::move(error);
   set_.store(true, std::memory_order_release);
 

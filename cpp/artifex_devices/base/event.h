@@ -23,7 +23,7 @@ class Event {
 
   bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }
 
-  /// The first of `set` and `set_error` counts; later ones do nothing. A null error is `set`.
+  /// The first of `set` and `set_error` counts; after any of them is_set() is true. A null error is `set`.
   void set() noexcept { finish(nullptr); }
   void set_error(std::exception_ptr error) noexcept { finish(std::move(error)); }
 

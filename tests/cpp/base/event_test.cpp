@@ -138,7 +138,10 @@ TEST(Event, OneOfManySettersWins) {
     event.then([&](std::exception_ptr) { ++calls; });
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) {
-      threads.emplace_back([&, i] { event.set_error(out_of_memory(std::to_string(i).c_str())); });
+      threads.emplace_back([&, i] {
+        event.set_error(out_of_memory(std::to_string(i).c_str()));
+        EXPECT_TRUE(event.is_set());  // for those that came second too
+      });
     }
     for (std::thread& thread : threads) thread.join();
     ASSERT_EQ(calls.load(), 1);
