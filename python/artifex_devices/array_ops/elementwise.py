@@ -17,19 +17,10 @@ from artifex_devices.array_ops.layout import Home, cuts_of, home_of, merge_cuts,
 from artifex_devices.array_ops.operand_parts import SCALARS, Compute, cuts_for, operand_parts, pieces_of
 from artifex_devices.array_ops.spreading import SPREAD_BYTES, spread_from
 from artifex_devices.array_ops.whole import from_whole, is_small, wholes_of
-from artifex_devices.remembering import forgettable, remembered
+from artifex_devices.array_ops.writing import Loop, loop_of, write
+from artifex_devices.remembering import forgettable
 
 __all__ = ["elementwise", "elementwise_into", "map_elements", "same_layout"]
-
-
-@remembered(maxsize=4096)
-def _result_dtypes(ufunc: np.ufunc, kinds: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> tuple[Any, ...]:
-    """What NumPy itself answers for operands of these dtypes, or of these types of Python numbers."""
-    with np.errstate(all="ignore"):
-        results = ufunc(
-            *(kind(1) if isinstance(kind, type) else np.ones(1, kind)[:0] for kind in kinds), **dict(options)
-        )
-    return tuple(part.dtype for part in results) if ufunc.nout > 1 else (results.dtype,)
 
 
 def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -49,16 +40,16 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any])
         TypeError: NumPy has no loop for these dtypes.
     """
     kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
-    dtypes = _result_dtypes(ufunc, kinds, tuple(sorted(options.items())) if options else ())
+    loop = loop_of(ufunc, kinds, tuple(sorted(options.items())) if options else ())
     if ufunc.nout == 1:
-        quick = _by_slabs(ufunc, inputs, kinds, dtypes[0], options)
+        quick = _by_slabs(loop, ufunc, inputs, kinds, options)
         if quick is not None:
             return quick
 
     def compute(outputs: Sequence[NDArray[Any]], parts: Sequence[Any]) -> None:
-        ufunc(*parts, out=tuple(outputs), **options)
+        write(loop, ufunc, parts, outputs, options)
 
-    results = map_elements(ufunc.__name__, compute, inputs, dtypes, spread_from=spread_from(ufunc, kinds))
+    results = map_elements(ufunc.__name__, compute, inputs, loop.dtypes, spread_from=spread_from(ufunc, kinds))
     return results[0] if ufunc.nout == 1 else results
 
 
@@ -82,27 +73,27 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
             f"result to, got {told}; leave out away and use the result"
         )
     kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
-    dtypes = _result_dtypes(ufunc, kinds, tuple(sorted(options.items())))
+    loop = loop_of(ufunc, kinds, tuple(sorted(options.items())))
     masked = mask is not True
 
     def compute(outputs: Sequence[NDArray[Any]], parts: Sequence[Any]) -> None:
         if not masked:
-            ufunc(*parts, out=tuple(outputs), **options)
+            write(loop, ufunc, parts, outputs, options)
             return
         if targets is None:
             for output in outputs:
                 output[...] = 0
-        ufunc(*parts[:-1], out=tuple(outputs), where=parts[-1], **options)
+        write(loop, ufunc, parts[:-1], outputs, {**options, "where": parts[-1]})
 
     operands = [*inputs, mask if isinstance(mask, Array) else np.asarray(mask)] if masked else list(inputs)
     results = map_elements(
-        ufunc.__name__, compute, operands, dtypes, into=targets, spread_from=spread_from(ufunc, kinds)
+        ufunc.__name__, compute, operands, loop.dtypes, into=targets, spread_from=spread_from(ufunc, kinds)
     )
     return results[0] if ufunc.nout == 1 else results
 
 
 def _by_slabs(
-    ufunc: np.ufunc, inputs: Sequence[Any], kinds: tuple[Any, ...], dtype: Any, options: dict[str, Any]
+    loop: Loop, ufunc: np.ufunc, inputs: Sequence[Any], kinds: tuple[Any, ...], options: dict[str, Any]
 ) -> Array | None:
     """One call of NumPy for all shards, where operands are small and laid out alike, whole everywhere, or numbers."""
     leader: Any = None
@@ -132,11 +123,14 @@ def _by_slabs(
             slab = slab.reshape((1,) * (1 + len(shape) - x.ndim) + x.shape)
         parts.append(slab)
         committed = committed or x.committed
-    out = _core._empty(shape, dtype, sharding, committed, ufunc.__name__)
+    out = _core._empty(shape, loop.dtypes[0], sharding, committed, ufunc.__name__)
     slab = _core._slab_array(out, True)
     if slab is None:
         return None
-    ufunc(*parts, out=slab, **options)
+    if loop.writes_apart:
+        ufunc(*parts, out=slab, **options)
+    else:
+        slab[...] = ufunc(*parts, **options)
     return out
 
 

@@ -15,6 +15,7 @@ from artifex_devices.array_ops.blocks import Box, allocate, blocks_at, moved_to,
 from artifex_devices.array_ops.dispatch import implements_method
 from artifex_devices.array_ops.layout import Cuts, Home, any_explicit, cuts_of, home_of, sharding_with
 from artifex_devices.array_ops.operand_parts import pieces_of
+from artifex_devices.array_ops.writing import loop_of, write
 from artifex_devices.errors import ShardingTypeError
 
 __all__: list[str] = []
@@ -31,8 +32,9 @@ def _outer_method(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any
             "result"
         )
     samples = [x if type(x) in _SCALARS else np.ones((0,), x.dtype) for x in inputs]
-    answers: Any = ufunc.outer(*samples, **options)  # raises what NumPy raises
-    answers = answers if isinstance(answers, tuple) else (answers,)
+    ufunc.outer(*samples, **options)  # raises what NumPy raises
+    kinds = tuple(type(x) if type(x) in _SCALARS else x.dtype for x in inputs)
+    loop = loop_of(ufunc, kinds, tuple(sorted(options.items())))
     one, two = inputs
     home = home_of(operation, [x for x in inputs if isinstance(x, Array)])
     shapes = [() if type(x) in _SCALARS else x.shape for x in inputs]
@@ -48,10 +50,10 @@ def _outer_method(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any
             (two, cuts[ndim:], [box[ndim:] for box in places.boxes]),
         )
     ]
-    made = [allocate(operation, shape, answer.dtype, sharding, committed=home.committed) for answer in answers]
+    made = [allocate(operation, shape, dtype, sharding, committed=home.committed) for dtype in loop.dtypes]
 
     def compute(outputs: Sequence[NDArray[Any]], operands: Sequence[Any]) -> None:
-        ufunc(*operands, out=tuple(outputs), **options)
+        write(loop, ufunc, operands, outputs, options)
 
     tasks = []
     wider = (..., *(None,) * len(shapes[1]))
