@@ -149,6 +149,16 @@ def line_of(*entries, step=1):
     return lambda lib: lib.NamedSharding(lib.Mesh(np.array(lib.devices[::step]), ("x",)), lib.P(*entries))
 
 
+def moved_within(wrap):
+    """The shape of an Array whose program says that its result lies on the devices in another order."""
+
+    def question(lib):
+        array, turned = lib.device_put(X, line_of("x")(lib)), line_of("x", step=-1)(lib)
+        return wrap(lib, turned)(array).shape
+
+    return question
+
+
 def guarded_number(lib):
     array = lib.device_put(1, lib.devices[0])
     with under(lib, "transfer_guard", "disallow"):

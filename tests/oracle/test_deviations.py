@@ -36,6 +36,7 @@ from deviation_questions import (
     line_of,
     list_of,
     mapped,
+    moved_within,
     oddly_aligned_source,
     product,
     read_x64_option,
@@ -390,6 +391,18 @@ DEVIATIONS = {
         (VALUE, (8, 8)),
         RuntimeError,
         "every byte goes to another device",
+    ),
+    "jit with out_shardings of the devices in another order": Deviation(
+        moved_within(lambda lib, turned: top(lib).jit(lambda x: x, out_shardings=turned)),
+        ValueError,
+        (VALUE, (8, 8)),
+        "the move is asked for by name",
+    ),
+    "with_sharding_constraint to the devices in another order": Deviation(
+        moved_within(lambda lib, turned: lambda x: top(lib).lax.with_sharding_constraint(x, turned)),
+        ValueError,
+        (VALUE, (8, 8)),
+        "the same",
     ),
     "direction of a guarded move from several devices": Deviation(
         guarded_move(line_of("x"), line_of(), "transfer_guard_host_to_device"),

@@ -209,6 +209,19 @@ def test_committed_to_other_devices():
         assert assert_agree(lambda library, index=index: ask(library, index)) is None
 
 
+@pytest.mark.parametrize("entries", [(), ("x",)])
+@pytest.mark.parametrize("committed", [True, False])
+def test_devices_in_another_order(entries, committed):
+    def ask(library):
+        meshes = [mesh_of(library, MeshLayout(("x",), (4,), ids)) for ids in ((0, 1, 2, 3), (3, 1, 2, 0))]
+        spec = library.P(*entries)
+        mapped = top(library).shard_map(lambda a: a, mesh=meshes[1], in_specs=spec, out_specs=spec)
+        place = [library.NamedSharding(meshes[0], spec)] if committed else []
+        return facts(library, mapped(library.device_put(X, *place)))
+
+    assert (assert_agree(ask) is None) == committed
+
+
 def pmap_agrees(body, args=(X,), kwargs=None, **options):
     def ask(library):
         result = top(library).pmap(body(top(library)), **options)(*args, **(kwargs or {}))

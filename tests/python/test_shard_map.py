@@ -297,6 +297,18 @@ def test_committed_to_other_devices():
             f({"w": wrong})
 
 
+def test_committed_to_the_devices_in_another_order():
+    mesh = auto_mesh((4,), ("x",), 4)
+    f = ad.shard_map(identity, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    turned = ad.device_put(X, ad.NamedSharding(ad.Mesh(np.array(ad.devices()[3::-1]), ("x",)), P("x")))
+    with pytest.raises(
+        ValueError,
+        match=r"args\[0\] lies on the mesh.s devices in another order; .*\[0, 1, 2, 3\].*\[3, 2, 1, 0\]",
+    ):
+        f(turned)
+    check(f(ad.device_put(turned, ad.NamedSharding(mesh, P("x")))), X, P("x"), mesh)  # as the message says
+
+
 def test_explicit_meshes_refuse_what_is_not_placed(smap):
     mesh = ad.make_mesh((2, 4), ("x", "y"))
     placed = ad.device_put(X, ad.NamedSharding(mesh, P("x")))

@@ -33,7 +33,9 @@ def numbers(shape, dtype, seed, style):
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     count = math.prod(shape)
     if style == "bits" and kind.name != "bool" and "int4" not in kind.name and "int2" not in kind.name:
-        return np.frombuffer(rng.bytes(count * kind.itemsize), kind).reshape(shape).copy()
+        drawn = np.frombuffer(rng.bytes(count * kind.itemsize), np.uint8)
+        used = 0x0F if "float4" in kind.name else 0x3F if "float6" in kind.name else 0xFF  # JAX keeps no others
+        return (drawn & used).view(kind).reshape(shape)
     small = rng.integers(-16, 17, size=shape)
     if kind.name == "bool":
         return np.asarray(small > 0)

@@ -178,7 +178,7 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
     """How arguments like x (of one key_of) come to the participants.
 
     Raises:
-        ValueError: x lies on other devices than the mesh's.
+        ValueError: x is committed to other devices than the mesh's, or to those in another order.
     """
     target = NamedSharding(layout.mesh, spec)
     places = tiling(target, x.shape, operation)
@@ -192,10 +192,14 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
             return views
 
     def moved(x: Array) -> list[NDArray[Any]]:
-        if x.committed and set(x.sharding._device_assignment) != set(target._device_assignment):
+        lies, expected = list(x.sharding._device_assignment), list(target._device_assignment)
+        if x.committed and lies != expected:
+            where = (
+                "other devices than the mesh" if set(lies) != set(expected) else "the mesh's devices in another order"
+            )
             raise ValueError(
-                f"{operation}: {path} lies on other devices than the mesh; expected {_ids(target)}, got "
-                f"{_ids(x.sharding)}; move it first: device_put({path}, NamedSharding(mesh, {spec!r}))"
+                f"{operation}: {path} lies on {where}; expected {_ids(expected)}, got {_ids(lies)}; move it first: "
+                f"device_put({path}, NamedSharding(mesh, {spec!r}))"
             )
         arrays = _arrays_here(moved_to(operation, x, Home(target, committed=True), target))
         return [arrays[number] for number in numbers]
@@ -208,8 +212,8 @@ def _arrays_here(x: Array) -> list[NDArray[Any]]:
     return local_arrays(x, False, True)
 
 
-def _ids(sharding: Any) -> str:
-    ids = [device.id for device in sharding._device_assignment]
+def _ids(devices: Sequence[Any]) -> str:
+    ids = [device.id for device in devices]
     return f"devices {ids[:8]}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
 
 

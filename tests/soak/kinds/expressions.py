@@ -131,6 +131,8 @@ class Express(Kind):
         outcome.jax = outcome.jax and not any(each in step["text"] for each in NOT_JAX)
         outcome.jax = outcome.jax and not state.grid(value.place["mesh"]).explicit
         if error:
+            if host.ndim < 2 and step["text"].startswith(("np.triu", "np.tril")):
+                error = ("ValueError",)  # as in JAX; NumPy misses an argument of np.tri
             outcome.error = (*error, "ShardingTypeError")
             return outcome
         # Which of these need a whole dimension is in the guide; here it is enough that nothing else is raised.

@@ -35,7 +35,8 @@ def operation_text(operation):
 
 
 def devices_of(state, place):
-    return {place["device"]} if "device" in place else set(state.grid(place["mesh"]).ids.ravel().tolist())
+    """Their ids in the order of the mesh: programs take committed Arrays of the same devices in the same order."""
+    return [place["device"]] if "device" in place else state.grid(place["mesh"]).ids.ravel().tolist()
 
 
 class ShardMap(Kind):
@@ -154,7 +155,7 @@ class ShardMap(Kind):
             raise UnusableError("an operand that is not for programs")
         if value.dead:
             return Outcome(error=(*DELETED, "ValueError"), jax=False)  # it may lie elsewhere, too
-        elsewhere = devices_of(state, value.place) != set(grid.ids.ravel().tolist())
+        elsewhere = devices_of(state, value.place) != grid.ids.ravel().tolist()
         if elsewhere and value.committed is None:
             raise UnusableError("it may be moved or refused")
         if elsewhere and value.committed:

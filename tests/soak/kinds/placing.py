@@ -76,7 +76,9 @@ class Move(Kind):
             raise UnusableError("it may be the same object or not")
         if value.committed and not step["donate"] and state.same_place(value, place):
             return Outcome(values={step["out"]: value}, jax=jax)
-        moved = Value(value.host, place, True, value.slack, in_jax=jax)
+        # In JAX it keeps its mesh of Explicit axes on one device, where nothing can be computed with it then.
+        stuck = "device" in place and "mesh" in value.place and state.grid(value.place["mesh"]).explicit
+        moved = Value(value.host, place, True, value.slack, in_jax=jax and not stuck)
         if step["donate"]:
             value.dead = True
         return Outcome(values={step["out"]: moved}, jax=jax)
@@ -106,7 +108,7 @@ class Read(Kind):
     weight = 6
 
     def draw(self, dice, state):
-        source = dice.array(state, dead=dice.one_in(8))
+        source = dice.array(state, dead=dice.one_in(8), where=lambda value: not value.slack)
         how = dice.choice(("onp.asarray({})", "L.device_get({})", "copy_to_host_async({}).result()"))
         return source and {"out": dice.name("a"), "in": source, "how": how}
 
@@ -119,7 +121,7 @@ class Read(Kind):
         if value.dead:
             return Outcome(error=DELETED, jax=jax)
         if value.slack:
-            return Outcome(hosts={}, jax=jax)
+            raise UnusableError("bits that are not known")
         return Outcome(hosts={step["out"]: value.host}, jax=jax)
 
 
@@ -130,8 +132,8 @@ class OneShard(Kind):
     weight = 3
 
     def draw(self, dice, state):
-        source = dice.array(state)
-        if source is None or state.array(source).place is None:
+        source = dice.array(state, where=lambda value: value.place is not None and not value.slack)
+        if source is None:
             return None
         place = state.array(source).place
         number = dice.randrange(1 if "device" in place else state.grid(place["mesh"]).ids.size)
@@ -145,7 +147,7 @@ class OneShard(Kind):
         if value.dead:
             return Outcome(error=DELETED, jax=False)
         if value.place is None or value.slack:
-            return Outcome(jax=False)
+            raise UnusableError("parts or bits that are not known")
         boxes = state.blocks(value.place, value.host.shape)
         # Shards are listed in the order of the mesh.
         grid = None if "device" in value.place else state.grid(value.place["mesh"]).ids
