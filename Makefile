@@ -101,12 +101,12 @@ tidy: setup ## clang-tidy over the core, warnings are errors
 fuzz: setup ## parsers under libFuzzer (clang 19) and atheris, SECONDS=60 for each; ARGS="device_topology" to choose
 	$(stage) "fuzz" env SECONDS_EACH=$(or $(SECONDS),60) tools/fuzz.sh $(ARGS)
 
-soak: setup ## random programs against NumPy, SECONDS=40 SEED=1; what fails is shrunk to a script in build/soak/
-	$(stage) "soak" env PYTHONPATH=tests python -m soak --seconds $(or $(SECONDS),40) --seed $(or $(SEED),1) $(if $(SECONDS)$(SEED),,--programs 600) $(ARGS)
+soak: setup ## random programs against NumPy, SECONDS=60 SEED=1; what fails is shrunk to a script in build/soak/
+	$(stage) "soak" env PYTHONPATH=tests python -m soak --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) $(if $(SECONDS)$(SEED),,--programs 1500) $(ARGS)
 
-soak-jax: ## the same against JAX too, after `make oracle`, SECONDS=20 SEED=1
+soak-jax: ## the same against JAX too, after `make oracle`, SECONDS=30 SEED=1
 	$(stage) "soak against JAX" env PYTHONPATH=tests JAX_PLATFORMS=cpu .venv-oracle/bin/python -m soak --jax \
-	  --seconds $(or $(SECONDS),20) --seed $(or $(SEED),1) $(if $(SECONDS)$(SEED),,--programs 110) $(ARGS)
+	  --seconds $(or $(SECONDS),30) --seed $(or $(SEED),1) $(if $(SECONDS)$(SEED),,--programs 160) $(ARGS)
 
 test-soak: setup ## the soak finds bugs that are put into the library; ARGS="-k hang" to choose
 	$(stage) "tests of the soak" python -m pytest tests/soak $(ARGS)

@@ -107,6 +107,11 @@ class State:
                 return ("IndivisibleError",)
         return ()
 
+    def refused(self, place, error, jax):
+        """The Outcome of a placement that does not fit; with Explicit axes JAX may stop at an assertion of its own."""
+        jax = jax and not ("mesh" in place and self.grid(place["mesh"]).explicit)
+        return Outcome(error=error, jax=jax, jax_error=("ValueError", "IndexError"))
+
     def blocks(self, place, shape):
         if "device" in place:
             return {place["device"]: tuple(slice(0, size) for size in shape)}

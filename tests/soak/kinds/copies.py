@@ -59,7 +59,7 @@ class Tree(Kind):
         for host in hosts:
             if error := state.shape_error(step["place"], host.shape):
                 # Which leaf is told first is not said; both classes are ValueErrors.
-                return Outcome(error=(*error, "ValueError"), jax=jax, jax_error=("ValueError", "IndexError"))
+                return state.refused(step["place"], (*error, "ValueError"), jax)
         values = [Value(host.copy(), step["place"], in_jax=jax) for host in hosts]
         return Outcome(values=dict(zip(step["outs"], values, strict=True)), jax=jax)
 

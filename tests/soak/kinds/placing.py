@@ -35,7 +35,7 @@ class Put(Kind):
         jax = uses_jax(place) and state.hosts[step["in"]][1]
         error = state.shape_error(place or {"device": 0}, host.shape)
         if error:
-            return Outcome(error=error, jax=jax, jax_error=("ValueError", "IndexError"))
+            return state.refused(place, error, jax)
         value = Value(host.copy(), place or {"device": 0}, committed=place is not None, in_jax=jax)
         return Outcome(values={step["out"]: value}, jax=jax)
 
@@ -69,7 +69,7 @@ class Move(Kind):
             return Outcome(error=DELETED, jax=jax)
         error = state.shape_error(place, value.host.shape)
         if error:
-            return Outcome(error=error, jax=jax, jax_error=("ValueError", "IndexError"))
+            return state.refused(place, error, jax)
         if step["verb"] == "reshard" and len(place["spec"]) < value.host.ndim:
             place = place | {"spec": place["spec"] + [None] * (value.host.ndim - len(place["spec"]))}
         if value.place is None:
@@ -184,7 +184,7 @@ class FromCallback(Kind):
         jax = uses_jax(place) and state.hosts[step["in"]][1] and host.ndim > 0
         error = state.shape_error(place, host.shape)
         if error:
-            return Outcome(error=error, jax=jax, jax_error=("ValueError", "IndexError"))
+            return state.refused(place, error, jax)
         return Outcome(values={step["out"]: Value(host.copy(), place, in_jax=jax)}, jax=jax)
 
 
