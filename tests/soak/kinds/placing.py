@@ -98,6 +98,9 @@ class Delete(Kind):
     def expect(self, step, state):
         value = state.array(step["in"])
         value.dead = True
+        for other in state.arrays.values():  # what it was moved to may be gone with it in JAX
+            if other is not value and other.host is value.host:
+                other.in_jax = False
         return Outcome(jax=value.in_jax)
 
 

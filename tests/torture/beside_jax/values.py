@@ -133,6 +133,16 @@ def pickled_array(b: Any) -> None:
         raise WrongValueError(f"came back as {made.sharding}")
 
 
+@scenario(GROUP, "an Array is moved to other places of the same blocks, and then deleted", "what was made keeps its value")
+def moved_then_deleted(b: Any) -> None:
+    value = np.arange(8.0, dtype=np.float32).reshape(2, 4)
+    mesh = b.Mesh(np.array(b.jax.devices()).reshape(2, 2, 2), ("x", "y", "z"))
+    array = b.jax.device_put(value, b.NamedSharding(mesh, b.P("x", ("y", "z"))))
+    moved = b.jax.device_put(array, b.NamedSharding(mesh, b.P("z", ("y", "x"))))
+    array.delete()
+    same(moved, value)
+
+
 @scenario(GROUP, "views by DLPack outlive the Array (dropped, then deleted), 200 times", "the views keep their values")
 def exported(b: Any) -> None:
     for i in range(200):
