@@ -133,7 +133,7 @@ def pickled_array(b: Any) -> None:
         raise WrongValueError(f"came back as {made.sharding}")
 
 
-@scenario(GROUP, "an Array is moved to other places of the same blocks, and then deleted", "what was made keeps its value")
+@scenario(GROUP, "an Array is moved to places of the same blocks, and then deleted", "what was made keeps its value")
 def moved_then_deleted(b: Any) -> None:
     value = np.arange(8.0, dtype=np.float32).reshape(2, 4)
     mesh = b.Mesh(np.array(b.jax.devices()).reshape(2, 2, 2), ("x", "y", "z"))
