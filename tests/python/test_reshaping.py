@@ -281,3 +281,13 @@ def test_broadcast_arrays(put):
     assert (spec_of(x), spec_of(y)) == (("x",), (None, "y"))
     check(x, np.broadcast_to(value_of((8, 1)), (8, 4)))
     check(y, np.broadcast_to(value_of((4,)), (8, 4)))
+
+
+def test_a_scalar_is_padded_as_numpy_pads_it():
+    value = np.asarray(np.float32(3))
+    for place in (ad.devices()[0], ad.NamedSharding(ad.Mesh(np.array(ad.devices()), ("x",)), ad.P())):
+        x = ad.device_put(value, place)
+        for width in (1, (1, 2), ((1, 2),)):
+            check(np.pad(x, width), np.pad(value, width))
+        with pytest.raises(TypeError, match="pad_width"):
+            np.pad(x, 1.5)

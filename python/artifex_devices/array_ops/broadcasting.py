@@ -104,8 +104,8 @@ def _tile(A: Any, reps: Any) -> Array:  # noqa: N803 - NumPy's name
 def _pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
     if isinstance(pad_width, dict):
         named = {normalize_axis_index(d, array.ndim): np.broadcast_to(w, 2) for d, w in pad_width.items()}
-        pad_width = [named.get(d, (0, 0)) for d in range(array.ndim)]
-    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
-    _refuse_cut("pad", array, [d for d, width in enumerate(widths) if any(width)], "padding")
-    shape = tuple(size + before + after for size, (before, after) in zip(array.shape, widths, strict=True))
-    return _local("pad", array, shape, lambda part: np.pad(part, widths, mode=mode, **kwargs))
+        pad_width = [named.get(d, (0, 0)) for d in range(array.ndim)] or 0
+    sides = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
+    _refuse_cut("pad", array, [d for d, width in enumerate(sides) if any(width)], "padding")
+    shape = tuple(size + before + after for size, (before, after) in zip(array.shape, sides, strict=True))
+    return _local("pad", array, shape, lambda part: np.pad(part, sides or pad_width, mode=mode, **kwargs))

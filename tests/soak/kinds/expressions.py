@@ -122,6 +122,8 @@ class Express(Kind):
         if "clip" in step["text"] and host.dtype.isbuiltin != 1:
             raise UnusableError("NumPy's clip has no loop for it and answers in float32")
         result, error = by_numpy(lambda: eval(step["text"].format(x="x"), {"np": np, "onp": np, "x": host}))
+        if host.ndim < 2 and step["text"].startswith(("np.triu", "np.tril")):
+            error = ("ValueError",)  # as in JAX; NumPy repeats rows, or misses an argument
         if value.dead:  # what else is wrong may be told first
             return Outcome(error=(*DELETED, *error, "ShardingTypeError"), jax=False)
         if result is not None and result.size > 1 << 14:
@@ -131,8 +133,6 @@ class Express(Kind):
         outcome.jax = outcome.jax and not any(each in step["text"] for each in NOT_JAX)
         outcome.jax = outcome.jax and not state.grid(value.place["mesh"]).explicit
         if error:
-            if host.ndim < 2 and step["text"].startswith(("np.triu", "np.tril")):
-                error = ("ValueError",)  # as in JAX; NumPy misses an argument of np.tri
             outcome.error = (*error, "ShardingTypeError")
             return outcome
         # Which of these need a whole dimension is in the guide; here it is enough that nothing else is raised.
