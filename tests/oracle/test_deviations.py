@@ -50,6 +50,7 @@ from deviation_questions import (
     shards_that_differ,
     spec,
     stacked_product,
+    sum_over_an_axis_of_size_one,
     text_when_deleted,
     top,
     topology,
@@ -391,6 +392,9 @@ DEVIATIONS = {
         (VALUE, (8, 8)),
         RuntimeError,
         "every byte goes to another device",
+    ),
+    "sum of Arrays cut differently over an Explicit axis of size 1": Deviation(
+        sum_over_an_axis_of_size_one, ValueError, (VALUE, (8, 8)), "an axis of size 1 cuts nothing"
     ),
     "jit with out_shardings of the devices in another order": Deviation(
         moved_within(lambda lib, turned: top(lib).jit(lambda x: x, out_shardings=turned)),

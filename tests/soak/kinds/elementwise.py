@@ -126,10 +126,12 @@ def joined(state, one, two, rank):
         return None
     if "device" in one.place:
         return {"device": one.place["device"]}
-    specs = []
+    specs, sizes = [], state.grid(one.place["mesh"]).sizes
     for value in (one, two):
         spec = [entry_axes(entry) for entry in value.place["spec"]]
         spec += [()] * (value.host.ndim - len(spec))
+        # Axes of size 1 cut nothing here (JAX compares them too; tests/oracle/test_deviations.py).
+        spec = [tuple(axis for axis in entry if sizes[axis] > 1) for entry in spec]
         # A dimension of size 1 that is stretched is whole, however it was cut.
         spec = [() if size == 1 else entry for entry, size in zip(spec, value.host.shape, strict=True)]
         specs.append([()] * (rank - value.host.ndim) + spec)
