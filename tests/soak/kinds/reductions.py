@@ -98,7 +98,9 @@ def cumsum_place(state, value, axis):
     cut = [d for d, entry in enumerate(value.place["spec"]) if parts(state, value.place, entry) > 1]
     if not cut:
         return None
-    return None if cut == [0] and not value.place.get("uneven") else "error"
+    # Short blocks stay as they are where a row is one element.
+    fits = not value.place.get("uneven") or value.host.shape[1:] == (1,) * (value.host.ndim - 1)
+    return None if cut == [0] and fits else "error"
 
 
 def parts(state, place, entry):
