@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "artifex_devices/base/error.h"
+#include "shown.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -30,11 +31,12 @@ AxisName axis_name_from_python(py::handle object, std::string_view operation) {
     return known.by_id.at(static_cast<int32_t>(PyLong_AsLong(id))).first;
   }
   if (PyErr_Occurred()) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw py::error_already_set();  // the object's own
     PyErr_Clear();
     fail<TypeMismatch>(
         "{}: an axis name of type {} is not hashable; expected text or another hashable, got {}; use a str "
         "such as 'data'",
-        operation, Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+        operation, Py_TYPE(object.ptr())->tp_name, shown(object));
   }
   if (object.is_none()) {
     fail("{}: None is no axis name; expected text or another hashable, got None; give the axis a name such as 'data'",
@@ -43,8 +45,7 @@ AxisName axis_name_from_python(py::handle object, std::string_view operation) {
   // Half a character (a lone surrogate) has no UTF-8: such text is a name as any other hashable is.
   const bool is_text = PyUnicode_Check(object.ptr()) && PyUnicode_AsUTF8(object.ptr()) != nullptr;
   PyErr_Clear();
-  const AxisName name =
-      is_text ? AxisName(object.cast<std::string>()) : AxisName::foreign(py::repr(object).cast<std::string>());
+  const AxisName name = is_text ? AxisName(object.cast<std::string>()) : AxisName::foreign(shown(object));
   known.by_id[name.id()] = {name, py::object(py::reinterpret_borrow<py::object>(object)).release().ptr()};
   if (PyDict_SetItem(known.id_of_object, object.ptr(), py::int_(name.id()).ptr()) < 0) throw py::error_already_set();
   return name;
@@ -64,7 +65,7 @@ std::vector<AxisName> axis_names_from_python(py::handle object, std::string_view
   }
   if (!py::isinstance<py::iterable>(object)) {
     fail<TypeMismatch>("{}: axis_names is of type {}; expected a tuple of names, got {}; write ('data', 'model')",
-                       operation, Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+                       operation, Py_TYPE(object.ptr())->tp_name, shown(object));
   }
   for (const py::handle item : py::reinterpret_borrow<py::iterable>(object)) {
     names.push_back(axis_name_from_python(item, operation));

@@ -122,10 +122,11 @@ py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::obj
          self->sharding()->grid().tiles(), self->sharding()->to_string());
   }
   py::object value = value_of(self);
-  if (!dtype.is_none() && !py::module_::import("numpy").attr("dtype")(dtype).equal(value.attr("dtype"))) {
+  const py::object wanted = dtype.is_none() ? dtype : py::module_::import("numpy").attr("dtype")(dtype);
+  if (!wanted.is_none() && !wanted.equal(value.attr("dtype"))) {
     if (never_copy) {
       fail("__array__: copy=False cannot change the dtype; expected {}, got {}; leave copy out",
-           py::str(value.attr("dtype")).cast<std::string>(), py::str(dtype).cast<std::string>());
+           py::str(value.attr("dtype")).cast<std::string>(), py::str(wanted).cast<std::string>());
     }
     return value.attr("astype")(dtype);
   }

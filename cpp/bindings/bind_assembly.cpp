@@ -13,6 +13,7 @@
 #include "narrow.h"
 #include "numpy_bridge.h"
 #include "shard_index.h"
+#include "shown.h"
 #include "transfer_guard.h"
 
 namespace artifex_devices::bindings {
@@ -62,8 +63,8 @@ class BlockFaults {
   void add(const Device& device, const py::tuple& index, const std::string& what) {
     constexpr int kShown = 64;
     if (++count_ > kShown) return;
-    text_ += fmt::format("{}the block of {}, index {}, {}", text_.empty() ? "" : "; ", device.to_string(),
-                         py::repr(index).cast<std::string>(), what);
+    text_ += fmt::format("{}the block of {}, index {}, {}", text_.empty() ? "" : "; ", device.to_string(), shown(index),
+                         what);
   }
   void refuse(const std::string& operation) const {
     if (count_ == 0) return;

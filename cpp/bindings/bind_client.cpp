@@ -12,6 +12,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "shown.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -64,7 +65,7 @@ py::object default_layout(const Client& self, const py::object& dtype, const py:
   constexpr const char* kOperation = "get_default_layout";
   if (!py::isinstance<Device>(device)) {
     fail<TypeMismatch>("{}: device is of type {}; expected a Device, got {}; take it from client.devices()", kOperation,
-                       Py_TYPE(device.ptr())->tp_name, py::repr(device).cast<std::string>());
+                       Py_TYPE(device.ptr())->tp_name, shown(device));
   }
   if (&device.cast<const Device&>().client() != &self) {
     fail("{}: device {} belongs to another client; expected one of this {}; take it from client.devices()", kOperation,
@@ -73,7 +74,7 @@ py::object default_layout(const Client& self, const py::object& dtype, const py:
   dtype_from_python(dtype, kOperation);
   if (PyIndex_Check(shard_shape.ptr())) {
     fail<TypeMismatch>("{}: shard_shape is the number {}; expected a sequence of sizes; write ({},)", kOperation,
-                       py::repr(shard_shape).cast<std::string>(), py::repr(shard_shape).cast<std::string>());
+                       shown(shard_shape), shown(shard_shape));
   }
   const Dims sizes = dims_from_python(shard_shape, kOperation, "shard_shape");
   if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; })) {

@@ -5,6 +5,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/device_list.h"
 #include "bindings.h"
+#include "shown.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -26,7 +27,7 @@ List list_from_python(const py::object& assignment) {
   if (py::isinstance<DeviceList>(assignment)) return assignment.cast<List>();
   if (!PyTuple_Check(assignment.ptr()) && !PyList_Check(assignment.ptr())) {
     fail<TypeMismatch>("DeviceList: device_assignment is of type {}; {}, got {}; write DeviceList(tuple(devices()))",
-                       Py_TYPE(assignment.ptr())->tp_name, kExpected, py::repr(assignment).cast<std::string>());
+                       Py_TYPE(assignment.ptr())->tp_name, kExpected, shown(assignment));
   }
   constexpr int kShown = 8;
   std::vector<Device*> devices;
@@ -38,8 +39,8 @@ List list_from_python(const py::object& assignment) {
     if (py::isinstance<Device>(item)) {
       devices.push_back(item.cast<Device*>());
     } else if (++count <= kShown) {
-      wrong += fmt::format("{}[{}] is {} of type {}", count == 1 ? "" : ", ", i, py::repr(item).cast<std::string>(),
-                           Py_TYPE(item.ptr())->tp_name);
+      wrong +=
+          fmt::format("{}[{}] is {} of type {}", count == 1 ? "" : ", ", i, shown(item), Py_TYPE(item.ptr())->tp_name);
     }
   }
   if (count > kShown) wrong += fmt::format(", and {} more", count - kShown);
@@ -60,15 +61,14 @@ py::object item_of(const DeviceList& self, const py::object& index) {
   }
   if (!PyIndex_Check(index.ptr())) {
     fail<TypeMismatch>("DeviceList: index is of type {}; expected an int or a slice, got {}; write devices[0]",
-                       Py_TYPE(index.ptr())->tp_name, py::repr(index).cast<std::string>());
+                       Py_TYPE(index.ptr())->tp_name, shown(index));
   }
   const py::ssize_t number = PyNumber_AsSsize_t(index.ptr(), nullptr);  // too big is cut: out of range anyway
   if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
   const int64_t position = number < 0 ? number + self.size() : number;
   if (position < 0 || position >= self.size()) {
     fail<IndexOutOfRange>("DeviceList: index {} is out of range; expected {} to {}; the list has {} device{}",
-                          py::repr(index).cast<std::string>(), -self.size(), self.size() - 1, self.size(),
-                          self.size() == 1 ? "" : "s");
+                          shown(index), -self.size(), self.size() - 1, self.size(), self.size() == 1 ? "" : "s");
   }
   return py::cast(handle_of(self[position]));
 }

@@ -10,6 +10,7 @@
 #include "artifex_devices/transfer/layout_copy.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "shown.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -23,7 +24,7 @@ struct PjRtLayout {
 void check_sequence(py::handle object, const char* what, const char* expected) {
   if (PySequence_Check(object.ptr()) && !PyUnicode_Check(object.ptr()) && !PyBytes_Check(object.ptr())) return;
   fail<TypeMismatch>("Layout: {} is of type {}; expected {}, got {}; write Layout((1, 0), [(8, 128)])", what,
-                     Py_TYPE(object.ptr())->tp_name, expected, py::repr(object).cast<std::string>());
+                     Py_TYPE(object.ptr())->tp_name, expected, shown(object));
 }
 
 Layout make_layout(py::handle minor_to_major, py::handle tiling, py::handle element_size_in_bits) {

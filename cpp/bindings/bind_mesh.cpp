@@ -14,6 +14,7 @@
 #include "mesh_short_cuts.h"
 #include "numpy_bridge.h"
 #include "short_cut.h"
+#include "shown.h"
 #include "unconst.h"
 #include "value_slots.h"
 #include "world.h"
@@ -27,7 +28,7 @@ Device* device_from_python(py::handle object, std::string_view operation, int64_
   if (known != nullptr) return known;
   if (!py::isinstance<Device>(object)) {
     fail<TypeMismatch>("{}: devices[{}] is of type {}; expected a Device, got {}; take them from devices()", operation,
-                       position, Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+                       position, Py_TYPE(object.ptr())->tp_name, shown(object));
   }
   return object.cast<Device*>();
 }
@@ -84,7 +85,7 @@ std::shared_ptr<Mesh> mesh_from_python(py::handle devices, py::handle names, py:
         "Mesh: devices and axis_names do not fit; expected as many names as devices has dimensions, got devices of "
         "shape {} "
         "and {} names {}; reshape the devices, say np.array(devices()).reshape(2, 4), or name each dimension",
-        to_string(shape), axis_names.size(), py::repr(names).cast<std::string>());
+        to_string(shape), axis_names.size(), shown(names));
   }
   std::vector<AxisType> axis_types = axis_types_from_python(types, "Mesh", shape.size());
   if (objects.empty() && shape.size() <= 1) return unconst(Mesh::make_empty());

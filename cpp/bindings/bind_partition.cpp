@@ -10,6 +10,7 @@
 #include "mesh_short_cuts.h"
 #include "numpy_bridge.h"
 #include "short_cut.h"
+#include "shown.h"
 #include "value_slots.h"
 
 namespace artifex_devices::bindings {
@@ -30,7 +31,7 @@ SpecEntry entry_from_python(py::handle object) {
             "PartitionSpec: an entry holds a nested tuple; expected axis names, got {} in {}; write the names of one "
             "dimension "
             "in one tuple",
-            py::repr(item).cast<std::string>(), py::repr(object).cast<std::string>());
+            shown(item), shown(object));
       }
       axes.push_back(axis_name_from_python(item, "PartitionSpec"));
     }
@@ -222,12 +223,12 @@ std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view
   if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) {
     fail<TypeMismatch>(
         "{}: axis_types is of type {}; expected a tuple of AxisType, got {}; write (AxisType.Auto,) * {}", operation,
-        Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>(), axes);
+        Py_TYPE(object.ptr())->tp_name, shown(object), axes);
   }
   for (const py::handle item : object) {
     if (!py::isinstance<AxisType>(item)) {
       fail<TypeMismatch>("{}: axis_types holds a {}; expected AxisType.Auto, Explicit or Manual, got {}", operation,
-                         Py_TYPE(item.ptr())->tp_name, py::repr(item).cast<std::string>());
+                         Py_TYPE(item.ptr())->tp_name, shown(item));
     }
     types.push_back(item.cast<AxisType>());
   }
@@ -249,7 +250,7 @@ py::tuple axis_types_to_python(const std::vector<AxisType>& types) {
 const PartitionSpec& spec_from_python(py::handle object, std::string_view operation) {
   if (!py::isinstance<PartitionSpec>(object)) {
     fail<TypeMismatch>("{}: spec is of type {}; expected a PartitionSpec, got {}; write P('data', None)", operation,
-                       Py_TYPE(object.ptr())->tp_name, py::repr(object).cast<std::string>());
+                       Py_TYPE(object.ptr())->tp_name, shown(object));
   }
   return object.cast<const PartitionSpec&>();
 }

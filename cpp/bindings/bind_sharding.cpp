@@ -15,6 +15,7 @@
 #include "numpy_bridge.h"
 #include "shard_index.h"
 #include "short_cut.h"
+#include "shown.h"
 #include "unconst.h"
 #include "value_slots.h"
 #include "world.h"
@@ -181,7 +182,7 @@ void check_kind(const py::type& kind) {
   fail<TypeMismatch>(
       "unpickle: the class of a sharding is damaged; expected {} or one derived of it, got {}; pickle "
       "it again",
-      expected.attr("__name__").cast<std::string>(), py::repr(kind).cast<std::string>());
+      expected.attr("__name__").cast<std::string>(), shown(kind));
 }
 
 void bind_shardings(py::module_& module) {
@@ -261,7 +262,7 @@ Example:
                fail<TypeMismatch>(
                    "SingleDeviceSharding: device is of type {}; expected a Device, got {}; take one from "
                    "devices()",
-                   Py_TYPE(device.ptr())->tp_name, py::repr(device).cast<std::string>());
+                   Py_TYPE(device.ptr())->tp_name, shown(device));
              }
              return unconst(SingleDeviceSharding::make(device.cast<Device*>(),
                                                        memory_kind_from_python(memory_kind, "SingleDeviceSharding")));

@@ -19,6 +19,7 @@
 #include "numpy_bridge.h"
 #include "scopes.h"
 #include "shard_index.h"
+#include "shown.h"
 #include "transfer_guard.h"
 #include "world.h"
 
@@ -229,7 +230,7 @@ bool flag(py::handle value, const char* name, const char* expected) {
   py::detail::make_caster<bool> flag;
   if (!flag.load(value, false)) {
     fail("device_put: {} is of type {}; expected {} or a tree of these that is a prefix of x, got {}; give one value",
-         name, Py_TYPE(value.ptr())->tp_name, expected, py::repr(value).cast<std::string>());
+         name, Py_TYPE(value.ptr())->tp_name, expected, shown(value));
   }
   return py::detail::cast_op<bool>(flag);
 }

@@ -14,6 +14,7 @@
 #include "recent.h"
 #include "shard_index.h"
 #include "short_cut.h"
+#include "shown.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -216,7 +217,7 @@ py::tuple device_index(const Sharding& self, py::handle device, py::handle globa
   check_has_devices(self, "device_index");
   if (!py::isinstance<Device>(device)) {
     fail<TypeMismatch>("device_index: device is of type {}; expected a Device, got {}; take one from devices()",
-                       Py_TYPE(device.ptr())->tp_name, py::repr(device).cast<std::string>());
+                       Py_TYPE(device.ptr())->tp_name, shown(device));
   }
   const auto* wanted = device.cast<const Device*>();
   const int64_t position = self.devices()->position_of(wanted);

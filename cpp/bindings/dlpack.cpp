@@ -15,6 +15,7 @@
 #include "dlpack_abi.h"
 #include "gil.h"
 #include "shard_index.h"
+#include "shown.h"
 #include "world.h"
 
 // DLPack both ways. A capsule that nobody takes gives its tensor back; one that is taken is renamed, and its taker
@@ -122,16 +123,21 @@ std::pair<int64_t, int64_t> int_pair(py::handle object, const char* operation, c
   bool good = PyTuple_Check(object.ptr()) && PyTuple_GET_SIZE(object.ptr()) == 2;
   for (size_t i = 0; good && i < 2; ++i) {
     const py::handle item = PyTuple_GET_ITEM(object.ptr(), static_cast<py::ssize_t>(i));
+    if (!PyIndex_Check(item.ptr())) {
+      good = false;
+      break;
+    }
     const py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(item.ptr()));
-    numbers[i] = number ? PyLong_AsLongLong(number.ptr()) : -1;
-    if (PyErr_Occurred()) {
+    if (!number) throw py::error_already_set();
+    numbers[i] = PyLong_AsLongLong(number.ptr());
+    if (PyErr_Occurred()) {  // beyond 64 bits
       PyErr_Clear();
       good = false;
     }
   }
   if (!good) {
     fail<TypeMismatch>("{}: {} is no pair of integers; expected a tuple such as {}, got {}", operation, what, example,
-                       py::repr(object).cast<std::string>());
+                       shown(object));
   }
   return {numbers[0], numbers[1]};
 }
@@ -159,7 +165,7 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
   check_one_device(*array, kOperation);
   if (!stream.is_none()) {
     fail<Unavailable>("{}: stream is {}; expected None, as data on CPU has no stream; leave it out", kOperation,
-                      py::repr(stream).cast<std::string>());
+                      shown(stream));
   }
   if (!dl_device.is_none()) {
     const auto [type, id] = int_pair(dl_device, kOperation, "dl_device", "(1, 0)");
@@ -188,7 +194,7 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
   }
   if (!copy.is_none() && !PyBool_Check(copy.ptr())) {
     fail<TypeMismatch>("{}: copy is of type {}; expected None, True or False, got {}; leave it out", kOperation,
-                       Py_TYPE(copy.ptr())->tp_name, py::repr(copy).cast<std::string>());
+                       Py_TYPE(copy.ptr())->tp_name, shown(copy));
   }
   const bool copies = copy.ptr() == Py_True;
   auto view = exported_view(array, copies);
@@ -361,7 +367,7 @@ void bind_dlpack(py::module_& module) {
         } else {
           fail<TypeMismatch>(
               "{}: device is of type {}; expected None, a Device or a Sharding, got {}; take a Device from devices()",
-              kImport, type_of(device), py::repr(device).cast<std::string>());
+              kImport, type_of(device), shown(device));
         }
         return array_from_capsule(capsule, sharding, copy);
       },

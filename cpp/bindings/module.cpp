@@ -18,6 +18,7 @@
 #include "narrow.h"
 #include "refusals.h"
 #include "scopes.h"
+#include "shown.h"
 #include "transfer_guard.h"
 #include "unmade.h"
 #include "world.h"
@@ -27,6 +28,7 @@ PYBIND11_MODULE(_core, module) {
   module.doc() = "The compiled core of artifex_devices. Use the names that the package re-exports.";
   install_gil_guards(module);
   bind_errors(module);
+  bind_shown(module);
   bind_topology(module);
   bind_world(module);
   bind_device(module);

@@ -8,6 +8,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "ndarray_kind.h"
+#include "shown.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -275,7 +276,7 @@ py::tuple tuple_from_dims(const Dims& dims) {
 int64_t index_from_python(py::handle object, std::string_view operation, std::string_view what) {
   if (PyBool_Check(object.ptr()) || !PyIndex_Check(object.ptr())) {
     fail<TypeMismatch>("{}: {} is of type {}; expected an int, got {}; give a whole number such as 8", operation, what,
-                       type_name(object), py::repr(object).cast<std::string>());
+                       type_name(object), shown(object));
   }
   const py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
   if (!number) throw py::error_already_set();
@@ -283,7 +284,7 @@ int64_t index_from_python(py::handle object, std::string_view operation, std::st
   const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow != 0) {
     fail("{}: {} does not fit 64 bits; expected at most {}, got {}; use a smaller size", operation, what, INT64_MAX,
-         py::repr(object).cast<std::string>());
+         shown(object));
   }
   return value;
 }
@@ -297,7 +298,7 @@ Dims dims_from_python(py::handle object, std::string_view operation, std::string
   }
   if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || !py::isinstance<py::iterable>(object)) {
     fail<TypeMismatch>("{}: {} is of type {}; expected a tuple of ints, got {}; write it as (8, 16)", operation, what,
-                       type_name(object), py::repr(object).cast<std::string>());
+                       type_name(object), shown(object));
   }
   int64_t i = 0;
   for (const py::handle item : py::reinterpret_borrow<py::iterable>(object)) {

@@ -114,6 +114,7 @@ bool is_index_of_64_bits(PyObject* object) {
   if (!PyIndex_Check(object)) return false;
   PyObject* const number = PyNumber_Index(object);
   if (number == nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw py::error_already_set();  // the object's own
     PyErr_Clear();
     return false;
   }

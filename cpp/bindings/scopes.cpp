@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "artifex_devices/base/error.h"
+#include "shown.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -87,13 +88,14 @@ void set_process_option(ScopedOption option, const py::object& value) {
 }
 
 py::object checked_value(ScopedOption option, py::handle value, std::string_view operation) {
-  const auto repr = [&] { return py::repr(value).cast<std::string>(); };
+  const auto repr = [&] { return shown(value); };
   const bool is_text = PyUnicode_Check(value.ptr()) != 0;
   if (option == ScopedOption::kEnableX64) {
     // NumPy's bools and 0 and 1 too, but no text: "False" would be true.
     if (!is_text && !value.is_none()) {
       for (const bool truth : {false, true}) {
         const int equal = PyObject_RichCompareBool(value.ptr(), truth ? Py_True : Py_False, Py_EQ);
+        if (equal < 0 && PyErr_ExceptionMatches(PyExc_Exception) == 0) throw py::error_already_set();
         if (equal < 0) PyErr_Clear();
         if (equal > 0) return py::bool_(truth);
       }

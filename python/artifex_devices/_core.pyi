@@ -3273,6 +3273,11 @@ def _share_of_live_cpus(part: int, parts: int) -> list[int]:
     The CPUs that one of `parts` processes has of this process's affinity mask.
     """
 
+def _shown(object: typing.Any) -> str:
+    """
+    An object as messages tell it: its repr, cut where it is long, or that its repr raised.
+    """
+
 def _shutdown() -> None:
     """
     Ends the workers, after the copies under way.

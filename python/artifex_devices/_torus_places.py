@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices.accelerators import accelerators
+from artifex_devices.shown import shown
 
 _KINDS_WITH_CORES = frozenset(("TPU7x", "TPU7", "TPU8i"))  # an axis of the torus, with one core too
 
@@ -115,7 +116,7 @@ def places_of(devices: Sequence[Any]) -> Places:
     last = devices[-1]
     if not hasattr(last, "platform") or not hasattr(last, "device_kind"):
         raise TypeError(
-            f"mesh_utils: {last!r} ({type(last).__name__}) is no device; expected objects with id, platform and "
+            f"mesh_utils: {shown(last)} ({type(last).__name__}) is no device; expected objects with id, platform and "
             "device_kind; give devices() or those of a cluster"
         )
     table = _core._device_places(devices)
@@ -127,8 +128,8 @@ def places_of(devices: Sequence[Any]) -> Places:
     nameless = next((device for device in devices if not hasattr(device, "id")), None)
     if nameless is not None:
         raise TypeError(
-            f"mesh_utils: {nameless!r} ({type(nameless).__name__}) has no id; expected objects with id, platform and "
-            "device_kind; give devices() or those of a cluster"
+            f"mesh_utils: {shown(nameless)} ({type(nameless).__name__}) has no id; expected objects with id, platform "
+            "and device_kind; give devices() or those of a cluster"
         )
     has_coords = all(hasattr(device, "coords") for device in devices)
     return Places(

@@ -25,6 +25,7 @@ from artifex_devices._tree_nodes import (
     one_level,
     public_data,
 )
+from artifex_devices.shown import shown
 
 __all__ = ["PyTreeDef", "node_with", "treedef_children", "treedef_is_leaf", "treedef_tuple"]
 
@@ -72,8 +73,8 @@ class PyTreeDef:
         """
         if not isinstance(leaves, Iterable):
             raise TypeError(
-                f"tree_unflatten: leaves is of type {type(leaves).__name__}; expected several values, got {leaves!r}; "
-                "write [value]"
+                f"tree_unflatten: leaves is of type {type(leaves).__name__}; expected several values, got "
+                f"{shown(leaves)}; write [value]"
             )
         values = leaves if type(leaves) is list else list(leaves)
         if len(values) != self._num_leaves:
@@ -146,7 +147,7 @@ class PyTreeDef:
             return LEAF
         typ, data = node_data
         if not is_tree_node(typ):
-            raise ValueError(f"from_node_data_and_children: {typ!r} is no type of node; register it first")
+            raise ValueError(f"from_node_data_and_children: {shown(typ)} is no type of node; register it first")
         expected = None
         if typ is dict or typ is OrderedDict:
             data = tuple(data)
@@ -188,7 +189,7 @@ def as_treedef(operation: str, treedef: Any) -> PyTreeDef:
     """The argument, which must be a PyTreeDef."""
     if not isinstance(treedef, PyTreeDef):
         raise TypeError(
-            f"{operation}: {treedef!r} ({type(treedef).__name__}) is no structure; expected a PyTreeDef; take "
+            f"{operation}: {shown(treedef)} ({type(treedef).__name__}) is no structure; expected a PyTreeDef; take "
             "tree.structure(x)"
         )
     return treedef
@@ -208,7 +209,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     if not isinstance(treedefs, Iterable):
         raise TypeError(
             f"treedef_tuple: treedefs is of type {type(treedefs).__name__}; expected several PyTreeDefs, got "
-            f"{treedefs!r}; write [treedef]"
+            f"{shown(treedefs)}; write [treedef]"
         )
     return _checked(node_with(tuple, None, tuple(as_treedef("treedef_tuple", treedef)._node for treedef in treedefs)))
 

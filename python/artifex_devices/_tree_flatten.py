@@ -28,6 +28,7 @@ from artifex_devices._tree_nodes import (
     sorted_keys,
     tell_new_types,
 )
+from artifex_devices.shown import shown
 
 __all__ = ["IsLeaf", "flatten", "flatten_with_path_predicate"]
 
@@ -118,7 +119,7 @@ def _stopping_at_leaves(is_leaf: Callable[..., bool | None]) -> Callable[..., bo
     if not callable(is_leaf):
         raise TypeError(
             f"tree_flatten: is_leaf is of type {type(is_leaf).__name__}; expected a function of a node, got "
-            f"{is_leaf!r}; write lambda node: ..., or leave it out"
+            f"{shown(is_leaf)}; write lambda node: ..., or leave it out"
         )
 
     def stops(*arguments: Any) -> bool:
@@ -127,7 +128,7 @@ def _stopping_at_leaves(is_leaf: Callable[..., bool | None]) -> Callable[..., bo
             return True
         if answer is not False and answer is not None:
             raise ValueError(
-                f"tree_flatten: is_leaf gave {answer!r} ({type(answer).__name__}); expected True or False; "
+                f"tree_flatten: is_leaf gave {shown(answer)} ({type(answer).__name__}); expected True or False; "
                 "say bool(...) in it"
             )
         return not is_tree_node(type(arguments[-1]))

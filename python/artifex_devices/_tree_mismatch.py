@@ -9,6 +9,7 @@ from typing import Any
 
 from artifex_devices._tree_keys import keystr
 from artifex_devices._tree_nodes import UnsortableKeysError, keys_of, one_level, public_data
+from artifex_devices.shown import shown
 
 __all__ = ["explain", "mismatches"]
 
@@ -80,10 +81,10 @@ def _data_text(typ: type, data: Any, other: Any) -> str:
             return f"expected {typ.__name__} with keys {_list(ours)}, got one that {' and '.join(told)}"
         if ours != theirs:
             return f"expected {typ.__name__} with keys in the order {_list(ours)}, got {_list(theirs)}"
-        return f"expected {typ.__name__} with factory {data[0]!r}, got {other[0]!r}"
-    return f"expected {typ.__name__} with data {public_data(data)!r}, got {public_data(other)!r}"
+        return f"expected {typ.__name__} with factory {shown(data[0])}, got {shown(other[0])}"
+    return f"expected {typ.__name__} with data {shown(public_data(data))}, got {shown(public_data(other))}"
 
 
 def _list(keys: Any) -> str:
     listed = list(keys)
-    return repr(listed) if len(listed) <= _MOST else f"[{', '.join(map(repr, listed[:_MOST]))}, ...]"
+    return repr(listed) if len(listed) <= _MOST else f"[{', '.join(map(shown, listed[:_MOST]))}, ...]"

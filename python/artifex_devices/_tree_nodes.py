@@ -16,6 +16,7 @@ import numpy as np
 
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 from artifex_devices._tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from artifex_devices.shown import shown
 
 __all__ = ["Aux", "NodeType", "UnsortableKeysError", "is_tree_node", "keys_of", "make_node", "one_level", "register"]
 
@@ -70,7 +71,7 @@ _lock = threading.RLock()  # finalizers may come in anywhere
 def register(operation: str, cls: type, node_type: NodeType) -> None:
     """Makes a type a node; ValueError where it is one already."""
     if not isinstance(cls, type):
-        raise TypeError(f"{operation}: {cls!r} is no type; expected the class whose instances become nodes")
+        raise TypeError(f"{operation}: {shown(cls)} is no type; expected the class whose instances become nodes")
     with _lock:
         if cls in _BUILTIN or cls in _registered:
             raise ValueError(
@@ -113,7 +114,7 @@ def sorted_keys(keys: Iterable[Any]) -> list[Any]:
     try:
         return sorted(keys)
     except Exception as error:
-        raise UnsortableKeysError(f"{list(keys)!r} ({error})") from None
+        raise UnsortableKeysError(f"{shown(list(keys))} ({error})") from None
 
 
 def one_level(node: Any) -> tuple[tuple[Any, ...], Any] | None:

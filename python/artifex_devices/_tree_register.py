@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from artifex_devices._tree_keys import GetAttrKey
 from artifex_devices._tree_nodes import Aux, NodeType, register
+from artifex_devices.shown import shown
 
 __all__ = [
     "Partial",
@@ -165,7 +166,9 @@ def _register(
         ("flatten_with_keys", flatten_with_keys),
     ):
         if function is not None and not callable(function):
-            raise TypeError(f"{operation}: {name} is {function!r} ({type(function).__name__}); expected a function")
+            raise TypeError(
+                f"{operation}: {name} is {shown(function)} ({type(function).__name__}); expected a function"
+            )
     chosen = flatten_func if flatten_with_keys is None else flatten_with_keys
     if chosen is None:
         raise TypeError(f"{operation}: expected a function that flattens, got None")
@@ -174,8 +177,8 @@ def _register(
         result = chosen(node)
         if type(result) is not tuple or len(result) != 2 or not isinstance(result[0], Iterable):
             raise ValueError(
-                f"tree_flatten: the function that flattens {cls.__name__} gave {result!r}; expected a pair (children, "
-                "data), with an iterable of children"
+                f"tree_flatten: the function that flattens {cls.__name__} gave {shown(result)}; expected a pair "
+                "(children, data), with an iterable of children"
             )
         children = tuple(result[0])
         if flatten_with_keys is None:
@@ -183,8 +186,8 @@ def _register(
         for child in children:
             if not isinstance(child, tuple | list) or len(child) != 2:
                 raise ValueError(
-                    f"tree_flatten: the function that flattens {cls.__name__} with keys gave {child!r} for a child; "
-                    "expected a pair (key, child)"
+                    f"tree_flatten: the function that flattens {cls.__name__} with keys gave {shown(child)} for a "
+                    "child; expected a pair (key, child)"
                 )
         return tuple([child for _, child in children]), Aux(result[1], tuple([key for key, _ in children]))
 
@@ -207,8 +210,8 @@ def _fields_of(
             )
         if not is_dataclass:
             raise TypeError(
-                f"register_dataclass: {cls!r} is no dataclass; expected one, or data_fields and meta_fields; decorate "
-                "it with dataclasses.dataclass"
+                f"register_dataclass: {shown(cls)} is no dataclass; expected one, or data_fields and meta_fields; "
+                "decorate it with dataclasses.dataclass"
             )
         fields = dataclasses.fields(cls)
         data_fields = [field.name for field in fields if not field.metadata.get("static", False)]

@@ -11,6 +11,7 @@ from artifex_devices import _core
 from artifex_devices._core import Machine
 from artifex_devices.batch_size import HardwareType
 from artifex_devices.device_detection import DeviceType, nvml_library_path, path_text
+from artifex_devices.shown import shown
 
 __all__ = ["AcceleratorReport", "FoundAccelerator", "NvLink", "find_accelerators"]
 
@@ -127,12 +128,13 @@ def find_accelerators(
     if machine is not None and not isinstance(machine, Machine):
         raise TypeError(
             f"find_accelerators: machine is of type {type(machine).__name__}; expected a Machine or None, got "
-            f"{machine!r}; write Machine.from_xml(path)"
+            f"{shown(machine)}; write Machine.from_xml(path)"
         )
     is_here = not folder.strip("/")
     if machine is not None and not is_here:
         raise ValueError(
-            f"find_accelerators: expected a machine or a root, got {machine!r} and root={folder!r}; leave one out"
+            f"find_accelerators: expected a machine or a root, got {shown(machine)} and root={shown(folder)}; leave "
+            "one out"
         )
     if machine is None and is_here:
         machine = Machine.live()

@@ -11,6 +11,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices.batch_size import HardwareType
+from artifex_devices.shown import shown
 
 __all__ = ["Accelerator", "Links", "Source", "accelerator", "accelerators"]
 
@@ -145,7 +146,8 @@ def accelerator(hardware: HardwareType | str) -> Accelerator:
         hardware = hardware.value
     if not isinstance(hardware, str):
         raise TypeError(
-            f"accelerator: hardware is {hardware!r} ({type(hardware).__name__}); expected a HardwareType or a str; "
+            f"accelerator: hardware is {shown(hardware)} ({type(hardware).__name__}); expected a HardwareType or a "
+            "str; "
             'say "h100"'
         )
     ways = (("type", hardware.lower()), ("name", hardware), ("kind", hardware), ("pci", hardware))
@@ -158,8 +160,8 @@ def accelerator(hardware: HardwareType | str) -> Accelerator:
         "unknown": "give the name of a chip, or what its device calls itself",
     }.get(hardware.lower(), "see accelerators() for all")
     raise ValueError(
-        f"accelerator: {hardware!r} is not in the catalogue; expected one of {', '.join(_catalogue())}, a device kind, "
-        f"a PCI id or a HardwareType's value; {hint}"
+        f"accelerator: {shown(hardware)} is not in the catalogue; expected one of {', '.join(_catalogue())}, a device "
+        f"kind, a PCI id or a HardwareType's value; {hint}"
     )
 
 

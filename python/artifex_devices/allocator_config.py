@@ -11,6 +11,7 @@ import operator
 from typing import Any
 
 from artifex_devices._core import _check_allocator
+from artifex_devices.shown import shown
 
 __all__ = ["GpuAllocatorConfig"]
 
@@ -66,14 +67,16 @@ class GpuAllocatorConfig:
         flag: Any = self.preallocate
         wrong = []
         if isinstance(kind, bool) or not hasattr(kind, "__index__"):
-            wrong.append(f"kind is of type {type(kind).__name__}; expected a GpuAllocatorConfig.Kind, got {kind!r}")
+            wrong.append(
+                f"kind is of type {type(kind).__name__}; expected a GpuAllocatorConfig.Kind, got {shown(kind)}"
+            )
         if isinstance(part, bool) or not isinstance(part, numbers.Real):
             wrong.append(f"memory_fraction is of type {type(part).__name__}; expected a float, got {part!r}")
         if not isinstance(flag, bool):
-            wrong.append(f"preallocate is of type {type(flag).__name__}; expected a bool, got {flag!r}")
+            wrong.append(f"preallocate is of type {type(flag).__name__}; expected a bool, got {shown(flag)}")
         size: Any = self.collective_memory_size
         if isinstance(size, bool) or not hasattr(size, "__index__"):
-            wrong.append(f"collective_memory_size is of type {type(size).__name__}; expected an int, got {size!r}")
+            wrong.append(f"collective_memory_size is of type {type(size).__name__}; expected an int, got {shown(size)}")
         if wrong:
             raise TypeError(f"GpuAllocatorConfig: {'; '.join(wrong)}; correct it, or leave it out")
         number = operator.index(kind)

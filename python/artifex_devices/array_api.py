@@ -25,6 +25,7 @@ from artifex_devices._core import Array, Device, Sharding
 from artifex_devices.array_ops import dispatch
 from artifex_devices.array_ops.creation import ZERO, filled
 from artifex_devices.placement import device_put
+from artifex_devices.shown import shown
 
 # The functions in _FUNCTIONS come on top, as far as Arrays support them.
 # fmt: off
@@ -90,8 +91,8 @@ def namespace(api_version: str | None) -> Any:
     """
     if api_version is not None and api_version not in _VERSIONS:
         raise ValueError(
-            f"__array_namespace__: api_version {api_version!r} is not known; expected one of {', '.join(_VERSIONS)}; "
-            "leave it out"
+            f"__array_namespace__: api_version {shown(api_version)} is not known; expected one of "
+            f"{', '.join(_VERSIONS)}; leave it out"
         )
     import sys
 
@@ -105,7 +106,7 @@ def __getattr__(name: str) -> Any:
             globals()[name] = function
             return function
         raise AttributeError(
-            f"array_api.{name}: not supported on Arrays; expected one of dir(xp), got {name!r}; gather first: "
+            f"array_api.{name}: not supported on Arrays; expected one of dir(xp), got {shown(name)}; gather first: "
             f"np.{name}(np.asarray(x))",
             name=name,
         )
@@ -219,8 +220,8 @@ def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
 def _check_device(operation: str, device: Any) -> None:
     if not isinstance(device, (Device, Sharding)):
         raise TypeError(
-            f"{operation}: device is {device!r} ({type(device).__name__}); expected a Device or a Sharding; take one "
-            "from artifex_devices.devices() or from x.device"
+            f"{operation}: device is {shown(device)} ({type(device).__name__}); expected a Device or a Sharding; take "
+            "one from artifex_devices.devices() or from x.device"
         )
 
 
@@ -228,7 +229,8 @@ def to_device(x: Array, device: Any, stream: Any = None) -> Array:
     """What Array.to_device does."""
     if stream is not None:
         raise ValueError(
-            f"to_device: there are no streams; expected None, got {stream!r}; leave it out and use block_until_ready()"
+            f"to_device: there are no streams; expected None, got {shown(stream)}; leave it out and use "
+            "block_until_ready()"
         )
     _check_device("to_device", device)
     placed: Array = device_put(x, device)

@@ -12,6 +12,7 @@ from artifex_devices import _core
 from artifex_devices._core import Device
 from artifex_devices.device_arguments import check_device, whole_number
 from artifex_devices.discovery import devices
+from artifex_devices.shown import shown
 
 __all__ = [
     "BatchSizeRecommendation",
@@ -188,7 +189,7 @@ def _named(hardware_type: Any) -> _Hardware:
         if found is None:
             members = ", ".join(f"HardwareType.{member.name} ({member.value!r})" for member in HardwareType)
             raise ValueError(
-                f"get_batch_size_recommendation: {hardware_type!r} is no hardware type; expected one of "
+                f"get_batch_size_recommendation: {shown(hardware_type)} is no hardware type; expected one of "
                 f"{members}, or a chip of accelerators.accelerators(); leave it out for the hardware at hand"
             ) from None
         return found

@@ -26,6 +26,7 @@ from artifex_devices.calibration_values import (
 from artifex_devices.machine_fingerprint import machine_fingerprint
 from artifex_devices.roofline_cache import cache_directory, check_cache, file_of, read_measurement, write_measurement
 from artifex_devices.roofline_measurement import measuring
+from artifex_devices.shown import shown
 
 __all__ = [
     "TERMS",
@@ -157,14 +158,14 @@ def check(
     """
     if calibration is not None and not isinstance(calibration, Calibration):
         raise TypeError(
-            f"check: calibration is {calibration!r} ({type(calibration).__name__}); expected a Calibration or None; "
-            "give what calibrate() returns"
+            f"check: calibration is {shown(calibration)} ({type(calibration).__name__}); expected a Calibration or "
+            "None; give what calibrate() returns"
         )
     _check_rounds("check", rounds, _CHECK_ROUNDS)
     _check_progress("check", progress)
     if isinstance(most_bytes, bool) or not isinstance(most_bytes, int):
         raise TypeError(
-            f"check: most_bytes is {most_bytes!r} ({type(most_bytes).__name__}); expected an int; say 256 << 20"
+            f"check: most_bytes is {shown(most_bytes)} ({type(most_bytes).__name__}); expected an int; say 256 << 20"
         )
     if most_bytes < 1 << 20:
         raise ValueError(f"check: most_bytes is {most_bytes}; expected 1 MiB (1048576) or more; say 256 << 20")
@@ -206,7 +207,7 @@ def _kept(path: Path, fingerprint: dict[str, Any], rounds: int) -> tuple[Calibra
 def _check_rounds(operation: str, rounds: Any, usual: int) -> None:
     if isinstance(rounds, bool) or not isinstance(rounds, int):
         raise TypeError(
-            f"{operation}: rounds is {rounds!r} ({type(rounds).__name__}); expected an int; say rounds={usual}"
+            f"{operation}: rounds is {shown(rounds)} ({type(rounds).__name__}); expected an int; say rounds={usual}"
         )
     if not 1 <= rounds <= _MOST_ROUNDS:
         raise ValueError(f"{operation}: rounds is {rounds}; expected 1 to {_MOST_ROUNDS}; say rounds={usual}")
@@ -214,7 +215,9 @@ def _check_rounds(operation: str, rounds: Any, usual: int) -> None:
 
 def _check_flag(operation: str, name: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise TypeError(f"{operation}: {name} is {value!r} ({type(value).__name__}); expected a bool; leave it out")
+        raise TypeError(
+            f"{operation}: {name} is {shown(value)} ({type(value).__name__}); expected a bool; leave it out"
+        )
 
 
 def _check_progress(operation: str, progress: Any) -> None:

@@ -19,6 +19,7 @@ from artifex_devices.calibration_text import check_text
 from artifex_devices.calibration_values import Calibration
 from artifex_devices.discovery import devices
 from artifex_devices.planner import plan_collective, plan_reshard
+from artifex_devices.shown import shown
 from artifex_devices.timed_repeats import Repeats
 from artifex_devices.world import simulate
 
@@ -40,6 +41,7 @@ _PAIRS = (
 )
 _COLLECTIVE_BYTES = (1 << 20, 16 << 20, 64 << 20, 256 << 20)
 _WORLDS = (4, 8)
+_KINDS = ("reshard", "collective")
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,25 @@ class CalibrationCheck:
         Args:
             least_bytes: Smaller rows do not count.
             kind: "reshard" or "collective"; None is both.
+
+        Raises:
+            TypeError: `least_bytes` is no int.
+            ValueError: It is negative, or `kind` is none of these.
         """
+        if isinstance(least_bytes, bool) or not isinstance(least_bytes, (int, np.integer)):
+            raise TypeError(
+                f"median_error: least_bytes is {shown(least_bytes)} ({type(least_bytes).__name__}); expected an int; "
+                "say least_bytes=0 for all rows"
+            )
+        if least_bytes < 0:
+            raise ValueError(
+                f"median_error: least_bytes is {shown(least_bytes)}; expected 0 or more; say least_bytes=0 for all rows"
+            )
+        if kind is not None and kind not in _KINDS:
+            raise ValueError(
+                f"median_error: kind is {shown(kind)}; expected None or one of {', '.join(map(repr, _KINDS))}; leave "
+                "it out for both"
+            )
         errors = [abs(row.error) for row in self.rows if row.nbytes >= least_bytes and kind in (None, row.kind)]
         return statistics.median(errors) if errors else None
 

@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import json
 import math
+import numbers
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices.calibration_text import calibration_text
 from artifex_devices.kept_fields import checked_count, checked_fields, checked_number, checked_text
+from artifex_devices.nearest_name import did_you_mean
+from artifex_devices.shown import shown
 from artifex_devices.timed_repeats import Repeats
 
 __all__ = [
@@ -201,14 +204,35 @@ class Calibration:
         """Seconds of calls, copies and bytes, by the names of TERMS.
 
         Raises:
-            ValueError: A name is none of TERMS.
+            TypeError: `terms` is no mapping of numbers.
+            ValueError: A name is none of TERMS, or a number is negative or not finite.
         """
-        unknown = sorted(set(terms) - set(TERMS))
+        if not isinstance(terms, Mapping):
+            raise TypeError(
+                f"seconds_of: terms is {shown(terms)} ({type(terms).__name__}); expected a dict of numbers by the "
+                'names of TERMS; write seconds_of({"calls": 1})'
+            )
+        unknown = [
+            f"{shown(name)}{did_you_mean(name, TERMS) if isinstance(name, str) else ''}"
+            for name in terms
+            if name not in self.coefficients
+        ]
         if unknown:
             raise ValueError(
-                f"seconds_of: {', '.join(map(repr, unknown))} is no term; expected some of "
-                f"{', '.join(TERMS)}; correct it"
+                f"seconds_of: {', '.join(unknown)} {'is no term' if len(unknown) == 1 else 'are no terms'}; expected "
+                f"some of {', '.join(TERMS)}; correct it"
             )
+        count: Any
+        for name, count in terms.items():
+            if isinstance(count, bool) or not isinstance(count, numbers.Real):
+                raise TypeError(
+                    f"seconds_of: {name!r} is {shown(count)} ({type(count).__name__}); expected a number of calls, "
+                    "copies or bytes; correct it"
+                )
+            if not 0 <= count < math.inf:
+                raise ValueError(
+                    f"seconds_of: {name!r} is {shown(count)}; expected a finite number of 0 or more; correct it"
+                )
         return sum(count * self.coefficients[name] for name, count in terms.items())
 
     def __str__(self) -> str:

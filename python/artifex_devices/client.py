@@ -9,6 +9,7 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._core import Client
 from artifex_devices.allocator_config import GpuAllocatorConfig
+from artifex_devices.shown import shown
 
 __all__ = ["make_cpu_client"]
 
@@ -79,7 +80,7 @@ def make_cpu_client(
     config: Any = allocator_config
     if config is not None and not isinstance(config, GpuAllocatorConfig):
         wrong["allocator_config"] = config
-    types = [f"{name} is of type {type(value).__name__}, {value!r}" for name, value in wrong.items()]
+    types = [f"{name} is of type {type(value).__name__}, {shown(value)}" for name, value in wrong.items()]
     if types:
         raise TypeError(
             f"make_cpu_client: {'; '.join(types)}; expected ints (None where the default is None), a bool for "
@@ -111,7 +112,7 @@ def _is_int(value: Any) -> bool:
 
 
 def _check_one_process(node_id: int, num_nodes: int, objects: dict[str, Any]) -> None:
-    wrong = [f"{name} is {value!r} ({_ONE_PROCESS[name]})" for name, value in objects.items() if value is not None]
+    wrong = [f"{name} is {shown(value)} ({_ONE_PROCESS[name]})" for name, value in objects.items() if value is not None]
     if num_nodes != 1:
         wrong.insert(0, f"num_nodes is {num_nodes}")
     if wrong:

@@ -20,6 +20,7 @@ from artifex_devices.device_detection import path_text
 from artifex_devices.measured_roofline import MeasuredRoofline
 from artifex_devices.nearest_name import did_you_mean
 from artifex_devices.sane_rates import RANGE_TEXT, is_sane
+from artifex_devices.shown import shown
 
 __all__ = ["Cluster", "describe", "dgx", "from_toml", "from_xml", "gpus", "mi300x", "nvl72", "this_machine", "tpu"]
 
@@ -57,7 +58,7 @@ def tpu(generation: str, shape: Sequence[int], *, slices: int = 1) -> Cluster:
         sizes = [operator.index(size) for size in shape]
     except TypeError:
         raise TypeError(
-            f"cluster.tpu: shape is {shape!r}; expected a sequence of ints; write cluster.tpu('v5p', (4, 4, 8))"
+            f"cluster.tpu: shape is {shown(shape)}; expected a sequence of ints; write cluster.tpu('v5p', (4, 4, 8))"
         ) from None
     if any(abs(size) >= 2**31 for size in sizes):
         raise ValueError(f"cluster.tpu: shape is {tuple(sizes)}; expected numbers of chips below 2**31; correct it")
@@ -122,7 +123,7 @@ def dgx(gpu: str = "h100", *, nodes: int = 1, network_bandwidth: float | None = 
     known = ("v100", "a100", "a100-40gb", "h100", "h200", "b200")
     if gpu.lower() not in known:
         raise ValueError(
-            f"cluster.dgx: {gpu!r} is no GPU of these nodes{did_you_mean(gpu, known)}; expected one of "
+            f"cluster.dgx: {shown(gpu)} is no GPU of these nodes{did_you_mean(gpu, known)}; expected one of "
             f"{', '.join(known)}; see cluster.gpus, cluster.nvl72 and cluster.mi300x for others"
         )
     return gpus(gpu, nodes=nodes, network_bandwidth=network_bandwidth)
@@ -288,7 +289,7 @@ def describe(cluster: Cluster) -> str:
     """
     if not isinstance(cluster, Cluster):
         raise TypeError(
-            f"cluster.describe: expected a Cluster, got {cluster!r}; make one by cluster.tpu or cluster.dgx"
+            f"cluster.describe: expected a Cluster, got {shown(cluster)}; make one by cluster.tpu or cluster.dgx"
         )
     parts = cluster.parts
     memory = "memory not known"
@@ -335,16 +336,19 @@ def _figure(value: float | None) -> tuple[float, str] | None:
 def _check_text(operation: str, argument: str, value: Any) -> None:
     if not isinstance(value, str):
         raise TypeError(
-            f"cluster.{operation}: {argument} is of type {type(value).__name__}; expected a str, got {value!r}; name it"
+            f"cluster.{operation}: {argument} is of type {type(value).__name__}; expected a str, got {shown(value)}; "
+            "name it"
         )
     if not value.isprintable():  # half of a surrogate pair too, which stands for a byte that is no UTF-8
-        raise ValueError(f"cluster.{operation}: {argument} is {value!r}; expected letters to be printed; correct it")
+        raise ValueError(
+            f"cluster.{operation}: {argument} is {shown(value)}; expected letters to be printed; correct it"
+        )
 
 
 def _count(operation: str, argument: str, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(
-            f"cluster.{operation}: {argument} is of type {type(value).__name__}; expected an int, got {value!r}; "
+            f"cluster.{operation}: {argument} is of type {type(value).__name__}; expected an int, got {shown(value)}; "
             "correct it"
         )
     number = operator.index(value)
@@ -359,15 +363,15 @@ def _rate(operation: str, argument: str, value: Any, least: float | None = None)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(
             f"cluster.{operation}: {argument} is of type {type(value).__name__}; expected a number or None, got "
-            f"{value!r}; correct it"
+            f"{shown(value)}; correct it"
         )
     if not math.isfinite(value) or value < 0 or (value == 0 and least is None):
         raise ValueError(
-            f"cluster.{operation}: {argument} is {value!r}; expected a finite number "
+            f"cluster.{operation}: {argument} is {shown(value)}; expected a finite number "
             f"{'above 0' if least is None else 'of 0 or more'}; correct it"
         )
     if not is_sane(value):
-        raise ValueError(f"cluster.{operation}: {argument} is {value!r}; expected {RANGE_TEXT}; correct it")
+        raise ValueError(f"cluster.{operation}: {argument} is {shown(value)}; expected {RANGE_TEXT}; correct it")
     return float(value)
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices.shown import shown
+
 __all__ = ["checked_bytes", "checked_pairs", "peak_bytes", "whole_bytes"]
 
 
@@ -22,12 +24,13 @@ def checked_bytes(nbytes: Any) -> float:
     """
     if isinstance(nbytes, bool) or not isinstance(nbytes, (int, float, np.integer, np.floating)):
         raise TypeError(
-            f"plan_collective: nbytes is {nbytes!r} ({type(nbytes).__name__}); expected a number of bytes; say 34e6"
+            f"plan_collective: nbytes is {shown(nbytes)} ({type(nbytes).__name__}); expected a number of bytes; say "
+            "34e6"
         )
     told: float = nbytes.item() if isinstance(nbytes, np.generic) else nbytes
     if not 0 <= told <= 2**63:  # not a number is neither
-        shown = "more than 1e30" if 1e30 < told < math.inf else f"{told!r}"
-        raise ValueError(f"plan_collective: nbytes is {shown}; expected 0 to 2**63; give the whole array's bytes")
+        text = "more than 1e30" if 1e30 < told < math.inf else repr(told)
+        raise ValueError(f"plan_collective: nbytes is {text}; expected 0 to 2**63; give the whole array's bytes")
     return told
 
 
@@ -40,8 +43,8 @@ def checked_pairs(op: str, perm: Sequence[tuple[int, int]] | None) -> list[tuple
     """
     if (op == "permute") != (perm is not None):
         raise ValueError(
-            f"plan_collective: op is {op!r} and perm is {perm!r}; expected pairs of places with 'permute' and with no "
-            "other; say perm=[(0, 1), (1, 0)]"
+            f"plan_collective: op is {shown(op)} and perm is {shown(perm)}; expected pairs of places with 'permute' "
+            "and with no other; say perm=[(0, 1), (1, 0)]"
         )
     try:
         pairs = [tuple(operator.index(place) for place in pair) for pair in perm or ()]
@@ -49,7 +52,7 @@ def checked_pairs(op: str, perm: Sequence[tuple[int, int]] | None) -> list[tuple
         pairs = [()]
     if any(len(pair) != 2 or not all(abs(place) < 2**62 for place in pair) for pair in pairs):
         raise TypeError(
-            f"plan_collective: perm is {perm!r}; expected pairs (source, destination) of places in a group; say "
+            f"plan_collective: perm is {shown(perm)}; expected pairs (source, destination) of places in a group; say "
             "perm=[(0, 1), (1, 0)]"
         )
     return [(pair[0], pair[1]) for pair in pairs]

@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices.shown import shown
 
 __all__ = ["Config", "config"]
 
@@ -132,8 +133,8 @@ class Config:
             return
         self.read(name)
         raise AttributeError(
-            f"config: {name} cannot be assigned; expected a call, got {value!r}; write "
-            f"config.update({name!r}, {value!r})"
+            f"config: {name} cannot be assigned; expected a call, got {shown(value)}; write "
+            f"config.update({shown(name)}, {shown(value)})"
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -149,21 +150,21 @@ class Config:
         if name == "spmd_executor":
             if value not in ("auto", "cooperative", "threads"):
                 raise ValueError(
-                    f"config.update: {name} is not known; expected 'auto', 'cooperative' or 'threads', got {value!r}; "
-                    "choose one of them"
+                    f"config.update: {name} is not known; expected 'auto', 'cooperative' or 'threads', got "
+                    f"{shown(value)}; choose one of them"
                 )
             return value
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(
-                f"config.update: {name} is of type {type(value).__name__}; expected seconds or None, got {value!r}; "
-                "give a number"
+                f"config.update: {name} is of type {type(value).__name__}; expected seconds or None, got "
+                f"{shown(value)}; give a number"
             )
         if not 0 < value < float("inf"):
             raise ValueError(
-                f"config.update: {name} is out of range; expected a positive number of seconds or None, got {value!r}; "
-                "None waits for ever"
+                f"config.update: {name} is out of range; expected a positive number of seconds or None, got "
+                f"{shown(value)}; None waits for ever"
             )
         return float(value)
 
@@ -172,7 +173,7 @@ class Config:
         if isinstance(value, bool):
             return value
         raise TypeError(
-            f"config.update: {name} is of type {type(value).__name__}; expected a bool, got {value!r}; "
+            f"config.update: {name} is of type {type(value).__name__}; expected a bool, got {shown(value)}; "
             "give True or False"
         )
 
@@ -182,7 +183,7 @@ class Config:
             return value
         raise ValueError(
             f"config.update: {name} is of type {type(value).__name__}; expected a platform's name or None, got "
-            f"{value!r}; write 'cpu'"
+            f"{shown(value)}; write 'cpu'"
         )
 
     @staticmethod
@@ -193,7 +194,7 @@ class Config:
             number = operator.index(value)
         except TypeError:
             raise TypeError(
-                f"config.update: {name} is of type {type(value).__name__}; expected an int, got {value!r}; "
+                f"config.update: {name} is of type {type(value).__name__}; expected an int, got {shown(value)}; "
                 "give a number"
             ) from None
         if not least <= number < 2**63:
@@ -206,9 +207,9 @@ class Config:
     def _unknown(self, operation: str, name: str) -> str:
         import difflib  # for errors only: a twentieth of the package's import time
 
-        near = difflib.get_close_matches(str(name), _NAMES, n=1)
+        near = difflib.get_close_matches(name if isinstance(name, str) else "", _NAMES, n=1)
         hint = f"did you mean {near[0]}?" if near else "check the name"
-        return f"{operation}: there is no option {name!r}; expected one of {', '.join(_NAMES)}; {hint}"
+        return f"{operation}: there is no option {shown(name)}; expected one of {', '.join(_NAMES)}; {hint}"
 
 
 config = Config()

@@ -9,6 +9,7 @@ from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding,
 from artifex_devices.layout import Format
 from artifex_devices.mesh_scope import sharding_of_spec
 from artifex_devices.prefixes import per_leaf
+from artifex_devices.shown import shown
 from artifex_devices.targets import sharding_for
 
 __all__ = ["reshard", "with_sharding_constraint"]
@@ -89,7 +90,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         if not isinstance(bound, NamedSharding):
             raise TypeError(
                 f"reshard: out_shardings holds a {type(bound).__name__}; expected a NamedSharding or a PartitionSpec, "
-                f"got {bound!r}; use device_put for it"
+                f"got {shown(bound)}; use device_put for it"
             )
         return _with_full_rank(leaf, bound)
 

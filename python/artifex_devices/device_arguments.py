@@ -11,6 +11,7 @@ import numpy as np
 
 from artifex_devices._core import Device, Sharding
 from artifex_devices.discovery import devices
+from artifex_devices.shown import shown
 from artifex_devices.tree_util import tree_leaves
 
 __all__ = ["check_device", "check_devices", "check_target", "whole_number"]
@@ -20,7 +21,7 @@ def check_device(operation: str, name: str, device: Any) -> Device:
     """The device, which must be a Device."""
     if not isinstance(device, Device):
         raise TypeError(
-            f"{operation}: {name} is {device!r} ({type(device).__name__}); expected a Device; "
+            f"{operation}: {name} is {shown(device)} ({type(device).__name__}); expected a Device; "
             "take one from artifex_devices.devices()"
         )
     return device
@@ -34,12 +35,14 @@ def check_devices(operation: str, listed: Iterable[Device] | None) -> list[Devic
         listed = listed.ravel().tolist()
     if not isinstance(listed, Iterable):
         raise TypeError(
-            f"{operation}: devices is {listed!r} ({type(listed).__name__}); expected several Devices; "
+            f"{operation}: devices is {shown(listed)} ({type(listed).__name__}); expected several Devices; "
             "say artifex_devices.devices()[:2]"
         )
     found = list(listed)
     wrong = [
-        f"[{i}] is {entry!r} ({type(entry).__name__})" for i, entry in enumerate(found) if not isinstance(entry, Device)
+        f"[{i}] is {shown(entry)} ({type(entry).__name__})"
+        for i, entry in enumerate(found)
+        if not isinstance(entry, Device)
     ]
     if wrong:
         raise TypeError(
@@ -60,7 +63,7 @@ def whole_number(operation: str, name: str, value: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise TypeError(
-            f"{operation}: {name} is {value!r} ({type(value).__name__}); expected an integer; use "
+            f"{operation}: {name} is {shown(value)} ({type(value).__name__}); expected an integer; use "
             f"int({name}) if it is whole"
         ) from None
 
@@ -74,6 +77,6 @@ def check_target(operation: str, target: Any, *, tree: bool = True) -> None:
         return
     kinds = "a Device, a Sharding or a tree of them" if tree else "a Device or a Sharding"
     raise TypeError(
-        f"{operation}: {wrong[0]!r} ({type(wrong[0]).__name__}) is no place for data; expected {kinds}; "
+        f"{operation}: {shown(wrong[0])} ({type(wrong[0]).__name__}) is no place for data; expected {kinds}; "
         "take a device from artifex_devices.devices()"
     )

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from artifex_devices.shown import shown
+
 __all__ = ["GPU_PLATFORMS", "DeviceConfiguration", "MemoryStrategy"]
 
 GPU_PLATFORMS = ("gpu", "cuda", "rocm")
@@ -81,7 +83,7 @@ class DeviceConfiguration:
         """Checks and sets one setting."""
         if name not in _CHECKS:
             raise AttributeError(
-                f"DeviceConfiguration: there is no setting {name!r}; expected one of {', '.join(_CHECKS)}; "
+                f"DeviceConfiguration: there is no setting {shown(name)}; expected one of {', '.join(_CHECKS)}; "
                 "check the name"
             )
         value = _CHECKS[name](name, value)
@@ -108,8 +110,8 @@ def _strategy(name: str, value: Any) -> MemoryStrategy:
     near = next((m for m in MemoryStrategy if isinstance(value, str) and value.lower() == m.value), None)
     hint = f"write MemoryStrategy.{near.name}" if near else "take a member"
     raise TypeError(
-        f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected one of {members}, got {value!r}; "
-        f"{hint}"
+        f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected one of {members}, got "
+        f"{shown(value)}; {hint}"
     )
 
 
@@ -119,7 +121,7 @@ def _fraction(name: str, value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(
             f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected a number between 0.1 and 1.0 or "
-            f"None, got {value!r}; give a number"
+            f"None, got {shown(value)}; give a number"
         )
     fraction = float(value)
     if math.isnan(fraction) or not 0.1 <= fraction <= 1.0:
@@ -133,7 +135,7 @@ def _fraction(name: str, value: Any) -> float | None:
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(
-            f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected a bool, got {value!r}; "
+            f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected a bool, got {shown(value)}; "
             "give True or False"
         )
     return value
@@ -142,7 +144,7 @@ def _flag(name: str, value: Any) -> bool:
 def _platforms(name: str, value: Any) -> list[str]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(entry, str) for entry in value):
         raise TypeError(
-            f"DeviceConfiguration: {name} is {value!r}; expected a list of platforms' names; write ['cuda', 'cpu']"
+            f"DeviceConfiguration: {name} is {shown(value)}; expected a list of platforms' names; write ['cuda', 'cpu']"
         )
     unknown = [entry for entry in value if entry not in _PLATFORMS]
     if unknown or not value:
@@ -158,9 +160,9 @@ def _variables(name: str, value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise TypeError(
             f"DeviceConfiguration: {name} is of type {type(value).__name__}; expected a dict of text to text, got "
-            f"{value!r}; write {{'XLA_FLAGS': '--flag=1'}}"
+            f"{shown(value)}; write {{'XLA_FLAGS': '--flag=1'}}"
         )
-    wrong = [f"{key!r}: {entry!r}" for key, entry in value.items() if not (_is_text(key) and _is_text(entry))]
+    wrong = [f"{shown(key)}: {shown(entry)}" for key, entry in value.items() if not (_is_text(key) and _is_text(entry))]
     if wrong:
         raise TypeError(
             f"DeviceConfiguration: {name} has entries that are no text: {', '.join(wrong)}; expected text for names "

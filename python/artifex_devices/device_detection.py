@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from artifex_devices import _core
 from artifex_devices.discovery import device_count
+from artifex_devices.shown import shown
 
 __all__ = ["CUDADetector", "DeviceCapabilities", "DeviceDetector", "DeviceType"]
 
@@ -191,11 +192,11 @@ def path_text(operation: str, name: str, path: str | os.PathLike[str]) -> str:
         text.encode()
         return text
     except UnicodeEncodeError:
-        raise ValueError(f"{operation}: {name} is {path!r}; expected a path in UTF-8; rename it") from None
+        raise ValueError(f"{operation}: {name} is {shown(path)}; expected a path in UTF-8; rename it") from None
     except TypeError:
         raise TypeError(
             f"{operation}: {name} is of type {type(path).__name__}; expected a path as text or os.PathLike, got "
-            f"{path!r}; leave it out for this machine's own"
+            f"{shown(path)}; leave it out for this machine's own"
         ) from None
 
 
@@ -211,7 +212,7 @@ def nvml_library_path(operation: str, library: str | os.PathLike[str] | None, is
     path = path_text(operation, "nvml_library", library)
     if not os.path.isabs(path) or "\0" in path:
         raise ValueError(
-            f"{operation}: nvml_library is {library!r}; expected the absolute path of a library, such as "
+            f"{operation}: nvml_library is {shown(library)}; expected the absolute path of a library, such as "
             "'/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1'; leave it out for the driver's own"
         )
     return path

@@ -31,6 +31,7 @@ from artifex_devices.device_arguments import check_device, check_devices, check_
 from artifex_devices.discovery import device_count, devices, local_devices
 from artifex_devices.placement import device_put
 from artifex_devices.prefetch import Prefetcher, prefetch_to_device
+from artifex_devices.shown import shown
 from artifex_devices.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 __all__ = [
@@ -337,12 +338,12 @@ def _parts_of(mesh: Mesh, mesh_axis: Hashable) -> int:
     """Into how many parts the mesh axis, or tuple of axes, cuts a dimension."""
     if not isinstance(mesh, Mesh):
         raise TypeError(
-            f"DevicePlacement.shard_batch_dim: mesh is {mesh!r} ({type(mesh).__name__}); expected a Mesh; "
+            f"DevicePlacement.shard_batch_dim: mesh is {shown(mesh)} ({type(mesh).__name__}); expected a Mesh; "
             "make one with DeviceMeshManager().create_data_parallel_mesh()"
         )
     if not isinstance(mesh_axis, Hashable):
         raise TypeError(
-            f"DevicePlacement.shard_batch_dim: mesh_axis is {mesh_axis!r} ({type(mesh_axis).__name__}); "
+            f"DevicePlacement.shard_batch_dim: mesh_axis is {shown(mesh_axis)} ({type(mesh_axis).__name__}); "
             "expected an axis name or a tuple of names; use a tuple"
         )
     sizes = mesh.shape
@@ -350,7 +351,7 @@ def _parts_of(mesh: Mesh, mesh_axis: Hashable) -> int:
     missing = [axis for axis in axes if axis not in sizes]
     if missing:
         raise ValueError(
-            f"DevicePlacement.shard_batch_dim: the mesh has no axis {missing[0]!r}; expected one of "
+            f"DevicePlacement.shard_batch_dim: the mesh has no axis {shown(missing[0])}; expected one of "
             f"{', '.join(map(repr, sizes)) or '(none: it has no axes)'}; give mesh_axis= one of them"
         )
     return math.prod(sizes[axis] for axis in axes)
@@ -390,5 +391,5 @@ def _check_divisible(
     if uneven:
         raise IndivisibleError(
             f"DevicePlacement.shard_batch_dim: {'; '.join(uneven)}; expected a multiple of {parts}, the "
-            f"parts of mesh axis {mesh_axis!r}; choose such a batch size, or pad or drop the last examples"
+            f"parts of mesh axis {shown(mesh_axis)}; choose such a batch size, or pad or drop the last examples"
         )

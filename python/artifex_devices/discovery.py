@@ -7,6 +7,7 @@ import operator
 
 from artifex_devices import _core
 from artifex_devices._core import Client, Device
+from artifex_devices.shown import shown
 
 __all__ = [
     "check_backend",
@@ -68,7 +69,7 @@ def local_devices(process_index: int | None = None, backend: str | Client | None
     except TypeError:
         raise TypeError(
             f"local_devices: process_index is of type {type(process_index).__name__}; expected an int or None, got "
-            f"{process_index!r}; name a backend by local_devices(backend='cpu')"
+            f"{shown(process_index)}; name a backend by local_devices(backend='cpu')"
         ) from None
     if not 0 <= number < client.process_count():
         expected = "0, the only one" if client.process_count() == 1 else f"0 to {client.process_count() - 1}"
@@ -137,7 +138,7 @@ def check_backend(operation: str, backend: str | None) -> None:
     if not isinstance(backend, str):
         raise TypeError(
             f"{operation}: backend is of type {type(backend).__name__}; expected the name of a backend, "
-            f"got {backend!r}; write 'cpu' or leave it out"
+            f"got {shown(backend)}; write 'cpu' or leave it out"
         )
     client = _core._current_client()
     if backend == client.platform:
@@ -150,8 +151,8 @@ def check_backend(operation: str, backend: str | None) -> None:
         why = "no backend has this name"
     there = f"{client.platform} ({client.device_count()} devices)"
     raise RuntimeError(
-        f"{operation}: unknown or absent backend {backend!r}: {why}; expected one of: {there}; leave it out to use "
-        f"{client.platform}"
+        f"{operation}: unknown or absent backend {shown(backend)}: {why}; expected one of: {there}; leave it out to "
+        f"use {client.platform}"
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._core import Array, Device, Sharding
+from artifex_devices.shown import shown
 
 __all__ = ["from_dlpack"]
 
@@ -43,7 +44,7 @@ def from_dlpack(external_array: Any, device: Device | Sharding | None = None, co
     """
     if copy is not None and not isinstance(copy, bool):
         raise TypeError(
-            f"from_dlpack: copy is of type {type(copy).__name__}; expected None, True or False, got {copy!r}"
+            f"from_dlpack: copy is of type {type(copy).__name__}; expected None, True or False, got {shown(copy)}"
         )
     if not hasattr(external_array, "__dlpack__") or not hasattr(external_array, "__dlpack_device__"):
         raise TypeError(
@@ -59,7 +60,7 @@ def _check_host(where: Any) -> None:
         kind, number = (int(part) for part in where)
     except (TypeError, ValueError):
         raise TypeError(
-            f"from_dlpack: __dlpack_device__() gave {where!r}; expected a pair (device type, id) of integers; "
+            f"from_dlpack: __dlpack_device__() gave {shown(where)}; expected a pair (device type, id) of integers; "
             "the object does not follow DLPack"
         ) from None
     if kind not in _HOST_DEVICE_TYPES:

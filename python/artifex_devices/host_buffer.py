@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import Array, Client, Device, _put_leaf
+from artifex_devices.shown import shown
 
 __all__ = ["HostBufferSemantics", "buffer_from_pyval"]
 
@@ -35,25 +36,25 @@ def buffer_from_pyval(
     operation = "buffer_from_pyval"
     wrong = []
     if device is not None and not isinstance(device, Device):
-        wrong.append(f"device is of type {type(device).__name__}, expected a Device or None, got {device!r}")
+        wrong.append(f"device is of type {type(device).__name__}, expected a Device or None, got {shown(device)}")
     if not isinstance(force_copy, (bool, np.bool_)):
-        wrong.append(f"force_copy is of type {type(force_copy).__name__}, expected a bool, got {force_copy!r}")
+        wrong.append(f"force_copy is of type {type(force_copy).__name__}, expected a bool, got {shown(force_copy)}")
     if host_buffer_semantics is not None and not isinstance(host_buffer_semantics, HostBufferSemantics):
         wrong.append(
             f"host_buffer_semantics is of type {type(host_buffer_semantics).__name__}, expected a HostBufferSemantics "
-            f"or None, got {host_buffer_semantics!r}"
+            f"or None, got {shown(host_buffer_semantics)}"
         )
     if wrong:
         raise TypeError(f"{operation}: {'; '.join(wrong)}; leave out what is not needed")
     if argument is None or isinstance(argument, (list, tuple, dict)):
         raise TypeError(
             f"{operation}: argument is of type {type(argument).__name__}; expected one array or number, got "
-            f"{argument!r}; place trees by device_put, or write np.asarray(...)"
+            f"{shown(argument)}; place trees by device_put, or write np.asarray(...)"
         )
     if device is not None and device.client is not client:
         raise ValueError(
-            f"{operation}: device belongs to another client; expected one of {client.devices()!r}, got {device!r} of "
-            f"{device.client!r}; take it from client.devices()"
+            f"{operation}: device belongs to another client; expected one of {client.devices()!r}, got {shown(device)} "
+            f"of {device.client!r}; take it from client.devices()"
         )
     aliases = host_buffer_semantics is HostBufferSemantics.ZERO_COPY and not force_copy
     may_alias = True if aliases else False if force_copy else None

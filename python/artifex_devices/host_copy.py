@@ -10,6 +10,7 @@ import numpy as np
 
 from artifex_devices._core import Array, _copy_to_host, _HostLeaf
 from artifex_devices.errors import ResourceExhaustedError
+from artifex_devices.shown import shown
 
 __all__ = ["HostCopy", "copy_to_host_async"]
 
@@ -77,7 +78,7 @@ class HostCopy:
 
     def _wait(self, operation: str, timeout: Any) -> None:
         if timeout is not None and (not isinstance(timeout, (int, float)) or timeout != timeout):
-            raise TypeError(f"{operation}: timeout is {timeout!r}; expected seconds or None; leave it out to wait")
+            raise TypeError(f"{operation}: timeout is {shown(timeout)}; expected seconds or None; leave it out to wait")
         end = None if timeout is None else time.monotonic() + timeout
         for leaf in self._leaves:
             if not isinstance(leaf, _HostLeaf):

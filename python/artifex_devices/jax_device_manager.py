@@ -13,6 +13,7 @@ from artifex_devices.device_arguments import check_devices
 from artifex_devices.device_configuration import GPU_PLATFORMS, DeviceConfiguration
 from artifex_devices.discovery import devices
 from artifex_devices.placement import device_put
+from artifex_devices.shown import shown
 from artifex_devices.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 
 __all__ = ["JAXDeviceManager"]
@@ -123,7 +124,7 @@ def check_configuration(operation: str, config: Any) -> DeviceConfiguration:
     if not isinstance(config, DeviceConfiguration):
         raise TypeError(
             f"{operation}: config is of type {type(config).__name__}; expected a DeviceConfiguration or None, got "
-            f"{config!r}; write DeviceConfiguration(memory_strategy=MemoryStrategy.BALANCED)"
+            f"{shown(config)}; write DeviceConfiguration(memory_strategy=MemoryStrategy.BALANCED)"
         )
     return config
 

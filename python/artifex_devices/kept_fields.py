@@ -6,6 +6,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from artifex_devices.shown import shown
+
 __all__ = ["checked_count", "checked_fields", "checked_number", "checked_state", "checked_text"]
 
 _LONGEST_TEXT = 1000
@@ -44,7 +46,7 @@ def checked_state(owner: type, state: Any, **types: type) -> dict[str, Any]:
     """The state of a pickle of a dataclass: all of its fields and no others, those named of that type."""
     names = {field.name for field in dataclasses.fields(owner)}
     if not isinstance(state, dict) or set(state) != names:
-        given = ", ".join(map(repr, state)) if isinstance(state, dict) else f"a {type(state).__name__}"
+        given = ", ".join(map(shown, state)) if isinstance(state, dict) else f"a {type(state).__name__}"
         raise ValueError(
             f"{owner.__name__}: the pickle's state is {given[:_LONGEST_TEXT]}; expected a dict with "
             f"{', '.join(sorted(names))}; pickle it again with this version"

@@ -16,6 +16,7 @@ import numpy as np
 from artifex_devices._core import _arrive, _take
 from artifex_devices.constraints import with_sharding_constraint
 from artifex_devices.device_arguments import whole_number
+from artifex_devices.shown import shown
 from artifex_devices.spmd import collectives
 from artifex_devices.spmd.axes import group_of, names_of, require
 from artifex_devices.spmd.whole_numbers import numbers_in
@@ -278,8 +279,8 @@ def _permute(operation: str, x: Any, axis_name: Any, perm: Sequence[tuple[int, i
 def _pairs(operation: str, perm: Any) -> tuple[tuple[int, int], ...]:
     if isinstance(perm, str) or not isinstance(perm, Iterable):
         raise TypeError(
-            f"{operation}: perm is of type {type(perm).__name__}; expected pairs (source, target), got {perm!r}; write "
-            "[(0, 1), (1, 0)]"
+            f"{operation}: perm is of type {type(perm).__name__}; expected pairs (source, target), got {shown(perm)}; "
+            "write [(0, 1), (1, 0)]"
         )
     pairs = [numbers_in(operation, f"perm[{place}]", pair) for place, pair in enumerate(perm)]
     if wrong := [pair for pair in pairs if len(pair) != 2]:
@@ -329,5 +330,5 @@ def pvary(x: Any, axis_name: Any) -> Any:
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     """X itself, as pvary; `to` is "varying" or "reduced" and otherwise a ValueError."""
     if to not in ("varying", "reduced"):
-        raise ValueError(f"pcast: to is not known; expected 'varying' or 'reduced', got {to!r}; choose one")
+        raise ValueError(f"pcast: to is not known; expected 'varying' or 'reduced', got {shown(to)}; choose one")
     return pvary(x, axis_name)

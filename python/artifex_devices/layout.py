@@ -15,6 +15,7 @@ import numpy as np
 
 from artifex_devices._core import Device, PjRtLayout, Sharding, SingleDeviceSharding
 from artifex_devices._core import Layout as XlaLayout
+from artifex_devices.shown import shown
 
 __all__ = ["AutoLayout", "Format", "Layout"]
 
@@ -29,7 +30,9 @@ def _integer(what: str, given: Any) -> int:
             return operator.index(given)
         except TypeError:
             pass
-    raise TypeError(f"Layout: {what} is {given!r} ({type(given).__name__}); expected an integer; write Layout((0, 1))")
+    raise TypeError(
+        f"Layout: {what} is {shown(given)} ({type(given).__name__}); expected an integer; write Layout((0, 1))"
+    )
 
 
 def _sequence(what: str, given: Any, expected: str) -> list[Any]:
@@ -38,7 +41,7 @@ def _sequence(what: str, given: Any, expected: str) -> list[Any]:
             return list(given)
         except TypeError:
             pass
-    raise TypeError(f"Layout: {what} is {given!r} ({type(given).__name__}); expected a sequence of {expected}")
+    raise TypeError(f"Layout: {what} is {shown(given)} ({type(given).__name__}); expected a sequence of {expected}")
 
 
 def _integers(what: str, given: Any, example: str) -> tuple[int, ...]:
@@ -107,7 +110,7 @@ class Layout:
         if not isinstance(pjrt_layout, PjRtLayout):
             raise TypeError(
                 f"Layout.from_pjrt_layout: the argument is of type {type(pjrt_layout).__name__}; expected a "
-                f"PjRtLayout, got {pjrt_layout!r}; write PjRtLayout(layout)"
+                f"PjRtLayout, got {shown(pjrt_layout)}; write PjRtLayout(layout)"
             )
         layout = pjrt_layout._xla_layout()
         if layout.memory_space() != 0 or layout.tail_padding_alignment_in_elements() != 1:
@@ -177,14 +180,14 @@ class Format:
         if not isinstance(layout, (Layout, AutoLayout, type(None))):
             raise TypeError(
                 f"Format: layout is of type {type(layout).__name__}; expected a Layout, Layout.AUTO or None, "
-                f"got {layout!r}"
+                f"got {shown(layout)}"
             )
         if isinstance(sharding, Device):
             sharding = SingleDeviceSharding(sharding)
         if not isinstance(sharding, (Sharding, type(None))):
             raise TypeError(
                 f"Format: sharding is of type {type(sharding).__name__}; expected a Sharding, a Device or None, "
-                f"got {sharding!r}; say NamedSharding(mesh, P('data'))"
+                f"got {shown(sharding)}; say NamedSharding(mesh, P('data'))"
             )
         if isinstance(layout, Layout) and sharding is None:
             raise ValueError(
@@ -213,8 +216,8 @@ def check_format(operation: str, given: Format) -> int:
         return -1
     if not isinstance(given.layout, Layout) or not given.layout.is_row_major:
         raise ValueError(
-            f"{operation}: layout is {given.layout!r}; expected None or row-major order without tiles; leave it out, "
-            "and place it by device_put(x, Format(layout, sharding)) afterwards"
+            f"{operation}: layout is {shown(given.layout)}; expected None or row-major order without tiles; leave it "
+            "out, and place it by device_put(x, Format(layout, sharding)) afterwards"
         )
     return len(given.layout.major_to_minor)
 
@@ -229,7 +232,7 @@ def requested_layout(operation: str, given: Format) -> XlaLayout | None:
         return None
     if not isinstance(given.layout, Layout):
         raise ValueError(
-            f"{operation}: layout is {given.layout!r}; expected None or a Layout, as nothing chooses one here; "
+            f"{operation}: layout is {shown(given.layout)}; expected None or a Layout, as nothing chooses one here; "
             "write Layout((1, 0)) for column-major"
         )
     order = given.layout.major_to_minor

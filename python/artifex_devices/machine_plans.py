@@ -13,6 +13,7 @@ from artifex_devices.calibration_values import Calibration
 from artifex_devices.collective_arguments import peak_bytes, whole_bytes
 from artifex_devices.plan_values import Algorithm, CollectivePlan, Estimate
 from artifex_devices.roofline import Provenance
+from artifex_devices.shown import shown
 
 __all__ = ["calibrated", "check_calibration", "copies_estimate", "machine_collective"]
 
@@ -24,8 +25,8 @@ def check_calibration(operation: str, calibration: Any) -> None:
     """Raises TypeError for what is neither a Calibration nor None."""
     if calibration is not None and not isinstance(calibration, Calibration):
         raise TypeError(
-            f"{operation}: calibration is {calibration!r} ({type(calibration).__name__}); expected a Calibration or "
-            "None; give what artifex_devices.calibration.calibrate() returns"
+            f"{operation}: calibration is {shown(calibration)} ({type(calibration).__name__}); expected a Calibration "
+            "or None; give what artifex_devices.calibration.calibrate() returns"
         )
 
 
@@ -74,7 +75,7 @@ def machine_collective(
     """
     if op not in COLLECTIVES:
         raise ValueError(
-            f"plan_collective: {op!r} is no collective that a calibration knows; expected one of "
+            f"plan_collective: {shown(op)} is no collective that a calibration knows; expected one of "
             f"{', '.join(COLLECTIVES)}; plan it on a cluster"
         )
     of_cluster = _core._cluster_of_device(mesh.devices.flat[0]) is not None

@@ -13,6 +13,7 @@ from typing import Any
 
 from artifex_devices.kept_fields import checked_count, checked_fields, checked_number, checked_text
 from artifex_devices.picture import Picture
+from artifex_devices.shown import shown
 
 __all__ = ["Conditions", "MeasuredRoofline", "Rate"]
 
@@ -43,7 +44,16 @@ class Rate:
     how: str
 
     def agrees_with(self, other: Rate) -> bool:
-        """Whether the two differ by no more than their errors together."""
+        """Whether the two differ by no more than their errors together.
+
+        Raises:
+            TypeError: `other` is no Rate.
+        """
+        if not isinstance(other, Rate):
+            raise TypeError(
+                f"agrees_with: other is {shown(other)} ({type(other).__name__}); expected a Rate; give one of "
+                "measure_roofline(), say found.bandwidth"
+            )
         return abs(self.best - other.best) <= self.best * self.relative_error + other.best * other.relative_error
 
 
@@ -176,7 +186,20 @@ class MeasuredRoofline:
         conditions: Conditions,
         notes: Sequence[str] = (),
     ) -> MeasuredRoofline:
-        """The best of each becomes the limit."""
+        """The best of each becomes the limit.
+
+        Args:
+            scope: "cpu:0", or "all CPU devices".
+            products: By dtype, one Rate or more.
+            streams: One Rate or more.
+            conditions: Under which they were measured.
+            notes: What a reader must know.
+
+        Raises:
+            TypeError: An argument is of another type.
+            ValueError: There is no dtype, or a dtype or the streams have no rate.
+        """
+        _check_parts(scope, products, streams, conditions, notes)
         return cls(
             scope=scope,
             peak_flops=MappingProxyType({name: max(rates, key=_best) for name, rates in products.items()}),
@@ -206,6 +229,33 @@ class MeasuredRoofline:
 
 def _with(told: Any, from_cache: bool, notes: tuple[str, ...]) -> MeasuredRoofline:
     return dataclasses.replace(MeasuredRoofline.from_dict(told), from_cache=from_cache, notes=notes)
+
+
+def _check_parts(scope: Any, products: Any, streams: Any, conditions: Any, notes: Any) -> None:
+    """All that is wrong at once."""
+    wrong = [
+        f"{name} is {shown(value)} ({type(value).__name__}), expected a {kind.__name__}"
+        for name, value, kind in (
+            ("scope", scope, str),
+            ("products", products, Mapping),
+            ("conditions", conditions, Conditions),
+        )
+        if not isinstance(value, kind)
+    ]
+    named = [(f"products[{shown(dtype)}]", rates) for dtype, rates in products.items()] if not wrong else []
+    for name, rates in (*named, ("streams", streams)):
+        if not isinstance(rates, Sequence) or not all(isinstance(rate, Rate) for rate in rates):
+            wrong.append(f"{name} is {shown(rates)} ({type(rates).__name__}), expected a sequence of Rates")
+    if isinstance(notes, str) or not isinstance(notes, Sequence) or not all(isinstance(note, str) for note in notes):
+        wrong.append(f"notes is {shown(notes)} ({type(notes).__name__}), expected a sequence of texts")
+    if wrong:
+        raise TypeError(f"from_rates: {'; '.join(wrong)}; give what measure_roofline() found")
+    empty = [name for name, rates in (*named, ("streams", streams)) if len(rates) == 0]
+    if empty or not named:
+        raise ValueError(
+            f"from_rates: {', '.join(empty) or 'products'} is empty; expected one Rate or more; give what "
+            "measure_roofline() found"
+        )
 
 
 def _best(rate: Rate) -> float:

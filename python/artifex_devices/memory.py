@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from artifex_devices._bytes_text import bytes_text
 from artifex_devices._core import Array, Device, Sharding, _creation_line, _MemoryWindow
 from artifex_devices.memory_space import MemorySpace as Space
+from artifex_devices.shown import shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -188,7 +189,8 @@ def memory_report(top: int = 10) -> MemoryReport:
     """
     if isinstance(top, bool) or not isinstance(top, int):
         raise TypeError(
-            f"memory_report: top is of type {type(top).__name__}; expected an int, got {top!r}; give a number of Arrays"
+            f"memory_report: top is of type {type(top).__name__}; expected an int, got {shown(top)}; give a "
+            "number of Arrays"
         )
     if top < 0:
         raise ValueError(f"memory_report: top is negative; expected 0 or more, got {top}; give a number of Arrays")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from artifex_devices._core import DeviceList, _canonical_memory_kind
+from artifex_devices.shown import shown
 
 __all__ = ["check_and_canonicalize_memory_kind"]
 
@@ -35,9 +36,9 @@ def check_and_canonicalize_memory_kind(memory_kind: str | None, device_list: Dev
     kind: Any = memory_kind
     given: Any = device_list
     if kind is not None and not isinstance(kind, str):
-        wrong.append(f"memory_kind is of type {type(kind).__name__}; expected a str or None, got {kind!r}")
+        wrong.append(f"memory_kind is of type {type(kind).__name__}; expected a str or None, got {shown(kind)}")
     if not isinstance(given, DeviceList):
-        wrong.append(f"device_list is of type {type(given).__name__}; expected a DeviceList, got {given!r}")
+        wrong.append(f"device_list is of type {type(given).__name__}; expected a DeviceList, got {shown(given)}")
     if wrong:
         raise TypeError(
             f"check_and_canonicalize_memory_kind: {'; '.join(wrong)}; write DeviceList(tuple(devices)) for devices"

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import enum
 
+from artifex_devices.shown import shown
+
 __all__ = ["MemorySpace", "kind_of_space"]
 
 
@@ -35,7 +37,7 @@ def kind_of_space(operation: str, space: MemorySpace) -> str:
     """
     if space is MemorySpace.Any:
         raise ValueError(
-            f"{operation}: device is {space!r}, which names no memory; expected MemorySpace.Device or "
+            f"{operation}: device is {shown(space)}, which names no memory; expected MemorySpace.Device or "
             "MemorySpace.Host; choose one, or leave the device out"
         )
     return "pinned_host" if space is MemorySpace.Host else "device"

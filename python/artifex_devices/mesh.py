@@ -10,6 +10,7 @@ from typing import Any
 
 from artifex_devices._core import AbstractMesh, Device, Mesh
 from artifex_devices.device_arguments import check_devices
+from artifex_devices.shown import shown
 
 __all__ = ["DeviceMeshManager"]
 
@@ -157,7 +158,7 @@ class DeviceMeshManager:
         """
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise TypeError(
-                f"DeviceMeshManager.get_mesh_info: mesh is {mesh!r} ({type(mesh).__name__}); expected a "
+                f"DeviceMeshManager.get_mesh_info: mesh is {shown(mesh)} ({type(mesh).__name__}); expected a "
                 "Mesh; make one with create_device_mesh"
             )
         return {"total_devices": mesh.size, "axes": dict(mesh.shape)}
@@ -172,7 +173,7 @@ def _axes_of(operation: str, mesh_shape: Any) -> list[tuple[Hashable, int]]:
     pairs = mesh_shape.items() if isinstance(mesh_shape, Mapping) else mesh_shape
     if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):
         raise TypeError(
-            f"{operation}: mesh_shape is {mesh_shape!r} ({type(mesh_shape).__name__}); expected a mapping "
+            f"{operation}: mesh_shape is {shown(mesh_shape)} ({type(mesh_shape).__name__}); expected a mapping "
             'of axis names to sizes, or pairs of name and size; say {"data": 2, "model": 4}'
         )
     axes: list[tuple[Hashable, int]] = []
@@ -180,21 +181,21 @@ def _axes_of(operation: str, mesh_shape: Any) -> list[tuple[Hashable, int]]:
     wrong_values: list[str] = []
     for number, pair in enumerate(pairs):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            wrong_types.append(f"entry {number} is {pair!r}, no pair of name and size")
+            wrong_types.append(f"entry {number} is {shown(pair)}, no pair of name and size")
             continue
         name, size = pair
         if name is None or not isinstance(name, Hashable):
-            wrong_types.append(f"axis name {name!r} is not a hashable other than None")
+            wrong_types.append(f"axis name {shown(name)} is not a hashable other than None")
             continue
         try:
             count = operator.index(size)
         except TypeError:
-            wrong_types.append(f"size {size!r} of axis {name!r} is no integer")
+            wrong_types.append(f"size {shown(size)} of axis {shown(name)} is no integer")
             continue
         if count < 1:
-            wrong_values.append(f"size {count} of axis {name!r} is below 1")
+            wrong_values.append(f"size {count} of axis {shown(name)} is below 1")
         if name in (known for known, _ in axes):
-            wrong_values.append(f"axis {name!r} comes twice")
+            wrong_values.append(f"axis {shown(name)} comes twice")
         axes.append((name, count))
     if wrong_types or wrong_values:
         raise (TypeError if wrong_types else ValueError)(

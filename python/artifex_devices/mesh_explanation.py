@@ -15,6 +15,7 @@ from artifex_devices import _core
 from artifex_devices._torus_places import Places, places_of, torus_of
 from artifex_devices.mesh_picture import PlacedMesh, placed_mesh
 from artifex_devices.picture import Picture
+from artifex_devices.shown import shown
 
 __all__ = ["AxisExplanation", "MeshExplanation", "explain"]
 
@@ -144,14 +145,14 @@ def explain(
             names = tuple(axis_names)
         except TypeError:
             raise TypeError(
-                f"explain: axis_names is {axis_names!r}; expected a sequence of names, one an axis; correct it"
+                f"explain: axis_names is {shown(axis_names)}; expected a sequence of names, one an axis; correct it"
             ) from None
     try:
         each_axis = [traffic] * devices.ndim if isinstance(traffic, (int, float)) else traffic
         gathered = [float(each) for each in each_axis]
     except (TypeError, ValueError):
         raise TypeError(
-            f"explain: traffic is {traffic!r}; expected a number of bytes, or one an axis; correct it"
+            f"explain: traffic is {shown(traffic)}; expected a number of bytes, or one an axis; correct it"
         ) from None
     if len(names) != devices.ndim or len(gathered) != devices.ndim or devices.size == 0:
         raise ValueError(
@@ -159,7 +160,7 @@ def explain(
             f"{len(gathered)} numbers of bytes; expected one of each an axis, and a device at least; correct them"
         )
     if not all(math.isfinite(each) and each >= 0 for each in gathered):
-        raise ValueError(f"explain: traffic is {traffic!r}; expected finite numbers of 0 or more; correct it")
+        raise ValueError(f"explain: traffic is {shown(traffic)}; expected finite numbers of 0 or more; correct it")
     places = places_of(list(devices.ravel()))
     _check_once(places)
     network = _network_of(places)
@@ -187,8 +188,8 @@ def _check_once(places: Places) -> None:
     twice = first[counts > 1]
     if twice.size:
         raise ValueError(
-            f"explain: {places.devices[twice[0]]!r} is in the mesh {counts[counts > 1][0]} times; expected each device "
-            "once; leave the others out"
+            f"explain: {shown(places.devices[twice[0]])} is in the mesh {counts[counts > 1][0]} times; expected each "
+            "device once; leave the others out"
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artifex_devices._core import AbstractMesh, Mesh, NamedSharding, PartitionSpec, _entered_meshes
+from artifex_devices.shown import shown
 
 __all__ = ["get_abstract_mesh", "get_mesh", "mesh_of_spec", "set_mesh", "use_abstract_mesh"]
 
@@ -48,7 +49,7 @@ class set_mesh:  # noqa: N801 - used like a function
         """Sets it; leaving the `with` block brings back what was set before this call."""
         if mesh is not None and not isinstance(mesh, Mesh):
             raise ValueError(
-                f"set_mesh: mesh is of type {type(mesh).__name__}; expected a Mesh or None, got {mesh!r}; "
+                f"set_mesh: mesh is of type {type(mesh).__name__}; expected a Mesh or None, got {shown(mesh)}; "
                 "make one with make_mesh"
             )
         empty = mesh is None or mesh.empty
@@ -85,8 +86,8 @@ class use_abstract_mesh:  # noqa: N801 - used like a function
         """Checks the mesh; `with` sets it."""
         if not isinstance(mesh, AbstractMesh):
             raise ValueError(
-                f"use_abstract_mesh: mesh is of type {type(mesh).__name__}; expected an AbstractMesh, got {mesh!r}; "
-                "take mesh.abstract_mesh of a Mesh"
+                f"use_abstract_mesh: mesh is of type {type(mesh).__name__}; expected an AbstractMesh, got "
+                f"{shown(mesh)}; take mesh.abstract_mesh of a Mesh"
             )
         self._mesh = mesh
         self._before: list[_Scope] = []

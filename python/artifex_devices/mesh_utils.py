@@ -16,6 +16,7 @@ from artifex_devices import _core
 from artifex_devices._special_orders import special_order
 from artifex_devices._torus_places import Places, places_of, torus_of
 from artifex_devices.mesh_explanation import AxisExplanation, MeshExplanation, explain
+from artifex_devices.shown import shown
 
 __all__ = [
     "AxisExplanation",
@@ -87,7 +88,9 @@ def create_device_mesh(
             f"create_device_mesh: mesh_shape has {len(shape)} axes; expected at most NumPy's 64; join some"
         )
     if search not in ("jax", "exact"):
-        raise ValueError(f'create_device_mesh: search is {search!r}; expected "jax" or "exact"; leave it out for "jax"')
+        raise ValueError(
+            f'create_device_mesh: search is {shown(search)}; expected "jax" or "exact"; leave it out for "jax"'
+        )
     if search == "jax" and traffic is not None:
         raise ValueError(
             'create_device_mesh: traffic is given, which JAX\'s rule does not look at; expected search="exact" with '
@@ -155,7 +158,8 @@ def create_hybrid_device_mesh(
         outside = tuple(operator.index(size) for size in dcn_mesh_shape)
     except TypeError:
         raise TypeError(
-            f"create_hybrid_device_mesh: dcn_mesh_shape is {dcn_mesh_shape!r}; expected a sequence of ints; correct it"
+            f"create_hybrid_device_mesh: dcn_mesh_shape is {shown(dcn_mesh_shape)}; expected a sequence of ints; "
+            "correct it"
         ) from None
     listed = _listed("create_hybrid_device_mesh", devices)
     if not listed:
@@ -193,8 +197,8 @@ def _listed(operation: str, devices: Iterable[Any] | None) -> list[Any]:
         return list(_core._devices() if devices is None else devices)
     except TypeError:
         raise TypeError(
-            f"{operation}: devices is {devices!r} ({type(devices).__name__}); expected a sequence of devices; give "
-            "devices() or those of a cluster"
+            f"{operation}: devices is {shown(devices)} ({type(devices).__name__}); expected a sequence of devices; "
+            "give devices() or those of a cluster"
         ) from None
 
 
@@ -204,7 +208,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
         listed = tuple(shape)
     except TypeError:
         raise TypeError(
-            f"create_device_mesh: mesh_shape is {shape!r} ({type(shape).__name__}); expected a sequence of ints; "
+            f"create_device_mesh: mesh_shape is {shown(shape)} ({type(shape).__name__}); expected a sequence of ints; "
             "write (2, 4)"
         ) from None
     try:
@@ -270,13 +274,13 @@ def _exact_order(places: Places, shape: tuple[int, ...], traffic: Sequence[float
         weights = [1.0] * len(shape) if traffic is None else [float(each) for each in traffic]
     except (TypeError, ValueError):
         raise TypeError(
-            f"create_device_mesh: traffic is {traffic!r}; expected one number for each axis of mesh_shape {shape}; "
-            "correct it"
+            f"create_device_mesh: traffic is {shown(traffic)}; expected one number for each axis of mesh_shape "
+            f"{shape}; correct it"
         ) from None
     if len(weights) != len(shape) or not all(math.isfinite(each) and each >= 0 for each in weights):
         raise ValueError(
-            f"create_device_mesh: traffic is {traffic!r}; expected {len(shape)} finite numbers of 0 or more, one for "
-            f"each axis of mesh_shape {shape}; correct it"
+            f"create_device_mesh: traffic is {shown(traffic)}; expected {len(shape)} finite numbers of 0 or more, one "
+            f"for each axis of mesh_shape {shape}; correct it"
         )
     dims, on_torus = torus_of(places)
     torus = places.torus(dims)

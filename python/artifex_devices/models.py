@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices.nearest_name import did_you_mean
+from artifex_devices.shown import shown
 from artifex_devices.step_checks import is_whole, plain
 from artifex_devices.step_model import Operation, Optimizer, StepModel, Tensor
 from artifex_devices.transformer_parts import TransformerParts, check_factor, expert_places
@@ -54,7 +55,7 @@ class TransformerShape:
         texts = ("name", "source")
         least = {"experts": 0, "experts_per_token": 0}
         wrong = [
-            f"{key} is {value!r}"
+            f"{key} is {shown(value)}"
             for key, value in vars(self).items()
             if not (isinstance(value, str) if key in texts else is_whole(value, least.get(key, 1)))
         ]
@@ -139,20 +140,20 @@ def transformer(
     if isinstance(shape, str):
         if shape.lower() not in SHAPES:
             raise ValueError(
-                f"models.transformer: {shape!r} is no shape{did_you_mean(shape, SHAPES)}; expected one of "
+                f"models.transformer: {shown(shape)} is no shape{did_you_mean(shape, SHAPES)}; expected one of "
                 f"{', '.join(SHAPES)}; or give a TransformerShape"
             )
         shape = SHAPES[shape.lower()]
     if not isinstance(shape, TransformerShape):
         raise TypeError(
-            f"models.transformer: shape is {shape!r} ({type(shape).__name__}); expected a name or a TransformerShape; "
-            "say 'llama-2-7b'"
+            f"models.transformer: shape is {shown(shape)} ({type(shape).__name__}); expected a name or a "
+            "TransformerShape; say 'llama-2-7b'"
         )
     batch, sequence, cache = _counts("transformer", {"batch": batch, "sequence": sequence, "cache": cache})
     if not shape.experts and check_factor("transformer", capacity_factor) != 1:
         raise ValueError(
-            f"models.transformer: capacity_factor is {capacity_factor!r} and {shape.name} has no experts; expected 1; "
-            "leave it out"
+            f"models.transformer: capacity_factor is {shown(capacity_factor)} and {shape.name} has no experts; "
+            "expected 1; leave it out"
         )
     if cache and optimizer is not None:
         raise ValueError(
@@ -296,7 +297,7 @@ def _counts(operation: str, given: dict[str, Any]) -> tuple[int, ...]:
     counts = {name: plain(value) for name, value in given.items()}
     wrong = {name: value for name, value in counts.items() if not is_whole(value, 0 if name == "cache" else 1)}
     if wrong:
-        texts = [f"{name} is {value!r}" for name, value in wrong.items()]
+        texts = [f"{name} is {shown(value)}" for name, value in wrong.items()]
         is_large = any(isinstance(value, int) and value >= 2**62 for value in wrong.values())
         least = ["ints of 1 or more"] * (set(wrong) != {"cache"}) + ["a cache of 0 or more tokens"] * ("cache" in wrong)
         raise ValueError(

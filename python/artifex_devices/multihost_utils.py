@@ -18,6 +18,7 @@ from artifex_devices._core import Array, Client, Mesh, NamedSharding, PartitionS
 from artifex_devices.discovery import devices
 from artifex_devices.distributed import transport as transports
 from artifex_devices.placement import device_put
+from artifex_devices.shown import shown
 
 __all__ = ["assert_equal", "broadcast_one_to_all", "process_allgather", "sync_global_devices"]
 
@@ -134,7 +135,7 @@ def sync_global_devices(name: str) -> None:
     _, texts = _compare(client, "sync_global_devices", str(name))
     if texts is not None:
         raise AssertionError(
-            f"sync_global_devices name mismatch ({str(name)!r}): expected one name in all processes, got "
+            f"sync_global_devices name mismatch ({shown(str(name))}): expected one name in all processes, got "
             f"{_by_process(texts)}"
         )
 
@@ -166,8 +167,8 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         raise AssertionError(f"{fail_message}. {error}") from None
     if not all(np.all(np.equal(part, parts[0])) for parts in gathered for part in parts):
         everything = [np.stack(parts) for parts in gathered]
-        shown = tree_util.tree_unflatten(structure, everything)
-        raise AssertionError(f"{fail_message}. Expected: {shown}; got: {in_tree}.")
+        by_process = tree_util.tree_unflatten(structure, everything)
+        raise AssertionError(f"{fail_message}. Expected: {by_process}; got: {in_tree}.")
 
 
 def _host(leaf: Any) -> NDArray[Any]:

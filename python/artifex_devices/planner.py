@@ -29,6 +29,7 @@ from artifex_devices.plan_values import (
     ReshardPlan,
 )
 from artifex_devices.roofline import Provenance
+from artifex_devices.shown import shown
 from artifex_devices.step_planner import plan_step
 from artifex_devices.step_values import (
     StepCollective,
@@ -132,17 +133,17 @@ def plan_reshard(
     for name, sharding in (("src", src), ("dst", dst)):
         if not isinstance(sharding, Sharding):
             raise TypeError(
-                f"plan_reshard: {name} is {sharding!r} ({type(sharding).__name__}); expected a Sharding; write "
+                f"plan_reshard: {name} is {shown(sharding)} ({type(sharding).__name__}); expected a Sharding; write "
                 "NamedSharding(mesh, P('x'))"
             )
     if cluster is not None and not isinstance(cluster, Cluster):
         raise TypeError(
-            f"plan_reshard: cluster is {cluster!r} ({type(cluster).__name__}); expected a Cluster or None; make one by "
-            "artifex_devices.cluster"
+            f"plan_reshard: cluster is {shown(cluster)} ({type(cluster).__name__}); expected a Cluster or None; make "
+            "one by artifex_devices.cluster"
         )
     told: object = way  # of any type: that of an array, say, has no truth value
     if told is not None and (not isinstance(told, str) or told not in _WAYS):
-        raise ValueError(f"plan_reshard: way is {way!r}; expected None, 'copies' or 'collectives'; leave it out")
+        raise ValueError(f"plan_reshard: way is {shown(way)}; expected None, 'copies' or 'collectives'; leave it out")
     check_calibration("plan_reshard", calibration)
     if cluster is not None and calibration is not None:
         raise ValueError(
@@ -154,7 +155,7 @@ def plan_reshard(
         sizes = tuple(operator.index(size) for size in shape)
     except TypeError:
         raise TypeError(
-            f"plan_reshard: shape is {shape!r}; expected a sequence of integers; write (4096, 4096)"
+            f"plan_reshard: shape is {shown(shape)}; expected a sequence of integers; write (4096, 4096)"
         ) from None
     if math.prod(sizes) * kind.itemsize >= 2**63 > math.prod(sizes):
         raise ValueError(
@@ -212,14 +213,14 @@ def plan_collective(
         (8400000.0, 187)
     """
     if not isinstance(op, str):
-        raise TypeError(f"plan_collective: op is {op!r} ({type(op).__name__}); expected a str; say 'all_gather'")
+        raise TypeError(f"plan_collective: op is {shown(op)} ({type(op).__name__}); expected a str; say 'all_gather'")
     nbytes = checked_bytes(nbytes)
     check_calibration("plan_collective", calibration)
     try:
         names = (axes,) if isinstance(axes, str) else tuple(axes)
     except TypeError:
         raise TypeError(
-            f"plan_collective: axes is {axes!r} ({type(axes).__name__}); expected a name or a sequence of names; "
+            f"plan_collective: axes is {shown(axes)} ({type(axes).__name__}); expected a name or a sequence of names; "
             "say 'x'"
         ) from None
     groups: list[list[int]] = []
@@ -234,13 +235,14 @@ def plan_collective(
         network = cluster
     if not isinstance(network, Cluster):
         raise TypeError(
-            f"plan_collective: cluster is {cluster!r} ({type(cluster).__name__}); expected a Cluster, or a Mesh of a "
-            "cluster's devices; make one by artifex_devices.cluster; give calibration= for this machine's own devices"
+            f"plan_collective: cluster is {shown(cluster)} ({type(cluster).__name__}); expected a Cluster, or a Mesh "
+            "of a cluster's devices; make one by artifex_devices.cluster; give calibration= for this machine's own "
+            "devices"
         )
     if calibration is not None:
         raise ValueError(
-            f"plan_collective: cluster is {cluster!r} and calibration is given; expected a Mesh of this machine's own "
-            "devices with it; leave calibration= out"
+            f"plan_collective: cluster is {shown(cluster)} and calibration is given; expected a Mesh of this machine's "
+            "own devices with it; leave calibration= out"
         )
     pairs = checked_pairs(op, perm)
     try:
@@ -277,7 +279,8 @@ def _dtype(dtype: Any) -> np.dtype[Any]:
         found: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
         raise TypeError(
-            f"plan_reshard: {dtype!r} ({type(dtype).__name__}) is no dtype; expected one or its name; say np.float32"
+            f"plan_reshard: {shown(dtype)} ({type(dtype).__name__}) is no dtype; expected one or its name; say "
+            "np.float32"
         ) from None
     if found.hasobject or found.itemsize == 0 or found.kind in "USMm" or found.names is not None:
         raise TypeError(
@@ -291,8 +294,8 @@ def _limit(memory_limit: int | None) -> int | None:
         return None
     if isinstance(memory_limit, bool) or not hasattr(memory_limit, "__index__"):
         raise TypeError(
-            f"plan_reshard: memory_limit is {memory_limit!r} ({type(memory_limit).__name__}); expected a number of "
-            "bytes or None; say 16 * 2**30"
+            f"plan_reshard: memory_limit is {shown(memory_limit)} ({type(memory_limit).__name__}); expected a number "
+            "of bytes or None; say 16 * 2**30"
         )
     limit = operator.index(memory_limit)
     if not 0 <= limit < 2**63:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from artifex_devices.shown import shown
+
 __all__ = ["per_leaf"]
 
 
@@ -54,6 +56,6 @@ def per_leaf(
             expected = " or ".join("None" if kind is type(None) else kind.__name__ for kind in single)
             raise ValueError(
                 f"{operation}: {argument} is of type {type(value).__name__}; expected {expected} or a tree of these "
-                f"that is a prefix of x, got {value!r}; give one value for all of x, or one a part"
+                f"that is a prefix of x, got {shown(value)}; give one value for all of x, or one a part"
             )
     return found

@@ -13,6 +13,7 @@ from artifex_devices import _core
 from artifex_devices._core import Array, Sharding, _array_from_callback
 from artifex_devices.remembering import remembered
 from artifex_devices.scopes import transfer_guard_host_to_device
+from artifex_devices.shown import shown
 
 __all__ = ["array_from_local_data"]
 
@@ -119,7 +120,7 @@ def _checked_shape(operation: str, given: Any, ndim: int, name: str) -> Shape:
     shape = tuple(given)
     if len(shape) != ndim or not all(isinstance(size, (int, np.integer)) for size in shape):
         raise ValueError(
-            f"{operation}: {name}global_shape does not fit the data; expected {ndim} sizes, got {given!r}; give one "
-            "for each dimension of the data"
+            f"{operation}: {name}global_shape does not fit the data; expected {ndim} sizes, got {shown(given)}; give "
+            "one for each dimension of the data"
         )
     return shape

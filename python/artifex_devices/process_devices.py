@@ -17,6 +17,7 @@ from artifex_devices.jax_device_manager import JAXDeviceManager, check_configura
 from artifex_devices.process_settings import LIMITS, VARIABLES, X64, merged_flags
 from artifex_devices.scopes import frames_of_the_package
 from artifex_devices.settings_report import SettingsReport
+from artifex_devices.shown import shown
 
 __all__ = ["DeviceManager", "warn_user"]
 
@@ -103,7 +104,7 @@ class DeviceManager:
             if name == "XLA_FLAGS":
                 overwritten += [f"{flag} of XLA_FLAGS" for flag in merged_flags(user, value)[1]]
             elif user not in (None, value):
-                overwritten.append(f"{name}={user!r}")
+                overwritten.append(f"{name}={shown(user)}")
         if overwritten:
             warn_user(
                 f"DeviceManager: environment_variables overwrites what the environment has: {', '.join(overwritten)}; "
@@ -190,7 +191,7 @@ class DeviceManager:
         if isinstance(count, bool) or not isinstance(count, numbers.Real):
             raise TypeError(
                 f"{name}: model_params is of type {type(count).__name__}; expected a number of parameters, got "
-                f"{count!r}; write 150_000_000"
+                f"{shown(count)}; write 150_000_000"
             )
         if not (math.isfinite(count) and model_params >= 0):
             raise ValueError(
@@ -255,7 +256,7 @@ def _check_detector(detector: Any) -> DeviceDetector:
         return CUDADetector()
     if isinstance(detector, type) or not isinstance(detector, DeviceDetector):
         raise TypeError(
-            f"DeviceManager: detector is {detector!r}; expected an object with a method detect_capabilities; "
+            f"DeviceManager: detector is {shown(detector)}; expected an object with a method detect_capabilities; "
             "give an instance"
         )
     return detector
@@ -264,15 +265,15 @@ def _check_detector(detector: Any) -> DeviceDetector:
 def _checked_capabilities(capabilities: Any) -> DeviceCapabilities:
     if not isinstance(capabilities, DeviceCapabilities):
         raise TypeError(
-            f"DeviceManager: detector.detect_capabilities() returned {capabilities!r}; expected DeviceCapabilities; "
-            "return DeviceCapabilities(DeviceType.CPU, 1)"
+            f"DeviceManager: detector.detect_capabilities() returned {shown(capabilities)}; expected "
+            "DeviceCapabilities; return DeviceCapabilities(DeviceType.CPU, 1)"
         )
     kind: Any = capabilities.device_type  # a detector may have filled in anything
     count: Any = capabilities.device_count
     if not isinstance(kind, DeviceType) or isinstance(count, bool) or not isinstance(count, numbers.Integral):
         raise TypeError(
             "DeviceManager: detector.detect_capabilities() returned capabilities with values of another type; expected "
-            f"a DeviceType as device_type and an integer as device_count, got {kind!r} and {count!r}; "
+            f"a DeviceType as device_type and an integer as device_count, got {shown(kind)} and {shown(count)}; "
             "write DeviceCapabilities(DeviceType.GPU, 4)"
         )
     if count < 0:

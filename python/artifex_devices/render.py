@@ -8,6 +8,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._core import Machine, Mesh, Sharding
+from artifex_devices.shown import shown
 
 __all__ = ["machine_svg", "mesh_svg", "mesh_text", "placed_mesh_svg", "sharding_svg", "sharding_text"]
 
@@ -121,13 +122,14 @@ def sharding_svg(sharding: Sharding, shape: Any) -> str:
 def _check(operation: str, argument: str, value: Any, kind: type) -> None:
     if not isinstance(value, kind):
         raise TypeError(
-            f"{operation}: {argument} is {value!r} ({type(value).__name__}); expected a {kind.__name__}; {_HOW[kind]}"
+            f"{operation}: {argument} is {shown(value)} ({type(value).__name__}); expected a {kind.__name__}; "
+            f"{_HOW[kind]}"
         )
 
 
 def _cells(operation: str, max_cells: Any) -> int:
     if isinstance(max_cells, bool) or not hasattr(max_cells, "__index__"):
         raise TypeError(
-            f"{operation}: max_cells is {max_cells!r} ({type(max_cells).__name__}); expected an int; leave it out"
+            f"{operation}: max_cells is {shown(max_cells)} ({type(max_cells).__name__}); expected an int; leave it out"
         )
     return min(max(operator.index(max_cells), -1), 2**31 - 1)  # more than that is no picture

@@ -23,6 +23,7 @@ from artifex_devices.measured_roofline import Conditions, MeasuredRoofline, Rate
 from artifex_devices.picture import Picture
 from artifex_devices.roofline_measurement import measure_roofline
 from artifex_devices.roofline_picture import RooflinePoint, batch_points, roofline_svg
+from artifex_devices.shown import shown
 
 __all__ = [
     "Accelerator",
@@ -132,15 +133,15 @@ class Roofline:
             intensity = math.ldexp(flops_per_byte, 0)  # as a float, but of no text
         except TypeError:
             raise TypeError(
-                f"attainable_flops: flops_per_byte is {flops_per_byte!r} ({type(flops_per_byte).__name__}); expected a "
-                "number; divide the FLOP of the computation by the bytes that it moves"
+                f"attainable_flops: flops_per_byte is {shown(flops_per_byte)} ({type(flops_per_byte).__name__}); "
+                "expected a number; divide the FLOP of the computation by the bytes that it moves"
             ) from None
         except OverflowError:  # an int that no float holds
             intensity = math.copysign(math.inf, flops_per_byte > 0 or -1)
         if not intensity >= 0:
             raise ValueError(
-                f"attainable_flops: flops_per_byte is {flops_per_byte!r}; expected 0 or more; divide the FLOP of the "
-                "computation by the bytes that it moves"
+                f"attainable_flops: flops_per_byte is {shown(flops_per_byte)}; expected 0 or more; divide the FLOP of "
+                "the computation by the bytes that it moves"
             )
         return min(self.peak_flops, intensity * self.memory_bandwidth)
 
@@ -264,7 +265,8 @@ def roofline(
         return _measured(hardware, _format("roofline", "float32" if dtype is None else dtype), weight_dtype)
     if not isinstance(hardware, (HardwareType, str)):
         raise TypeError(
-            f"roofline: hardware is {hardware!r} ({type(hardware).__name__}); expected a CPU device, a HardwareType, a "
+            f"roofline: hardware is {shown(hardware)} ({type(hardware).__name__}); expected a CPU device, a "
+            "HardwareType, a "
             'MeasuredRoofline or a str; say "h100" or devices()[0]'
         )
     chip = accelerator(hardware)
@@ -276,7 +278,7 @@ def _of_table(chip: Accelerator, dtype: str, weight_dtype: Any) -> Roofline:
     if peak is None:
         raise ValueError(
             f"roofline: the {dtype} FLOP/s of {chip.name} are not published; expected one of "
-            f"{', '.join(chip.peak_flops)}; say dtype={next(iter(chip.peak_flops))!r}"
+            f"{', '.join(chip.peak_flops)}; say dtype={shown(next(iter(chip.peak_flops)))}"
         )
     note = f" ({chip.note})" if chip.note else ""
     return Roofline(
@@ -321,7 +323,8 @@ def _format(operation: str, dtype: Any) -> str:
             name = np.dtype(dtype).name
         except TypeError:
             raise TypeError(
-                f"{operation}: {dtype!r} ({type(dtype).__name__}) is no dtype; expected one or its name; say 'bfloat16'"
+                f"{operation}: {shown(dtype)} ({type(dtype).__name__}) is no dtype; expected one or its name; say "
+                "'bfloat16'"
             ) from None
     name = name.lower()
     name = _SHORT.get(name, name)
@@ -329,7 +332,7 @@ def _format(operation: str, dtype: Any) -> str:
         name = narrow[1]
     if name not in _ELEMENT_BYTES:
         raise ValueError(
-            f"{operation}: dtype {dtype!r} is not known here; expected one of {', '.join(_ELEMENT_BYTES)}; "
+            f"{operation}: dtype {shown(dtype)} is not known here; expected one of {', '.join(_ELEMENT_BYTES)}; "
             "choose the one in which the products are computed"
         )
     return name

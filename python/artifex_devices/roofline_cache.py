@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from artifex_devices.shown import shown
+
 __all__ = [
     "VARIABLE",
     "Measurement",
@@ -84,12 +86,12 @@ def check_cache(operation: str, cache: Any) -> None:
         cache = os.fspath(cache)
     if isinstance(cache, str) and (not cache or "\0" in cache):
         raise ValueError(
-            f"{operation}: cache is {cache!r}; expected the path of a directory, a bool or None; "
+            f"{operation}: cache is {shown(cache)}; expected the path of a directory, a bool or None; "
             'say cache=False to keep nothing, or "." for the current directory'
         )
     if cache is not None and not isinstance(cache, (str, bool)):
         raise TypeError(
-            f"{operation}: cache is {cache!r} ({type(cache).__name__}); expected a directory, a bool or None; "
+            f"{operation}: cache is {shown(cache)} ({type(cache).__name__}); expected a directory, a bool or None; "
             "say cache=False to keep nothing"
         )
 

@@ -21,6 +21,7 @@ from artifex_devices.discovery import devices
 from artifex_devices.machine_fingerprint import core_frequency_hz, cpu_model, machine_fingerprint
 from artifex_devices.measured_roofline import Conditions, MeasuredRoofline, Rate, rate_of
 from artifex_devices.roofline_cache import cache_directory, check_cache, file_of, read_measurement, write_measurement
+from artifex_devices.shown import shown
 
 __all__ = ["measure_roofline", "measuring"]
 
@@ -96,7 +97,7 @@ def measure_roofline(
     check_cache("measure_roofline", cache)
     lanes, _, all_lanes = _core._measured_scope(device)
     together = len(lanes) == all_lanes
-    shown = "all CPU devices" if device is None else str(device)
+    who = "all CPU devices" if device is None else str(device)
     sharing = _devices_on(lanes, device)
     fingerprint = {**machine_fingerprint(), "lanes": list(lanes), "isa": isa or "best"}
     directory, reason = cache_directory(cache)
@@ -107,9 +108,9 @@ def measure_roofline(
             kept, why = _kept(name, directory, fingerprint)
             if kept is not None:
                 conditions = dataclasses.replace(kept.conditions, devices_sharing=sharing)
-                return dataclasses.replace(kept, scope=shown, conditions=conditions)
+                return dataclasses.replace(kept, scope=who, conditions=conditions)
             notes += [why] if why else []
-        found = _measured(device, shown, sharing, together, seconds, isa)
+        found = _measured(device, who, sharing, together, seconds, isa)
         if directory is not None:
             notes.append(write_measurement(file_of(directory, fingerprint, _PREFIX), fingerprint, found))
         found = dataclasses.replace(found, notes=(*found.notes, *notes))
@@ -131,11 +132,12 @@ def _kept(name: str, directory: Any, fingerprint: Mapping[str, Any]) -> tuple[Me
 def _checked_seconds(seconds: Any) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         raise TypeError(
-            f"measure_roofline: seconds is {seconds!r} ({type(seconds).__name__}); expected a number; say seconds=2.0"
+            f"measure_roofline: seconds is {shown(seconds)} ({type(seconds).__name__}); expected a number; say "
+            "seconds=2.0"
         )
     if not _SHORTEST <= seconds <= _LONGEST:
         raise ValueError(
-            f"measure_roofline: seconds is {seconds!r}; expected {_SHORTEST} to {_LONGEST:.0f}; say seconds=2.0"
+            f"measure_roofline: seconds is {shown(seconds)}; expected {_SHORTEST} to {_LONGEST:.0f}; say seconds=2.0"
         )
     return float(seconds)
 
@@ -144,7 +146,7 @@ def _check_isa(isa: Any) -> None:
     known = _core._gemm_isas()
     if isa is not None and isa not in known:
         raise (ValueError if isinstance(isa, str) else TypeError)(
-            f"measure_roofline: isa is {isa!r}; expected None or one that this processor runs: "
+            f"measure_roofline: isa is {shown(isa)}; expected None or one that this processor runs: "
             f"{', '.join(map(repr, known))}; leave it out for the fastest"
         )
 
@@ -157,7 +159,7 @@ def _devices_on(lanes: list[int], device: Device | None) -> int:
 
 
 def _measured(
-    device: Device | None, shown: str, sharing: int, together: bool, seconds: float, isa: str | None
+    device: Device | None, who: str, sharing: int, together: bool, seconds: float, isa: str | None
 ) -> MeasuredRoofline:
     _, workers, _ = _core._measured_scope(device)
     quota = _core._cgroup_cpus()
@@ -229,7 +231,7 @@ def _measured(
         numpy_version=np.__version__,
         library_version=__version__,
     )
-    return MeasuredRoofline.from_rates(shown, products, streams, conditions, notes)
+    return MeasuredRoofline.from_rates(who, products, streams, conditions, notes)
 
 
 def _numpy_product(dtype: str, seconds: float, window: float, expected_share: float) -> Rate:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
 from artifex_devices.picture import Picture
+from artifex_devices.shown import shown
 
 if TYPE_CHECKING:
     from artifex_devices.measured_roofline import MeasuredRoofline
@@ -47,13 +48,13 @@ def batch_points(
     """
     if layer is not None and not isinstance(layer, Iterable):
         raise TypeError(
-            f"to_svg: layer is of type {type(layer).__name__}; expected two sizes, inputs and outputs, got {layer!r}; "
-            "write layer=(4096, 16384)"
+            f"to_svg: layer is of type {type(layer).__name__}; expected two sizes, inputs and outputs, got "
+            f"{shown(layer)}; write layer=(4096, 16384)"
         )
     sizes = None if layer is None else [_whole("layer", size) for size in layer]
     if sizes is not None and len(sizes) != 2:
         raise ValueError(
-            f"to_svg: layer is {layer!r}; expected two sizes, inputs and outputs; write layer=(4096, 16384)"
+            f"to_svg: layer is {shown(layer)}; expected two sizes, inputs and outputs; write layer=(4096, 16384)"
         )
     points = []
     for each in batches:
@@ -93,7 +94,7 @@ def _told(points: Sequence[Any]) -> list[tuple[str, float, float, bool, int]]:
     for each in points:
         if not isinstance(each, RooflinePoint) or not isinstance(each.label, str):
             raise TypeError(
-                f"to_svg: a point is {each!r}; expected a RooflinePoint with a text as its label; correct it"
+                f"to_svg: a point is {shown(each)}; expected a RooflinePoint with a text as its label; correct it"
             )
     return [
         (each.label, float(each.flops_per_byte), float(each.flops or 0.0), each.flops is not None, -1)
@@ -106,7 +107,7 @@ def _whole(argument: str, value: Any) -> int:
         number = operator.index(value)
     except TypeError:
         raise TypeError(
-            f"to_svg: {argument} has {value!r} ({type(value).__name__}); expected whole numbers; correct it"
+            f"to_svg: {argument} has {shown(value)} ({type(value).__name__}); expected whole numbers; correct it"
         ) from None
     if not 1 <= number < 2**63:
         raise ValueError(f"to_svg: {argument} has {number}; expected 1 to 2**63 - 1; correct it")
@@ -116,8 +117,8 @@ def _whole(argument: str, value: Any) -> int:
 def _rate(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(
-            f"to_svg: network_bandwidth is {value!r} ({type(value).__name__}); expected bytes/s or None; say 45e9"
+            f"to_svg: network_bandwidth is {shown(value)} ({type(value).__name__}); expected bytes/s or None; say 45e9"
         )
     if not 0 < value <= sys.float_info.max:
-        raise ValueError(f"to_svg: network_bandwidth is {value!r}; expected a finite number above 0; say 45e9")
+        raise ValueError(f"to_svg: network_bandwidth is {shown(value)}; expected a finite number above 0; say 45e9")
     return float(value)

@@ -12,6 +12,7 @@ import numpy as np
 from artifex_devices._core import Sharding
 from artifex_devices.layout import Format, check_format
 from artifex_devices.mesh_scope import sharding_of_spec
+from artifex_devices.shown import shown
 
 __all__ = ["ShapeDtypeStruct"]
 
@@ -52,7 +53,7 @@ class ShapeDtypeStruct:
             sizes = tuple(operator.index(size) for size in shape)
         except TypeError:
             raise TypeError(
-                f"ShapeDtypeStruct: shape is {shape!r}; expected a sequence of integers; write (8, 4)"
+                f"ShapeDtypeStruct: shape is {shown(shape)}; expected a sequence of integers; write (8, 4)"
             ) from None
         if any(size < 0 for size in sizes):
             raise ValueError(f"ShapeDtypeStruct: shape has a negative size; expected sizes of 0 or more, got {sizes}")
@@ -64,13 +65,13 @@ class ShapeDtypeStruct:
         if sharding is not None and not isinstance(sharding, Sharding):
             raise ValueError(
                 f"ShapeDtypeStruct: sharding is of type {type(sharding).__name__}; expected a Sharding, a "
-                f"PartitionSpec or a Format, got {sharding!r}; say NamedSharding(mesh, P('data'))"
+                f"PartitionSpec or a Format, got {shown(sharding)}; say NamedSharding(mesh, P('data'))"
             )
         spec = getattr(sharding, "spec", ())
         if len(spec) > len(sizes) or rank not in (-1, len(sizes)):
             raise ValueError(
                 f"ShapeDtypeStruct: the sharding does not fit the shape; expected one for {len(sizes)} dimensions, got "
-                f"{sharding!r} and shape {sizes}; shorten the spec"
+                f"{shown(sharding)} and shape {sizes}; shorten the spec"
             )
         self.shape = sizes
         self.dtype = np.dtype(dtype)

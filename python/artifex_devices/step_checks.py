@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from artifex_devices.shown import shown
+
 if TYPE_CHECKING:
     from artifex_devices.step_model import Operation, StepModel, Tensor
 
@@ -50,7 +52,8 @@ def members(of: str, field: str, values: Any, wanted: str) -> tuple[Any, ...]:
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(
-            f"{of}: {field} is {values!r} ({type(values).__name__}); expected a sequence of {wanted}; put it in a tuple"
+            f"{of}: {field} is {shown(values)} ({type(values).__name__}); expected a sequence of {wanted}; put it in a "
+            "tuple"
         )
     return tuple(plain(value) for value in values)
 
@@ -63,15 +66,17 @@ def model_mistakes(model: Any) -> tuple[list[str], str]:
     wrong += _count_mistakes("tokens is", model.tokens)
     if not isinstance(model.name, str):
         wrong.append(f"its name is {model.name!r}, expected a text")
-    nameless = [f"a batch axis is {x!r}, expected a name" for x in model.batch_axes if not isinstance(x, str)]
+    nameless = [f"a batch axis is {shown(x)}, expected a name" for x in model.batch_axes if not isinstance(x, str)]
     parts = (("tensors", model.tensors), ("operations", model.operations))
     for what, each in parts:
         texts = [x.name for x in each if not isinstance(x.name, str)]
-        nameless += [f"a name of its {what} is {name!r}, expected a text" for name in texts]
+        nameless += [f"a name of its {what} is {shown(name)}, expected a text" for name in texts]
     wrong += nameless
     if not nameless:
         for what, names in parts:
-            wrong += [f"two {what} are named {name!r}" for name, n in Counter(x.name for x in names).items() if n > 1]
+            wrong += [
+                f"two {what} are named {shown(name)}" for name, n in Counter(x.name for x in names).items() if n > 1
+            ]
         for tensor in model.tensors:
             wrong += _tensor_mistakes(tensor, model.batch_axes)
     if wrong:  # the rest looks at shapes
@@ -95,10 +100,10 @@ def _optimizer_mistakes(model: Any) -> list[str]:
     wrong = []
     size = model.optimizer.bytes_per_parameter
     if isinstance(size, bool) or not isinstance(size, (int, float)) or not 0 <= size <= _MOST_STATE_BYTES:
-        wrong.append(f"bytes_per_parameter is {size!r}, expected a number of 0 to {_MOST_STATE_BYTES}")
+        wrong.append(f"bytes_per_parameter is {shown(size)}, expected a number of 0 to {_MOST_STATE_BYTES}")
     wrong += _dtype_mistakes("gradient_dtype", model.optimizer.gradient_dtype)
     if not isinstance(model.optimizer.holds_gradients, bool):
-        wrong.append(f"holds_gradients is {model.optimizer.holds_gradients!r}, expected True or False")
+        wrong.append(f"holds_gradients is {shown(model.optimizer.holds_gradients)}, expected True or False")
     used = {name for operation in model.operations for name in operation.inputs if isinstance(name, str)}
     wrong += [
         f"no operation uses parameter {tensor.name!r}, so that nothing says how its gradient is made"
@@ -114,7 +119,7 @@ def _order_mistakes(model: StepModel, tensors: dict[str, Tensor]) -> list[str]:
     for place, operation in enumerate(model.operations):
         made.setdefault(operation.output, place)
     return [
-        f"operation {operation.name!r} reads {name!r}, which "
+        f"operation {operation.name!r} reads {shown(name)}, which "
         + (f"only the later {model.operations[made[name]].name!r} makes" if made[name] > place else "it makes itself")
         for place, operation in enumerate(model.operations)
         for name in dict.fromkeys(operation.inputs)
@@ -131,7 +136,7 @@ def _count_mistakes(what: str, value: Any) -> list[str]:
     if is_whole(value):
         return []
     is_large = isinstance(value, int) and value >= _MOST_ELEMENTS
-    return [f"{what} {value!r}, expected {'an int below 2**62' if is_large else 'an int of 1 or more'}"]
+    return [f"{what} {shown(value)}, expected {'an int below 2**62' if is_large else 'an int of 1 or more'}"]
 
 
 def _dtype_mistakes(what: str, dtype: Any) -> list[str]:
@@ -142,9 +147,9 @@ def _dtype_mistakes(what: str, dtype: Any) -> list[str]:
     try:
         found = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError):
-        return [f"{what} is {dtype!r}, which is no dtype"]
+        return [f"{what} is {shown(dtype)}, which is no dtype"]
     if found.hasobject or found.itemsize == 0 or found.kind in "USMm" or found.names is not None:
-        return [f"{what} is {dtype!r}, expected one of numbers or booleans"]
+        return [f"{what} is {shown(dtype)}, expected one of numbers or booleans"]
     return []
 
 
@@ -159,10 +164,12 @@ def _tensor_mistakes(tensor: Any, batch_axes: tuple[str, ...]) -> list[str]:
     if not all(isinstance(axis, str) for axis in tensor.axes):
         wrong.append(f"has the axes {tensor.axes}, expected names")
     if tensor.role not in _ROLES:
-        wrong.append(f"has the role {tensor.role!r}, expected one of {', '.join(_ROLES)}")
+        wrong.append(f"has the role {shown(tensor.role)}, expected one of {', '.join(_ROLES)}")
     wrong += _count_mistakes("has the count", tensor.count)
     flags = (("is_kept", tensor.is_kept), ("is_on_chip", tensor.is_on_chip))
-    wrong += [f"has {name} {value!r}, expected True or False" for name, value in flags if not isinstance(value, bool)]
+    wrong += [
+        f"has {name} {shown(value)}, expected True or False" for name, value in flags if not isinstance(value, bool)
+    ]
     growing = [axis for axis in tensor.axes if axis in batch_axes]
     if len(growing) > 1:
         wrong.append(f"grows twice with the batch, along {' and '.join(growing)}")
@@ -174,20 +181,23 @@ def _tensor_mistakes(tensor: Any, batch_axes: tuple[str, ...]) -> list[str]:
 
 def _operation_mistakes(operation: Any, tensors: dict[str, Tensor]) -> list[str]:
     if not isinstance(operation.kind, str) or operation.kind not in _INPUTS:
-        return [f"has the kind {operation.kind!r}, expected one of {', '.join(_INPUTS)}"]
+        return [f"has the kind {shown(operation.kind)}, expected one of {', '.join(_INPUTS)}"]
     if not all(isinstance(name, str) for name in (*operation.inputs, operation.output)):
-        return [f"has the inputs {operation.inputs!r} and the output {operation.output!r}, expected names of tensors"]
+        return [
+            f"has the inputs {shown(operation.inputs)} and the output {shown(operation.output)}, "
+            "expected names of tensors"
+        ]
     missing = [name for name in (*operation.inputs, operation.output) if name not in tensors]
     if missing:
-        return [f"names {', '.join(map(repr, missing))}, which are no tensors; there are {', '.join(tensors)}"]
+        return [f"names {', '.join(map(shown, missing))}, which are no tensors; there are {', '.join(tensors)}"]
     wrong = []
     if len(operation.inputs) != _INPUTS[operation.kind]:
         wrong.append(f"has {len(operation.inputs)} inputs, expected {_INPUTS[operation.kind]} of a {operation.kind}")
     wrong += _count_mistakes("has the count", operation.count)
     if not isinstance(operation.is_recomputed, bool):
-        wrong.append(f"has is_recomputed {operation.is_recomputed!r}, expected True or False")
+        wrong.append(f"has is_recomputed {shown(operation.is_recomputed)}, expected True or False")
     if tensors[operation.output].role == "parameter":
-        wrong.append(f"writes the parameter {operation.output!r}")
+        wrong.append(f"writes the parameter {shown(operation.output)}")
     if not isinstance(operation.dtype, str) or operation.dtype not in _FORMATS:
         wrong += _dtype_mistakes("its dtype", operation.dtype)
     kinds = {np.dtype(tensors[name].dtype) for name in operation.inputs}
@@ -195,11 +205,14 @@ def _operation_mistakes(operation: Any, tensors: dict[str, Tensor]) -> list[str]
         wrong.append(f"multiplies {' by '.join(sorted(each.name for each in kinds))}, expected a dtype for the product")
     einsum = operation.einsum
     if not isinstance(einsum, str) or "->" not in einsum:
-        return [*wrong, f"has the einsum {einsum!r}, expected one such as 'bd,df->bf'"]
+        return [*wrong, f"has the einsum {shown(einsum)}, expected one such as 'bd,df->bf'"]
     inputs, output = einsum_parts(einsum)
     parts = [*inputs, output]
     if len(inputs) != len(operation.inputs) or not all(part.isalpha() or not part for part in parts):
-        return [*wrong, f"has the einsum {operation.einsum!r}, expected letters for {len(operation.inputs)} inputs"]
+        return [
+            *wrong,
+            f"has the einsum {shown(operation.einsum)}, expected letters for {len(operation.inputs)} inputs",
+        ]
     return wrong + _letter_mistakes(operation, parts, [tensors[name] for name in (*operation.inputs, operation.output)])
 
 
@@ -216,7 +229,7 @@ def _letter_mistakes(operation: Operation, parts: list[str], tensors: list[Tenso
             sizes.setdefault(letter, {}).setdefault(size, tensor.name)
     if operation.kind != "route":
         wrong += [
-            f"has {letter!r} of unequal sizes: {', '.join(f'{size} in {name!r}' for size, name in found.items())}"
+            f"has {letter!r} of unequal sizes: {', '.join(f'{size} in {shown(name)}' for size, name in found.items())}"
             for letter, found in sizes.items()
             if len(found) > 1
         ]
@@ -237,8 +250,8 @@ def _batch_mistakes(model: StepModel) -> list[str]:
     if not sizes:
         return ["it has no batch_axes"]
     return [
-        f"the batch axis {axis!r} has {'the sizes ' + ', '.join(map(str, sorted(found))) if found else 'no tensor'}, "
-        "expected one size"
+        f"the batch axis {shown(axis)} has "
+        f"{'the sizes ' + ', '.join(map(str, sorted(found))) if found else 'no tensor'}, expected one size"
         for axis, found in sizes.items()
         if len(found) != 1
     ]

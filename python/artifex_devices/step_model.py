@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices.shown import shown
 from artifex_devices.step_checks import einsum_parts, members, model_mistakes, plain
 
 __all__ = ["Operation", "Optimizer", "StepModel", "Tensor"]
@@ -163,7 +164,7 @@ class StepModel:
             ("optimizer", () if self.optimizer is None else (self.optimizer,), Optimizer),
         ]
         others = [
-            f"{what} {'is' if kind is Optimizer else 'has'} {each!r} ({type(each).__name__})"
+            f"{what} {'is' if kind is Optimizer else 'has'} {shown(each)} ({type(each).__name__})"
             for what, found, kind in kinds
             for each in found
             if not isinstance(each, kind)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
 from artifex_devices.picture import Picture
+from artifex_devices.shown import shown
 from artifex_devices.step_text import step_title
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ def _plans(others: Any, kind: type[StepPlan]) -> list[StepPlan]:
         found = [None]
     if not all(isinstance(each, kind) for each in found):
         raise TypeError(
-            f"StepPlan.to_svg: others is {others!r} ({type(others).__name__}); expected StepPlans of other batches; "
-            "write plan.to_svg([other])"
+            f"StepPlan.to_svg: others is {shown(others)} ({type(others).__name__}); expected StepPlans of other "
+            "batches; write plan.to_svg([other])"
         )
     return found
 

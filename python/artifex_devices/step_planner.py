@@ -13,6 +13,7 @@ from artifex_devices._core import Cluster, Mesh
 from artifex_devices.nearest_name import did_you_mean
 from artifex_devices.plan_values import Estimate
 from artifex_devices.roofline import Provenance
+from artifex_devices.shown import shown
 from artifex_devices.step_model import StepModel, core_model
 from artifex_devices.step_text import axis_texts
 from artifex_devices.step_values import StepCollective, StepMemory, StepPlan, StepProduct, StepRegime, StepSeconds
@@ -53,15 +54,15 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Rules) -> StepPlan:
     """
     if not isinstance(model, StepModel):
         raise TypeError(
-            f"plan_step: model is {model!r} ({type(model).__name__}); expected a StepModel; make one by "
+            f"plan_step: model is {shown(model)} ({type(model).__name__}); expected a StepModel; make one by "
             "artifex_devices.models"
         )
     given: Any = mesh
     network = _core._cluster_of_device(mesh.devices.flat[0]) if isinstance(given, Mesh) and mesh.size else None
     if not isinstance(network, Cluster):
         raise TypeError(
-            f"plan_step: mesh is {mesh!r} ({type(mesh).__name__}); expected a Mesh of a cluster's devices; make one of "
-            "cluster.tpu('v5p', (4, 4, 4)).devices()"
+            f"plan_step: mesh is {shown(mesh)} ({type(mesh).__name__}); expected a Mesh of a cluster's devices; make "
+            "one of cluster.tpu('v5p', (4, 4, 4)).devices()"
         )
     names = mesh.axis_names
     cuts = _cuts(model, names, rules)
@@ -74,7 +75,7 @@ def _cuts(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[str, tup
     """The axes of the mesh that cut each logical axis."""
     if not isinstance(rules, Mapping):
         raise TypeError(
-            f"plan_step: rules is {rules!r} ({type(rules).__name__}); expected a mapping; write "
+            f"plan_step: rules is {shown(rules)} ({type(rules).__name__}); expected a mapping; write "
             "{'batch': 'data', 'mlp': 'tensor'}"
         )
     cuts: dict[str, tuple[Any, ...]] = dict.fromkeys(model.logical_axes, ())
@@ -83,21 +84,22 @@ def _cuts(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[str, tup
         axes = () if value is None else (value,) if isinstance(value, str) or _is_in(value, names) else value
         if not isinstance(axes, Sequence) or not all(isinstance(axis, str) or _is_in(axis, names) for axis in axes):
             raise TypeError(
-                f"plan_step: the rule of {logical!r} is {value!r} ({type(value).__name__}); expected an axis of the "
-                "mesh, several, or None; write 'data', ('data', 'tensor') or None"
+                f"plan_step: the rule of {shown(logical)} is {shown(value)} ({type(value).__name__}); expected an axis "
+                "of the mesh, several, or None; write 'data', ('data', 'tensor') or None"
             )
         if logical not in cuts:
             meant = did_you_mean(logical, model.logical_axes) if isinstance(logical, str) else ""
-            wrong.append(f"{logical!r} is no logical axis of the model ({', '.join(model.logical_axes)}){meant}")
+            wrong.append(f"{shown(logical)} is no logical axis of the model ({', '.join(model.logical_axes)}){meant}")
         unknown = [axis for axis in axes if axis not in names]
         if unknown:
             texts = [name for name in names if isinstance(name, str)]
             wrong.append(
-                f"{logical!r} goes to {', '.join(f'{axis!r}{did_you_mean(axis, texts)}' for axis in unknown)}, which "
-                f"the mesh does not have ({', '.join(axis_texts(names).values())})"
+                f"{shown(logical)} goes to "
+                f"{', '.join(f'{shown(axis)}{did_you_mean(axis, texts)}' for axis in unknown)}, which the mesh does "
+                f"not have ({', '.join(axis_texts(names).values())})"
             )
         if len(set(axes)) != len(axes):
-            wrong.append(f"{logical!r} names an axis twice: {tuple(axes)}")
+            wrong.append(f"{shown(logical)} names an axis twice: {tuple(axes)}")
         cuts[logical] = tuple(axes)
     if wrong:
         raise ValueError(

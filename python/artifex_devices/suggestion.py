@@ -14,6 +14,7 @@ from artifex_devices import _core, mesh_utils
 from artifex_devices._core import Cluster, Mesh
 from artifex_devices.nearest_name import did_you_mean
 from artifex_devices.progress_bar import progress_bar
+from artifex_devices.shown import shown
 from artifex_devices.step_model import StepModel, core_model
 from artifex_devices.step_planner import plan_step
 from artifex_devices.suggestion_reasons import is_faster, why_first, why_too_large, why_worse
@@ -74,12 +75,12 @@ def suggest(
     """
     if not isinstance(model, StepModel):
         raise TypeError(
-            f"suggest: model is {model!r} ({type(model).__name__}); expected a StepModel; make one by "
+            f"suggest: model is {shown(model)} ({type(model).__name__}); expected a StepModel; make one by "
             "artifex_devices.models"
         )
     if not isinstance(cluster, Cluster):
         raise TypeError(
-            f"suggest: cluster is {cluster!r} ({type(cluster).__name__}); expected a Cluster; make one by "
+            f"suggest: cluster is {shown(cluster)} ({type(cluster).__name__}); expected a Cluster; make one by "
             "artifex_devices.cluster"
         )
     count = _number("top", top, 1, 1000)
@@ -87,7 +88,7 @@ def suggest(
     for name, value in (("overlap", overlap), ("progress", progress)):
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(
-                f"suggest: {name} is {value!r} ({type(value).__name__}); expected True or False; correct it"
+                f"suggest: {name} is {shown(value)} ({type(value).__name__}); expected True or False; correct it"
             )
     may_cut = _may_cut(model, axes)
     devices = cluster.devices()
@@ -204,10 +205,12 @@ def _may_cut(model: StepModel, axes: Sequence[str] | None) -> tuple[str, ...]:
     axes = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else None
     if axes is None or not all(isinstance(axis, str) for axis in axes):
         raise TypeError(
-            f"suggest: axes is {given!r} ({type(given).__name__}); expected a sequence of logical axes, or None; write "
-            "('batch', 'mlp')"
+            f"suggest: axes is {shown(given)} ({type(given).__name__}); expected a sequence of logical axes, or None; "
+            "write ('batch', 'mlp')"
         )
-    unknown = [f"{axis!r}{did_you_mean(axis, model.logical_axes)}" for axis in axes if axis not in model.logical_axes]
+    unknown = [
+        f"{shown(axis)}{did_you_mean(axis, model.logical_axes)}" for axis in axes if axis not in model.logical_axes
+    ]
     if unknown:
         raise ValueError(
             f"suggest: the model has no logical axes {', '.join(unknown)}; expected some of "
@@ -222,7 +225,9 @@ def _number(name: str, value: Any, least: int, most: int) -> int:
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"suggest: {name} is {value!r} ({type(value).__name__}); expected an int; correct it") from None
+        raise TypeError(
+            f"suggest: {name} is {shown(value)} ({type(value).__name__}); expected an int; correct it"
+        ) from None
     if not least <= number <= most:
         raise ValueError(f"suggest: {name} is {number}; expected {least} to {most}; correct it")
     return number

@@ -9,6 +9,7 @@ from artifex_devices._core import Device, PartitionSpec, Sharding
 from artifex_devices.layout import Format, check_format, requested_layout
 from artifex_devices.memory_space import MemorySpace, kind_of_space
 from artifex_devices.mesh_scope import sharding_of_spec
+from artifex_devices.shown import shown
 
 __all__ = ["PLACES", "resolve_target", "sharding_for"]
 
@@ -38,7 +39,7 @@ def resolve_target(device: Any) -> tuple[Any, ...]:
         return device.sharding, requested_layout("device_put", device)
     raise ValueError(
         f"device_put: device is of type {type(device).__name__}; expected {_TAKEN}, or a tree of these that is a "
-        f"prefix of x, got {device!r}; take a Device from devices(), or make a NamedSharding"
+        f"prefix of x, got {shown(device)}; take a Device from devices(), or make a NamedSharding"
     )
 
 
@@ -67,7 +68,7 @@ def sharding_for(operation: str, argument: str, given: Any, rank: int | None = N
     if not isinstance(given, Sharding):
         hint = "SingleDeviceSharding(device)" if isinstance(given, Device) else "NamedSharding(mesh, P('data'))"
         raise TypeError(
-            f"{operation}: {argument} is of type {type(given).__name__}; expected a Sharding, got {given!r}; "
+            f"{operation}: {argument} is of type {type(given).__name__}; expected a Sharding, got {shown(given)}; "
             f"write {hint}"
         )
     return given

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices.shown import shown
 from artifex_devices.step_checks import plain
 from artifex_devices.step_model import Operation, Tensor
 
@@ -73,15 +74,15 @@ class TransformerParts:
         if isinstance(keep, str):
             if keep not in _KEPT:
                 raise ValueError(
-                    f"models.transformer: keep is {keep!r}; expected {', '.join(map(repr, _KEPT))} or names of "
+                    f"models.transformer: keep is {shown(keep)}; expected {', '.join(map(repr, _KEPT))} or names of "
                     "tensors; choose one"
                 )
             return frozenset(_KEPT[keep])
         names = tuple(keep) if isinstance(keep, Iterable) else ()
         if not isinstance(keep, Iterable) or not all(isinstance(name, str) for name in names):
             raise TypeError(
-                f"models.transformer: keep is {keep!r} ({type(keep).__name__}); expected {', '.join(map(repr, _KEPT))} "
-                "or names of tensors; choose one"
+                f"models.transformer: keep is {shown(keep)} ({type(keep).__name__}); expected "
+                f"{', '.join(map(repr, _KEPT))} or names of tensors; choose one"
             )
         self.named = frozenset(names)
         return self.named
@@ -91,7 +92,7 @@ class TransformerParts:
         unknown = sorted(getattr(self, "named", frozenset()) - set(activations))
         if unknown:
             raise ValueError(
-                f"models.transformer: keep names {', '.join(map(repr, unknown))}; expected activations of the model "
+                f"models.transformer: keep names {', '.join(map(shown, unknown))}; expected activations of the model "
                 f"({', '.join(activations)}); correct it"
             )
 
@@ -213,7 +214,7 @@ def check_factor(operation: str, factor: Any) -> float:
         TypeError: It is no number.
     """
     value = plain(factor)
-    text = f"models.{operation}: capacity_factor is {factor!r}"
+    text = f"models.{operation}: capacity_factor is {shown(factor)}"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{text} ({type(factor).__name__}); expected a number above 0; say 1")
     if not 0 < value < 2**62:

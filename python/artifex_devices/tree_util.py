@@ -35,6 +35,7 @@ from artifex_devices._tree_register import (
     register_pytree_with_keys_class,
     register_static,
 )
+from artifex_devices.shown import shown
 
 __all__ = [
     "DictKey",
@@ -148,8 +149,8 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
     """
     if not callable(f):
         raise TypeError(
-            f"tree_map: f is of type {type(f).__name__}; expected a function of a leaf, got {f!r}; give it before the "
-            "tree"
+            f"tree_map: f is of type {type(f).__name__}; expected a function of a leaf, got {shown(f)}; give it before "
+            "the tree"
         )
     # f is called from here, so that no C++ frame lies under it.
     leaves, treedef = flatten(tree, is_leaf)
@@ -327,8 +328,8 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
     """
     if not isinstance(iterable, Iterable):
         raise TypeError(
-            f"all_leaves: iterable is of type {type(iterable).__name__}; expected several values, got {iterable!r}; "
-            "write [value]"
+            f"all_leaves: iterable is of type {type(iterable).__name__}; expected several values, got "
+            f"{shown(iterable)}; write [value]"
         )
     items = list(iterable)
     if is_leaf is None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from artifex_devices import _core
+from artifex_devices.shown import shown
 
 __all__ = ["simulate"]
 
@@ -58,7 +59,7 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
             if isinstance(bytes_limit, bool) or not hasattr(bytes_limit, "__index__"):
                 raise TypeError(
                     f"simulate: bytes_limit is of type {type(bytes_limit).__name__}; expected an int of bytes, got "
-                    f"{bytes_limit!r}; write 2**30, or None for no limit"
+                    f"{shown(bytes_limit)}; write 2**30, or None for no limit"
                 )
             if not 0 <= operator.index(bytes_limit) < 2**63:
                 raise ValueError(
@@ -67,7 +68,7 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
                 )
         for name, flag in (("compile_only", compile_only), ("all_threads", all_threads)):
             if not isinstance(flag, bool):
-                raise TypeError(f"simulate: {name} is {flag!r}; expected True or False; leave it out for False")
+                raise TypeError(f"simulate: {name} is {shown(flag)}; expected True or False; leave it out for False")
         if bytes_limit is not None and cluster is not None:
             raise ValueError(
                 "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; leave it "
@@ -109,7 +110,7 @@ def _machine_and_count(world: int | str | _core.Machine) -> tuple[_core.Machine 
     if isinstance(world, bool) or not hasattr(world, "__index__"):
         raise TypeError(
             f"simulate: world is of type {type(world).__name__}; expected a number of devices, a description or a "
-            f"path, got {world!r}; write simulate(8)"
+            f"path, got {shown(world)}; write simulate(8)"
         )
     count = int(world)
     if count >= 2**63:

@@ -13,6 +13,7 @@ from artifex_devices._core import Array, Device, Sharding, SingleDeviceSharding
 from artifex_devices.array_ops.blocks import Box, allocate
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.reading import Source, assemble
+from artifex_devices.shown import shown
 
 __all__ = ["ZERO", "filled"]
 
@@ -43,8 +44,8 @@ def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
     if isinstance(device, Sharding):
         return _filled_at(operation, sizes, value, dtype, device, committed=True)
     raise TypeError(
-        f"{operation}: device is {device!r} ({type(device).__name__}); expected None, a Device or a Sharding; take one "
-        "from artifex_devices.devices() or from x.sharding"
+        f"{operation}: device is {shown(device)} ({type(device).__name__}); expected None, a Device or a Sharding; "
+        "take one from artifex_devices.devices() or from x.sharding"
     )
 
 
@@ -66,7 +67,7 @@ def _filled_at(
 def _like(operation: str, a: Any, value: Any, dtype: Any, order: str, subok: Any, shape: Any, device: Any) -> Array:
     if order not in ("K", "C", "A"):
         raise TypeError(
-            f"{operation}: order has no meaning on Arrays; expected 'K' or 'C', got {order!r}; leave it out"
+            f"{operation}: order has no meaning on Arrays; expected 'K' or 'C', got {shown(order)}; leave it out"
         )
     kind = a.dtype if dtype is None else np.dtype(dtype)
     sizes = a.shape if shape is None else tuple(shape) if np.iterable(shape) else (shape,)

@@ -18,6 +18,7 @@ from artifex_devices.array_ops.local_products import multiply_pair, plan_pair
 from artifex_devices.array_ops.operands import as_operand
 from artifex_devices.array_ops.out import deliver
 from artifex_devices.remembering import remembered
+from artifex_devices.shown import shown
 
 __all__ = ["einsum"]
 
@@ -36,7 +37,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
     order = options.pop("order", "K")
     if order not in ("K", "A", "C"):
         raise TypeError(
-            f"einsum: order has no meaning on Arrays; expected 'K', 'A' or 'C', got {order!r}; leave it out"
+            f"einsum: order has no meaning on Arrays; expected 'K', 'A' or 'C', got {shown(order)}; leave it out"
         )
     text, arrays = _subscripts(operands)
     labels, out_labels, explicit = _parse(text, tuple(x.ndim for x in arrays))
@@ -96,7 +97,8 @@ def _subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
         broken = [sign for sign in ("->", "...") if text.count(sign) != operands[0].count(sign)]
         if broken:  # as NumPy, which takes blanks everywhere else
             raise ValueError(
-                f"einsum: a blank is inside of {broken[0]}; expected {broken[0]!r}, got {operands[0]!r}; leave it out"
+                f"einsum: a blank is inside of {broken[0]}; expected {broken[0]!r}, got {shown(operands[0])}; leave it "
+                "out"
             )
     else:
         lists = list(operands)
@@ -123,7 +125,7 @@ def _parse(text: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Label
     """
 
     def wrong(what: str, expected: str, got: object) -> ValueError:
-        return ValueError(f"einsum: {what}; expected {expected}, got {got} in subscripts {text!r}")
+        return ValueError(f"einsum: {what}; expected {expected}, got {got} in subscripts {shown(text)}")
 
     given, arrow, wanted = text.partition("->")
     terms = given.split(",")
@@ -138,7 +140,7 @@ def _parse(text: str, ranks: tuple[int, ...]) -> tuple[tuple[Labels, ...], Label
         free = rank - len(before) - len(after)
         if free < 0 or (free and not dots):
             raise wrong(
-                f"operand {i} has another number of dimensions", f"{term!r} to name them all", f"{rank} of them"
+                f"operand {i} has another number of dimensions", f"{shown(term)} to name them all", f"{rank} of them"
             )
         longest = max(longest, free)
         labels.append((*before, *range(-free, 0), *after))

@@ -14,6 +14,7 @@ from artifex_devices._core import Array
 from artifex_devices.array_ops.dispatch import implements, operand
 from artifex_devices.array_ops.elementwise import map_elements
 from artifex_devices.array_ops.out import deliver
+from artifex_devices.shown import shown
 
 __all__ = ["astype", "clip", "round_", "where"]
 
@@ -145,7 +146,7 @@ def _iscomplex(x: Any) -> Array:
 @implements(np.copy)
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Array:
     if order not in ("C", "A", "K"):
-        raise TypeError(f"copy: Arrays are row-major; expected order 'K', 'A' or 'C', got {order!r}; leave it out")
+        raise TypeError(f"copy: Arrays are row-major; expected order 'K', 'A' or 'C', got {shown(order)}; leave it out")
     return _map("copy", np.copy, a)
 
 

@@ -18,6 +18,7 @@ from artifex_devices.array_ops.operands import as_operand
 from artifex_devices.array_ops.out import deliver
 from artifex_devices.array_ops.reshaping import expand_dims, ravel
 from artifex_devices.remembering import remembered
+from artifex_devices.shown import shown
 
 __all__ = ["dot", "tensordot"]
 
@@ -180,8 +181,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
         a_axes, b_axes = tuple(range(-count, 0)), tuple(range(count))
     if len(a_axes) != len(b_axes) or len(a_axes) > min(a.ndim, b.ndim):
         raise ValueError(
-            f"tensordot: axes does not fit the operands; expected as many dimensions of each, got {axes!r} for shapes "
-            f"{tuple(a.shape)} and {tuple(b.shape)}"
+            f"tensordot: axes does not fit the operands; expected as many dimensions of each, got {shown(axes)} for "
+            f"shapes {tuple(a.shape)} and {tuple(b.shape)}"
         )
     a_axes = np.lib.array_utils.normalize_axis_tuple(a_axes, a.ndim, "axes[0]")
     b_axes = np.lib.array_utils.normalize_axis_tuple(b_axes, b.ndim, "axes[1]")

@@ -14,6 +14,7 @@ from artifex_devices.array_ops.arguments import array_operand, normal_axes, requ
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
 from artifex_devices.array_ops.reductions import reduce_ufunc, wide_dtype
+from artifex_devices.shown import shown
 
 __all__ = ["norm"]
 
@@ -68,7 +69,8 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
     close: Callable[[Any], Any] = _same
     if isinstance(order, str):
         raise ValueError(
-            f"{operation}: Invalid norm order {order!r} for vectors; expected a number, got a name; give two dimensions"
+            f"{operation}: Invalid norm order {shown(order)} for vectors; expected a number, got a name; give two "
+            "dimensions"
         )
     if order in (np.inf, -np.inf):
         join = np.maximum if order > 0 else np.minimum
@@ -132,5 +134,5 @@ def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
         )
     raise ValueError(
         f"{operation}: Invalid norm order for matrices; expected fro, nuc, 1, -1, 2, -2, inf or -inf, got "
-        f"{order!r}; give one dimension for a vector norm"
+        f"{shown(order)}; give one dimension for a vector norm"
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import Array
+from artifex_devices.shown import shown
 
 __all__ = ["as_operand"]
 
@@ -24,6 +25,6 @@ def as_operand(operation: str, x: Any) -> Any:
     if array.dtype == object:
         raise TypeError(
             f"{operation}: an operand of type {type(x).__name__} is no array of numbers; expected an Array, an ndarray "
-            f"or a number, got {x!r}; convert it first by np.asarray(x, dtype=...)"
+            f"or a number, got {shown(x)}; convert it first by np.asarray(x, dtype=...)"
         )
     return array

@@ -16,6 +16,7 @@ from artifex_devices._core import Array, NamedSharding
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.layout import Cuts, cuts_of, sharding_with
 from artifex_devices.errors import ShardingTypeError
+from artifex_devices.shown import shown
 
 __all__ = ["expand_dims", "flatten", "ravel", "reshape", "same_bytes", "squeeze"]
 
@@ -65,7 +66,7 @@ def check_order(operation: str, order: Any) -> None:
     if order not in ("C", "A", "K", None):
         transposed = "np.reshape(x.T, shape)" if operation == "reshape" else "np.ravel(x.T)"
         raise TypeError(
-            f"{operation}: shards of Arrays are row-major; expected order 'C', got {order!r}; transpose first: "
+            f"{operation}: shards of Arrays are row-major; expected order 'C', got {shown(order)}; transpose first: "
             f"{transposed}"
         )
 

@@ -12,6 +12,7 @@ from artifex_devices.array_ops.along import along
 from artifex_devices.array_ops.arguments import array_operand, normal_axes
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.out import host_target
+from artifex_devices.shown import shown
 
 __all__ = ["argsort", "sort"]
 
@@ -36,8 +37,8 @@ def _one_axis(operation: str, x: Array, axis: Any) -> int:
 def _no_order(operation: str, order: Any) -> None:
     if order is not None:
         raise TypeError(
-            f"{operation}: order names fields, which the elements of Arrays do not have; expected None, got {order!r}; "
-            "leave it away"
+            f"{operation}: order names fields, which the elements of Arrays do not have; expected None, got "
+            f"{shown(order)}; leave it away"
         )
 
 

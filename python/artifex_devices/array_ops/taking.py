@@ -21,6 +21,7 @@ from artifex_devices.array_ops.placing import as_array
 from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.array_ops.selection import parse
 from artifex_devices.errors import ShardingTypeError
+from artifex_devices.shown import shown
 
 __all__ = ["compress", "repeat", "take"]
 
@@ -29,7 +30,9 @@ __all__ = ["compress", "repeat", "take"]
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """np.take: the dimension becomes those of the indices."""
     if mode not in ("raise", "wrap", "clip"):
-        raise ValueError(f"take: mode {mode!r} is not known; expected 'raise', 'wrap' or 'clip'; choose one of them")
+        raise ValueError(
+            f"take: mode {shown(mode)} is not known; expected 'raise', 'wrap' or 'clip'; choose one of them"
+        )
     if axis is not None:
         a = np.atleast_1d(a)  # a number is one element to NumPy
         axis = _axis("take", axis, a.ndim)

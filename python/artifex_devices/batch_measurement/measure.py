@@ -21,6 +21,7 @@ from artifex_devices.batch_measurement.result import BatchSizeMeasurement
 from artifex_devices.batch_measurement.search import Search
 from artifex_devices.device_arguments import whole_number
 from artifex_devices.discovery import devices
+from artifex_devices.shown import shown
 
 __all__ = ["measure_batch_size"]
 
@@ -113,8 +114,8 @@ def measure_batch_size(
         )
     if on_probe is not None and not callable(on_probe):
         raise TypeError(
-            f"measure_batch_size: on_probe is {on_probe!r} ({type(on_probe).__name__}); expected a function of one "
-            "BatchProbe, or None; give the function itself"
+            f"measure_batch_size: on_probe is {shown(on_probe)} ({type(on_probe).__name__}); expected a function of "
+            "one BatchProbe, or None; give the function itself"
         )
     meter = ProcessMemory(memory_fraction) if _meter is None else _meter
     began = _clock()
@@ -129,10 +130,10 @@ def measure_batch_size(
         reuse_batch,
         began + max_seconds,
     )
-    shown = progress_on(shown=progress)
+    bar = progress_on(shown=progress)
 
     def report(probe: BatchProbe) -> None:
-        shown.finished(probe)
+        bar.finished(probe)
         if on_probe is not None:
             on_probe(probe)
 
@@ -143,13 +144,13 @@ def measure_batch_size(
         smallest=smallest,
         largest=sizes["max_batch_size"] // step * step,
         target=target,
-        watch=shown.starting,
+        watch=bar.starting,
         report=report,
     )
     try:
         search.run()
     finally:
-        shown.close()
+        bar.close()
     if not search.measured:
         raise _nothing_worked(search)
     return conclude(
@@ -208,14 +209,15 @@ def _check(
     for name, value in callables.items():
         if not callable(value):
             raise TypeError(
-                f"measure_batch_size: {name} is {value!r} ({type(value).__name__}); expected a function of one "
+                f"measure_batch_size: {name} is {shown(value)} ({type(value).__name__}); expected a function of one "
                 "argument; give the function itself, not its result"
             )
     whole = {name: whole_number("measure_batch_size", name, value) for name, (value, _) in counts.items()}
     for name, value in {**shares, **durations}.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(
-                f"measure_batch_size: {name} is {value!r} ({type(value).__name__}); expected a number; give a float"
+                f"measure_batch_size: {name} is {shown(value)} ({type(value).__name__}); expected a number; give a "
+                "float"
             )
     wrong = [
         f"{name} is {whole[name]}; expected {least} or more"

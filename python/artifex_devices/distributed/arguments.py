@@ -6,6 +6,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from artifex_devices.shown import shown
+
 __all__ = ["Asked", "refuse_foreign", "seconds"]
 
 _COMMAND = "mpiexec -n {} python script.py"
@@ -29,7 +31,7 @@ class Asked:
         self.number = _whole("process_id", number)
         if address is not None and not address.rpartition(":")[2].isdecimal():
             raise ValueError(
-                f"distributed.initialize: coordinator_address has no port; expected 'host:port', got {address!r}; "
+                f"distributed.initialize: coordinator_address has no port; expected 'host:port', got {shown(address)}; "
                 "correct it, or leave it out"
             )
         self.devices: int | None = None
@@ -39,7 +41,7 @@ class Asked:
             if not numbers or len(set(numbers)) < len(numbers) or min(n for n in numbers if n is not None) < 0:
                 raise ValueError(
                     "distributed.initialize: local_device_ids names no devices; expected different numbers from 0, got "
-                    f"{local_device_ids!r}; correct it, or leave it out"
+                    f"{shown(local_device_ids)}; correct it, or leave it out"
                 )
             self.devices = len(numbers)
 
@@ -61,8 +63,8 @@ def refuse_foreign(method: Any, bind_address: Any, slice_index: Any, partition_i
     """Raises ValueError for parameters of JAX's that mean nothing on CPUs under MPI."""
     if method not in (None, "mpi4py"):
         raise ValueError(
-            f"distributed.initialize: cluster_detection_method is not known; expected None or 'mpi4py', got {method!r}"
-            "; leave it out: MPI knows its processes"
+            "distributed.initialize: cluster_detection_method is not known; expected None or 'mpi4py', got "
+            f"{shown(method)}; leave it out: MPI knows its processes"
         )
     for name, value in (
         ("coordinator_bind_address", bind_address),
@@ -71,7 +73,7 @@ def refuse_foreign(method: Any, bind_address: Any, slice_index: Any, partition_i
     ):
         if value is not None:
             raise ValueError(
-                f"distributed.initialize: {name} has no meaning here; expected None, got {value!r}; leave it out"
+                f"distributed.initialize: {name} has no meaning here; expected None, got {shown(value)}; leave it out"
             )
 
 
@@ -92,14 +94,14 @@ def seconds(name: str, value: Any) -> float:
         raise TypeError(_wrong_type(name, "a number of seconds", value))
     if not value > 0:
         raise ValueError(
-            f"distributed.initialize: {name} is not positive; expected seconds, got {value!r}; leave it out for the "
-            "default"
+            f"distributed.initialize: {name} is not positive; expected seconds, got {shown(value)}; leave it out for "
+            "the default"
         )
     return float(value)
 
 
 def _wrong_type(name: str, expected: str, value: Any) -> str:
     return (
-        f"distributed.initialize: {name} is of type {type(value).__name__}; expected {expected}, got {value!r}; leave "
-        "it out: MPI knows it"
+        f"distributed.initialize: {name} is of type {type(value).__name__}; expected {expected}, got {shown(value)}; "
+        "leave it out: MPI knows it"
     )

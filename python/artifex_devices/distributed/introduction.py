@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from artifex_devices.distributed.engine import Engine
+from artifex_devices.shown import shown
 
 __all__ = ["Introduction", "check_introductions", "exchange", "is_own_address"]
 
@@ -84,7 +85,8 @@ def check_introductions(all_of: Sequence[Introduction]) -> None:
             problems.append(f"process_id is {asked_number} in the process that is number {number} of the MPI job")
         if address != all_of[0].asked[0]:
             problems.append(
-                f"coordinator_address is {address!r} in process {number}, but {all_of[0].asked[0]!r} in process 0"
+                f"coordinator_address is {shown(address)} in process {number}, but {shown(all_of[0].asked[0])} in "
+                "process 0"
             )
         for thing, version in each.versions.items():
             expected = all_of[0].versions.get(thing)
@@ -96,8 +98,8 @@ def check_introductions(all_of: Sequence[Introduction]) -> None:
             )
     if not all_of[0].address_is_own:
         problems.append(
-            f"coordinator_address is {all_of[0].asked[0]!r}, but process 0 runs on {all_of[0].host}, which has not "
-            "that address"
+            f"coordinator_address is {shown(all_of[0].asked[0])}, but process 0 runs on {all_of[0].host}, which has "
+            "not that address"
         )
     if problems:
         raise ValueError(

@@ -14,6 +14,7 @@ from artifex_devices._core import Array, NamedSharding, PartitionSpec
 from artifex_devices.array_ops.blocks import Box, is_inside, local_arrays, moved_to, tiling
 from artifex_devices.array_ops.layout import Home
 from artifex_devices.errors import IndivisibleError
+from artifex_devices.shown import shown
 from artifex_devices.spmd.specs import (
     Layout,
     check_unmasked,
@@ -61,7 +62,7 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
         return array
     raise TypeError(
         f"{operation}: {path} of type {type(x).__name__} is no array; expected an Array, an ndarray or a number, got "
-        f"{x!r}; convert it first, or bind it to the function with functools.partial"
+        f"{shown(x)}; convert it first, or bind it to the function with functools.partial"
     )
 
 
@@ -167,7 +168,7 @@ def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any]) -> list[P
     if automatic:
         raise TypeError(
             f"{operation}: in_specs is missing; expected a tree of PartitionSpecs, as the axes "
-            f"{', '.join(map(repr, automatic))} are Auto; give in_specs, or make the mesh by make_mesh (Explicit axes)"
+            f"{', '.join(map(shown, automatic))} are Auto; give in_specs, or make the mesh by make_mesh (Explicit axes)"
         )
     return [
         spec_of([tuple(n for n in names if n in layout.manual) for names in held_names(x, layout.mesh)]) for x in leaves

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
+from artifex_devices.shown import shown
 from artifex_devices.spmd.participant import Participant, _current
 from artifex_devices.spmd.span import Spread, members_of_axes
 from artifex_devices.spmd.whole_numbers import numbers_in
@@ -77,7 +78,7 @@ def require(operation: str, axis_name: Any) -> Participant:
     me = _current.get()
     if me is None:
         raise NameError(
-            f"{operation}: unbound axis name {axis_name!r}; expected a call inside the body of shard_map or pmap, "
+            f"{operation}: unbound axis name {shown(axis_name)}; expected a call inside the body of shard_map or pmap, "
             "which bind axis names; none is running"
         )
     return me
@@ -108,7 +109,7 @@ def _as_groups(operation: str, index_groups: Any) -> tuple[tuple[int, ...], ...]
     if isinstance(index_groups, str) or not isinstance(index_groups, Iterable):
         raise TypeError(
             f"{operation}: axis_index_groups is of type {type(index_groups).__name__}; expected lists of ints, got "
-            f"{index_groups!r}; write [[0, 1], [2, 3]]"
+            f"{shown(index_groups)}; write [[0, 1], [2, 3]]"
         )
     return tuple(
         tuple(numbers_in(operation, f"axis_index_groups[{place}]", group)) for place, group in enumerate(index_groups)
@@ -137,8 +138,8 @@ def _all_groups(
     if unbound:
         bound = ", ".join(repr(name) for name in program.axis_names)
         raise NameError(
-            f"{operation}: unbound axis name {unbound[0]!r}; expected one of the axes bound by {program.operation}: "
-            f"{bound or 'none'}; check its spelling and axis_names="
+            f"{operation}: unbound axis name {shown(unbound[0])}; expected one of the axes bound by "
+            f"{program.operation}: {bound or 'none'}; check its spelling and axis_names="
         )
     if len(set(names)) != len(names):
         raise ValueError(f"{operation}: an axis name comes twice; expected each once, got {names}; drop one")

@@ -14,6 +14,7 @@ from numpy.exceptions import AxisError
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices.shown import shown
 from artifex_devices.spmd.across import Crossing
 from artifex_devices.spmd.axes import Group
 from artifex_devices.spmd.participant import Participant
@@ -54,7 +55,7 @@ def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
         if array.dtype.kind in "OSUMm":
             raise TypeError(
                 f"{operation}: a leaf of type {type(leaf).__name__} is no array of numbers; expected an ndarray or a "
-                f"number, got {leaf!r}; convert it first"
+                f"number, got {shown(leaf)}; convert it first"
             )
     return arrays, treedef
 

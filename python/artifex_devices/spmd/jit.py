@@ -10,6 +10,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._core import Array, Device, NamedSharding, PartitionSpec, Sharding
+from artifex_devices.shown import shown
 from artifex_devices.spmd.mapped import name_of
 from artifex_devices.spmd.whole_numbers import numbers_in
 
@@ -91,7 +92,7 @@ def jit(
     if f is None:
         return functools.partial(jit, **options)
     if not callable(f):
-        raise TypeError(f"jit: f is no function; expected a callable, got {f!r} ({type(f).__name__}); give one")
+        raise TypeError(f"jit: f is no function; expected a callable, got {shown(f)} ({type(f).__name__}); give one")
     placed = _Placed(f, in_shardings, out_shardings, _device(f, options))
     placed.choose(static_argnums, static_argnames, donate_argnums, donate_argnames)
 
@@ -131,8 +132,8 @@ def _device(f: Any, options: dict[str, Any]) -> Device | None:
     if device is not None:
         if not isinstance(device, Device):
             raise TypeError(
-                f"{operation}: device is of type {type(device).__name__}; expected a Device, got {device!r}; choose "
-                "one of devices()"
+                f"{operation}: device is of type {type(device).__name__}; expected a Device, got {shown(device)}; "
+                "choose one of devices()"
             )
         return device
     from artifex_devices.discovery import devices
@@ -181,7 +182,7 @@ class _Placed:
         if names is not None and not isinstance(names, Iterable):
             raise TypeError(
                 f"{self.operation}: {kind}_argnames is of type {type(names).__name__}; expected a str or several, got "
-                f"{names!r}; write the argument's name"
+                f"{shown(names)}; write the argument's name"
             )
         called = {names} if isinstance(names, str) else set(names or ())
         if parameters is None:
@@ -214,7 +215,7 @@ class _Placed:
             if not _is_sharding(leaf):
                 raise TypeError(
                     f"{self.operation}: {argument}{tree_util.keystr(path)} is of type {type(leaf).__name__}; expected "
-                    f"a Sharding, a PartitionSpec or None, got {leaf!r}; write NamedSharding(mesh, P(...))"
+                    f"a Sharding, a PartitionSpec or None, got {shown(leaf)}; write NamedSharding(mesh, P(...))"
                 )
         return shardings
 
@@ -258,7 +259,7 @@ class _Placed:
             except TypeError:
                 raise ValueError(
                     f"{self.operation}: static argument {name} is not hashable; expected a constant such as a number, "
-                    f"a string or a tuple, got {x!r} ({type(x).__name__}); pass a tuple for a list"
+                    f"a string or a tuple, got {shown(x)} ({type(x).__name__}); pass a tuple for a list"
                 ) from None
 
     def _place_arguments(self, dynamic: tuple[Any, ...]) -> Sequence[Any]:
@@ -297,7 +298,7 @@ class _Placed:
             if leaf.committed and not leaf.sharding.is_equivalent_to(sharding, leaf.ndim):
                 raise ValueError(
                     f"{self.operation}: {path} is committed to another sharding than in_shardings say; expected "
-                    f"{sharding!r}, got {leaf.sharding!r}; move it first: device_put({path}, sharding)"
+                    f"{shown(sharding)}, got {leaf.sharding!r}; move it first: device_put({path}, sharding)"
                 )
         else:
             _core._check_transfer("host_to_device", False, leaf.shape, leaf.dtype, path, sharding, self.operation)

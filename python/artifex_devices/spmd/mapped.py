@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from artifex_devices.config import config
+from artifex_devices.shown import shown
 from artifex_devices.spmd.arguments import LEAF_TYPES, Blocks, check_alive, key_of
 from artifex_devices.spmd.outputs import Outputs
 from artifex_devices.spmd.program import Program, run
@@ -45,7 +46,7 @@ def check_executor(operation: str, executor: str | None) -> None:
     """Refuses what is no executor (ValueError)."""
     if executor is not None and executor not in EXECUTORS:
         raise ValueError(
-            f"{operation}: there is no executor {executor!r}; expected None or one of "
+            f"{operation}: there is no executor {shown(executor)}; expected None or one of "
             f"{', '.join(map(repr, EXECUTORS))}; choose one of them"
         )
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
 from artifex_devices.array_ops.blocks import run_all, tiling
+from artifex_devices.shown import shown
 from artifex_devices.spmd.specs import Layout, check_unmasked, names_by_dimension, shape_text, spread
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Outputs:
             ):
                 column[participant] = np.asarray(leaf)
                 continue
-            told = "an Array that is cut over devices" if isinstance(leaf, Array) else f"{leaf!r}"
+            told = "an Array that is cut over devices" if isinstance(leaf, Array) else shown(leaf)
             raise TypeError(
                 f"{self.operation}: output{path} on {self.layout.device_names[participant]} is of type "
                 f"{type(leaf).__name__}; expected an ndarray or a number, got {told}; return arrays only"
@@ -183,10 +184,10 @@ class Outputs:
             for i, part in enumerate(parts)
             if (part.shape, part.dtype) != (first.shape, first.dtype)
         ]
-        shown = ", ".join(told[:4]) + (f" and {len(told) - 4} more" if len(told) > 4 else "")
+        texts = ", ".join(told[:4]) + (f" and {len(told) - 4} more" if len(told) > 4 else "")
         return ValueError(
             f"{self.operation}: output{path} differs between devices; expected "
-            f"{shape_text(first.shape, first.dtype)} as on {names[0]}, got {shown}; return equal shapes and dtypes"
+            f"{shape_text(first.shape, first.dtype)} as on {names[0]}, got {texts}; return equal shapes and dtypes"
         )
 
     def _check_equal(self, group: Sequence[int], parts: Sequence[NDArray[Any]], path: str) -> None:
@@ -203,11 +204,11 @@ class Outputs:
         run_all([functools.partial(compare, i) for i in others], first.nbytes * len(others))
         if differing:
             names = self.layout.device_names
-            shown = ", ".join(names[i] for i in sorted(differing)[:8])
+            texts = ", ".join(names[i] for i in sorted(differing)[:8])
             more = f" and {len(differing) - 8} more" if len(differing) > 8 else ""
             raise ValueError(
                 f"{self.operation}: output{path} is replicated by its spec, but not the same everywhere; expected the "
-                f"bits of {names[group[0]]}, got others on {shown}{more}; name the axis in out_specs, reduce the value "
+                f"bits of {names[group[0]]}, got others on {texts}{more}; name the axis in out_specs, reduce the value "
                 "(lax.pmean), or take the first device's with check_vma=False"
             )
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
 from artifex_devices.device_arguments import whole_number
 from artifex_devices.errors import IndivisibleError
+from artifex_devices.shown import shown
 from artifex_devices.spmd.arguments import Blocks, blocks_of, leaf_of
 from artifex_devices.spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
 from artifex_devices.spmd.outputs import Outputs
@@ -77,7 +78,9 @@ def pmap(
         [0.1, 0.2, 0.3, 0.4]
     """
     if not callable(fun):
-        raise TypeError(f"pmap: fun is no function; expected a callable, got {fun!r} ({type(fun).__name__}); give one")
+        raise TypeError(
+            f"pmap: fun is no function; expected a callable, got {shown(fun)} ({type(fun).__name__}); give one"
+        )
     mapped = _Pmapped(fun, axis_name, in_axes, out_axes, executor)
     mapped.static = _numbers(mapped.operation, "static_broadcasted_argnums", static_broadcasted_argnums)
     mapped.donated = _numbers(mapped.operation, "donate_argnums", donate_argnums)
@@ -102,7 +105,7 @@ def _devices(operation: str, devices: Any) -> tuple[Device, ...]:
         if not isinstance(device, Device):
             raise TypeError(
                 f"{operation}: devices has one of type {type(device).__name__}; expected a sequence of Device, got "
-                f"{device!r}; take them from devices()"
+                f"{shown(device)}; take them from devices()"
             )
     return chosen
 
@@ -112,7 +115,8 @@ def _numbers(operation: str, argument: str, value: Any) -> tuple[int, ...]:
         return tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),)
     except TypeError:
         raise TypeError(
-            f"{operation}: {argument} is no number of an argument; expected an int or ints, got {value!r}; count from 0"
+            f"{operation}: {argument} is no number of an argument; expected an int or ints, got {shown(value)}; count "
+            "from 0"
         ) from None
 
 
@@ -172,7 +176,7 @@ class _Pmapped:
             if not _is_axis(axis):
                 raise TypeError(
                     f"{self.operation}: {argument}{tree_util.keystr(path)} is of type {type(axis).__name__}; expected "
-                    f"an int, None or a tree of these, got {axis!r}; write the dimension's number"
+                    f"an int, None or a tree of these, got {shown(axis)}; write the dimension's number"
                 )
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -219,7 +223,7 @@ class _Pmapped:
             except TypeError:
                 raise ValueError(
                     f"{self.operation}: static argument {i} is not hashable; expected a constant such as a number or a "
-                    f"tuple, got {x!r} ({type(x).__name__}); pass a tuple for a list"
+                    f"tuple, got {shown(x)} ({type(x).__name__}); pass a tuple for a list"
                 ) from None
         return static
 

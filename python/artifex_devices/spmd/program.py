@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from artifex_devices import _core
 from artifex_devices.errors import CollectiveError
 from artifex_devices.remembering import remembered
+from artifex_devices.shown import shown
 from artifex_devices.spmd.participant import PENDING, Meeting, Participant, Raised, Stopped, signature_text
 from artifex_devices.spmd.span import Spread, coordinates_of
 from artifex_devices.spmd.watchdog import unwatch, watch
@@ -286,6 +287,6 @@ def _engine(program: Program, executor: str) -> _Engine:
 
         return threaded.run
     raise ValueError(
-        f"{program.operation}: there is no executor {executor!r}; expected 'auto', 'cooperative' or 'threads'; "
+        f"{program.operation}: there is no executor {shown(executor)}; expected 'auto', 'cooperative' or 'threads'; "
         "choose one of them"
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, PartitionSpec
 from artifex_devices.mesh_scope import context_mesh
+from artifex_devices.shown import shown
 from artifex_devices.spmd.arguments import (
     blocks_of,
     check_fit,
@@ -82,7 +83,9 @@ def shard_map(
     if f is None:
         return functools.partial(shard_map, **options)
     if not callable(f):
-        raise TypeError(f"shard_map: f is no function; expected a callable, got {f!r} ({type(f).__name__}); give one")
+        raise TypeError(
+            f"shard_map: f is no function; expected a callable, got {shown(f)} ({type(f).__name__}); give one"
+        )
     mapped = _ShardMapped(f, **options)
 
     @functools.wraps(f)
@@ -112,13 +115,13 @@ class _ShardMapped:
         self.operation = operation = f"shard_map({name_of(f)})"
         if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
             raise TypeError(
-                f"{operation}: mesh is no mesh; expected a Mesh, an AbstractMesh or None, got {mesh!r} "
+                f"{operation}: mesh is no mesh; expected a Mesh, an AbstractMesh or None, got {shown(mesh)} "
                 f"({type(mesh).__name__}); make one by make_mesh"
             )
         if not isinstance(axis_names, (set, frozenset)):
             raise TypeError(
                 f"{operation}: axis_names is of type {type(axis_names).__name__}; expected a set, got "
-                f"{axis_names!r}; write {{'x'}}"
+                f"{shown(axis_names)}; write {{'x'}}"
             )
         check_executor(operation, executor)
         self.mesh = mesh
@@ -138,7 +141,7 @@ class _ShardMapped:
         unknown = [name for name in self.axis_names if name not in mesh.axis_names]
         if unknown:
             raise ValueError(
-                f"{self.operation}: axis_names has {', '.join(map(repr, unknown))}; expected axes of the mesh, "
+                f"{self.operation}: axis_names has {', '.join(map(shown, unknown))}; expected axes of the mesh, "
                 f"{', '.join(map(repr, mesh.axis_names))}; check the spelling"
             )
         return tuple(name for name in mesh.axis_names if not self.axis_names or name in self.axis_names)
@@ -215,7 +218,7 @@ class _ShardMapped:
         """Explicit axes that are not manual keep what is cut over them; here bodies would see it whole."""
         kept = [name for name in explicit_names(layout.mesh) if name not in layout.manual]
         wrong = [
-            f"{path_of(i)} is cut over {name!r}"
+            f"{path_of(i)} is cut over {shown(name)}"
             for i, x in enumerate(arrays)
             for names in held_names(x, layout.mesh)
             for name in names

@@ -13,6 +13,7 @@ import numpy as np
 from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec
 from artifex_devices.errors import DuplicateSpecError
 from artifex_devices.remembering import forgettable
+from artifex_devices.shown import shown
 from artifex_devices.spmd.span import Spread
 
 __all__ = [
@@ -171,7 +172,7 @@ def check_specs(operation: str, argument: str, specs: Any, manual: Names | None)
     wrong = [(path, leaf) for path, leaf in leaves if not _is_spec(leaf)]
     if wrong:
         told = ", ".join(
-            f"{argument}{tree_util.keystr(path)} is {leaf!r} ({type(leaf).__name__})" for path, leaf in wrong
+            f"{argument}{tree_util.keystr(path)} is {shown(leaf)} ({type(leaf).__name__})" for path, leaf in wrong
         )
         raise TypeError(
             f"{operation}: {argument} is no tree of PartitionSpecs: {told}; expected a PartitionSpec for each array; "
@@ -182,7 +183,7 @@ def check_specs(operation: str, argument: str, specs: Any, manual: Names | None)
         names = [name for entry in names_by_dimension(spec) for name in entry] if spec is not None else []
         place = f"{argument}{tree_util.keystr(path)} = {spec!r}"
         if manual is not None:
-            unbound += [f"{place} names {name!r}" for name in names if name not in manual]
+            unbound += [f"{place} names {shown(name)}" for name in names if name not in manual]
         twice += [place for name in set(names) if names.count(name) > 1]
     if unbound:
         raise ValueError(

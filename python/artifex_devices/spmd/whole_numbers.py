@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from artifex_devices.device_arguments import whole_number
+from artifex_devices.shown import shown
 
 __all__ = ["numbers_in"]
 
@@ -19,7 +20,7 @@ def numbers_in(operation: str, argument: str, values: Any) -> list[int]:
     """
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(
-            f"{operation}: {argument} is of type {type(values).__name__}; expected a sequence of ints, got {values!r}; "
-            "write [0, 1]"
+            f"{operation}: {argument} is of type {type(values).__name__}; expected a sequence of ints, got "
+            f"{shown(values)}; write [0, 1]"
         )
     return [whole_number(operation, f"{argument}[{place}]", value) for place, value in enumerate(values)]

@@ -401,7 +401,9 @@ CALLS = [
             bad("roofline.accelerator(3)", TypeError, "accelerator:", "hardware"),
             bad("roofline.accelerator('')", ValueError, "accelerator:", "''"),
             bad("roofline.accelerator(None)", TypeError, "accelerator:", "hardware"),
-            bad("roofline.accelerator(TEXT)", ZeroDivisionError, "no text"),
+            bad(
+                "roofline.accelerator(TEXT)", ValueError, "accelerator:", "<Text, whose repr raised ZeroDivisionError>"
+            ),
         ],
     ),
     Calls(
