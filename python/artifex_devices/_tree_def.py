@@ -51,7 +51,11 @@ class PyTreeDef:
 
     __slots__ = ("__weakref__", "_node", "_num_leaves")
 
-    def __init__(self, _node: Node | None, _num_leaves: int) -> None:
+    def __init__(self, _node: Node | None = None, _num_leaves: int = -1) -> None:
+        if type(_num_leaves) is not int or _num_leaves < 0:
+            raise TypeError(
+                "PyTreeDef: objects of this class are not made by calling it; expected no call; use tree.structure(x)"
+            )
         self._node = _node
         self._num_leaves = _num_leaves
 
@@ -71,12 +75,7 @@ class PyTreeDef:
         Raises:
             ValueError: Too few or too many leaves.
         """
-        if not isinstance(leaves, Iterable):
-            raise TypeError(
-                f"tree_unflatten: leaves is of type {type(leaves).__name__}; expected several values, got "
-                f"{shown(leaves)}; write [value]"
-            )
-        values = leaves if type(leaves) is list else list(leaves)
+        values = leaves if type(leaves) is list else list(_several("tree_unflatten", "leaves", leaves))
         if len(values) != self._num_leaves:
             raise ValueError(
                 f"tree_unflatten: {len(values)} leaves for {_shortened(self)}; expected {self._num_leaves}, "
@@ -119,9 +118,20 @@ class PyTreeDef:
         self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any]
     ) -> Any:
         """Calls `f_leaf` on each leaf and `f_node` with results of the children and data on each node, leaves first."""
-        values = list(leaves)
+        functions: list[tuple[str, Any]] = [("f_node", f_node)]
+        if f_leaf is not None:
+            functions.append(("f_leaf", f_leaf))
+        for name, function in functions:
+            if not callable(function):
+                raise TypeError(
+                    f"walk: {name} is of type {type(function).__name__}; expected a function, got {shown(function)}; "
+                    "give walk(f_node, f_leaf, leaves)"
+                )
+        values = list(_several("walk", "leaves", leaves))
         if len(values) != self._num_leaves:
-            raise ValueError(f"walk: {len(values)} leaves; expected {self._num_leaves}")
+            raise ValueError(
+                f"walk: there are {len(values)} leaves; expected {self._num_leaves}; give one for each leaf"
+            )
         given = iter(values)
 
         def visit(node: Node | None) -> Any:
@@ -140,11 +150,18 @@ class PyTreeDef:
         registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
     ) -> PyTreeDef:
         """The inverse of `node_data` and `children`; the one registry there is is `default_registry`."""
-        nodes = tuple(as_treedef("from_node_data_and_children", child)._node for child in children)
+        name = "from_node_data_and_children"
+        nodes = tuple(as_treedef(name, child)._node for child in _several(name, "children", children))
         if node_data is None:
             if nodes:
                 raise ValueError(f"from_node_data_and_children: a leaf has no children, got {len(nodes)}")
             return LEAF
+        given: Any = node_data
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise TypeError(
+                f"from_node_data_and_children: node_data is {shown(node_data)} ({type(node_data).__name__}); expected "
+                "None or a pair (type, data); give what node_data() returned"
+            )
         typ, data = node_data
         if not is_tree_node(typ):
             raise ValueError(f"from_node_data_and_children: {shown(typ)} is no type of node; register it first")
@@ -183,6 +200,15 @@ class PyTreeDef:
 
 
 LEAF = PyTreeDef(None, 1)
+
+
+def _several(operation: str, name: str, values: Any) -> Iterable[Any]:
+    if not isinstance(values, Iterable):
+        raise TypeError(
+            f"{operation}: {name} is of type {type(values).__name__}; expected several values, got {shown(values)}; "
+            "write [value]"
+        )
+    return values
 
 
 def as_treedef(operation: str, treedef: Any) -> PyTreeDef:

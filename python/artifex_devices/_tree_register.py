@@ -81,14 +81,16 @@ def register_pytree_with_keys(
 
 def register_pytree_node_class(cls: Typ) -> Typ:
     """Decorator: the class has `tree_flatten(self)` and a class method `tree_unflatten(data, children)`."""
-    _register("register_pytree_node_class", cls, operator.methodcaller("tree_flatten"), _unflatten_of(cls), None)
+    name = "register_pytree_node_class"
+    _register(name, cls, operator.methodcaller("tree_flatten"), _unflatten_of(name, cls), None)
     return cls
 
 
 def register_pytree_with_keys_class(cls: Typ) -> Typ:
     """Decorator: the class has `tree_flatten_with_keys(self)` and a class method `tree_unflatten(data, children)`."""
     with_keys = operator.methodcaller("tree_flatten_with_keys")
-    _register("register_pytree_with_keys_class", cls, None, _unflatten_of(cls), with_keys)
+    name = "register_pytree_with_keys_class"
+    _register(name, cls, None, _unflatten_of(name, cls), with_keys)
     return cls
 
 
@@ -194,8 +196,14 @@ def _register(
     register(operation, cls, NodeType(flatten, unflatten_func))
 
 
-def _unflatten_of(cls: Any) -> Callable[[Any, Any], Any]:
-    return cls.tree_unflatten  # type: ignore[no-any-return]
+def _unflatten_of(operation: str, cls: Any) -> Callable[[Any, Any], Any]:
+    try:
+        return cls.tree_unflatten  # type: ignore[no-any-return]
+    except AttributeError:
+        raise AttributeError(
+            f"{operation}: {shown(cls)} has no tree_unflatten; expected a class with the class method "
+            "tree_unflatten(data, children); define it"
+        ) from None
 
 
 def _fields_of(
@@ -216,6 +224,12 @@ def _fields_of(
         fields = dataclasses.fields(cls)
         data_fields = [field.name for field in fields if not field.metadata.get("static", False)]
         meta_fields = [field.name for field in fields if field.metadata.get("static", False)]
+    for name, fields_given in (("data_fields", data_fields), ("meta_fields", meta_fields)):
+        if isinstance(fields_given, str) or not isinstance(fields_given, Iterable):
+            raise TypeError(
+                f"register_dataclass: {name} is of type {type(fields_given).__name__}; expected a sequence of names, "
+                f"got {shown(fields_given)}; write ('weight',)"
+            )
     data, meta = tuple(data_fields), tuple(meta_fields)
     wrong = []
     if both := [name for name in data if name in meta]:

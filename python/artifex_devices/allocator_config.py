@@ -71,7 +71,7 @@ class GpuAllocatorConfig:
                 f"kind is of type {type(kind).__name__}; expected a GpuAllocatorConfig.Kind, got {shown(kind)}"
             )
         if isinstance(part, bool) or not isinstance(part, numbers.Real):
-            wrong.append(f"memory_fraction is of type {type(part).__name__}; expected a float, got {part!r}")
+            wrong.append(f"memory_fraction is of type {type(part).__name__}; expected a float, got {shown(part)}")
         if not isinstance(flag, bool):
             wrong.append(f"preallocate is of type {type(flag).__name__}; expected a bool, got {shown(flag)}")
         size: Any = self.collective_memory_size

@@ -183,7 +183,7 @@ class _Hardware:
 
 def _named(hardware_type: Any) -> _Hardware:
     try:
-        member = HardwareType(hardware_type)  # takes members and values
+        member = HardwareType(hardware_type if isinstance(hardware_type, (HardwareType, str)) else "")
     except ValueError:
         found = _of_catalogue(hardware_type) if isinstance(hardware_type, str) else None
         if found is None:

@@ -9,6 +9,7 @@ import json
 import math
 import numbers
 import statistics
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -212,9 +213,10 @@ class Calibration:
                 f"seconds_of: terms is {shown(terms)} ({type(terms).__name__}); expected a dict of numbers by the "
                 'names of TERMS; write seconds_of({"calls": 1})'
             )
+        names: list[Any] = list(terms)
         unknown = [
             f"{shown(name)}{did_you_mean(name, TERMS) if isinstance(name, str) else ''}"
-            for name in terms
+            for name in names
             if name not in self.coefficients
         ]
         if unknown:
@@ -229,7 +231,8 @@ class Calibration:
                     f"seconds_of: {name!r} is {shown(count)} ({type(count).__name__}); expected a number of calls, "
                     "copies or bytes; correct it"
                 )
-            if not 0 <= count < math.inf:
+            number: Any = count
+            if not 0 <= number <= sys.float_info.max:
                 raise ValueError(
                     f"seconds_of: {name!r} is {shown(count)}; expected a finite number of 0 or more; correct it"
                 )

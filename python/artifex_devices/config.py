@@ -204,7 +204,7 @@ class Config:
             )
         return number
 
-    def _unknown(self, operation: str, name: str) -> str:
+    def _unknown(self, operation: str, name: Any) -> str:
         import difflib  # for errors only: a twentieth of the package's import time
 
         near = difflib.get_close_matches(name if isinstance(name, str) else "", _NAMES, n=1)

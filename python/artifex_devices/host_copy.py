@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 from typing import Any
 
@@ -77,7 +78,8 @@ class HostCopy:
         return None
 
     def _wait(self, operation: str, timeout: Any) -> None:
-        if timeout is not None and (not isinstance(timeout, (int, float)) or timeout != timeout):
+        is_number = isinstance(timeout, numbers.Real) and not isinstance(timeout, bool)
+        if timeout is not None and (not is_number or timeout != timeout):
             raise TypeError(f"{operation}: timeout is {shown(timeout)}; expected seconds or None; leave it out to wait")
         end = None if timeout is None else time.monotonic() + timeout
         for leaf in self._leaves:

@@ -15,6 +15,7 @@ from artifex_devices import _core
 from artifex_devices._torus_places import Places, places_of, torus_of
 from artifex_devices.mesh_picture import PlacedMesh, placed_mesh
 from artifex_devices.picture import Picture
+from artifex_devices.render import checked_cells
 from artifex_devices.shown import shown
 
 __all__ = ["AxisExplanation", "MeshExplanation", "explain"]
@@ -75,6 +76,9 @@ class MeshExplanation:
         Args:
             max_cells: Devices that are drawn at most, about, over all axes; what is left out is said.
 
+        Raises:
+            TypeError: `max_cells` is no int.
+
         Example:
             >>> from artifex_devices import cluster, mesh_utils
             >>> mesh = mesh_utils.create_device_mesh((4, 4), cluster.tpu("v5e", (4, 4)).devices())
@@ -82,7 +86,7 @@ class MeshExplanation:
             >>> "data: 4 groups of 4, y: line of 4" in picture, picture.count("<rect")
             (True, 32)
         """
-        return self.placed.to_svg(max_cells)
+        return self.placed.to_svg(checked_cells("MeshExplanation.to_svg", max_cells))
 
     def _repr_html_(self) -> str:
         from artifex_devices._html import explanation_html

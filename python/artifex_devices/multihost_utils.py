@@ -39,6 +39,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         Array that spans devices of other processes it is the whole value.
 
     Raises:
+        TypeError: `tiled` is no bool.
         ValueError: Trees, shapes or dtypes differ between processes, or an Array that spans processes is to be stacked.
         CollectiveError: A process does not come.
 
@@ -48,6 +49,11 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         >>> multihost_utils.process_allgather(np.arange(3)).shape
         (1, 3)
     """
+    if not isinstance(tiled, (bool, np.bool_)):
+        raise TypeError(
+            f"process_allgather: tiled is of type {type(tiled).__name__}; expected True or False, got {shown(tiled)}; "
+            "leave it out to stack"
+        )
     leaves, structure = tree_util.tree_flatten(in_tree)
     spanning = [isinstance(leaf, Array) and not leaf.is_fully_addressable for leaf in leaves]
     if any(spanning) and not tiled:
@@ -84,6 +90,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
         The tree with ndarrays of the source.
 
     Raises:
+        TypeError: `is_source` is no bool.
         ValueError: Trees, shapes or dtypes differ between processes, or not exactly one of them is the source.
         CollectiveError: A process does not come.
 
@@ -92,6 +99,11 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
         >>> multihost_utils.broadcast_one_to_all({"seed": 7})
         {'seed': array(7)}
     """
+    if is_source is not None and not isinstance(is_source, (bool, np.bool_)):
+        raise TypeError(
+            f"broadcast_one_to_all: is_source is of type {type(is_source).__name__}; expected True, False or None, got "
+            f"{shown(is_source)}; leave it out for process 0"
+        )
     client = _core._current_client()
     leaves, structure = tree_util.tree_flatten(in_tree)
     own = [_host(leaf) for leaf in leaves]
@@ -122,6 +134,7 @@ def sync_global_devices(name: str) -> None:
         name: Of this place in the program; equal in all processes.
 
     Raises:
+        TypeError: `name` is no text.
         AssertionError: The names differ; all of them are in the text.
         CollectiveError: A process does not come.
 
@@ -129,6 +142,11 @@ def sync_global_devices(name: str) -> None:
         >>> from artifex_devices import multihost_utils
         >>> multihost_utils.sync_global_devices("loaded")
     """
+    if not isinstance(name, str):
+        raise TypeError(
+            f"sync_global_devices: name is of type {type(name).__name__}; expected a text, got {shown(name)}; write "
+            'sync_global_devices("loaded")'
+        )
     client = _core._current_client()
     if client.process_count() == 1:
         return

@@ -31,7 +31,7 @@ def machine_svg(machine: Machine, max_cells: int = 1024) -> str:
         '<svg'
     """
     _check("machine_svg", "machine", machine, Machine)
-    return _core.machine_svg(machine, _cells("machine_svg", max_cells))
+    return _core.machine_svg(machine, checked_cells("machine_svg", max_cells))
 
 
 def mesh_text(mesh: Mesh, max_cells: int = 256) -> str:
@@ -47,7 +47,7 @@ def mesh_text(mesh: Mesh, max_cells: int = 256) -> str:
         Mesh('x': 2): 2 cpu devices
     """
     _check("mesh_text", "mesh", mesh, Mesh)
-    return _core.mesh_text(mesh, _cells("mesh_text", max_cells))
+    return _core.mesh_text(mesh, checked_cells("mesh_text", max_cells))
 
 
 def mesh_svg(mesh: Mesh, max_cells: int = 1024) -> str:
@@ -62,7 +62,7 @@ def mesh_svg(mesh: Mesh, max_cells: int = 1024) -> str:
         '<svg'
     """
     _check("mesh_svg", "mesh", mesh, Mesh)
-    return _core.mesh_svg(mesh, _cells("mesh_svg", max_cells))
+    return _core.mesh_svg(mesh, checked_cells("mesh_svg", max_cells))
 
 
 def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> str:
@@ -83,7 +83,7 @@ def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> str:
         '<svg'
     """
     _check("placed_mesh_svg", "mesh", mesh, Mesh)
-    return _core.placed_mesh_svg(mesh, _cells("placed_mesh_svg", max_cells))
+    return _core.placed_mesh_svg(mesh, checked_cells("placed_mesh_svg", max_cells))
 
 
 def sharding_text(sharding: Sharding, shape: Any, max_columns: int = 80, min_width: int = 9, scale: float = 1.0) -> str:
@@ -127,7 +127,7 @@ def _check(operation: str, argument: str, value: Any, kind: type) -> None:
         )
 
 
-def _cells(operation: str, max_cells: Any) -> int:
+def checked_cells(operation: str, max_cells: Any) -> int:
     if isinstance(max_cells, bool) or not hasattr(max_cells, "__index__"):
         raise TypeError(
             f"{operation}: max_cells is {shown(max_cells)} ({type(max_cells).__name__}); expected an int; leave it out"

@@ -218,6 +218,11 @@ class Roofline:
             (True, True)
         """
         words = "points: one product with a weight matrix, by batch size"
+        if not isinstance(points, Iterable):
+            raise TypeError(
+                f"to_svg: points is of type {type(points).__name__}; expected a sequence of RooflinePoints, got "
+                f"{shown(points)}; leave it out"
+            )
         made = batch_points(batches, self.weight_bytes, _ELEMENT_BYTES[self.dtype], layer)
         if layer is not None:
             words += f", of {layer[0]} inputs and {layer[1]} outputs"

@@ -56,6 +56,11 @@ def batch_points(
         raise ValueError(
             f"to_svg: layer is {shown(layer)}; expected two sizes, inputs and outputs; write layer=(4096, 16384)"
         )
+    if not isinstance(batches, Iterable):
+        raise TypeError(
+            f"to_svg: batches is of type {type(batches).__name__}; expected a sequence of ints, got {shown(batches)}; "
+            "write to_svg([1, 64])"
+        )
     points = []
     for each in batches:
         batch = _whole("batches", each)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from artifex_devices._core import Device, Mesh, NamedSharding, PartitionSpec, _array_from_parts
 from artifex_devices.device_arguments import check_devices
 from artifex_devices.placement import device_put
+from artifex_devices.shown import shown
 
 __all__ = ["device_put_replicated", "device_put_sharded"]
 
@@ -137,6 +138,11 @@ def _rows(name: str, indices: Any, count: int) -> list[int]:
     """Which value becomes row 0, 1, ..."""
     if indices is None:
         return list(range(count))
+    if isinstance(indices, str) or not isinstance(indices, Iterable):
+        raise TypeError(
+            f"{name}: indices is of type {type(indices).__name__}; expected None or a row for each value, got "
+            f"{shown(indices)}; leave it out to stack in the order given"
+        )
     rows = [operator.index(row) for row in indices]
     if sorted(rows) != list(range(count)):
         raise ValueError(

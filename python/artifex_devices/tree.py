@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
+from artifex_devices.shown import shown
 from artifex_devices.tree_util import tree_all as all
 from artifex_devices.tree_util import tree_broadcast as broadcast
 from artifex_devices.tree_util import tree_flatten as flatten
@@ -44,6 +46,9 @@ def static(**kwargs: Any) -> Any:
     Args:
         **kwargs: Those of `dataclasses.field`.
 
+    Raises:
+        TypeError: `metadata` is no mapping.
+
     Example:
         >>> import dataclasses
         >>> import artifex_devices as ad
@@ -55,5 +60,10 @@ def static(**kwargs: Any) -> Any:
         >>> ad.tree.leaves(Scaled(1.5))
         [1.5]
     """
-    metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
+    given = kwargs.pop("metadata", None) or {}
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"static: metadata is {shown(given)} ({type(given).__name__}); expected a mapping or None; leave it out"
+        )
+    metadata = {"static": True, **given}
     return dataclasses.field(metadata=metadata, **kwargs)

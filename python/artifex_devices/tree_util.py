@@ -130,6 +130,14 @@ def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
     return flatten(tree, is_leaf)[1]
 
 
+def _check_function(operation: str, name: str, function: Any, of: str) -> None:
+    if not callable(function):
+        raise TypeError(
+            f"{operation}: {name} is of type {type(function).__name__}; expected a function of {of}, got "
+            f"{shown(function)}; give it before the tree"
+        )
+
+
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
     """Calls `f` on each leaf (and what stands there in `rest`) and returns the tree of results.
 
@@ -147,11 +155,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
         >>> tree_util.tree_map(lambda x, y: (x, y), {"b": 1, "a": None}, {"b": [2, 3], "a": None})
         {'a': None, 'b': (1, [2, 3])}
     """
-    if not callable(f):
-        raise TypeError(
-            f"tree_map: f is of type {type(f).__name__}; expected a function of a leaf, got {shown(f)}; give it before "
-            "the tree"
-        )
+    _check_function("tree_map", "f", f, "a leaf")
     # f is called from here, so that no C++ frame lies under it.
     leaves, treedef = flatten(tree, is_leaf)
     if not rest:
@@ -226,6 +230,7 @@ def tree_map_with_path(
         >>> tree_util.tree_map_with_path(lambda path, leaf: tree_util.keystr(path) + leaf, {"a": ["x"]})
         {'a': ["['a'][0]x"]}
     """
+    _check_function("tree_map_with_path", "f", f, "a path and a leaf")
     paths_and_leaves, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = _flatten_rest("tree_map_with_path", treedef, rest)
     return treedef.unflatten(
@@ -246,6 +251,7 @@ def tree_reduce(
         >>> tree_util.tree_reduce(lambda total, leaf: total - leaf, {"a": 10, "b": [1, 2]})
         7
     """
+    _check_function("tree_reduce", "function", function, "two values")
     leaves = flatten(tree, is_leaf)[0]
     if initializer is not _UNSPECIFIED:
         return functools.reduce(function, leaves, initializer)
@@ -262,6 +268,7 @@ def tree_reduce_associative(
     Raises:
         TypeError: There are no leaves and no identity.
     """
+    _check_function("tree_reduce_associative", "operation", operation, "two values")
     leaves = flatten(tree, is_leaf)[0]
     if not leaves and identity is _UNSPECIFIED:
         raise TypeError("tree_reduce_associative: the tree has no leaves; expected one at least, or an identity")

@@ -74,15 +74,6 @@ EXEMPT = {
     **dict.fromkeys(
         ["tree_util.DictKey", "tree_util.FlattenedIndexKey", "tree_util.GetAttrKey", "tree_util.SequenceKey"], _KEY
     ),
-    **dict.fromkeys(
-        [
-            "calibration.Calibration.seconds_of",
-            "calibration.CalibrationCheck.median_error",
-            "roofline.MeasuredRoofline.from_rates",
-            "roofline.Rate.agrees_with",
-        ],
-        "not yet: they need what a measurement has made",
-    ),
     "DeviceDetector": "a protocol: it is not made",
     "layout.AutoLayout": "a class without arguments",
     "xla_client.GpuAllocatorConfig.Kind": "an IntEnum: its call is Python's",

@@ -12,6 +12,20 @@ CALLS = [
         [
             bad("ad.Array()", TypeError, "Array:", "expected", repair="use (device_put\\(x\\))", given="x = X"),
             bad("ad.Array(X)", TypeError, "Array:", "expected"),
+            bad(
+                "ad.Array((8,), named('x'), [X])",
+                TypeError,
+                "Array:",
+                "objects of this class are not made by calling it",
+            ),
+            bad(
+                "ad.Array(X.shape)",
+                TypeError,
+                "Array:",
+                "objects of this class are not made by calling it",
+                repair="use (device_put\\(x\\))",
+                given="x = X",
+            ),
         ],
     ),
     Calls(
@@ -73,7 +87,14 @@ CALLS = [
         [
             bad("put(X).__contains__()", TypeError, "__contains__", "positional"),
             bad("put(X).__contains__(1, 2)", TypeError, "__contains__", "positional"),
+            bad("BAD_EQ in put(X)", TypeError, "equal:", "BadEq", "no array of numbers"),
+            bad("'text' in put(X)", TypeError, "'equal'", "StrDType"),
+            bad("None in put(X)", TypeError, "equal:", "None"),
+            bad("NO_REPR in put(X)", TypeError, "equal:", "<NoRepr, whose repr raised ZeroDivisionError>"),
+            bad("[1, 2, 3] in put(X)", ValueError, "equal:", "(8, 8)", "(3,)"),
+            bad("3.0 in gone", RuntimeError, "was deleted"),
         ],
+        where="gone = put(X); gone.delete()",
     ),
     Calls(
         "Array.__array__",
@@ -413,7 +434,14 @@ CALLS = [
         [
             bad("put(X).sort(9)", AxisError, "dimension", "bounds"),
             bad("put(X).sort(order='x')", TypeError, "sort:", "order", "'x'"),
+            bad("put(X).sort('x')", TypeError, "integer"),
+            bad("put(X).sort(axis=1.5)", TypeError, "integer", "float"),
+            bad("put(X).sort(-3)", ValueError, "axis -3", "2"),
+            bad("put(X).sort(kind=3)", TypeError, "sort kind", "int"),
+            bad("gone.sort()", RuntimeError, "was deleted"),
+            bad("put(X).sort(spam=1)", TypeError, "'spam'"),
         ],
+        where="gone = put(X); gone.delete()",
     ),
     Calls(
         "Array.squeeze",
@@ -534,7 +562,10 @@ CALLS = [
         "put(X).conj()",
         [
             bad("put(X).conj(3)", TypeError, "positional", "conjugate"),
+            bad("put(X).conj(out=3)", TypeError, "'out'"),
+            bad("gone.conj()", RuntimeError, "was deleted", "(8, 8)"),
         ],
+        where="gone = put(X); gone.delete()",
     ),
     Calls(
         "Array.delete",

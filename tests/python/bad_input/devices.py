@@ -53,6 +53,14 @@ CALLS = [
         [
             bad("ad.Client()", TypeError, "Client:", "expected", repair="use (devices\\(\\)\\[0\\]\\.client) or"),
             bad("ad.Client('cpu')", TypeError, "Client:", "expected"),
+            bad("ad.Client.__new__(ad.Client).platform", TypeError, "no value", "__init__"),
+            bad(
+                "ad.Client(platform='cpu')",
+                TypeError,
+                "Client:",
+                "objects of this class are not made by calling it",
+                repair="use (devices\\(\\)\\[0\\]\\.client) or",
+            ),
         ],
     ),
     Calls(
@@ -316,6 +324,13 @@ CALLS = [
         [
             bad("ad.Machine()", TypeError, "Machine:", "expected", repair="use (Machine\\.live\\(\\)),"),
             bad("ad.Machine('live')", TypeError, "Machine:", "expected"),
+            bad(
+                "ad.Machine(spam=1)",
+                TypeError,
+                "Machine:",
+                "objects of this class are not made by calling it",
+                repair="use (Machine\\.live\\(\\)),",
+            ),
         ],
     ),
     Calls(

@@ -187,6 +187,32 @@ CALLS = [
         [
             bad("Layout((1, 0)).update(spam=1)", TypeError, "Layout.update:", "expected"),
             bad("Layout((1, 0)).update(major_to_minor='x')", TypeError, "Layout:", "'x'"),
+            bad("Layout((1, 0)).update(3)", TypeError, "Layout.update", "positional"),
+            bad(
+                "Layout((1, 0)).update(major_to_minor=None)",
+                TypeError,
+                "Layout:",
+                "major_to_minor",
+                "None",
+                repair="write (\\(0, 1\\))",
+                then="Layout((1, 0)).update(major_to_minor={})",
+            ),
+            bad(
+                "Layout((1, 0)).update(tiling='x')",
+                TypeError,
+                "Layout:",
+                "tiling",
+                "'x'",
+                repair="write (\\(\\(8, 128\\),\\))",
+                then="Layout((1, 0)).update(tiling={})",
+            ),
+            bad(
+                "Layout((1, 0)).update(sub_byte_element_size_in_bits=True)",
+                TypeError,
+                "Layout:",
+                "sub_byte_element_size_in_bits",
+                "True",
+            ),
         ],
     ),
     Calls(
@@ -240,6 +266,15 @@ CALLS = [
                 then="d.memory('device')",
             ),
             bad("xla_client.Memory('device')", TypeError, "Memory:", "expected"),
+            bad(
+                "xla_client.Memory(d)",
+                TypeError,
+                "Memory:",
+                "objects of this class are not made by calling it",
+                repair="use (Device\\.memory\\(kind\\))",
+                given="Device, kind = d, 'device'",
+            ),
+            bad("xla_client.Memory.__new__(xla_client.Memory).kind", TypeError, "no value", "__init__"),
         ],
     ),
     Calls(
@@ -332,6 +367,21 @@ CALLS = [
         [
             bad("ad.transfer_guard_device_to_device('spam')", ValueError, "transfer_guard_device_to_device:", "'spam'"),
             bad("ad.transfer_guard_device_to_device(3)", ValueError, "transfer_guard_device_to_device:", "3"),
+            bad(
+                "ad.transfer_guard_device_to_device('Allow')",
+                ValueError,
+                "transfer_guard_device_to_device:",
+                "'Allow'",
+                repair="expected None or one of (allow),",
+                then="ad.transfer_guard_device_to_device({!r})",
+            ),
+            bad(
+                "ad.transfer_guard_device_to_device(TEXT)",
+                ValueError,
+                "transfer_guard_device_to_device:",
+                "<Text, whose repr raised ZeroDivisionError>",
+            ),
+            bad("ad.transfer_guard_device_to_device()", TypeError, "level"),
         ],
     ),
     Calls(
@@ -340,6 +390,10 @@ CALLS = [
         [
             bad("ad.transfer_guard_device_to_host('spam')", ValueError, "transfer_guard_device_to_host:", "'spam'"),
             bad("ad.transfer_guard_device_to_host(3)", ValueError, "transfer_guard_device_to_host:", "3"),
+            bad(
+                "ad.transfer_guard_device_to_host(['allow'])", ValueError, "transfer_guard_device_to_host:", "['allow']"
+            ),
+            bad("ad.transfer_guard_device_to_host(True)", ValueError, "transfer_guard_device_to_host:", "True"),
         ],
     ),
     Calls(
@@ -374,6 +428,8 @@ CALLS = [
         "within(ad.experimental.disable_x64(), lambda: 1)",
         [
             bad("ad.experimental.disable_x64(3)", TypeError, "positional", "arguments"),
+            bad("ad.experimental.disable_x64(new_val=True)", TypeError, "disable_x64", "'new_val'"),
+            bad("ad.experimental.disable_x64().__enter__(3)", TypeError, "positional"),
         ],
     ),
     Calls(

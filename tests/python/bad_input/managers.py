@@ -76,6 +76,7 @@ CALLS = [
         [
             bad("manager.acts_by()", TypeError, "DeviceManager", "positional"),
             bad("manager.acts_by(1, 2)", TypeError, "DeviceManager", "positional"),
+            bad("manager.acts_by(spam=1)", TypeError, "'spam'"),
         ],
         where="manager = ad.DeviceManager(ad.DeviceConfiguration(platform_priority=['cpu']))",
     ),
@@ -117,6 +118,21 @@ CALLS = [
         [
             bad("ad.JAXDeviceManager(3)", TypeError, "JAXDeviceManager:", "config"),
             bad("ad.JAXDeviceManager('cpu')", TypeError, "JAXDeviceManager:", "config", "'cpu'"),
+            bad("ad.JAXDeviceManager(True)", TypeError, "JAXDeviceManager:", "True"),
+            bad(
+                "ad.JAXDeviceManager(NO_REPR)",
+                TypeError,
+                "JAXDeviceManager:",
+                "<NoRepr, whose repr raised ZeroDivisionError>",
+            ),
+            bad(
+                "ad.JAXDeviceManager({'memory_strategy': 3})",
+                TypeError,
+                "JAXDeviceManager:",
+                "dict",
+                repair="write (DeviceConfiguration\\(memory_strategy=MemoryStrategy\\.BALANCED\\))",
+                then="ad.JAXDeviceManager({})",
+            ),
         ],
     ),
     Calls(

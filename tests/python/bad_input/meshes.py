@@ -145,6 +145,7 @@ CALLS = [
         [
             bad("P('x').__contains__()", TypeError, "PartitionSpec.__contains__:", "expected"),
             bad("P('x').__contains__('x', 'y')", TypeError, "PartitionSpec.__contains__:", "expected"),
+            bad("P('x').__contains__(spam=1)", TypeError, "PartitionSpec.__contains__:", "'spam'"),
         ],
     ),
     Calls(
@@ -236,6 +237,30 @@ CALLS = [
                 given="mesh = grid; spec = P('x')",
             ),
             bad("ad.Sharding(3)", TypeError, "Sharding:", "expected"),
+            bad(
+                "ad.Sharding(mesh=grid)",
+                TypeError,
+                "Sharding:",
+                "objects of this class are not made by calling it",
+                repair="use (NamedSharding\\(mesh, spec\\)) or",
+                given="mesh, spec = grid, P('x')",
+            ),
+            bad(
+                "ad.Sharding('x')",
+                TypeError,
+                "Sharding:",
+                "objects of this class are not made by calling it",
+                repair="or (SingleDeviceSharding\\(device\\))",
+                given="device = d",
+            ),
+            bad(
+                "ad.Sharding.__new__(ad.Sharding).num_devices",
+                TypeError,
+                "no value",
+                "__init__",
+                repair="call the class, say (NamedSharding\\(mesh, spec\\)),",
+                given="mesh, spec = grid, P('x')",
+            ),
         ],
     ),
     Calls(

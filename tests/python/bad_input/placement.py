@@ -41,7 +41,12 @@ CALLS = [
         [
             bad("ad.device_get(X, X)", TypeError, "device_get", "positional"),
             bad("ad.device_get({1: X, 'a': X})", ValueError, "tree_flatten:", "'a'"),
+            bad("ad.device_get()", TypeError, "device_get", "positional"),
+            bad("ad.device_get(gone)", RuntimeError, "device_get:", "was deleted", "(8, 8)"),
+            bad("ad.device_get([1, gone])", RuntimeError, "device_get:", "was deleted"),
+            bad("ad.device_get(x=X, y=X)", TypeError, "'y'"),
         ],
+        where="gone = put(X); gone.delete()",
     ),
     Calls(
         "block_until_ready",
@@ -49,7 +54,10 @@ CALLS = [
         [
             bad("ad.block_until_ready(X, X)", TypeError, "block_until_ready", "positional"),
             bad("ad.block_until_ready({1: X, 'a': X})", ValueError, "tree_flatten:", "'a'"),
+            bad("ad.block_until_ready(gone)", RuntimeError, "block_until_ready:", "was deleted", "(8, 8)"),
+            bad("ad.block_until_ready([put(X), gone])", RuntimeError, "block_until_ready:", "was deleted"),
         ],
+        where="gone = put(X); gone.delete()",
     ),
     Calls(
         "device_put_replicated",
@@ -375,7 +383,10 @@ CALLS = [
         [
             bad("ad.copy_to_host_async({1: X, 'a': X})", ValueError, "tree_flatten:", "'a'"),
             bad("ad.copy_to_host_async(X, X)", TypeError, "copy_to_host_async", "positional"),
+            bad("ad.copy_to_host_async(gone)", RuntimeError, "copy_to_host_async:", "was deleted", "(8, 8)"),
+            bad("ad.copy_to_host_async([put(X), gone])", RuntimeError, "copy_to_host_async:", "was deleted"),
         ],
+        where="gone = put(X); gone.delete()",
     ),
     Calls(
         "HostCopy.result",
@@ -392,6 +403,8 @@ CALLS = [
         [
             bad("ad.copy_to_host_async(put(X)).exception('soon')", TypeError, "exception:", "timeout", "'soon'"),
             bad("ad.copy_to_host_async(put(X)).exception(NAN)", TypeError, "exception:", "timeout"),
+            bad("ad.copy_to_host_async(put(X)).exception(True)", TypeError, "exception:", "timeout", "True"),
+            bad("ad.copy_to_host_async(put(X)).exception(1, 2)", TypeError, "HostCopy.exception", "positional"),
         ],
     ),
     Calls(
@@ -573,6 +586,8 @@ CALLS = [
                 then="put(X).addressable_shards",
             ),
             bad("ad.Shard(d, X)", TypeError, "Shard:", "expected"),
+            bad("ad.Shard(spam=1)", TypeError, "Shard:", "objects of this class are not made by calling it"),
+            bad("ad.Shard.__new__(ad.Shard).data", TypeError, "no value", "__init__"),
         ],
     ),
 ]

@@ -5,6 +5,13 @@ from artifex_devices.errors import IndivisibleError
 
 from bad_input.rows import Calls, bad
 
+# What a measurement makes, made by hand.
+KNOWN = "known = ad.calibration.Calibration(dict.fromkeys(ad.calibration.TERMS, 1e-9), (), 1e-10, None, (), None)"
+RATE = (
+    "rate = roofline.Rate(8e10, 8e10, 0.0, 0.1, 5, 'gemm'); "
+    "found = roofline.Conditions('2026-11-22', 'a', 'avx2', 1, 1, 1, True, None, None, None, 8, 8, '2', '0')"
+)
+
 CALLS = [
     Calls(
         "planner.plan_collective",
@@ -591,5 +598,154 @@ CALLS = [
             bad("plan.to_svg(None)", TypeError, "StepPlan.to_svg:", "others"),
         ],
         where="pod = ad.cluster.tpu('v5e', (2, 2)); pod_mesh = Mesh(np.array(pod.devices()).reshape(2, 2), ('x', 'y')); plan = planner.plan_step(models.mlp(embed=64, mlp=64, layers=1, tokens=64), pod_mesh, {})",
+    ),
+    Calls(
+        "calibration.Calibration.seconds_of",
+        "known.seconds_of({'calls': 1})",
+        [
+            bad(
+                "known.seconds_of(3)",
+                TypeError,
+                "seconds_of:",
+                "terms",
+                "3",
+                repair=r"write (seconds_of\(.*\))",
+                then="known.{}",
+            ),
+            bad("known.seconds_of('calls')", TypeError, "seconds_of:", "terms", "'calls'"),
+            bad("known.seconds_of(None)", TypeError, "seconds_of:", "terms", "None"),
+            bad("known.seconds_of(['calls'])", TypeError, "seconds_of:", "terms", "['calls']"),
+            bad(
+                "known.seconds_of({'call': 1})",
+                ValueError,
+                "seconds_of:",
+                "'call'",
+                "is no term",
+                repair=r"did you mean (\w+)\?",
+                then="known.seconds_of(dict([({!r}, 1)]))",
+            ),
+            bad("known.seconds_of({3: 1, 'spam': 1})", ValueError, "seconds_of:", "3, 'spam' are no terms"),
+            bad(
+                "known.seconds_of({NO_REPR: 1})",
+                ValueError,
+                "seconds_of:",
+                "<NoRepr, whose repr raised ZeroDivisionError>",
+            ),
+            bad("known.seconds_of({'calls': 'x'})", TypeError, "seconds_of:", "'calls'", "'x'"),
+            bad("known.seconds_of({'calls': None})", TypeError, "seconds_of:", "'calls'", "None"),
+            bad("known.seconds_of({'calls': True})", TypeError, "seconds_of:", "'calls'", "True"),
+            bad("known.seconds_of({'calls': X})", TypeError, "seconds_of:", "'calls'", "ndarray"),
+            bad("known.seconds_of({'calls': -1})", ValueError, "seconds_of:", "'calls'", "-1"),
+            bad("known.seconds_of({'calls': NAN})", ValueError, "seconds_of:", "'calls'", "nan"),
+            bad("known.seconds_of({'calls': INF})", ValueError, "seconds_of:", "'calls'", "inf"),
+            bad("known.seconds_of({'calls': 10**400})", ValueError, "seconds_of:", "'calls'", "finite"),
+            bad("known.seconds_of()", TypeError, "seconds_of", "terms"),
+        ],
+        where=KNOWN,
+    ),
+    Calls(
+        "calibration.CalibrationCheck.median_error",
+        "check.median_error()",
+        [
+            bad("check.median_error(3)", TypeError, "median_error", "positional"),
+            bad(
+                "check.median_error(least_bytes='x')",
+                TypeError,
+                "median_error:",
+                "least_bytes",
+                "'x'",
+                repair=r"say (least_bytes=0) for",
+                then="check.median_error({})",
+            ),
+            bad("check.median_error(least_bytes=1.5)", TypeError, "median_error:", "least_bytes", "1.5"),
+            bad("check.median_error(least_bytes=None)", TypeError, "median_error:", "least_bytes", "None"),
+            bad("check.median_error(least_bytes=True)", TypeError, "median_error:", "least_bytes", "True"),
+            bad("check.median_error(least_bytes=NAN)", TypeError, "median_error:", "least_bytes", "nan"),
+            bad(
+                "check.median_error(least_bytes=-1)",
+                ValueError,
+                "median_error:",
+                "least_bytes",
+                "-1",
+                repair=r"say (least_bytes=0) for",
+                then="check.median_error({})",
+            ),
+            bad(
+                "check.median_error(kind='spam')",
+                ValueError,
+                "median_error:",
+                "kind",
+                "'spam'",
+                repair=r"one of ('reshard'),",
+                then="check.median_error(kind={})",
+            ),
+            bad("check.median_error(kind='')", ValueError, "median_error:", "kind", "''"),
+            bad("check.median_error(kind=3)", ValueError, "median_error:", "kind", "3"),
+            bad("check.median_error(kind=['reshard'])", ValueError, "median_error:", "kind", "['reshard']"),
+            bad(
+                "check.median_error(kind=NO_REPR)",
+                ValueError,
+                "median_error:",
+                "<NoRepr, whose repr raised ZeroDivisionError>",
+            ),
+        ],
+        where=KNOWN + "; check = ad.calibration.CalibrationCheck(known, (), '2026-11-22')",
+    ),
+    Calls(
+        "roofline.MeasuredRoofline.from_rates",
+        "make('cpu:0', {'float32': [rate]}, [rate], found)",
+        [
+            bad("make()", TypeError, "from_rates", "scope"),
+            bad("make(3, {'float32': [rate]}, [rate], found)", TypeError, "from_rates:", "scope is 3", "str"),
+            bad("make('cpu:0', 3, [rate], found)", TypeError, "from_rates:", "products is 3", "Mapping"),
+            bad("make('cpu:0', [rate], [rate], found)", TypeError, "from_rates:", "products", "list"),
+            bad("make('cpu:0', {}, [rate], found)", ValueError, "from_rates:", "products is empty"),
+            bad(
+                "make('cpu:0', {'float32': []}, [rate], found)",
+                ValueError,
+                "from_rates:",
+                "products['float32'] is empty",
+            ),
+            bad(
+                "make('cpu:0', {'float32': rate}, [rate], found)",
+                TypeError,
+                "from_rates:",
+                "products['float32']",
+                "Rate",
+            ),
+            bad(
+                "make('cpu:0', {'float32': [3]}, [rate], found)", TypeError, "from_rates:", "products['float32'] is [3]"
+            ),
+            bad("make('cpu:0', {'float32': [rate]}, [], found)", ValueError, "from_rates:", "streams is empty"),
+            bad("make('cpu:0', {'float32': [rate]}, None, found)", TypeError, "from_rates:", "streams is None"),
+            bad("make('cpu:0', {'float32': [rate]}, [NAN], found)", TypeError, "from_rates:", "streams is [nan]"),
+            bad("make('cpu:0', {'float32': [rate]}, [rate], 'x')", TypeError, "from_rates:", "conditions is 'x'"),
+            bad("make('cpu:0', {'float32': [rate]}, [rate], found, 'x')", TypeError, "from_rates:", "notes is 'x'"),
+            bad("make('cpu:0', {'float32': [rate]}, [rate], found, [3])", TypeError, "from_rates:", "notes is [3]"),
+            bad(
+                "make(None, 3, None, None)",
+                TypeError,
+                "scope is None",
+                "products is 3",
+                "streams is None",
+                "conditions is None",
+            ),
+        ],
+        where=RATE + "; make = roofline.MeasuredRoofline.from_rates",
+    ),
+    Calls(
+        "roofline.Rate.agrees_with",
+        "rate.agrees_with(rate)",
+        [
+            bad("rate.agrees_with(3)", TypeError, "agrees_with:", "other", "3"),
+            bad("rate.agrees_with(8e10)", TypeError, "agrees_with:", "other", "float"),
+            bad("rate.agrees_with(None)", TypeError, "agrees_with:", "other", "None"),
+            bad("rate.agrees_with('x')", TypeError, "agrees_with:", "other", "'x'"),
+            bad(
+                "rate.agrees_with(NO_REPR)", TypeError, "agrees_with:", "<NoRepr, whose repr raised ZeroDivisionError>"
+            ),
+            bad("rate.agrees_with()", TypeError, "agrees_with", "other"),
+        ],
+        where=RATE,
     ),
 ]

@@ -10,14 +10,34 @@ CALLS = [
         [
             bad("ad.multihost_utils.assert_equal({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"),
             bad("ad.multihost_utils.assert_equal(BAD_ARRAY)", ZeroDivisionError, "no array"),
+            bad("ad.multihost_utils.assert_equal()", TypeError, "in_tree"),
+            bad("ad.multihost_utils.assert_equal(gone)", RuntimeError, "device_get:", "was deleted"),
         ],
+        where="gone = put(X); gone.delete()",
     ),
     Calls(
         "multihost_utils.broadcast_one_to_all",
         "ad.multihost_utils.broadcast_one_to_all(X)",
         [
             bad("ad.multihost_utils.broadcast_one_to_all(BAD_ARRAY)", ZeroDivisionError, "no array"),
+            bad(
+                "ad.multihost_utils.broadcast_one_to_all(X, is_source='x')",
+                TypeError,
+                "broadcast_one_to_all:",
+                "is_source",
+                "'x'",
+            ),
+            bad(
+                "ad.multihost_utils.broadcast_one_to_all(X, is_source=1)",
+                TypeError,
+                "broadcast_one_to_all:",
+                "is_source",
+                "1",
+            ),
+            bad("ad.multihost_utils.broadcast_one_to_all({1: X, 'a': X})", ValueError, "tree_flatten:", "'a'"),
+            bad("ad.multihost_utils.broadcast_one_to_all(gone)", RuntimeError, "device_get:", "was deleted"),
         ],
+        where="gone = put(X); gone.delete()",
     ),
     Calls(
         "multihost_utils.process_allgather",
@@ -25,7 +45,13 @@ CALLS = [
         [
             bad("ad.multihost_utils.process_allgather(BAD_ARRAY)", ZeroDivisionError, "no array"),
             bad("ad.multihost_utils.process_allgather({1: X, 'a': X})", ValueError, "tree_flatten:", "'a'"),
+            bad("ad.multihost_utils.process_allgather(X, tiled='x')", TypeError, "process_allgather:", "tiled", "'x'"),
+            bad(
+                "ad.multihost_utils.process_allgather(X, tiled=None)", TypeError, "process_allgather:", "tiled", "None"
+            ),
+            bad("ad.multihost_utils.process_allgather(gone)", RuntimeError, "device_get:", "was deleted"),
         ],
+        where="gone = put(X); gone.delete()",
     ),
     Calls(
         "multihost_utils.sync_global_devices",
@@ -33,6 +59,22 @@ CALLS = [
         [
             bad("ad.multihost_utils.sync_global_devices()", TypeError, "sync_global_devices", "positional"),
             bad("ad.multihost_utils.sync_global_devices('x', 'y')", TypeError, "sync_global_devices", "positional"),
+            bad(
+                "ad.multihost_utils.sync_global_devices(3)",
+                TypeError,
+                "sync_global_devices:",
+                "name",
+                "3",
+                repair='write (sync_global_devices\\("loaded"\\))',
+                given="sync_global_devices = ad.multihost_utils.sync_global_devices",
+            ),
+            bad("ad.multihost_utils.sync_global_devices(None)", TypeError, "sync_global_devices:", "None"),
+            bad(
+                "ad.multihost_utils.sync_global_devices(NO_REPR)",
+                TypeError,
+                "sync_global_devices:",
+                "<NoRepr, whose repr raised ZeroDivisionError>",
+            ),
         ],
     ),
     Calls(

@@ -23,7 +23,7 @@ CALLS = [
         "tree.map_with_path",
         "tree.map_with_path(lambda p, x: x, {'a': 1})",
         [
-            bad("tree.map_with_path(3, {'a': 1})", TypeError, "callable", "object"),
+            bad("tree.map_with_path(3, {'a': 1})", TypeError, "tree_map_with_path:", "f is of type int"),
             bad(
                 "tree.map_with_path(lambda p, x, y: x, {'a': 1}, {'b': 1})",
                 ValueError,
@@ -82,6 +82,9 @@ CALLS = [
         [
             bad("tree.leaves_with_path({1: 1, 'a': 2})", ValueError, "tree_flatten:", "'a'"),
             bad("tree.leaves_with_path([1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"),
+            bad("tree.leaves_with_path()", TypeError, "positional"),
+            bad("tree.leaves_with_path([1], is_leaf=lambda x: 'x')", ValueError, "tree_flatten:", "is_leaf", "'x'"),
+            bad("tree.leaves_with_path([1], is_leaf=lambda: True)", TypeError, "lambda"),
         ],
     ),
     Calls(
@@ -121,7 +124,7 @@ CALLS = [
         "tree.reduce",
         "tree.reduce(operator.add, [1, 2])",
         [
-            bad("tree.reduce(3, [1, 2])", TypeError, "callable", "object"),
+            bad("tree.reduce(3, [1, 2])", TypeError, "tree_reduce:", "function is of type int"),
             bad("tree.reduce(operator.add, [])", TypeError, "tree_reduce:", "initializer"),
             bad("tree.reduce(operator.add, [1, 'a'])", TypeError, "unsupported", "operand"),
         ],
@@ -130,7 +133,9 @@ CALLS = [
         "tree.reduce_associative",
         "tree.reduce_associative(operator.add, [1, 2])",
         [
-            bad("tree.reduce_associative(3, [1, 2])", TypeError, "callable", "object"),
+            bad(
+                "tree.reduce_associative(3, [1, 2])", TypeError, "tree_reduce_associative:", "operation is of type int"
+            ),
             bad("tree.reduce_associative(operator.add, [])", TypeError, "tree_reduce_associative:", "identity"),
             bad("tree.reduce_associative(operator.add, [1, 'a'])", TypeError, "unsupported", "operand"),
         ],
@@ -141,6 +146,8 @@ CALLS = [
         [
             bad("tree.static(spam=1)", TypeError, "unexpected", "argument"),
             bad("tree.static(3)", TypeError, "positional", "arguments"),
+            bad("tree.static(metadata=3)", TypeError, "static:", "metadata", "3"),
+            bad("tree.static(default=1, default_factory=list)", ValueError, "default_factory"),
         ],
     ),
     Calls(
@@ -162,6 +169,15 @@ CALLS = [
                 "1",
                 "2",
             ),
+            bad(
+                "tree.transpose('x', None, [1])",
+                TypeError,
+                "tree_transpose:",
+                "'x'",
+                repair="take (tree\\.structure\\(x\\))",
+                given="x = X",
+            ),
+            bad("tree.transpose(tree.structure([0, 0]), None, 3)", ValueError, "flatten_up_to:", "list of 2"),
         ],
     ),
     Calls(
@@ -221,6 +237,7 @@ CALLS = [
         [
             bad("tree_util.is_tree_node()", TypeError, "is_tree_node", "positional"),
             bad("tree_util.is_tree_node(list, list)", TypeError, "is_tree_node", "positional"),
+            bad("tree_util.is_tree_node(spam=1)", TypeError, "'spam'"),
         ],
     ),
     Calls(
@@ -229,6 +246,9 @@ CALLS = [
         [
             bad("tree_util.keystr(3)", TypeError, "keystr:", "separator"),
             bad("tree_util.keystr((tree_util.SequenceKey(0),), separator=3)", TypeError, "keystr:", "separator"),
+            bad("tree_util.keystr(None)", TypeError, "keystr:", "NoneType"),
+            bad("tree_util.keystr(BAD_ITER)", ZeroDivisionError, "no more"),
+            bad("tree_util.keystr()", TypeError, "positional"),
         ],
     ),
     Calls(
@@ -237,6 +257,8 @@ CALLS = [
         [
             bad("tree_util.prefix_errors([1], [1], is_leaf=3)", TypeError, "tree_flatten:", "is_leaf"),
             bad("tree_util.prefix_errors({1: 1, 'a': 2}, [1])", ValueError, "tree_flatten:", "'a'"),
+            bad("tree_util.prefix_errors([1])", TypeError, "full_tree"),
+            bad("tree_util.prefix_errors([1], [1], is_leaf=lambda x: 'x')", ValueError, "tree_flatten:", "is_leaf"),
         ],
     ),
     Calls(
@@ -273,9 +295,19 @@ CALLS = [
         "tree_util.register_pytree_node_class",
         "tree_util.register_pytree_node_class(type('A', (), {'tree_flatten': lambda s: ((), None), 'tree_flatten_with_keys': lambda s: ((), None), 'tree_unflatten': classmethod(lambda c, m, k: c())}))",
         [
-            bad("tree_util.register_pytree_node_class(3)", AttributeError, "tree_unflatten", "attribute"),
+            bad(
+                "tree_util.register_pytree_node_class(3)",
+                AttributeError,
+                "register_pytree_node_class:",
+                "tree_unflatten",
+            ),
             bad("tree_util.register_pytree_node_class(type('A', (), {}))", AttributeError, "'A'", "tree_unflatten"),
-            bad("tree_util.register_pytree_node_class(list)", AttributeError, "tree_unflatten", "attribute"),
+            bad(
+                "tree_util.register_pytree_node_class(list)",
+                AttributeError,
+                "register_pytree_node_class:",
+                "tree_unflatten",
+            ),
         ],
     ),
     Calls(
@@ -306,11 +338,21 @@ CALLS = [
         "tree_util.register_pytree_with_keys_class",
         "tree_util.register_pytree_with_keys_class(type('A', (), {'tree_flatten': lambda s: ((), None), 'tree_flatten_with_keys': lambda s: ((), None), 'tree_unflatten': classmethod(lambda c, m, k: c())}))",
         [
-            bad("tree_util.register_pytree_with_keys_class(3)", AttributeError, "tree_unflatten", "attribute"),
+            bad(
+                "tree_util.register_pytree_with_keys_class(3)",
+                AttributeError,
+                "register_pytree_with_keys_class:",
+                "tree_unflatten",
+            ),
             bad(
                 "tree_util.register_pytree_with_keys_class(type('A', (), {}))", AttributeError, "'A'", "tree_unflatten"
             ),
-            bad("tree_util.register_pytree_with_keys_class(list)", AttributeError, "tree_unflatten", "attribute"),
+            bad(
+                "tree_util.register_pytree_with_keys_class(list)",
+                AttributeError,
+                "register_pytree_with_keys_class:",
+                "<class 'list'>",
+            ),
         ],
     ),
     Calls(
@@ -334,7 +376,12 @@ CALLS = [
                 "data_fields",
                 "meta_fields",
             ),
-            bad("tree_util.register_dataclass(type('A', (), {}), 3, [])", TypeError, "iterable", "object"),
+            bad(
+                "tree_util.register_dataclass(type('A', (), {}), 3, [])",
+                TypeError,
+                "register_dataclass:",
+                "data_fields is of type int",
+            ),
             bad(
                 "tree_util.register_dataclass(type('A', (), {}), ['a'], ['a'])",
                 ValueError,
@@ -351,6 +398,21 @@ CALLS = [
         [
             bad("tree_util.treedef_children(3)", TypeError, "treedef_children:", "3"),
             bad("tree_util.treedef_children(None)", TypeError, "treedef_children:", "None"),
+            bad(
+                "tree_util.treedef_children(NO_REPR)",
+                TypeError,
+                "treedef_children:",
+                "<NoRepr, whose repr raised ZeroDivisionError>",
+            ),
+            bad(
+                "tree_util.treedef_children([0])",
+                TypeError,
+                "treedef_children:",
+                "[0]",
+                repair="take (tree\\.structure\\(x\\))",
+                given="x = [0]",
+                then="tree_util.treedef_children({})",
+            ),
         ],
     ),
     Calls(
@@ -359,6 +421,21 @@ CALLS = [
         [
             bad("tree_util.treedef_is_leaf(3)", TypeError, "treedef_is_leaf:", "3"),
             bad("tree_util.treedef_is_leaf(None)", TypeError, "treedef_is_leaf:", "None"),
+            bad(
+                "tree_util.treedef_is_leaf(NO_REPR)",
+                TypeError,
+                "treedef_is_leaf:",
+                "<NoRepr, whose repr raised ZeroDivisionError>",
+            ),
+            bad(
+                "tree_util.treedef_is_leaf('x')",
+                TypeError,
+                "treedef_is_leaf:",
+                "'x'",
+                repair="take (tree\\.structure\\(x\\))",
+                given="x = 'x'",
+                then="tree_util.treedef_is_leaf({})",
+            ),
         ],
     ),
     Calls(
@@ -385,6 +462,16 @@ CALLS = [
         [
             bad("tree.structure([0]).compose(3)", TypeError, "compose:", "3"),
             bad("tree.structure([0]).compose(None)", TypeError, "compose:", "None"),
+            bad(
+                "tree.structure([0]).compose([0])",
+                TypeError,
+                "compose:",
+                "[0]",
+                repair="take (tree\\.structure\\(x\\))",
+                given="x = [0]",
+                then="tree.structure([0]).compose({})",
+            ),
+            bad("tree.structure([0]).compose()", TypeError, "inner"),
         ],
     ),
     Calls(
@@ -400,9 +487,9 @@ CALLS = [
         "tree_util.PyTreeDef.walk",
         "tree.structure([0]).walk(lambda *a: 1, lambda x: x, [1])",
         [
-            bad("tree.structure([0]).walk(3, lambda x: x, [1])", TypeError, "callable", "object"),
+            bad("tree.structure([0]).walk(3, lambda x: x, [1])", TypeError, "walk:", "f_node is of type int"),
             bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, [])", ValueError, "walk:", "leaves"),
-            bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, 3)", TypeError, "iterable", "object"),
+            bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, 3)", TypeError, "walk:", "leaves is of type int"),
         ],
     ),
     Calls(
@@ -412,14 +499,14 @@ CALLS = [
             bad(
                 "tree_util.PyTreeDef.from_node_data_and_children(tree_util.default_registry, 3, [tree.structure(0)])",
                 TypeError,
-                "iterable",
-                "cannot",
+                "from_node_data_and_children:",
+                "node_data is 3",
             ),
             bad(
                 "tree_util.PyTreeDef.from_node_data_and_children(tree_util.default_registry, (list, None), 3)",
                 TypeError,
-                "iterable",
-                "object",
+                "from_node_data_and_children:",
+                "children is of type int",
             ),
             bad(
                 "tree_util.PyTreeDef.from_node_data_and_children(tree_util.default_registry, (list, None), [3])",
@@ -435,13 +522,30 @@ CALLS = [
         [
             bad("tree_util.Partial(3)", TypeError, "argument", "callable"),
             bad("tree_util.Partial()", TypeError, "positional", "argument"),
+            bad("tree_util.Partial(None)", TypeError, "callable"),
+            bad("tree_util.Partial(lambda x: x, 1)(2)", TypeError, "lambda", "positional"),
         ],
     ),
     Calls(
         "tree_util.PyTreeDef",
         "tree.structure([0]).num_leaves",
         [
-            bad("tree_util.PyTreeDef()", TypeError, "_num_leaves", "positional"),
+            bad("tree_util.PyTreeDef()", TypeError, "PyTreeDef:", "objects of this class are not made by calling it"),
+            bad(
+                "tree_util.PyTreeDef([0])",
+                TypeError,
+                "PyTreeDef:",
+                "objects of this class are not made by calling it",
+                repair="use (tree\\.structure\\(x\\))",
+                given="x = [0]",
+            ),
+            bad(
+                "tree_util.PyTreeDef(None, 'x')",
+                TypeError,
+                "PyTreeDef:",
+                "objects of this class are not made by calling it",
+            ),
+            bad("tree_util.PyTreeDef(spam=1)", TypeError, "'spam'"),
         ],
     ),
 ]

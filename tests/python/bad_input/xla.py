@@ -156,6 +156,19 @@ CALLS = [
                 given="array = np.array([[0, 1]])",
             ),
             bad("xla_client.DeviceAssignment(np.array([[0, 1]]))", TypeError, "DeviceAssignment:", "expected"),
+            bad(
+                "xla_client.DeviceAssignment(3)",
+                TypeError,
+                "DeviceAssignment:",
+                "objects of this class are not made by calling it",
+                repair="use (DeviceAssignment\\.create\\(array\\))",
+                given="DeviceAssignment, array = xla_client.DeviceAssignment, np.array([[0, 1]])",
+            ),
+            bad(
+                "xla_client.DeviceAssignment.__new__(xla_client.DeviceAssignment).replica_count()",
+                TypeError,
+                "no value",
+            ),
         ],
     ),
     Calls(
@@ -200,6 +213,7 @@ CALLS = [
         [
             bad("xla_client.DeviceList((d,)).__contains__()", TypeError, "DeviceList.__contains__:", "expected"),
             bad("xla_client.DeviceList((d,)).__contains__(d, d)", TypeError, "DeviceList.__contains__:", "expected"),
+            bad("xla_client.DeviceList((d,)).__contains__(spam=1)", TypeError, "DeviceList.__contains__:", "'spam'"),
         ],
     ),
     Calls(
@@ -227,6 +241,15 @@ CALLS = [
                 given="devices = devices()",
             ),
             bad("xla_client.DeviceTopology(devices)", TypeError, "DeviceTopology:", "expected"),
+            bad(
+                "xla_client.DeviceTopology(spam=1)",
+                TypeError,
+                "DeviceTopology:",
+                "objects of this class are not made by calling it",
+                repair="use (xla_client\\.get_topology_for_devices\\(devices\\))",
+                given="devices = ad.devices()",
+            ),
+            bad("xla_client.DeviceTopology.__new__(xla_client.DeviceTopology).platform", TypeError, "no value"),
         ],
     ),
     Calls(
@@ -361,6 +384,15 @@ CALLS = [
                 "ad.cluster.Cluster()", TypeError, "Cluster:", "expected", repair="use (cluster\\.this_machine\\(\\)),"
             ),
             bad("ad.cluster.Cluster(3)", TypeError, "Cluster:", "expected"),
+            bad(
+                "ad.cluster.Cluster('tpu v4 4x4')",
+                TypeError,
+                "Cluster:",
+                "objects of this class are not made by calling it",
+                repair="use (cluster\\.this_machine\\(\\)),",
+                given="cluster = ad.cluster",
+            ),
+            bad("ad.cluster.Cluster.__new__(ad.cluster.Cluster).describe()", TypeError, "no value"),
         ],
     ),
     Calls(
@@ -626,11 +658,28 @@ CALLS = [
         "mesh_utils.explain(pod_mesh).to_svg(max_cells=100)",
         [
             bad(
-                "mesh_utils.explain(pod_mesh).to_svg(max_cells=1.5)", TypeError, "placed_mesh_svg:", "max_cells", "1.5"
+                "mesh_utils.explain(pod_mesh).to_svg(max_cells=1.5)",
+                TypeError,
+                "MeshExplanation.to_svg:",
+                "max_cells",
+                "1.5",
             ),
             bad(
-                "mesh_utils.explain(pod_mesh).to_svg(max_cells='x')", TypeError, "placed_mesh_svg:", "max_cells", "'x'"
+                "mesh_utils.explain(pod_mesh).to_svg(max_cells='x')",
+                TypeError,
+                "MeshExplanation.to_svg:",
+                "max_cells",
+                "'x'",
             ),
+            bad(
+                "mesh_utils.explain(pod_mesh).to_svg(max_cells=True)",
+                TypeError,
+                "MeshExplanation.to_svg:",
+                "max_cells",
+                "True",
+            ),
+            bad("mesh_utils.explain(pod_mesh).to_svg(3)", TypeError, "positional"),
+            bad("mesh_utils.explain(pod_mesh).to_svg(max_cells=BAD_INDEX)", ZeroDivisionError, "no int"),
         ],
         where="pod = ad.cluster.tpu('v5e', (2, 2)); pod_mesh = Mesh(np.array(pod.devices()).reshape(2, 2), ('x', 'y'))",
     ),
