@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 from artifex_devices.batch_placement import place_batch
+from artifex_devices.daemon_thread import DaemonThread
 from artifex_devices.device_arguments import check_target, whole_number
 
 __all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
@@ -76,7 +77,7 @@ class _Work:
         self.waits_for_room = False
         self.stopped = False
         self.claim = threading.Lock()  # taken once, by the one thread that runs, or by a close before it
-        self.thread: threading.Thread | None = None
+        self.thread: DaemonThread | None = None
         self.finished = threading.Event()
         self.error: BaseException | None = None
         self.close_error: BaseException | None = None
@@ -99,25 +100,50 @@ class _Work:
         except queue.Empty:
             self.ready.put(_END)
 
-    def run(self) -> None:
+    def run(self, thread: DaemonThread) -> None:
         """The worker's life."""
+        _running[thread] = self
         # A start that was interrupted is made again, and the first thread may run after all.
         if not self.claim.acquire(blocking=False):
+            _running.pop(thread, None)
+            thread.began()
             return
-        self.thread = threading.current_thread()
-        _running[self.thread] = self
+        self.thread = thread
+        thread.began()  # from here on memory that is short is an error of the iteration
         try:
             self._read_all()
         except BaseException as error:
             self.error = error
-        self.ready.put(_END)
         try:
-            self._close_source()
+            self._end()
         finally:
-            if self.stopped:
-                self.drop_batches()
-            self.finished.set()
-            _running.pop(self.thread, None)
+            _running.pop(thread, None)
+
+    def _end(self) -> None:
+        """Tells consumers and closes the source. Memory may be short: they look at the thread too."""
+        try:
+            self.ready.put(_END)
+        finally:
+            try:
+                self._close_source()
+            finally:
+                if self.stopped:
+                    self.drop_batches()
+                self.finished.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Waits for the end of the worker; whether it has come."""
+        end_s = time.monotonic() + seconds
+        while not self.has_ended():
+            left_s = end_s - time.monotonic()
+            if left_s <= 0.0:
+                return False
+            self.finished.wait(min(left_s, _LIVENESS_CHECK_S))
+        return True
+
+    def has_ended(self) -> bool:
+        """Whether the worker has: it may have been refused the memory to say so."""
+        return self.finished.is_set() or (self.thread is not None and self.thread.is_gone())
 
     def _read_all(self) -> None:
         clock = time.perf_counter
@@ -161,7 +187,7 @@ class _Work:
 
 
 # Workers that run, each with what it works on.
-_running: dict[threading.Thread, _Work] = {}
+_running: dict[DaemonThread, _Work] = {}
 
 
 def _stop_all_at_exit() -> None:
@@ -209,16 +235,21 @@ class Prefetcher(Iterator[Any]):
             item = work.ready.get_nowait()
         except queue.Empty:
             item = self._wait()
-        if work.waits_for_room:
-            work.wake.put(None)
-        waited = time.perf_counter() - began
-        with self._lock:
-            self._waited_s += waited
-            if item is not _END:
-                self._batches += 1
-                return item
-            error, work.error = work.error, None
+        try:
+            if work.waits_for_room:
+                work.wake.put(None)
+            waited = time.perf_counter() - began
+            with self._lock:
+                self._waited_s += waited
+                if item is not _END:
+                    self._batches += 1
+        except MemoryError:
+            pass  # what was taken is given out, whatever counts; the worker looks for room by itself too
+        if item is not _END:
+            return item
         work.ready.put(_END)  # the other consumers end too
+        with self._lock:
+            error, work.error = work.error, None
         if error is None:
             raise StopIteration
         try:
@@ -230,10 +261,13 @@ class Prefetcher(Iterator[Any]):
         with self._lock:
             if self._started or self._work.stopped:
                 return
-            run = contextvars.copy_context().run
-            thread = threading.Thread(target=run, args=(self._work.run,), name="artifex_devices-prefetch", daemon=True)
+            context = contextvars.copy_context()
+
+            def run_in_context(thread: DaemonThread, work: _Work) -> None:
+                context.run(work.run, thread)
+
             self._process = os.getpid()
-            thread.start()
+            DaemonThread("artifex_devices-prefetch", run_in_context, self._work).start()
             self._started = True
 
     def _wait(self) -> Any:
@@ -248,7 +282,7 @@ class Prefetcher(Iterator[Any]):
                 return work.ready.get(timeout=_LIVENESS_CHECK_S)
             except queue.Empty:
                 # An end mark is lost with a consumer that was interrupted between taking and putting back.
-                if (work.finished.is_set() or not self._started) and work.ready.empty():
+                if (work.has_ended() or not self._started) and work.ready.empty():
                     return _END
 
     def _check_process(self) -> None:
@@ -294,7 +328,7 @@ class Prefetcher(Iterator[Any]):
         if work.claim.acquire(blocking=False):
             work._close_source()  # no worker ran, and none will
             work.finished.set()
-        elif work.thread is threading.current_thread() or not work.finished.wait(timeout_s):
+        elif work.thread is threading.current_thread() or not work.wait(timeout_s):
             return False
         work.drop_batches()
         error, work.close_error = work.close_error, None
@@ -330,7 +364,7 @@ class Prefetcher(Iterator[Any]):
         work = self._work
         if work.stopped:
             state = "closed"
-        elif work.finished.is_set():
+        elif work.has_ended():
             state = "finished"
         else:
             state = "running" if self._started else "not started"

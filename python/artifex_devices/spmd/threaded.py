@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 from artifex_devices.blas_threads import shared_cores
+from artifex_devices.daemon_thread import DaemonThread
 from artifex_devices.spmd.participant import Participant, Stopped, _current
 from artifex_devices.spmd.program import Program
 
@@ -28,7 +29,9 @@ _GRACE_S = 2.0  # how long a program that has failed waits for its bodies before
 _LOOK_S = 0.5  # a Ctrl-C that comes just before a wait for a lock begins does not end that wait
 
 
-def _serve(jobs: queue.SimpleQueue[Job | None]) -> None:
+def _serve(thread: DaemonThread, jobs: queue.SimpleQueue[Job | None]) -> None:
+    thread.began()
+    del thread
     while True:
         try:
             job = jobs.get()
@@ -105,7 +108,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self.thread = threading.Thread(target=_serve, args=(self._jobs,), name="artifex-participant", daemon=True)
+        self.thread = DaemonThread("artifex-participant", _serve, self._jobs)
         self.thread.start()
 
     def give(self, job: Job | None) -> None:
@@ -131,7 +134,7 @@ class _Pool:
         try:
             while len(taken) < count:
                 taken.append(self._pop() or _Worker())
-        except RuntimeError:  # can't start new thread
+        except (RuntimeError, MemoryError):  # can't start new thread
             self.put(taken)
             raise
         return taken

@@ -11,6 +11,8 @@ import time
 import traceback
 from typing import TYPE_CHECKING
 
+from artifex_devices.daemon_thread import DaemonThread
+
 if TYPE_CHECKING:
     from artifex_devices.spmd.program import Program
 
@@ -23,22 +25,24 @@ class _Watchdog:
     def __init__(self) -> None:
         self.programs: set[Program] = set()
         # The thread and its own end; empty without one. No lock: a finalizer that runs a program may come in anywhere.
-        self._running: dict[str, tuple[threading.Thread, threading.Event]] = {}
+        self._running: dict[str, tuple[DaemonThread, threading.Event]] = {}
 
     def start(self) -> None:
         """Makes the thread at the first call."""
         if self._running:
             return
         end = threading.Event()
-        thread = threading.Thread(target=self._watch, args=(end,), name="artifex-watchdog", daemon=True)
+        thread = DaemonThread("artifex-watchdog", self._watch, end)
         if self._running.setdefault("it", (thread, end))[0] is thread:  # of several, the first
             try:
                 thread.start()
-            except RuntimeError:  # can't start new thread
-                self._running.clear()
+            except BaseException:
+                if thread.is_gone():
+                    self._running.clear()
                 raise
 
-    def _watch(self, end: threading.Event) -> None:
+    def _watch(self, thread: DaemonThread, end: threading.Event) -> None:
+        thread.began()
         while not end.is_set():
             try:
                 end.wait(0.5)
