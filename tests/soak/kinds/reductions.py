@@ -98,9 +98,11 @@ def cumsum_place(state, value, axis):
     cut = [d for d, entry in enumerate(value.place["spec"]) if parts(state, value.place, entry) > 1]
     if not cut:
         return None
-    # Short blocks stay as they are where a row is one element.
-    fits = not value.place.get("uneven") or value.host.shape[1:] == (1,) * (value.host.ndim - 1)
-    return None if cut == [0] and fits else "error"
+    if cut != [0]:
+        return "error"
+    # Short blocks stay where they are if the whole ones are as long as those of the flat array.
+    rows, size, count = value.host.shape[0], value.host.size, parts(state, value.place, value.place["spec"][0])
+    return None if -(-rows // count) * (size // max(rows, 1)) == -(-size // count) else "error"
 
 
 def parts(state, place, entry):
