@@ -78,7 +78,7 @@ def wrong_arguments(kind):
         "count": {"num_processes": 4} if number == 1 else {},
         "number": {"process_id": 0},
         "address": {"coordinator_address": "203.0.113.7:1234"},
-        "addresses": {"coordinator_address": f"localhost:{number}"},
+        "addresses": {"coordinator_address": f"localhost:{number + 1}"},
     }
     distributed.initialize(**arguments[kind])
 
@@ -89,7 +89,7 @@ def wrong_arguments(kind):
         ("count", "num_processes is 4 in process 1, but the MPI job has 2"),
         ("number", "process_id is 0 in the process that is number 1 of the MPI job"),
         ("address", "coordinator_address is '203.0.113.7:1234', but process 0 runs on "),
-        ("addresses", "coordinator_address is 'localhost:1' in process 1, but 'localhost:0' in process 0"),
+        ("addresses", "coordinator_address is 'localhost:2' in process 1, but 'localhost:1' in process 0"),
     ],
 )
 def test_arguments_that_are_not_true_are_an_error_in_every_process(processes, kind, said):
@@ -254,7 +254,7 @@ def test_without_a_launcher_the_error_gives_the_command():
         ("7", "TypeError: distributed.initialize: coordinator_address is of type int"),
         ("num_processes='2'", "TypeError: distributed.initialize: num_processes is of type str"),
         ("local_device_ids=[]", "ValueError: distributed.initialize: local_device_ids names no devices"),
-        ("local_device_ids=[0, 0]", "ValueError: distributed.initialize: local_device_ids names no devices"),
+        ("local_device_ids=[0, 0]", "ValueError: distributed.initialize: local_device_ids names devices twice"),
         ("initialization_timeout=0", "ValueError: distributed.initialize: initialization_timeout is not positive"),
         ("cluster_detection_method='k8s'", "ValueError: distributed.initialize: cluster_detection_method is not known"),
         ("slice_index=1", "ValueError: distributed.initialize: slice_index has no meaning here"),

@@ -3,11 +3,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
+import os
 import sys
+import threading
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["Engine", "start"]
+__all__ = ["Engine", "has_begun", "start", "wait_for_all"]
+
+_FIRST_NAP_S = 50e-6
+_LONGEST_NAP_S = 5e-3
+
+_has_begun = False
+_left: list[Any] = []  # what MPI may still read and write after a wait that was given up
 
 
 class Engine:
@@ -20,10 +32,13 @@ class Engine:
         owned: Whether we started it, and so end it.
     """
 
-    def __init__(self, mpi: Any, owned: bool) -> None:
+    def __init__(self, mpi: Any, owner: _MainThread | None, deadline: float) -> None:
         """Takes MPI as it is; collective."""
         self.mpi = mpi
-        self.owned = owned
+        self.owned = owner is not None
+        self._owner = owner
+        together = mpi.COMM_WORLD.Ibarrier()  # Dup waits for all too, but Ctrl-C would not end it
+        wait_for_all(together.Test, deadline, together)
         self.world = mpi.COMM_WORLD.Dup()
         self.world.Set_errhandler(mpi.ERRORS_RETURN)
         lines = [" ".join(line.split()) for line in mpi.Get_library_version().strip("\0 \n").splitlines()]
@@ -34,33 +49,128 @@ class Engine:
         if self.mpi.Is_finalized():
             return
         self.world.Free()
-        if self.owned:
-            self.mpi.Finalize()
+        if self._owner is not None:
+            self._owner.end(self.mpi)
 
 
-def start() -> Engine:
-    """Starts MPI, or takes it as the program has started it.
+def has_begun() -> bool:
+    """Whether start() has begun to start MPI, which can be done once in a process."""
+    return _has_begun
+
+
+def wait_for_all(done: Callable[[], bool], deadline: float, *used: Any) -> None:
+    """Waits for something that all processes take part in. Ctrl-C ends it.
+
+    Args:
+        done: Whether it is done.
+        deadline: By time.monotonic().
+        used: What MPI uses until then; kept for good when the wait is given up.
+
+    Raises:
+        RuntimeError: Not all have come by the deadline.
+    """
+    nap = _FIRST_NAP_S
+    try:
+        while not done():
+            if time.monotonic() > deadline:
+                raise RuntimeError(
+                    "distributed.initialize: not all processes of the job have come in time (initialization_timeout); "
+                    "expected every process to call it; see whether one of them has ended, or calls it later"
+                )
+            time.sleep(nap)
+            nap = min(nap * 1.5, _LONGEST_NAP_S)
+    except BaseException:
+        _left.extend(used)
+        raise
+
+
+def start(deadline: float) -> Engine:
+    """Starts MPI, or takes it as the program has started it. Waits for all processes, until the deadline.
 
     Threads: any of the program's threads may call into the library, one after another. So "serialized" is enough, and
     "multiple" is asked for only so that a program may call MPI beside us.
 
     Raises:
-        RuntimeError: There is no mpi4py, no MPI behind it, or MPI allows no calls but those of the first thread.
+        RuntimeError: There is no mpi4py, no MPI behind it, MPI allows no calls but those of the first thread, or not
+            all processes have come in time.
     """
+    global _has_begun
     if "mpi4py.MPI" in sys.modules:
         mpi = sys.modules["mpi4py.MPI"]
     else:
         mpi = _load()
     owned = not mpi.Is_initialized()
-    if owned:
-        mpi.Init_thread(mpi.THREAD_MULTIPLE)
+    _has_begun = True
+    owner = _MainThread(mpi, deadline) if owned else None
     if mpi.Query_thread() < mpi.THREAD_SERIALIZED:
         raise RuntimeError(
             "distributed.initialize: MPI was started for calls from one thread only; expected the level 'serialized' "
             f"or 'multiple', got {mpi.Query_thread()}; let initialize() start MPI, or set mpi4py.rc.thread_level "
             "before the import of mpi4py.MPI"
         )
-    return Engine(mpi, owned)
+    return Engine(mpi, owner, deadline)
+
+
+def _init_of(mpi: Any) -> Callable[[], int] | None:
+    """MPI_Init_thread itself; None where an MPI has it by another name."""
+    library = ctypes.CDLL(mpi.__file__, mode=os.RTLD_NOLOAD | os.RTLD_NOW)  # is loaded: for the names that it uses
+    try:
+        function = library.MPI_Init_thread
+    except AttributeError:
+        return None
+    function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(ctypes.c_int)]
+    function.restype = ctypes.c_int
+    return lambda: int(function(None, None, int(mpi.THREAD_MULTIPLE), ctypes.byref(ctypes.c_int())))
+
+
+class _MainThread:
+    """The thread that begins and ends MPI, which asks for one and the same.
+
+    The beginning waits for all processes, and mpi4py keeps Python's lock meanwhile: not even Ctrl-C would be seen. So
+    it is called without mpi4py, which lets the lock go, and by a thread of its own, which is left behind when the wait
+    is given up.
+    """
+
+    def __init__(self, mpi: Any, deadline: float) -> None:
+        """Starts MPI; waits for all processes, until the deadline."""
+        self._asked: SimpleQueue[Callable[[], Any]] = SimpleQueue()
+        function = _init_of(mpi)
+        if function is None:
+            mpi.Init_thread(mpi.THREAD_MULTIPLE)
+            self._runs = False
+            return
+        self._runs = True
+        threading.Thread(target=self._run, name="artifex_devices MPI", daemon=True).start()
+        answers: list[int] = []
+        self._asked.put(lambda: answers.append(function()))
+        wait_for_all(lambda: bool(answers), deadline)
+        if answers[0] != 0:  # MPI_SUCCESS
+            raise RuntimeError(
+                f"distributed.initialize: MPI cannot be started (error {answers[0]}); expected a launcher of the same "
+                "MPI; start the program with the mpiexec beside it"
+            )
+        for each in (mpi.COMM_WORLD, mpi.COMM_SELF):  # as mpi4py does at its own start: errors are exceptions
+            each.Set_errhandler(mpi.ERRORS_RETURN)
+
+    def end(self, mpi: Any) -> None:
+        """Ends MPI; collective."""
+        if not self._runs:
+            mpi.Finalize()
+            return
+        ended = threading.Event()
+
+        def finalize() -> None:
+            try:
+                mpi.Finalize()
+            finally:
+                ended.set()
+
+        self._asked.put(finalize)
+        ended.wait()
+
+    def _run(self) -> None:
+        while True:
+            self._asked.get()()
 
 
 def _load() -> Any:

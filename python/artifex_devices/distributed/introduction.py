@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import pickle
 import socket
-import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-from artifex_devices.distributed.engine import Engine
+from artifex_devices.distributed.engine import Engine, wait_for_all
 from artifex_devices.shown import shown
 
 __all__ = ["Introduction", "check_introductions", "exchange", "is_own_address"]
@@ -53,11 +52,13 @@ def exchange(engine: Engine, value: _T, deadline: float) -> list[_T]:
     mine = pickle.dumps(value)
     size = len(mine).to_bytes(8, "little")  # mpi4py does not keep what a collective sends: we do, until it is done
     flat = bytearray(8 * world.Get_size())
-    _finish(world.Iallgather([size, mpi.BYTE], [flat, mpi.BYTE]), deadline)
+    request = world.Iallgather([size, mpi.BYTE], [flat, mpi.BYTE])
+    wait_for_all(request.Test, deadline, request, size, flat)
     counts = [int.from_bytes(flat[8 * i : 8 * i + 8], "little") for i in range(world.Get_size())]
     starts = [sum(counts[:i]) for i in range(len(counts))]
     data = bytearray(sum(counts))
-    _finish(world.Iallgatherv([mine, mpi.BYTE], [data, counts, starts, mpi.BYTE]), deadline)
+    request = world.Iallgatherv([mine, mpi.BYTE], [data, counts, starts, mpi.BYTE])
+    wait_for_all(request.Test, deadline, request, mine, data, counts, starts)
     return [pickle.loads(data[start : start + count]) for start, count in zip(starts, counts, strict=True)]
 
 
@@ -125,15 +126,3 @@ def is_own_address(address: str) -> bool:
             continue
         return True
     return False
-
-
-def _finish(request: Any, deadline: float) -> None:
-    nap = 50e-6
-    while not request.Test():
-        if time.monotonic() > deadline:
-            raise RuntimeError(
-                "distributed.initialize: not all processes of the job have come in time (initialization_timeout); "
-                "expected every process to call it; see whether one of them has ended, or calls it later"
-            )
-        time.sleep(nap)
-        nap = min(nap * 1.5, 5e-3)

@@ -17,7 +17,7 @@ from artifex_devices import _core
 from artifex_devices.config import config
 from artifex_devices.distributed import engine as mpi_engine
 from artifex_devices.distributed import farewell
-from artifex_devices.distributed.arguments import Asked, refuse_foreign, seconds
+from artifex_devices.distributed.arguments import Asked
 from artifex_devices.distributed.connecting import Door, connect_all
 from artifex_devices.distributed.cpu_share import Place, Share, cpus_text, plan_shares
 from artifex_devices.distributed.introduction import Introduction, check_introductions, exchange, is_own_address
@@ -115,7 +115,8 @@ def initialize(
 
     Called by all of them, before the first use of a device. Processes of one machine split its cores, and with them
     its memory nodes, unless the launcher has bound them already. The parameters are JAX's; MPI knows what they say, so
-    none is needed, and those that are given are checked.
+    none is needed, and those that are given are checked, before anything else. Ctrl-C ends the wait for the others; the
+    process can then do all but join a job.
 
     Args:
         coordinator_address: "host:port" of process 0. The host is checked; no port is opened.
@@ -124,7 +125,7 @@ def initialize(
         local_device_ids: How many devices this process has: as many as it names. Otherwise `jax_num_cpu_devices`,
             JAX_NUM_CPU_DEVICES and XLA_FLAGS say it, or else there is one for each CPU domain of its share.
         cluster_detection_method: None or "mpi4py", the only one.
-        initialization_timeout: Seconds to wait for the others.
+        initialization_timeout: Seconds to wait for the others, in MPI's own start too.
         heartbeat_timeout_seconds: Seconds without a sign from another host after which its processes count as gone. The
             end of a process needs no such time: it closes its connections.
         shutdown_timeout_seconds: Seconds that shutdown() waits for the others.
@@ -144,29 +145,42 @@ def initialize(
         >>> distributed.initialize()  # doctest: +SKIP
     """
     global _job, _was_initialized
+    asked = Asked(
+        coordinator_address=coordinator_address,
+        num_processes=num_processes,
+        process_id=process_id,
+        local_device_ids=local_device_ids,
+        cluster_detection_method=cluster_detection_method,
+        initialization_timeout=initialization_timeout,
+        heartbeat_timeout_seconds=heartbeat_timeout_seconds,
+        shutdown_timeout_seconds=shutdown_timeout_seconds,
+        coordinator_bind_address=coordinator_bind_address,
+        slice_index=slice_index,
+        partition_index=partition_index,
+    )
     if _was_initialized:
         raise RuntimeError(
             "distributed.initialize: it was called before; expected one call in a program; remove the second one, or "
             "ask distributed.is_initialized()"
+        )
+    if mpi_engine.has_begun():
+        raise RuntimeError(
+            "distributed.initialize: an earlier call has failed or was interrupted; expected one call in a program, as "
+            "MPI can be started once only; start the program again"
         )
     if _core._base_client_exists():
         raise RuntimeError(
             "distributed.initialize: the devices are in use already; expected to come before their first use, by "
             "devices(), device_put() and the like; call it at the beginning of the program"
         )
-    refuse_foreign(cluster_detection_method, coordinator_bind_address, slice_index, partition_index)
-    asked = Asked(coordinator_address, num_processes, process_id, local_device_ids)
-    timeout = seconds("initialization_timeout", initialization_timeout)
-    silence = seconds("heartbeat_timeout_seconds", heartbeat_timeout_seconds)
-    shutdown_timeout = seconds("shutdown_timeout_seconds", shutdown_timeout_seconds)
-
     launcher = find_launcher()
     if launcher is None:
         asked.check_alone()
-    engine = mpi_engine.start()
+    deadline = time.monotonic() + asked.timeout
+    engine = mpi_engine.start(deadline)
+    job = _join(engine, asked, launcher, deadline)
     _was_initialized = True
-    job = _join(engine, asked, launcher, silence, time.monotonic() + timeout)
-    job.shutdown_timeout = shutdown_timeout
+    job.shutdown_timeout = asked.shutdown_timeout
     _job = job
     farewell.install(_say_failed)
     atexit.register(_at_exit)
@@ -195,7 +209,7 @@ def shutdown() -> None:
         )
 
 
-def _join(engine: mpi_engine.Engine, asked: Asked, launcher: Launcher | None, silence: float, deadline: float) -> _Job:
+def _join(engine: mpi_engine.Engine, asked: Asked, launcher: Launcher | None, deadline: float) -> _Job:
     world = engine.world
     me = world.Get_rank()
     host = socket.gethostname()
@@ -233,7 +247,7 @@ def _join(engine: mpi_engine.Engine, asked: Asked, launcher: Launcher | None, si
         raise ValueError(f"distributed.initialize: not all processes know their devices: {'; '.join(problems)}")
     names = [f"process {n} (pid {each.pid} on {each.host})" for n, each in enumerate(all_of)]
     peers = connect_all(
-        door, me, names, [each[3] for each in second], lambda called: exchange(engine, called, deadline), silence
+        door, me, names, [each[3] for each in second], lambda called: exchange(engine, called, deadline), asked.silence
     )
     neighbours = share_memory(peers, me, names, lambda value: exchange(engine, value, deadline))
     transport = MpiTransport(engine, peers, names, neighbours)
