@@ -93,10 +93,10 @@ class Binary(Kind):
     def expect(self, step, state):
         one = state.array(step["in"])
         two = state.array(step["other"]) if isinstance(step["other"], str) else None
-        if one.dead or (two is not None and two.dead):
-            return Outcome(error=DELETED, jax=False)
         other = step["other"] if two is None else two.host
         result, error = by_numpy(lambda: getattr(np, step["function"])(one.host, other))
+        if one.dead or (two is not None and two.dead):  # what else is wrong may be told first
+            return Outcome(error=(*DELETED, *error), jax=False)
         if error:
             return Outcome(error=error, jax=False)
         place = one.place if two is None else joined(state, one, two, result.ndim)

@@ -72,9 +72,10 @@ class Move(Kind):
             return state.refused(place, error, jax)
         if step["verb"] == "reshard" and len(place["spec"]) < value.host.ndim:
             place = place | {"spec": place["spec"] + [None] * (value.host.ndim - len(place["spec"]))}
-        if value.place is None:
+        stays = value.place is not None and not step["donate"] and state.same_place(value, place)
+        if value.place is None or (stays and value.committed is None):
             raise UnusableError("it may be the same object or not")
-        if value.committed and not step["donate"] and state.same_place(value, place):
+        if stays and value.committed:
             return Outcome(values={step["out"]: value}, jax=jax)
         # In JAX it keeps its mesh of Explicit axes on one device, where nothing can be computed with it then.
         stuck = "device" in place and "mesh" in value.place and state.grid(value.place["mesh"]).explicit
