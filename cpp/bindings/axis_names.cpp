@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "artifex_devices/base/error.h"
+#include "iterable.h"
 #include "shown.h"
 
 namespace artifex_devices::bindings {
@@ -63,7 +64,7 @@ std::vector<AxisName> axis_names_from_python(py::handle object, std::string_view
     names.push_back(axis_name_from_python(object, operation));
     return names;
   }
-  if (!py::isinstance<py::iterable>(object)) {
+  if (!is_iterable(object)) {
     fail<TypeMismatch>("{}: axis_names is of type {}; expected a tuple of names, got {}; write ('data', 'model')",
                        operation, Py_TYPE(object.ptr())->tp_name, shown(object));
   }

@@ -8,6 +8,7 @@
 #include "bytes_argument.h"
 #include "device_values.h"
 #include "gil.h"
+#include "iterable.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -57,7 +58,7 @@ DeviceTopology from_bytes(const py::object& data) {
 
 DeviceTopology topology_for_devices(const py::object& devices) {
   constexpr std::string_view kOperation = "get_topology_for_devices";
-  if (!py::isinstance<py::iterable>(devices) || py::isinstance<py::str>(devices)) {
+  if (!is_iterable(devices) || py::isinstance<py::str>(devices)) {
     fail<TypeMismatch>("{}: devices is of type {}; expected a sequence of Device; write devices()", kOperation,
                        Py_TYPE(devices.ptr())->tp_name);
   }

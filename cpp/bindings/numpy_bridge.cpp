@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "artifex_devices/base/error.h"
+#include "iterable.h"
 #include "ndarray_kind.h"
 #include "shown.h"
 
@@ -296,7 +297,7 @@ Dims dims_from_python(py::handle object, std::string_view operation, std::string
     dims.push_back(index_from_python(object, operation, what));
     return dims;
   }
-  if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || !py::isinstance<py::iterable>(object)) {
+  if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || !is_iterable(object)) {
     fail<TypeMismatch>("{}: {} is of type {}; expected a tuple of ints, got {}; write it as (8, 16)", operation, what,
                        type_name(object), shown(object));
   }

@@ -95,8 +95,12 @@ py::object checked_value(ScopedOption option, py::handle value, std::string_view
     if (!is_text && !value.is_none()) {
       for (const bool truth : {false, true}) {
         const int equal = PyObject_RichCompareBool(value.ptr(), truth ? Py_True : Py_False, Py_EQ);
-        if (equal < 0 && PyErr_ExceptionMatches(PyExc_Exception) == 0) throw py::error_already_set();
-        if (equal < 0) PyErr_Clear();
+        if (equal < 0) {  // several values have no truth: ValueError; what else an object raises is its own
+          if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError)) {
+            throw py::error_already_set();
+          }
+          PyErr_Clear();
+        }
         if (equal > 0) return py::bool_(truth);
       }
     }

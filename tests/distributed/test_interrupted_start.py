@@ -69,7 +69,7 @@ def at(until, function, folder):
 
 
 @pytest.mark.parametrize(
-    ("until", "function"), [("MPI's start", "__init__"), ("a barrier", "__init__"), ("introductions", "exchange")]
+    ("until", "function"), [("MPI's start", "_begin"), ("a barrier", "__init__"), ("introductions", "exchange")]
 )
 def test_ctrl_c_ends_the_wait_for_the_others(processes, tmp_path, until, function):
     job = processes(2, at, until, function, str(tmp_path / "job0"), initialize=False)

@@ -12,6 +12,7 @@ import numpy as np
 from artifex_devices._core import Array
 from artifex_devices.array_ops.arguments import array_operand, normal_axes
 from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.operands import as_operand
 from artifex_devices.array_ops.out import host_target
 from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
 from artifex_devices.array_ops.reductions import wide_dtype
@@ -193,6 +194,7 @@ def _spread(
     result = _dtype_of(np.var, x.dtype, None if dtype is None else np.dtype(dtype))
     work = _work_dtype(x.dtype, dtype)
     if given_mean is not _UNSET:
+        as_operand(operation, given_mean)
         work = np.result_type(work, given_mean.dtype if hasattr(given_mean, "dtype") else given_mean)
         result = work if work.itemsize > result.itemsize and dtype is None and work.kind == "f" else result
     if work.name in _SMALL_INTEGERS:

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from queue import SimpleQueue
 from typing import Any
 
 __all__ = ["Engine", "has_begun", "start", "wait_for_all"]
@@ -32,11 +31,10 @@ class Engine:
         owned: Whether we started it, and so end it.
     """
 
-    def __init__(self, mpi: Any, owner: _MainThread | None, deadline: float) -> None:
+    def __init__(self, mpi: Any, owned: bool, deadline: float) -> None:
         """Takes MPI as it is; collective."""
         self.mpi = mpi
-        self.owned = owner is not None
-        self._owner = owner
+        self.owned = owned
         together = mpi.COMM_WORLD.Ibarrier()  # Dup waits for all too, but Ctrl-C would not end it
         wait_for_all(together.Test, deadline, together)
         self.world = mpi.COMM_WORLD.Dup()
@@ -49,8 +47,8 @@ class Engine:
         if self.mpi.Is_finalized():
             return
         self.world.Free()
-        if self._owner is not None:
-            self._owner.end(self.mpi)
+        if self.owned:
+            self.mpi.Finalize()
 
 
 def has_begun() -> bool:
@@ -101,14 +99,15 @@ def start(deadline: float) -> Engine:
         mpi = _load()
     owned = not mpi.Is_initialized()
     _has_begun = True
-    owner = _MainThread(mpi, deadline) if owned else None
+    if owned:
+        _begin(mpi, deadline)
     if mpi.Query_thread() < mpi.THREAD_SERIALIZED:
         raise RuntimeError(
             "distributed.initialize: MPI was started for calls from one thread only; expected the level 'serialized' "
             f"or 'multiple', got {mpi.Query_thread()}; let initialize() start MPI, or set mpi4py.rc.thread_level "
             "before the import of mpi4py.MPI"
         )
-    return Engine(mpi, owner, deadline)
+    return Engine(mpi, owned, deadline)
 
 
 def _init_of(mpi: Any) -> Callable[[], int] | None:
@@ -123,54 +122,28 @@ def _init_of(mpi: Any) -> Callable[[], int] | None:
     return lambda: int(function(None, None, int(mpi.THREAD_MULTIPLE), ctypes.byref(ctypes.c_int())))
 
 
-class _MainThread:
-    """The thread that begins and ends MPI, which asks for one and the same.
+def _begin(mpi: Any, deadline: float) -> None:
+    """Starts MPI; waits for all processes, until the deadline.
 
-    The beginning waits for all processes, and mpi4py keeps Python's lock meanwhile: not even Ctrl-C would be seen. So
-    it is called without mpi4py, which lets the lock go, and by a thread of its own, which is left behind when the wait
-    is given up.
+    mpi4py keeps Python's lock meanwhile: not even Ctrl-C would be seen. So MPI is called without mpi4py, which lets the
+    lock go, and by a thread, which is left behind when the wait is given up and ends otherwise. MPI is ended by another
+    one then, which the libraries allow.
     """
-
-    def __init__(self, mpi: Any, deadline: float) -> None:
-        """Starts MPI; waits for all processes, until the deadline."""
-        self._asked: SimpleQueue[Callable[[], Any]] = SimpleQueue()
-        function = _init_of(mpi)
-        if function is None:
-            mpi.Init_thread(mpi.THREAD_MULTIPLE)
-            self._runs = False
-            return
-        self._runs = True
-        threading.Thread(target=self._run, name="artifex_devices MPI", daemon=True).start()
-        answers: list[int] = []
-        self._asked.put(lambda: answers.append(function()))
-        wait_for_all(lambda: bool(answers), deadline)
-        if answers[0] != 0:  # MPI_SUCCESS
-            raise RuntimeError(
-                f"distributed.initialize: MPI cannot be started (error {answers[0]}); expected a launcher of the same "
-                "MPI; start the program with the mpiexec beside it"
-            )
-        for each in (mpi.COMM_WORLD, mpi.COMM_SELF):  # as mpi4py does at its own start: errors are exceptions
-            each.Set_errhandler(mpi.ERRORS_RETURN)
-
-    def end(self, mpi: Any) -> None:
-        """Ends MPI; collective."""
-        if not self._runs:
-            mpi.Finalize()
-            return
-        ended = threading.Event()
-
-        def finalize() -> None:
-            try:
-                mpi.Finalize()
-            finally:
-                ended.set()
-
-        self._asked.put(finalize)
-        ended.wait()
-
-    def _run(self) -> None:
-        while True:
-            self._asked.get()()
+    function = _init_of(mpi)
+    if function is None:
+        mpi.Init_thread(mpi.THREAD_MULTIPLE)
+        return
+    answers: list[int] = []
+    thread = threading.Thread(target=lambda: answers.append(function()), name="artifex_devices MPI_Init", daemon=True)
+    thread.start()
+    wait_for_all(lambda: not thread.is_alive(), deadline)
+    if answers != [0]:  # MPI_SUCCESS
+        raise RuntimeError(
+            f"distributed.initialize: MPI cannot be started (error {answers}); expected a launcher of the same MPI; "
+            "start the program with the mpiexec beside it"
+        )
+    for each in (mpi.COMM_WORLD, mpi.COMM_SELF):  # as mpi4py does at its own start: errors are exceptions
+        each.Set_errhandler(mpi.ERRORS_RETURN)
 
 
 def _load() -> Any:

@@ -12,6 +12,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
+from artifex_devices.shown import shown
 
 if TYPE_CHECKING:
     from artifex_devices.spmd.across import Crossing
@@ -68,16 +69,20 @@ class Meeting:
         self.crossing = crossing
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else shown(value)
+
+
 def signature_text(signature: Hashable) -> str:
     """A text as it is; "psum float32(8, 4) over x" for (operation, axes, options, dtype, shape, dtype, shape, ...)."""
     if not isinstance(signature, tuple):
-        return str(signature)
+        return _text(signature)
     operation, axes, options, *leaves = signature
-    over = axes if isinstance(axes, str) else ", ".join(map(str, axes)) if isinstance(axes, tuple) else str(axes)
+    over = ", ".join(map(_text, axes)) if isinstance(axes, tuple) else _text(axes)
     pairs = list(zip(leaves[::2], leaves[1::2], strict=True))
-    shown = ", ".join(f"{dtype}{shape}" for dtype, shape in pairs[:3]) + (", ..." if len(pairs) > 3 else "")
-    chosen = "".join(f" {name}={value}" for name, value in options)
-    return f"{operation} {shown} over {over}{chosen}"
+    arrays = ", ".join(f"{dtype}{shape}" for dtype, shape in pairs[:3]) + (", ..." if len(pairs) > 3 else "")
+    chosen = "".join(f" {name}={_text(value)}" for name, value in options)
+    return f"{operation} {arrays} over {over}{chosen}"
 
 
 def current() -> Participant | None:
