@@ -105,6 +105,11 @@ def _slot(node: ast.stmt) -> str:
     )
 
 
+def _is_general_new(part: ast.stmt) -> bool:
+    """Whether it is a `__new__` that Python made, of any arguments."""
+    return isinstance(part, ast.FunctionDef) and part.name == "__new__" and part.args.vararg is not None
+
+
 class Cleaner(ast.NodeTransformer):
     """Cleans the annotations of a stub."""
 
@@ -117,6 +122,8 @@ class Cleaner(ast.NodeTransformer):
             methods = [part for part in methods if getattr(part, "name", "") != "__new__"]
             assigned = [ast.parse(f"{name} = {member.value!r}").body[0] for name, member in members.items()]
             node.body = [methods[0], *assigned, *methods[1:]]
+        # Each class has one of its own, which says no more than that of object.
+        node.body = [part for part in node.body if not _is_general_new(part)] or [ast.Pass()]
         # Slots of the type have no signatures to read, and < and > are there for all that have ==.
         node.body = [SLOTS.get(_slot(part), part) for part in node.body if _slot(part) not in UNORDERED]
         return node

@@ -10,6 +10,7 @@
 #include "bind_step.h"
 #include "bind_suggestion.h"
 #include "bindings.h"
+#include "checked_instances.h"
 #include "device_values.h"
 #include "errors.h"
 #include "gil.h"
@@ -71,5 +72,6 @@ PYBIND11_MODULE(_core, module) {
   refuse_unmade(module);
   explain_refusals(module);
   guard_casts(module);
+  check_instances(module);
   name_by_pickles(module);
 }

@@ -15,6 +15,7 @@
 #include "gil.h"
 #include "recent.h"
 #include "scopes.h"
+#include "short_cut.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -56,31 +57,35 @@ void forget(const Client& client) {
 struct Frame {
   ClientRef client;
   py::object outer;  // the Frame around this one, or None
+  // It was left while there was no memory to say so in the context: it is passed over from then on.
+  bool is_left = false;
 };
 
 PyObject* current_frame_variable = nullptr;
 bool base_is_replaced = false;
 
+Frame& frame_in(const py::object& object) { return *value_in<Frame>(object.ptr()); }
+
 py::object current_frame() {
   PyObject* value = nullptr;
   if (PyContextVar_Get(current_frame_variable, Py_None, &value) < 0) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(value);
+  auto frame = py::reinterpret_steal<py::object>(value);
+  while (!frame.is_none() && frame_in(frame).is_left) frame = py::object(frame_in(frame).outer);
+  return frame;
 }
 
-void set_current_frame(const py::object& frame) {
+bool set_current_frame(const py::object& frame) noexcept {
   PyObject* token = PyContextVar_Set(current_frame_variable, frame.ptr());
-  if (token == nullptr) throw py::error_already_set();
-  Py_DECREF(token);
+  Py_XDECREF(token);
+  return token != nullptr;
 }
 
 py::object push_world(const ClientRef& client) {
   py::object frame = py::cast(Frame{client, current_frame()});
   const bool is_new = kept_by_client().try_emplace(client->uid()).second;  // first: the frame is set or it is not
-  try {
-    set_current_frame(frame);
-  } catch (...) {
+  if (!set_current_frame(frame)) {
     if (is_new) kept_by_client().erase(client->uid());
-    throw;
+    throw py::error_already_set();
   }
   return frame;
 }
@@ -92,8 +97,11 @@ void pop_world(const py::object& frame) {
         "reverse "
         "order of entering; leave the inner one first, or use `with` blocks");
   }
-  auto& left = frame.cast<Frame&>();
-  set_current_frame(left.outer);
+  Frame& left = frame_in(frame);
+  if (!set_current_frame(left.outer)) {
+    PyErr_Clear();
+    left.is_left = true;
+  }
   forget(*left.client);
 }
 
@@ -109,7 +117,8 @@ void replace_base(const std::optional<ClientRef>& client) {
 }
 
 /// The `with` of `simulate`. Python runs handlers of signals between its own lines only, so Ctrl-C finds a world that
-/// is open with its block begun, or none.
+/// is open with its block begun, or none. Leaving needs no memory, whatever the block has used up: a world that stayed
+/// open would be taken for the one around it.
 class WorldScope {
  public:
   WorldScope(py::object make, bool all_threads) : make_(std::move(make)), all_threads_(all_threads) {}
@@ -143,6 +152,13 @@ class WorldScope {
   bool all_threads_;
   std::vector<py::object> frames_;  // None for a base that was replaced
 };
+
+PyObject* leave_shortly(PyObject* self, PyObject* const*, Py_ssize_t count) {
+  auto* scope = value_in<WorldScope>(self);
+  if (scope == nullptr || count != 3) return nullptr;
+  scope->leave();
+  Py_RETURN_NONE;
+}
 
 /// A domain as its numbers: (CPUs, nodes, wider nodes, default node, cores).
 using DomainTuple = std::tuple<std::vector<int>, std::vector<int>, std::vector<int>, int, int>;
@@ -212,7 +228,7 @@ ClientRef current_client() {
     if (!Client::base_exists()) check_platforms();
     return Client::base();
   }
-  return frame.cast<Frame&>().client;
+  return frame_in(frame).client;
 }
 
 std::shared_ptr<Device> handle_of(Device* device) { return {device->client().shared_from_this(), device}; }
@@ -292,12 +308,13 @@ Example:
   bind_processes(module);
   module.def("_push_world", &push_world, py::arg("client"));
   module.def("_pop_world", &pop_world, py::arg("frame"));
-  py::class_<WorldScope>(module, "_WorldScope", "What `simulate` is made of: opens a world and returns from it.")
-      .def(py::init<py::object, bool>(), py::arg("make"), py::arg("all_threads"))
+  py::class_<WorldScope> scope(module, "_WorldScope", "What `simulate` is made of: opens a world and returns from it.");
+  scope.def(py::init<py::object, bool>(), py::arg("make"), py::arg("all_threads"))
       .def("__enter__", &WorldScope::enter, "Makes the world and returns its client.")
       .def(
           "__exit__", [](WorldScope& self, const py::object&, const py::object&, const py::object&) { self.leave(); },
           py::arg("kind"), py::arg("error"), py::arg("trace"), "Returns to the world around this one.");
+  shorten_method<&leave_shortly>(scope, "__exit__");
   module.def("_current_client", &current_client);
   module.def("_base_client_exists", &Client::base_exists);
   module.def("_set_num_cpu_devices", &Client::set_num_cpu_devices, py::arg("count").none(true));

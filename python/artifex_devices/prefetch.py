@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import contextvars
 import dataclasses
 import os
-import queue
 import threading
 import time
 import weakref
@@ -18,6 +16,7 @@ from typing import Any
 from artifex_devices.batch_placement import place_batch
 from artifex_devices.daemon_thread import DaemonThread
 from artifex_devices.device_arguments import check_target, whole_number
+from artifex_devices.hand_over import NOTHING, HandOver
 
 __all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
 
@@ -63,17 +62,16 @@ _END = object()  # follows the last batch in the queue and stays there
 class _Work:
     """What worker and consumers share. It does not know its Prefetcher: dropping that ends the worker.
 
-    `ready` has the placed batches; `wake` wakes a worker that waits for room in it. They are SimpleQueues because
-    `put` may be called from a finalizer whatever locks are held. Waits have time limits, for a consumer that is
-    interrupted (Ctrl-C) between two steps can leave out a wake-up.
+    `ready` has the placed batches; `wake` wakes a worker that waits for room in it. Waits have time limits, for a
+    consumer that is interrupted (Ctrl-C) between two steps can leave out a wake-up.
     """
 
     def __init__(self, source: Iterator[Any], place: Callable[[Any], Any], buffer_size: int) -> None:
         self.source = source
         self.place = place
         self.buffer_size = buffer_size
-        self.ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.wake: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self.ready: HandOver[Any] = HandOver()
+        self.wake: HandOver[None] = HandOver()
         self.waits_for_room = False
         self.stopped = False
         self.claim = threading.Lock()  # taken once, by the one thread that runs, or by a close before it
@@ -94,11 +92,9 @@ class _Work:
     def drop_batches(self) -> None:
         """Forgets what is placed and not given out, and lets waiting consumers go."""
         self.error = None
-        try:
-            while True:
-                self.ready.get_nowait()
-        except queue.Empty:
-            self.ready.put(_END)
+        while self.ready.take(0) is not NOTHING:
+            pass
+        self.ready.put(_END)
 
     def run(self, thread: DaemonThread) -> None:
         """The worker's life."""
@@ -169,9 +165,8 @@ class _Work:
         began = time.perf_counter()
         # The flag goes up before the look, and a consumer looks at it after taking: no wake-up is missed.
         self.waits_for_room = True
-        while not self.stopped and self.ready.qsize() >= self.buffer_size:
-            with contextlib.suppress(queue.Empty):
-                self.wake.get(timeout=_LIVENESS_CHECK_S)
+        while not self.stopped and len(self.ready) >= self.buffer_size:
+            self.wake.take(_LIVENESS_CHECK_S)
         self.waits_for_room = False
         self.idle_s += time.perf_counter() - began
 
@@ -231,9 +226,8 @@ class Prefetcher(Iterator[Any]):
             self._start()
         self._check_process()
         began = time.perf_counter()
-        try:
-            item = work.ready.get_nowait()
-        except queue.Empty:
+        item = work.ready.take(0)
+        if item is NOTHING:
             item = self._wait()
         try:
             if work.waits_for_room:
@@ -278,12 +272,12 @@ class Prefetcher(Iterator[Any]):
                 "expected a source that does not use it; read from the inner iterator instead"
             )
         while True:
-            try:
-                return work.ready.get(timeout=_LIVENESS_CHECK_S)
-            except queue.Empty:
-                # An end mark is lost with a consumer that was interrupted between taking and putting back.
-                if (work.has_ended() or not self._started) and work.ready.empty():
-                    return _END
+            item = work.ready.take(_LIVENESS_CHECK_S)
+            if item is not NOTHING:
+                return item
+            # An end mark is lost with a consumer that was interrupted between taking and putting back.
+            if (work.has_ended() or not self._started) and not work.ready:
+                return _END
 
     def _check_process(self) -> None:
         if self._process is not None and self._process != os.getpid():

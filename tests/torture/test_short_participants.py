@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-STEPS = ("_serve", "_enter", "_report", "has_ended", "_release")  # functions of threaded.py
+STEPS = ("_serve", "take", "_enter", "_report", "has_ended", "_release")  # functions of threaded.py and hand_over.py
 
 
 def run_three(fails, timeout_s=None, wrap=None):
@@ -44,18 +44,19 @@ def all_threads_end():
 
 def short_at_a_step(of, fails):
     """The n-th line, or the n-th call, in what threads run around bodies raises MemoryError, for each n."""
+    from artifex_devices import hand_over
     from artifex_devices.spmd import threaded
 
     hook = {"lines": threading.settrace, "calls": threading.setprofile}[of]
-    # Lines of the loop of the thread itself do not ask for memory; what it calls may.
-    steps = STEPS[1:] if of == "lines" else STEPS
+    # Lines of the loop of the thread itself, and of its wait, do not ask for memory; what it calls may.
+    steps = STEPS[2:] if of == "lines" else STEPS
     events = {"lines": ("call", "line"), "calls": ("call", "c_call")}[of]
     met = []
     short_at = 0
 
     def step(frame, event, _):
         name = frame.f_code.co_name
-        if frame.f_code.co_filename != threaded.__file__ or name not in steps:
+        if frame.f_code.co_filename not in (threaded.__file__, hand_over.__file__) or name not in steps:
             return None
         if event in events and (event, name) != ("call", "_serve"):
             met.append(name)

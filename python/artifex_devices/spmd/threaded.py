@@ -11,7 +11,6 @@ import atexit
 import contextvars
 import math
 import os
-import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 
 from artifex_devices.blas_threads import shared_cores
 from artifex_devices.daemon_thread import DaemonThread
+from artifex_devices.hand_over import NOTHING, HandOver
 from artifex_devices.spmd.participant import Participant, Stopped, _current
 from artifex_devices.spmd.program import Program
 
@@ -29,15 +29,15 @@ _GRACE_S = 2.0  # how long a program that has failed waits for its bodies before
 _LOOK_S = 0.5  # a Ctrl-C that comes just before a wait for a lock begins does not end that wait
 
 
-def _serve(thread: DaemonThread, jobs: queue.SimpleQueue[Job | None]) -> None:
+def _serve(thread: DaemonThread, jobs: HandOver[Job | None]) -> None:
     thread.began()
     del thread
     while True:
         try:
-            job = jobs.get()
+            job = jobs.take()
         except MemoryError:
             continue
-        if job is None:
+        if job is None or job is NOTHING:
             return
         context, participant, function, latch = job
         lost = None
@@ -107,7 +107,7 @@ class _Worker:
     __slots__ = ("_jobs", "thread")
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._jobs: HandOver[Job | None] = HandOver()
         self.thread = DaemonThread("artifex-participant", _serve, self._jobs)
         self.thread.start()
 
