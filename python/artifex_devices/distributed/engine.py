@@ -111,11 +111,11 @@ def start(deadline: float) -> Engine:
 
 
 def _init_of(mpi: Any) -> Callable[[], int] | None:
-    """MPI_Init_thread itself; None where an MPI has it by another name."""
-    library = ctypes.CDLL(mpi.__file__, mode=os.RTLD_NOLOAD | os.RTLD_NOW)  # is loaded: for the names that it uses
+    """MPI_Init_thread itself; None where it is not found by that name."""
     try:
+        library = ctypes.CDLL(mpi.__file__, mode=os.RTLD_NOLOAD | os.RTLD_NOW)  # is loaded: for the names that it uses
         function = library.MPI_Init_thread
-    except AttributeError:
+    except (AttributeError, OSError):
         return None
     function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(ctypes.c_int)]
     function.restype = ctypes.c_int
@@ -126,8 +126,8 @@ def _begin(mpi: Any, deadline: float) -> None:
     """Starts MPI; waits for all processes, until the deadline.
 
     mpi4py keeps Python's lock meanwhile: not even Ctrl-C would be seen. So MPI is called without mpi4py, which lets the
-    lock go, and by a thread, which is left behind when the wait is given up and ends otherwise. MPI is ended by another
-    one then, which the libraries allow.
+    lock go, and by a thread, which is left behind when the wait is given up and ends otherwise: no thread of ours stays.
+    So another thread ends MPI than began it; MPI says that it should be the same, MPICH (5.0) does not mind.
     """
     function = _init_of(mpi)
     if function is None:
