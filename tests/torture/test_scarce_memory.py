@@ -21,12 +21,14 @@ import numpy as np
 import pytest
 import tour
 
-ROUNDS = int(os.environ.get("ARTIFEX_SCARCE_ROUNDS", "6"))
+ROUNDS = int(os.environ.get("ARTIFEX_SCARCE_ROUNDS", "4"))
 SEED = int(os.environ.get("ARTIFEX_SCARCE_SEED", "1"))
 PARTS = 3
 MOST_BLOCKS = 400_000
 SIZES = (1 << 20, 1 << 18, 1 << 16, 1 << 14, 1 << 12, 1 << 11, 1 << 10, *range(512, 32, -16))
 HEAD = sys.getsizeof(b"")  # of each block
+
+FRAMELESS = r"error return without exception set|<function .*> returned NULL without setting an exception"
 
 # Not here: greenlet ends the process where it has no room for the stack that it leaves (executor "cooperative"), and a
 # tree specification of optree that pybind11 could not lay out crashes at the next garbage collection (shard_map, when
@@ -131,8 +133,8 @@ def is_right(error):
     """Whether it says what is short."""
     if isinstance(error, MemoryError):
         return True
-    if isinstance(error, SystemError):  # CPython 3.11, of a Python function that has no room for its frame
-        return str(error) == "error return without exception set"
+    if isinstance(error, SystemError):  # CPython 3.11, of a function written in Python that has no room for its frame
+        return re.fullmatch(FRAMELESS, str(error)) is not None
     return isinstance(error, RuntimeError) and ("thread" in str(error) or "RESOURCE_EXHAUSTED" in str(error))
 
 
@@ -188,7 +190,7 @@ def with_next_to_nothing(part):
                 outcomes["value" if error is None else "short"] += 1
                 error = None
                 work()
-    assert told.errors() <= {"MemoryError"}
+    assert told.errors() <= {"MemoryError", "KeyError"}  # KeyError: CPython's list of threads, of one not yet in it
     gc.collect()
     print(outcomes["value"], outcomes["short"])
 

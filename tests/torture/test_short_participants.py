@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """MemoryError at each step of the thread of a participant: nobody waits for good, and the next call works."""
 
+import sys
 import threading
 
 import numpy as np
 import pytest
 
 STEPS = ("_serve", "take", "_enter", "_report", "has_ended", "_release")  # functions of threaded.py and hand_over.py
+
+WAY = ("_bootstrap_inner", "_set_ident", "_set_tstate_lock", "_set_native_id", "run")  # of a thread to its function
 
 
 def run_three(fails, timeout_s=None, wrap=None):
@@ -116,3 +119,35 @@ def short_of_words():
 
 def test_ends_and_failures_are_told_until_they_are_heard(own_process):
     own_process(short_of_words)
+
+
+def short_on_the_way():
+    """MemoryError at each step that CPython takes in a new thread before it comes to its function."""
+    from artifex_devices.daemon_thread import DaemonThread
+    from artifex_devices.prefetch import prefetch_to_device
+    from artifex_devices.spmd import threaded, watchdog
+
+    def refuse(*_):
+        raise MemoryError
+
+    told = []
+    threading.excepthook = sys.unraisablehook = lambda what: told.append(what.exc_type)
+    for name in [name for name in WAY if hasattr(threading.Thread, name)]:  # they differ between versions
+        for use in (
+            lambda: run_three(False),
+            lambda: run_three(False, timeout_s=20),
+            lambda: next(prefetch_to_device([np.arange(3)])),
+        ):
+            threaded.shutdown()
+            watchdog.shutdown()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(DaemonThread, name, refuse)
+                with pytest.raises(MemoryError, match="had no memory to begin with"):
+                    use()
+            use()
+    assert set(told) <= {MemoryError, KeyError}  # KeyError: such a thread is not in the list that CPython takes it from
+    assert all_threads_end()
+
+
+def test_a_thread_that_cannot_begin_is_an_error_and_no_wait(own_process):
+    own_process(short_on_the_way)
