@@ -126,7 +126,7 @@ def _begin(mpi: Any, deadline: float) -> None:
     """Starts MPI; waits for all processes, until the deadline.
 
     mpi4py keeps Python's lock meanwhile: not even Ctrl-C would be seen. So MPI is called without mpi4py, which lets the
-    lock go, and by a thread, which is left behind when the wait is given up and ends otherwise: no thread of ours stays.
+    lock go, and by a thread, which is left behind when the wait is given up and ends otherwise: none of ours stays.
     So another thread ends MPI than began it; MPI says that it should be the same, MPICH (5.0) does not mind.
     """
     function = _init_of(mpi)
