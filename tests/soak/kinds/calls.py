@@ -7,7 +7,7 @@ from soak import participants
 from soak.checking import NANS, TOLERANCE, ambiguous
 from soak.kinds import Kind
 from soak.kinds.elementwise import usable
-from soak.kinds.mapping import MAPPED, operation_text
+from soak.kinds.mapping import MAPPED, flushes, operation_text
 from soak.kinds.placing import DELETED, uses_jax
 from soak.model import Grid, Outcome, UnusableError, Value, place_text
 
@@ -52,6 +52,7 @@ class Pmap(Kind):
         slack = ambiguous(result, chosen) if step["body"] else 0.0
         sums = any(each[0] in ("psum", "pmean", "psum_scatter") for each in step["body"])
         jax = state.hosts[step["in"]][1] and slack != NANS and (not sums or host.dtype.kind in "biu")
+        jax = jax and not flushes(Value(host, None), step["body"])
         made = Value(result, None, None, slack, in_jax=jax and 0 not in host.shape and 0 not in result.shape)
         return Outcome(values={step["out"]: made}, jax=made.in_jax, jax_places=False)
 

@@ -22,7 +22,7 @@ class Copy(Kind):
 
     def expect(self, step, state):
         value = state.array(step["in"])
-        jax = value.in_jax and step["text"] != PARTS and not value.place.get("kind")
+        jax = value.in_jax and step["text"] != PARTS and 0 not in value.host.shape and not value.place.get("kind")
         if value.dead:
             return Outcome(error=DELETED, jax=False)
         if value.place is None or (step["text"] == PARTS and (value.place.get("uneven") or not value.committed)):

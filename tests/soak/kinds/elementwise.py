@@ -50,9 +50,9 @@ class Unary(Kind):
 
     def expect(self, step, state):
         value = state.array(step["in"])
-        if value.dead:
-            return Outcome(error=DELETED, jax=False)
         result, error = by_numpy(lambda: getattr(np, step["function"])(value.host))
+        if value.dead:  # what else is wrong may be told first
+            return Outcome(error=(*DELETED, *error), jax=False)
         if error:
             return Outcome(error=error, jax=False)
         # JAX has float32 for integers where NumPy has float64, and no such function of tiny types.

@@ -39,6 +39,11 @@ def devices_of(state, place):
     return [place["device"]] if "device" in place else state.grid(place["mesh"]).ids.ravel().tolist()
 
 
+def flushes(value, body):
+    """Whether JAX computes with subnormal numbers, which may be 0 there."""
+    return not value.tame and any(each[0] in ("scale", "add_index") for each in body)
+
+
 class ShardMap(Kind):
     name = "shard_map"
     weight = 10
@@ -189,8 +194,7 @@ class ShardMap(Kind):
                 raise UnusableError("numbers too big to be compared")
             slack = TOLERANCE[value.host.dtype.name] * (scale + 1)
         exact = not sums or value.host.dtype.kind in "biu"
-        # Subnormal numbers of narrow floats are 0 in JAX.
-        exact = exact and (value.tame or not any(each[0] in ("scale", "add_index") for each in step["body"]))
+        exact = exact and not flushes(value, step["body"])
         jax = value.in_jax and exact and slack != NANS and 0 not in value.host.shape and 0 not in result.shape
         place = {"mesh": step["mesh"], "spec": step["out_spec"]}
         made = Value(result, place, True, slack, in_jax=jax)

@@ -37,8 +37,8 @@ class Reduce(Kind):
 
     def expect(self, step, state):
         value, name = state.array(step["in"]), step["function"]
-        if value.dead:  # an axis that it has not, and a type without spread, are errors too: any may be told
-            return Outcome(error=(*DELETED, "AxisError", "TypeError"), jax=False)
+        if value.dead:  # axes that do not fit and a type without spread are errors too: any may be told
+            return Outcome(error=(*DELETED, "AxisError", "ValueError", "TypeError"), jax=False)
         options = {"axis": tuple(step["axis"]) if isinstance(step["axis"], list) else step["axis"]}
         if step.get("keepdims"):
             options["keepdims"] = True
