@@ -124,8 +124,8 @@ class Express(Kind):
         result, error = by_numpy(lambda: eval(step["text"].format(x="x"), {"np": np, "onp": np, "x": host}))
         if host.ndim < 2 and step["text"].startswith(("np.triu", "np.tril")):
             error = ("ValueError",)  # as in JAX; NumPy repeats rows, or misses an argument
-        if value.dead and "_like" in step["text"]:
-            raise UnusableError("it asks for no value")
+        if value.dead and any(each in step["text"] for each in ("_like", "squeeze")):
+            raise UnusableError("it may ask for no value")
         if value.dead:  # what else is wrong may be told first
             return Outcome(error=(*DELETED, *error, "ShardingTypeError"), jax=False)
         if result is not None and result.size > 1 << 14:
