@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -45,10 +46,7 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any])
         quick = _by_slabs(loop, ufunc, inputs, kinds, options)
         if quick is not None:
             return quick
-
-    def compute(outputs: Sequence[NDArray[Any]], parts: Sequence[Any]) -> None:
-        write(loop, ufunc, parts, outputs, options)
-
+    compute = functools.partial(write, loop, ufunc, options)
     results = map_elements(ufunc.__name__, compute, inputs, loop.dtypes, spread_from=spread_from(ufunc, kinds))
     return results[0] if ufunc.nout == 1 else results
 
@@ -78,12 +76,12 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
 
     def compute(outputs: Sequence[NDArray[Any]], parts: Sequence[Any]) -> None:
         if not masked:
-            write(loop, ufunc, parts, outputs, options)
+            write(loop, ufunc, options, outputs, parts)
             return
         if targets is None:
             for output in outputs:
                 output[...] = 0
-        write(loop, ufunc, parts[:-1], outputs, {**options, "where": parts[-1]})
+        write(loop, ufunc, {**options, "where": parts[-1]}, outputs, parts[:-1])
 
     operands = [*inputs, mask if isinstance(mask, Array) else np.asarray(mask)] if masked else list(inputs)
     results = map_elements(
@@ -97,6 +95,7 @@ def _by_slabs(
 ) -> Array | None:
     """One call of NumPy for all shards, where operands are small and laid out alike, whole everywhere, or numbers."""
     leader: Any = None
+    dtypes, writes_apart = loop
     for x in inputs:
         if type(x) is Array and x is not leader and (leader is None or _rank_and_size(x) > _rank_and_size(leader)):
             leader = x
@@ -123,11 +122,11 @@ def _by_slabs(
             slab = slab.reshape((1,) * (1 + len(shape) - x.ndim) + x.shape)
         parts.append(slab)
         committed = committed or x.committed
-    out = _core._empty(shape, loop.dtypes[0], sharding, committed, ufunc.__name__)
+    out = _core._empty(shape, dtypes[0], sharding, committed, ufunc.__name__)
     slab = _core._slab_array(out, True)
     if slab is None:
         return None
-    if loop.writes_apart:
+    if writes_apart:
         ufunc(*parts, out=slab, **options)
     else:
         slab[...] = ufunc(*parts, **options)

@@ -53,7 +53,7 @@ def _outer_method(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any
     made = [allocate(operation, shape, dtype, sharding, committed=home.committed) for dtype in loop.dtypes]
 
     def compute(outputs: Sequence[NDArray[Any]], operands: Sequence[Any]) -> None:
-        write(loop, ufunc, operands, outputs, options)
+        write(loop, ufunc, options, outputs, operands)
 
     tasks = []
     wider = (..., *(None,) * len(shapes[1]))

@@ -45,7 +45,7 @@ def loop_of(ufunc: np.ufunc, kinds: tuple[Any, ...], options: tuple[tuple[str, A
 
 
 def write(
-    loop: Loop, ufunc: np.ufunc, parts: Sequence[Any], outputs: Sequence[NDArray[Any]], options: dict[str, Any]
+    loop: Loop, ufunc: np.ufunc, options: dict[str, Any], outputs: Sequence[NDArray[Any]], parts: Sequence[Any]
 ) -> None:
     """Calls the ufunc with these outputs; parts broadcast against them. `options` may have a mask, as where=."""
     if loop.writes_apart or all(_is_like(part, outputs[0]) for part in (*parts, *outputs)):
