@@ -33,7 +33,7 @@ def _outer_method(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any
         )
     samples = [x if type(x) in _SCALARS else np.ones((0,), x.dtype) for x in inputs]
     ufunc.outer(*samples, **options)  # raises what NumPy raises
-    kinds = tuple(type(x) if type(x) in _SCALARS else x.dtype for x in inputs)
+    kinds = tuple(np.asarray(x).dtype if type(x) in _SCALARS else x.dtype for x in inputs)  # outer makes arrays of all
     loop = loop_of(ufunc, kinds, tuple(sorted(options.items())))
     one, two = inputs
     home = home_of(operation, [x for x in inputs if isinstance(x, Array)])
@@ -60,7 +60,9 @@ def _outer_method(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any
     for number in range(len(places.boxes)):
         outputs = [buffers[number] for _, buffers in made]
         if outputs[0].size:
-            tasks.extend(pieces_of(compute, outputs, [np.asarray(parts[0][number])[wider], parts[1][number]]))
+            tasks.extend(
+                pieces_of(compute, outputs, [np.asarray(parts[0][number])[wider], np.asarray(parts[1][number])])
+            )
     run_all(tasks, sum(array.nbytes for array, _ in made))
     results = tuple(array for array, _ in made)
     return results if len(results) > 1 else results[0]

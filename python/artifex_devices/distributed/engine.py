@@ -111,7 +111,9 @@ def start(deadline: float) -> Engine:
 
 
 def _init_of(mpi: Any) -> Callable[[], int] | None:
-    """MPI_Init_thread itself; None where it is not found by that name."""
+    """MPI_Init_thread itself; None where it is not found by that name, or MPI may mind which thread calls it."""
+    if not mpi.Get_library_version().startswith("MPICH"):
+        return None
     try:
         library = ctypes.CDLL(mpi.__file__, mode=os.RTLD_NOLOAD | os.RTLD_NOW)  # is loaded: for the names that it uses
         function = library.MPI_Init_thread
@@ -127,7 +129,8 @@ def _begin(mpi: Any, deadline: float) -> None:
 
     mpi4py keeps Python's lock meanwhile: not even Ctrl-C would be seen. So MPI is called without mpi4py, which lets the
     lock go, and by a thread, which is left behind when the wait is given up and ends otherwise: none of ours stays.
-    So another thread ends MPI than began it; MPI says that it should be the same, MPICH (5.0) does not mind.
+    So another thread ends MPI than began it; MPI says that it should be the same. MPICH (run: 5.0) does not mind; where
+    others may, mpi4py starts MPI, and Ctrl-C and the deadline wait until it has.
     """
     function = _init_of(mpi)
     if function is None:
