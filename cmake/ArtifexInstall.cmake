@@ -17,8 +17,14 @@ target_include_directories(artifex_devices PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/cpp> $<INSTALL_INTERFACE:include>)
 target_compile_features(artifex_devices PUBLIC cxx_std_20)
 target_compile_definitions(artifex_devices PUBLIC $<$<BOOL:${ARTIFEX_CHECK_LOCKS}>:ARTIFEX_CHECK_LOCKS>)
+if(ARTIFEX_FMT_SOURCE)
+  target_sources(artifex_devices PRIVATE $<TARGET_OBJECTS:artifex_fmt>)
+  set(fmt $<BUILD_INTERFACE:artifex_fmt> $<INSTALL_INTERFACE:fmt::fmt-header-only>)
+else()
+  set(fmt fmt::fmt)
+endif()
 target_link_libraries(artifex_devices
-  PUBLIC ${ARTIFEX_FMT} Threads::Threads
+  PUBLIC ${fmt} Threads::Threads
   PRIVATE $<BUILD_INTERFACE:PkgConfig::hwloc> $<INSTALL_INTERFACE:artifex_devices::hwloc>)
 set_target_properties(artifex_devices PROPERTIES LINKER_LANGUAGE CXX)
 
@@ -39,4 +45,8 @@ install(
 if(ARTIFEX_HWLOC_ROOT)
   install(FILES "${ARTIFEX_HWLOC_ROOT}/lib/libhwloc.a" DESTINATION lib)
   install(FILES "${ARTIFEX_HWLOC_ROOT}/COPYING" DESTINATION licenses RENAME hwloc.txt)
+endif()
+if(ARTIFEX_FMT_SOURCE)
+  cmake_path(GET ARTIFEX_FMT_SOURCE PARENT_PATH fmt_src)
+  install(FILES "${fmt_src}/../LICENSE.rst" DESTINATION licenses RENAME fmt.txt)
 endif()

@@ -2,12 +2,6 @@
 # artifex_layer(<room> [SMALL] SOURCES <file>... [DEPENDS <room>...] [LIBRARIES <target>...])
 # One static library a room. DEPENDS is the architecture: tools/check_layers.py reads it from here and checks the
 # includes against it. Tests of a room are tests/cpp/<room>/*_test.cpp, one executable.
-if(ARTIFEX_FMT_HEADER_ONLY)
-  set(ARTIFEX_FMT fmt::fmt-header-only)
-else()
-  set(ARTIFEX_FMT fmt::fmt)
-endif()
-
 function(artifex_layer room)
   cmake_parse_arguments(ARG "SMALL" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   set(target artifex_${room})

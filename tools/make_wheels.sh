@@ -3,7 +3,8 @@
 # Builds an sdist and, from it, one self-contained manylinux wheel for each Python 3.10 to 3.13 found here, into dist/.
 # Then proves each: installed with its dependencies into an empty environment, it runs the README's first example with no
 # compiler and no system hwloc in sight. hwloc comes from Debian's source package, static and without plug-ins, so that
-# the environment of a user can load nothing into it; where that source cannot be had, auditwheel copies the shared one.
+# the environment of a user can load nothing into it; fmt's one source file is compiled with ours. Where sources cannot be
+# had, auditwheel copies the shared libraries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -14,12 +15,18 @@ die() { say "$*" >&2; exit 1; }
 mkdir -p "$work" dist
 
 hwloc=$work/hwloc
-settings=(--config-settings=cmake.define.ARTIFEX_FMT_HEADER_ONLY=ON)
+settings=()
 if tools/build_hwloc.sh "$hwloc" >"$work/hwloc.log" 2>&1 </dev/null; then
   say "hwloc $(sed -n 's/^Version: //p' "$hwloc/lib/pkgconfig/hwloc.pc"), static, $(stat -c %s "$hwloc/lib/libhwloc.a") bytes"
   settings+=("--config-settings=cmake.define.ARTIFEX_HWLOC_ROOT=$hwloc")
 else
   say "no static hwloc (see build/wheel/hwloc.log); auditwheel will copy the system's shared one"
+fi
+fmt=$work/fmt
+if [ -e "$fmt/src/format.cc" ] || tools/debian_source.sh fmtlib "$fmt" >"$work/fmt.log" 2>&1 </dev/null; then
+  settings+=("--config-settings=cmake.define.ARTIFEX_FMT_SOURCE=$fmt/src/format.cc")
+else
+  say "no source of fmt (see build/wheel/fmt.log); auditwheel will copy the system's shared one"
 fi
 
 # --- the sdist; every wheel is built from what is in it
@@ -66,7 +73,7 @@ for tag in $(printf '%s\n' "${!pythons[@]}" | sort -V); do
   rm -rf "$scratch/build" "$scratch/venv" "$work/raw"/*
   "$python" -m venv "$scratch/build"
   "$scratch/build/bin/python" -m pip wheel --no-deps --wheel-dir "$work/raw" "${settings[@]}" \
-    --config-settings=build-dir="$work/$tag"     "$work/src" >"$work/$tag.log" 2>&1 </dev/null || { cat "$work/$tag.log" >&2; die "$tag: no wheel"; }
+    --config-settings=build-dir="$work/$tag" "$work/src" >"$work/$tag.log" 2>&1 </dev/null || { cat "$work/$tag.log" >&2; die "$tag: no wheel"; }
   auditwheel repair --wheel-dir dist "$work/raw"/*.whl >"$work/$tag-audit.log" 2>&1 ||
     { cat "$work/$tag-audit.log" >&2; die "$tag: auditwheel refused the wheel"; }
   wheel=$(ls dist/*-"$tag"-*.whl)

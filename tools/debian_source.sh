@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# tools/debian_source.sh <package> <folder>: the upstream sources of Debian's source package, in that folder. Needs no
+# root: with a source list of its own, so that the machine's configuration stays as it is. apt checks the signatures.
+set -euo pipefail
+package=$1
+folder=$(realpath -m "$2")
+. /etc/os-release
+work=$folder.apt
+rm -rf "$folder" "$work"
+mkdir -p "$folder" "$work"/{lists/partial,cache/archives/partial}
+cd "$work"
+echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
+  "http://deb.debian.org/debian ${VERSION_CODENAME:?not a Debian release} main" >sources.list
+apt() {
+  apt-get -qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+    -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache" -o APT::Sandbox::User= "$@"
+}
+apt update
+apt source --download-only "$package"
+tar -xf "$package"_*.orig.tar.* -C "$folder" --strip-components=1
+rm -rf "$work"
