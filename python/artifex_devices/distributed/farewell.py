@@ -8,9 +8,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-__all__ = ["LAST_WORDS_S", "failed", "install", "uninstall"]
+__all__ = ["LAST_SIGHT_S", "LAST_WORDS_S", "failed", "install", "uninstall"]
 
 LAST_WORDS_S = 5.0  # how long a process that ends badly lets the others speak before the launcher ends them
+LAST_SIGHT_S = 1.0  # how long one that ends well stays when others have ended badly, mostly to be ended itself
 
 _say: Callable[[str], None] | None = None
 _hook_before: Any = None

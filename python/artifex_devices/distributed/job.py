@@ -324,6 +324,9 @@ def _at_exit() -> None:
     while time.monotonic() < until and any(peer.state == "here" for peer in job.peers.by_number.values()):
         job.peers.look()
         job.peers.sleep(0.01)
+    if not farewell.failed():
+        # Its own exit status says nothing bad, and the launcher reports the first one that it sees.
+        time.sleep(farewell.LAST_SIGHT_S)
     if not job.engine.owned:  # mpi4py would wait for ever in MPI_Finalize
         sys.stdout.flush()
         sys.stderr.flush()
