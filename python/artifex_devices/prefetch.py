@@ -135,6 +135,8 @@ class _Work:
             if left_s <= 0.0:
                 return False
             self.finished.wait(min(left_s, _LIVENESS_CHECK_S))
+        if self.thread is not None:
+            self.thread.join(max(0.0, end_s - time.monotonic()))  # it is on its way out
         return True
 
     def has_ended(self) -> bool:
