@@ -125,7 +125,8 @@ def initialize(
         local_device_ids: How many devices this process has: as many as it names. Otherwise `jax_num_cpu_devices`,
             JAX_NUM_CPU_DEVICES and XLA_FLAGS say it, or else there is one for each CPU domain of its share.
         cluster_detection_method: None or "mpi4py", the only one.
-        initialization_timeout: Seconds to wait for the others, in MPI's own start too.
+        initialization_timeout: Seconds to wait for the others. They and Ctrl-C hold in MPI's own start too where it is
+            MPICH; other MPIs are started as mpi4py does, which looks at neither.
         heartbeat_timeout_seconds: Seconds without a sign from another host after which its processes count as gone. The
             end of a process needs no such time: it closes its connections.
         shutdown_timeout_seconds: Seconds that shutdown() waits for the others.
