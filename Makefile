@@ -12,16 +12,18 @@ stage := @tools/stage.sh
 jax_python = $(addprefix --jax-python ,$(wildcard .venv-oracle/bin/python))
 list_cpp_files = find cpp tests/cpp tests/fuzz -name '*.h' -o -name '*.cpp'
 
+# Two processes share the tests of a folder; ARGS="-n 0" for one, as a debugger needs it.
+in_parallel := -n 2 --dist worksteal
+
 # Of the Python tests, some of each area of cpp/bindings: all of them take long under the sanitizers.
-sanitized_tests = $(patsubst %,tests/python/test_%.py,accelerators array assembly buffer_protocol cluster collectives config \
-  derived_batch_size device_assignment device_list device_topology discovery dlpack exchange heap_profile host_copy \
-  memory_layout mesh_manager mesh_utils partition_spec pickle pictures plan_step planner prefetch programs recent \
+sanitized_tests = $(patsubst %,tests/python/test_%.py,accelerators array assembly borrowed_memory buffer_protocol cluster \
+  collectives config derived_batch_size device_assignment device_list device_topology discovery dlpack exchange heap_profile \
+  host_copy memory_layout mesh_manager mesh_utils partition_spec pickle pictures plan_step planner prefetch programs recent \
   roofline sharding stored_layouts suggest transfer_guard tree_core unmade xla_client)
 
-.PHONY: help setup demo test test-cpp test-asan test-asan-python test-tsan test-consumer test-python test-torture test-soak \
-  torture-beside-jax test-processes lint layers stubs stubs-check format tidy fuzz soak soak-jax bench curves performance \
-  performance-page calibration instructions \
-  notebooks wheel oracle clean
+.PHONY: help setup demo test test-all test-cpp test-asan test-asan-python test-tsan test-consumer test-python \
+  test-torture test-soak torture-beside-jax test-processes lint layers stubs stubs-check format tidy fuzz soak \
+  soak-jax bench curves performance performance-page calibration instructions notebooks wheel oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -29,25 +31,37 @@ help: ## this list
 setup: ## system packages, .venv, the package built and installed editable
 	@tools/setup.sh
 
-demo: setup ## real images onto 8 CPU devices and back, and a network trained on them; ARGS="--file data.npz" for your own
+demo: ## real images onto 8 CPU devices and back, and a network trained on them; ARGS="--file data.npz" for your own
+	@tools/setup.sh --run
 	@JAX_NUM_CPU_DEVICES=$${JAX_NUM_CPU_DEVICES:-8} python examples/digits_batches.py $(ARGS)
 	@JAX_NUM_CPU_DEVICES=$${JAX_NUM_CPU_DEVICES:-8} python examples/digits_train.py
 
-test: ## everything that must hold: lint, stubs, Python and C++ tests, both sanitized builds
+test: ## lint, types, stubs, C++ and Python tests
 	@rm -f build/stages.txt
 	$(stage) "setup" tools/setup.sh
-	@$(MAKE) --no-print-directory lint stubs-check test-python test-torture soak test-processes test-cpp test-consumer test-asan test-asan-python test-tsan
+	@$(MAKE) --no-print-directory lint stubs-check test-cpp test-python
 	@printf '\nAll passed:\n'; cat build/stages.txt
 
-test-cpp: setup ## the C++ core and its tests, warnings are errors
-	$(stage) "C++ tests" cmake --workflow --preset dev
+test-all: setup ## the long suites: sanitizers, torture, soak, several processes, JAX, instructions, fuzzers
+	@$(MAKE) --no-print-directory test-torture soak test-processes test-consumer test-asan test-asan-python test-tsan
+	@if python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) --no-print-directory oracle soak-jax; \
+	  else echo "Left out: the tests against JAX need Python 3.11; this is $$(python -V)."; fi
+	@if command -v valgrind >/dev/null; then $(MAKE) --no-print-directory instructions; \
+	  else echo "Left out: counting instructions needs valgrind (apt-get install valgrind)."; fi
+	@if tools/fuzz.sh --setup; then $(MAKE) --no-print-directory fuzz SECONDS=$(or $(SECONDS),20); \
+	  else echo "Left out: fuzzing needs clang 19, which cannot be installed here."; fi
+	@printf '\nAll passed:\n'; cat build/stages.txt
+
+test-cpp: setup ## C++ tests of the objects that the extension has
+	$(stage) "C++ tests, build" cmake --build build/python
+	$(stage) "C++ tests" ctest --test-dir build/python --output-on-failure --no-tests=error --progress -j 2
 
 test-asan: setup ## C++ tests under the address and undefined-behaviour sanitizers
 	$(stage) "C++ tests, asan + ubsan" cmake --workflow --preset asan
 
 test-asan-python: setup ## Python tests on a sanitized extension; ARGS=tests/python: all of them
 	@cmake --preset asan >build/asan.log && cmake --build --preset asan >>build/asan.log || { cat build/asan.log; exit 1; }
-	$(stage) "Python tests, asan + ubsan" tools/test_sanitized.sh $(or $(ARGS),$(sanitized_tests))
+	$(stage) "Python tests, asan + ubsan" tools/test_sanitized.sh $(in_parallel) $(or $(ARGS),$(sanitized_tests))
 
 test-tsan: setup ## C++ tests under the thread sanitizer
 	$(stage) "C++ tests, tsan" cmake --workflow --preset tsan
@@ -59,7 +73,7 @@ test-consumer: setup ## a C++ program of somebody else against the installed pac
 	  cmake --build build/consumer; build/consumer/consumer'
 
 test-python: setup ## the Python tests; ARGS="-k mesh" to choose
-	$(stage) "Python tests" python -m pytest $(ARGS)
+	$(stage) "Python tests" python -m pytest $(in_parallel) $(ARGS)
 
 test-torture: setup ## what the library promises when things go wrong; ARGS="-k fork" to choose
 	$(stage) "torture tests" python -m pytest tests/torture $(ARGS)
@@ -101,12 +115,12 @@ tidy: setup ## clang-tidy over the core, warnings are errors
 fuzz: setup ## parsers under libFuzzer (clang 19) and atheris, SECONDS=60 for each; ARGS="device_topology" to choose
 	$(stage) "fuzz" env SECONDS_EACH=$(or $(SECONDS),60) tools/fuzz.sh $(ARGS)
 
-soak: setup ## random programs against NumPy, SECONDS=60 SEED=1; what fails is shrunk to a script in build/soak/
-	$(stage) "soak" env PYTHONPATH=tests python -m soak --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) $(if $(SECONDS)$(SEED),,--programs 1500) $(ARGS)
+soak: setup ## random programs against NumPy, SECONDS=30 SEED=1; what fails is shrunk to a script in build/soak/
+	$(stage) "soak" env PYTHONPATH=tests python -m soak --seconds $(or $(SECONDS),30) --seed $(or $(SEED),1) $(if $(SECONDS)$(SEED),,--programs 750) $(ARGS)
 
-soak-jax: ## the same against JAX too, after `make oracle`, SECONDS=30 SEED=1
+soak-jax: ## the same against JAX too, after `make oracle`, SECONDS=15 SEED=1
 	$(stage) "soak against JAX" env PYTHONPATH=tests JAX_PLATFORMS=cpu .venv-oracle/bin/python -m soak --jax \
-	  --seconds $(or $(SECONDS),30) --seed $(or $(SEED),1) $(if $(SECONDS)$(SEED),,--programs 160) $(ARGS)
+	  --seconds $(or $(SECONDS),15) --seed $(or $(SEED),1) $(if $(SECONDS)$(SEED),,--programs 80) $(ARGS)
 
 test-soak: setup ## the soak finds bugs that are put into the library; ARGS="-k hang" to choose
 	$(stage) "tests of the soak" python -m pytest tests/soak $(ARGS)
@@ -141,7 +155,7 @@ wheel: setup ## an sdist and a self-contained wheel for each Python found, each 
 
 oracle: setup ## the differential tests against real JAX, in an environment of their own
 	@tools/make_oracle.sh
-	$(stage) "tests against JAX" .venv-oracle/bin/python -m pytest tests/oracle $(ARGS)
+	$(stage) "tests against JAX" .venv-oracle/bin/python -m pytest $(in_parallel) tests/oracle $(ARGS)
 
 clean: ## removes what was built; the environments stay
 	@rm -rf build dist wheelhouse .mypy_cache .pytest_cache .ruff_cache .hypothesis

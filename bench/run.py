@@ -34,6 +34,7 @@ FAMILIES = (
     "prefetch",
     "mesh",
     "many",
+    "threads",
     "roofline",
 )
 MODULES = {"import": "importing", "functions": "numpy_functions"}

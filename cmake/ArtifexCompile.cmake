@@ -22,6 +22,12 @@ target_compile_options(artifex_compile INTERFACE
   $<$<BOOL:${ARTIFEX_WERROR}>:-Werror>)
 target_compile_definitions(artifex_compile INTERFACE _GLIBCXX_ASSERTIONS)
 target_link_options(artifex_compile INTERFACE -Wl,-z,relro,-z,now)
+if(ARTIFEX_UNITY)  # GCC takes a file of its own that another file includes for a header
+  target_compile_options(artifex_compile INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  # By default GCC lets units of this size grow by 40 % only, which leaves small functions of hot calls out of line.
+  target_compile_options(artifex_compile INTERFACE
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:--param=large-unit-insns=100000>)
+endif()
 if(ARTIFEX_CHECK_LOCKS)
   target_compile_definitions(artifex_compile INTERFACE ARTIFEX_CHECK_LOCKS)
 endif()

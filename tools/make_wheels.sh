@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds an sdist and, from it, one self-contained manylinux wheel for each Python 3.10 to 3.13 found here, into dist/.
 # Then proves each: installed with its dependencies into an empty environment, it runs the README's first example with no
-# compiler and no system hwloc in sight. hwloc comes from Debian's source package, static and without plug-ins, so that
-# the environment of a user can load nothing into it; fmt's one source file is compiled with ours. Where sources cannot be
-# had, auditwheel copies the shared libraries.
+# compiler and no system hwloc in sight, and then a job of two processes. hwloc comes from Debian's source package, static
+# and without plug-ins, so that the environment of a user can load nothing into it; fmt's one source file is compiled
+# with ours. Where sources cannot be had, auditwheel copies the shared libraries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -98,6 +98,10 @@ for tag in $(printf '%s\n' "${!pythons[@]}" | sort -V); do
   (cd "$scratch" && hidden env -i PATH="$scratch/venv/bin" HOME="$scratch" python -W error example.py) \
     >"$scratch/output" 2>&1 || { cat "$scratch/output" >&2; die "$tag: the README's example failed"; }
   say "$tag: $(basename "$wheel"), $(stat -c %s "$wheel") bytes, README example ran ($(wc -l <"$scratch/output") lines)"
+  # Jobs of several processes import the wheel too. `make test-processes` has the other tests, of the checkout.
+  "$scratch/venv/bin/python" -m pip install -qq "$wheel[mpi]" 'pytest>=8' 'pytest-timeout>=2.3' </dev/null
+  env -u PYTHONPATH "$scratch/venv/bin/python" -m pytest -q -p no:cacheprovider tests/distributed/test_runner.py \
+    >"$scratch/output" 2>&1 </dev/null || { cat "$scratch/output" >&2; die "$tag: a job of several processes failed"; }
 done
 
 # --- the C++ side of the last wheel

@@ -2,17 +2,42 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes a checkout ready on Debian 12 or newer: system packages that are missing, the environment .venv with the tools of
 # pyproject.toml, and the package itself, editable. Run again, it only rebuilds what changed and says nothing else.
+#   tools/setup.sh --run                what running the package and its examples takes, without the tools for tests
 #   PYTHON=python3.12 tools/setup.sh    chooses the interpreter of a new .venv
+# The build tree is build/python, a link to the one of this Python version.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 log=build/setup.log
 mkdir -p build
+case "${1:-}" in
+  "") level=develop ;;
+  --run) level=run ;;
+  *) echo "setup: unknown argument $1; expected --run or nothing" >&2; exit 1 ;;
+esac
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { say "$*" >&2; exit 1; }
 quiet() { # runs a command, shows its output only when it fails
   "$@" >"$log" 2>&1 </dev/null || { cat "$log" >&2; die "failed: $*"; }
+}
+with_progress() { # as quiet, and reports how many of ninja's steps are done: on one line of a terminal, else each tenth
+  "$@" </dev/null 2>&1 | {
+    tenth=0 on_line=""
+    while IFS= read -r line; do
+      printf '%s\n' "$line"
+      [[ $line =~ \[([0-9]+)/([0-9]+)\] ]] || continue
+      built=${BASH_REMATCH[1]} steps=${BASH_REMATCH[2]}
+      if [ -t 3 ]; then
+        printf '\rsetup: built %s of %s ' "$built" "$steps" >&3
+        on_line=yes
+      elif ((10 * built / steps > tenth)); then
+        tenth=$((10 * built / steps))
+        printf 'setup: built %s of %s\n' "$built" "$steps" >&3
+      fi
+    done
+    [ -z "$on_line" ] || printf '\n' >&3
+  } 3>&1 >"$log" || { cat "$log" >&2; die "failed: $*"; }
 }
 
 # --- system packages: only those whose work is not already done by something else
@@ -24,13 +49,15 @@ need() { # need <package> <test>...
 header() { [ -e "/usr/include/$1" ] || [ -e "/usr/include/$(uname -m)-linux-gnu/$1" ] || [ -e "/usr/local/include/$1" ]; }
 need g++ command -v g++
 need pkg-config command -v pkg-config
-need git command -v git
 need ccache command -v ccache
-need util-linux command -v setarch
 need libhwloc-dev pkg-config --exists hwloc
 need libfmt-dev header fmt/format.h
 need libeigen3-dev header eigen3/Eigen/Core
-need libgtest-dev header gtest/gtest.h
+if [ $level = develop ]; then
+  need git command -v git
+  need util-linux command -v setarch
+  need libgtest-dev header gtest/gtest.h
+fi
 
 # --- an interpreter: 3.10 to 3.13 with venv and headers; python3 first, then the newest
 complete='
@@ -78,18 +105,27 @@ export PATH=$venv/bin:$PATH VIRTUAL_ENV=$venv
 tag=$(python -c 'import sys; print(f"cp{sys.version_info[0]}{sys.version_info[1]}")')
 tree=build/python-$tag
 
+ln -sfn "python-$tag" build/python
+
 if [ "$(cat .venv/stamp 2>/dev/null)" != "$want" ]; then
-  say "installing the tools into .venv"
+  rm -f .venv/stamp-develop
+  say "installing what the build and the examples need into .venv"
   quiet python -m pip install --upgrade 'pip>=25.1'
-  quiet python -m pip install --group dev
-  say "building the package (first time: a few minutes)"
-  quiet python -m pip install --no-build-isolation -Cbuild-dir="$tree" -e '.[test,mpi]'
+  quiet python -m pip install --group build
+  say "building the package"
+  with_progress python -m pip install -v --no-build-isolation -Cbuild-dir="$tree" -e '.[examples]'
   echo "$want" >.venv/stamp
 else
   # What pip built, brought up to date. CMake copies only files that changed.
   before=$(stat -c %Y "$tree"/cpp/bindings/_core*.so 2>/dev/null || true)
-  quiet cmake --build "$tree"
+  with_progress cmake --build "$tree" --target _core artifex_devices
   site=$(python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
   quiet cmake --install "$tree" --prefix "$site/artifex_devices" --strip
   [ "$before" = "$(stat -c %Y "$tree"/cpp/bindings/_core*.so)" ] || say "rebuilt the extension"
+fi
+if [ $level = develop ] && [ "$(cat .venv/stamp-develop 2>/dev/null)" != "$want" ]; then
+  say "installing the tools for tests and checks into .venv"
+  quiet python -m pip install --group dev 'artifex_devices[test,mpi]'
+  quiet cmake -S . -B "$tree" -DARTIFEX_BUILD_TESTS=ON # the C++ tests are linked to the objects that users run
+  echo "$want" >.venv/stamp-develop
 fi

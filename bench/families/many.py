@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""4,096 CPU devices in one process, and a mesh of 1,048,576 devices that have no memory.
+"""4,096 CPU devices in one process, reshards over 8 and over all of them, and a mesh of 1,048,576 devices that have no
+memory.
 
 The first call that makes the devices is timed once a process. JAX cannot make a million CPU devices.
 """
@@ -49,7 +50,23 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
     )
     yield Row("4,096 devices: threads of the process", samples=[_status("Threads:")], unit="count")
     if peer.NAME == "artifex_devices":
+        yield from _reshards(peer, devices, repeats)
         yield from _very_many(repeats)
+
+
+def _reshards(peer: Any, devices: Any, repeats: int) -> Iterator[Row]:
+    """From rows to columns, which has a copy for each pair of shards: JAX would compile millions."""
+    value = np.ones((4096, 4096), np.float32)
+    for count in (8, DEVICES):
+        mesh = peer.mesh(np.array(devices[:count]), ("x",))
+        array = peer.put(value, peer.named(mesh, "x"))
+        to = peer.named(mesh, None, "x")
+        yield Row(
+            f"reshard 64 MiB, rows -> columns, {count:,} devices",
+            lambda _, array=array, to=to: peer.put(array, to),
+            bytes=value.nbytes,
+            repeats=repeats,
+        )
 
 
 def _very_many(repeats: int) -> Iterator[Row]:

@@ -73,6 +73,15 @@ def put(value: Any, where: Any) -> Any:
     return Shards(value.shape, pieces)
 
 
+def allocate_and_free(nbytes: int, times: int, touch: bool) -> None:
+    """Takes an ndarray, writes to each of its pages if asked to, and frees it."""
+    for _ in range(times):
+        block = np.empty(nbytes, np.uint8)
+        if touch:
+            block[::4096] = 1
+        del block
+
+
 def get(array: Any) -> np.ndarray:
     """Assembles the slices in a fresh array."""
     if not isinstance(array, Shards):

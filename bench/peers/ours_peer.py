@@ -48,6 +48,11 @@ def forget_memory() -> None:
     lib._core._trim()
 
 
+def allocate_and_free(nbytes: int, times: int, touch: bool) -> None:
+    """Takes a block of memory, writes to each of its pages if asked to, and frees it."""
+    lib._core._allocate_and_free(nbytes, times, touch)
+
+
 def get(array: Any) -> np.ndarray:
     """Gathers into one ndarray."""
     return np.asarray(array)

@@ -11,23 +11,23 @@ namespace artifex_devices::bindings {
 namespace {
 
 // Both directions; Python objects, never destroyed.
-struct Table {
+struct AxisNameTable {
   PyObject* id_of_object = PyDict_New();
   std::unordered_map<int32_t, std::pair<AxisName, PyObject*>> by_id;
 };
 
-Table& table() {
-  static auto* made = new Table;
+AxisNameTable& table() {
+  static auto* made = new AxisNameTable;
   return *made;
 }
 
 // The module is loaded under the GIL; later, Python code run by PyDict_New could hand it on in the middle.
-[[maybe_unused]] const Table& g_made_at_load = table();
+[[maybe_unused]] const AxisNameTable& g_names_made_at_load = table();
 
 }  // namespace
 
 AxisName axis_name_from_python(py::handle object, std::string_view operation) {
-  Table& known = table();
+  AxisNameTable& known = table();
   if (PyObject* id = PyDict_GetItemWithError(known.id_of_object, object.ptr())) {
     return known.by_id.at(static_cast<int32_t>(PyLong_AsLong(id))).first;
   }

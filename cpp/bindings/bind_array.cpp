@@ -13,6 +13,7 @@
 #include "gil.h"
 #include "mesh_short_cuts.h"
 #include "numpy_bridge.h"
+#include "python_owner.h"
 #include "shard_index.h"
 #include "short_cut.h"
 #include "world.h"
@@ -164,15 +165,21 @@ void bind_shard(py::module_& module) {
 
 void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
   array
-      .def("delete", &Array::delete_,
-           "Ends the Array and its shards in this process; memory returns when the last view of it is gone. Twice is "
-           "fine.")
+      .def(
+          "delete",
+          [](Array& self) {
+            release_dropped_owners();
+            self.delete_();
+          },
+          "Ends the Array and its shards in this process; memory returns when the last view of it is gone. Twice is "
+          "fine.")
       .def("is_deleted", &Array::is_deleted, "Whether delete() or donation ended it.")
       .def("is_ready", &Array::is_ready, "Whether its data is written; never waits.")
       .def(
           "block_until_ready",
           [](const py::object& self) {
             const auto pointer = self.cast<ArrayRef>();
+            release_dropped_owners();
             pointer->check_alive("block_until_ready");
             if (!pointer->is_ready()) {
               const ReleaseGil release;
@@ -316,6 +323,7 @@ void bind_array(py::module_& module) {
   module.def(
       "live_arrays",
       [] {
+        release_dropped_owners();
         py::list result;
         for (const ArrayRef& array : live_arrays(nullptr)) result.append(array);
         return result;

@@ -83,10 +83,8 @@ using HostValue = std::shared_ptr<const HostView>;
 
 int fill_buffer(const py::handle self, const ArrayRef& array, Py_buffer* view, int flags) {
   if (refuse_buffer(*array, flags) != 0) return -1;
-  HostValue value;
-  if (array->is_ready()) {
-    value = device_get(array);
-  } else {
+  HostValue value = device_get_if_ready(array);  // one device: shown without a copy
+  if (!value) {
     const ReleaseGil release;
     value = device_get(array);
   }

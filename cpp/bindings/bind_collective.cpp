@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "artifex_devices/array/array.h"
+#include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/collective/reduce.h"
 #include "artifex_devices/device/arena.h"
@@ -15,6 +16,7 @@
 #include "gil.h"
 #include "memory_warning.h"
 #include "numpy_bridge.h"
+#include "python_owner.h"
 #include "reduction_name.h"
 #include "world.h"
 
@@ -45,9 +47,9 @@ void reduce_into(const std::string& kind, const py::list& inputs, const py::obje
   }
   const HostView target = leaf_from_python(out, "all_reduce").view;
   if (!target.writable) fail("all_reduce: out is read-only; expected memory to write; make it by _host_empty");
-  int64_t bytes = itemsize(target.dtype) * static_cast<int64_t>(views.size());
-  for (const int64_t size : target.shape) bytes *= size;
-  if (bytes < kReleaseGilBytes) return all_reduce(reduction, views, target);
+  const int64_t bytes = checked_bytes(target.shape, target.dtype, "all_reduce") *
+                        static_cast<int64_t>(views.size() + 1);  // read and written
+  if (copies_with_gil(bytes)) return all_reduce(reduction, views, target);
   const ReleaseGil release;
   all_reduce(reduction, views, target);
 }
@@ -55,12 +57,8 @@ void reduce_into(const std::string& kind, const py::list& inputs, const py::obje
 py::object host_empty(py::handle shape, py::handle dtype) {
   const Dims dims = dims_from_python(shape, "host_empty", "shape");
   const DType element = dtype_from_python(dtype, "host_empty");
-  const int64_t elements = checked_product(dims, "host_empty");
-  const auto bytes = checked_mul(elements, itemsize(element));
-  if (!bytes)
-    fail("host_empty: shape {} of {} is more bytes than fit 63 bits; use smaller sizes", to_string(dims),
-         name(element));
-  BufferRef buffer{current_client()->default_device()->arena().allocate(*bytes), 0};
+  const int64_t bytes = checked_bytes(dims, element, "host_empty");
+  BufferRef buffer{current_client()->default_device()->arena().allocate(bytes), 0};
   return ndarray_of_buffer(std::move(buffer), dims, row_major_strides(dims, itemsize(element)), element, true);
 }
 
@@ -89,13 +87,7 @@ BufferRef buffer_of_part(const py::object& part, const HostView& view, bool give
   int64_t bytes = itemsize(view.dtype);
   for (const int64_t size : view.shape) bytes *= size;
   part.attr("flags").attr("writeable") = false;
-  PyObject* kept = py::object(part).release().ptr();
-  return {foreign_block(view.data, bytes,
-                        [kept] {
-                          const AcquireGil gil;
-                          if (gil.acquired()) Py_DECREF(kept);
-                        }),
-          0};
+  return {foreign_block(view.data, bytes, [owner = python_owner(part)] {}), 0};
 }
 
 // An Array out of one ndarray for each distinct buffer. `given`: which of them nobody else has a reference to.
@@ -134,7 +126,7 @@ ArrayRef adopt(py::handle shape, py::handle dtype, const std::shared_ptr<Shardin
                           static_cast<const std::byte*>(views[b].data), views[b].byte_strides, views[b].shape, size),
               -1);
   }
-  if (batch.bytes() < kReleaseGilBytes) {
+  if (copies_with_gil(batch.bytes())) {
     batch.run();
   } else {
     const ReleaseGil release;

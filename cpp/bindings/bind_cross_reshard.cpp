@@ -64,7 +64,7 @@ void bind_class(py::module_& module) {
           "receives", [](const CrossReshard& self) { return messages(self.receives()); },
           "(peer, bytes) of each message to receive, in the order of all processes.")
       .def_property_readonly(
-          "planned_bytes", [](const CrossReshard& self) { return self.plan().bytes_between_processes; },
+          "planned_bytes", [](const CrossReshard& self) { return self.plan().bytes_over(Link::kOtherProcess); },
           "Bytes of all messages of all processes.")
       .def(
           "begin",
@@ -105,13 +105,20 @@ void bind_class(py::module_& module) {
             self.unpack(i, memory);
           },
           py::arg("i"), py::arg("buffer"), "Puts received bytes where they belong.")
-      .def("finish", &CrossReshard::finish, "The Array, once all messages have come.");
+      .def(
+          "finish",
+          [](CrossReshard& self) {
+            const ReleaseGil release;
+            return self.finish();
+          },
+          "The Array, once all messages have come.");
 }
 
 }  // namespace
 
 ArrayRef moved(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {
   if (source->sharding()->is_fully_addressable() && sharding->is_fully_addressable()) {
+    const ReleaseGil release;
     return reshard(source, sharding, options);
   }
   std::shared_ptr<CrossReshard> cross;

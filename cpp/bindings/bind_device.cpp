@@ -264,6 +264,19 @@ Raises:
     const ReleaseGil release;
     return Arena::trim_all();
   });
+  module.def(
+      "_allocate_and_free",
+      [](int64_t nbytes, int64_t times, bool touch) {
+        constexpr int64_t kPage = 4096;
+        const ReleaseGil release;
+        for (int64_t i = 0; i < times; ++i) {
+          const BlockRef block = Arena::of_node(0).allocate(nbytes);
+          for (int64_t at = 0; touch && at < nbytes; at += kPage) block->data()[at] = std::byte{1};
+        }
+      },
+      py::arg("nbytes"), py::arg("times"), py::arg("touch"),
+      "Takes a block of memory, writes to each of its pages where `touch` is set, and frees it, so many times; for the "
+      "family threads of bench/.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -60,7 +60,7 @@ DeviceAssignment create(const py::object& given) {
   return DeviceAssignment::make(shape[0], shape[1], std::move(ordinals), kCreate);
 }
 
-DeviceAssignment from_bytes(const py::object& data) {
+DeviceAssignment assignment_from_bytes(const py::object& data) {
   return DeviceAssignment::deserialize(bytes_argument(data, "DeviceAssignment.deserialize", kMostBytes));
 }
 
@@ -95,7 +95,8 @@ Raises:
     TypeError: `array` is no array, or not of 2 dimensions, or of another dtype.
     ValueError: It is empty, or numbers are negative, there twice, not whole, or beyond 64 bits.
 )")
-      .def_static("deserialize", &from_bytes, py::arg("data"), R"(Reads the bytes of an XLA DeviceAssignmentProto.
+      .def_static("deserialize", &assignment_from_bytes, py::arg("data"),
+                  R"(Reads the bytes of an XLA DeviceAssignmentProto.
 
 Raises:
     TypeError: `data` is no bytes-like object.
@@ -125,7 +126,7 @@ Raises:
              return py::make_tuple(core.attr("_device_assignment"), py::make_tuple(self.attr("serialize")()));
            })
       .def("__repr__", &DeviceAssignment::to_string);
-  module.def("_device_assignment", &from_bytes, py::arg("data"));  // named by pickles: methods cannot be
+  module.def("_device_assignment", &assignment_from_bytes, py::arg("data"));  // named by pickles: methods cannot be
 }
 
 }  // namespace artifex_devices::bindings

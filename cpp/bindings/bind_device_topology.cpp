@@ -50,7 +50,7 @@ py::list make_compile_only_devices(const DeviceTopology& self) {
   return devices;
 }
 
-DeviceTopology from_bytes(const py::object& data) {
+DeviceTopology topology_from_bytes(const py::object& data) {
   const std::string bytes = bytes_argument(data, "DeviceTopology.deserialize", DeviceTopology::kMostBytes);
   const ReleaseGil release;
   return DeviceTopology::deserialize(bytes);
@@ -130,7 +130,8 @@ Raises:
       .def(
           "serialize", [](const DeviceTopology& self) { return py::bytes(self.serialize()); },
           "The topology as bytes, a protobuf message: docs/formats/README.md. Equal topologies give equal bytes.")
-      .def_static("deserialize", &from_bytes, py::arg("data"), R"(Reads what `serialize` returned, here or elsewhere.
+      .def_static("deserialize", &topology_from_bytes, py::arg("data"),
+                  R"(Reads what `serialize` returned, here or elsewhere.
 
 What a newer version added is skipped.
 
@@ -163,7 +164,7 @@ Raises:
     TypeError: `devices` is no sequence of Device.
     ValueError: It is empty, or the devices are of different clients.
 )");
-  module.def("_device_topology", &from_bytes, py::arg("data"));  // named by pickles: methods cannot be
+  module.def("_device_topology", &topology_from_bytes, py::arg("data"));  // named by pickles: methods cannot be
 }
 
 }  // namespace artifex_devices::bindings

@@ -9,6 +9,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "python_owner.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -25,9 +26,8 @@ struct HostLeaf {
 };
 
 HostLeaf copy_to_host(const ArrayRef& array) {
-  if (array->nbytes() < kReleaseGilBytes) return {device_get_async(array)};
-  const ReleaseGil release;
-  return {device_get_async(array)};
+  release_dropped_owners();
+  return run_with_gil_if(copies_with_gil(array->nbytes()), [&] { return HostLeaf{device_get_async(array)}; });
 }
 
 }  // namespace

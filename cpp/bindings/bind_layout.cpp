@@ -95,7 +95,7 @@ void copy_views(const py::list& destinations, const py::list& sources) {
     batch.add(StridedCopy(to.data, to.byte_strides, from.data, from.byte_strides, to.shape, itemsize(to.dtype), bytes),
               -1);
   }
-  if (bytes < kReleaseGilBytes) return batch.run();
+  if (copies_with_gil(bytes)) return batch.run();
   const ReleaseGil release;
   batch.run();
 }

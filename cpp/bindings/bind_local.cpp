@@ -180,13 +180,14 @@ void select_into(py::handle out, py::handle condition, py::handle one, py::handl
   if (!done) fail<TypeMismatch>("select: elements of {} bytes are not handled", itemsize(target.dtype));
 }
 
-// Calls every task once, on the workers and this thread. The first exception is raised here once all have ended.
+// Calls every task once, on workers that may enter Python and this thread. The first exception is raised here once all
+// have ended.
 void run_parallel(const py::list& tasks) {
   std::atomic<bool> failed{false};
   PyObject* error = nullptr;  // owned; written under the GIL
   {
     const ReleaseGil release;
-    WorkerPool::process().parallel_for(static_cast<int64_t>(tasks.size()), -1, [&](int64_t i) {
+    WorkerPool::python().parallel_for(static_cast<int64_t>(tasks.size()), -1, [&](int64_t i) {
       if (failed.load(std::memory_order_relaxed)) return;
       const AcquireGil gil;
       if (!gil.acquired()) return;
@@ -238,7 +239,7 @@ void bind_local(py::module_& module) {
   module.def("_select", &select_into, py::arg("out"), py::arg("condition"), py::arg("one"), py::arg("other"),
              py::arg("stream"), "out = one where condition, else other, for dense ndarrays or choices of shape ().");
   module.def("_run_parallel", &run_parallel, py::arg("tasks"),
-             "Calls each of a list once, on the library's workers and this thread; raises the first exception.");
+             "Calls each of a list once, on threads of the library and this one; raises the first exception.");
 }
 
 }  // namespace artifex_devices::bindings

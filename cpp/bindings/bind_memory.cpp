@@ -10,6 +10,7 @@
 #include "artifex_devices/device/memory.h"
 #include "bindings.h"
 #include "memory_warning.h"
+#include "python_owner.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -23,6 +24,7 @@ MemoryHandle memory_of(Device& device, MemoryKind kind) {
 }
 
 py::dict stats_of(const Memory& self) {
+  release_dropped_owners();
   const DeviceMemoryStats stats = self.stats();
   py::dict result;
   result["bytes_in_use"] = stats.bytes_in_use;

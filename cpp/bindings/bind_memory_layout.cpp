@@ -49,7 +49,7 @@ py::list tiling_of(const Layout& self) {
 
 template <class Work>
 void without_gil_if_big(int64_t bytes, Work&& work) {
-  if (bytes < kReleaseGilBytes) return work();
+  if (copies_with_gil(bytes * 8)) return work();  // unpacked, an element of one bit takes a byte
   const ReleaseGil release;
   work();
 }

@@ -93,6 +93,12 @@ void bind_axis_type(py::module_& module) {
   const py::object type = module.attr("AxisType");
   type.attr("__repr__") = py::cpp_function([](py::handle self) -> py::str { return self.attr("name"); },
                                            py::is_method(type), py::name("__repr__"));
+  // As pickled_enum.py does: Python 3.11.0 to 3.11.3 pickle members of enums through getattr.
+  type.attr("__reduce_ex__") = py::cpp_function(
+      [](py::handle self, py::handle) -> py::tuple {
+        return py::make_tuple(py::type::handle_of(self), py::make_tuple(self.attr("value")));
+      },
+      py::is_method(type), py::name("__reduce_ex__"), py::arg("protocol"));
 }
 
 size_t spec_hash(const PartitionSpec& spec) { return spec.hash(); }

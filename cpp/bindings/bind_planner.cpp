@@ -165,10 +165,10 @@ py::dict sequence_dict(ReshardSequence made, const Dims& shape, int64_t itemsize
 py::dict copies_dict(const PlacedWay& placed, const Sharding& from, const Sharding& to, const Cluster* cluster) {
   const DirectWay& way = placed.way;
   py::dict result;
-  result["count"] = way.plan.copies.size();
-  result["reused"] = way.plan.reused.size();
-  result["bytes_reused"] = way.plan.bytes_reused;
-  result["bytes_copied"] = way.plan.bytes_copied;
+  result["count"] = way.plan.copy_count();
+  result["reused"] = way.plan.reused().size();
+  result["bytes_reused"] = way.plan.bytes_reused();
+  result["bytes_copied"] = way.plan.bytes_copied();
   result["bytes_in"] = ndarray_of(way.bytes_in);
   result["peak_bytes"] = way.peak_bytes;
   py::dict links;
@@ -187,10 +187,9 @@ py::dict copies_dict(const PlacedWay& placed, const Sharding& from, const Shardi
     constexpr std::array<const char*, kClusterLinks> kNames = {"same device", "same chip", "same slice", "network"};
     for (size_t i = 0; i < kNames.size(); ++i) links[kNames[i]] = bytes[i];
   } else {
-    constexpr std::array<const char*, 5> kNames = {"same device", "same memory", "other memory", "other process",
-                                                   "other host"};
-    std::array<int64_t, kNames.size()> bytes{};
-    for (const ReshardCopy& copy : way.plan.copies) bytes[static_cast<size_t>(copy.link)] += copy.bytes;
+    constexpr std::array<const char*, kLinks> kNames = {"same device", "same memory", "other memory", "other process",
+                                                        "other host"};
+    const std::array<int64_t, kLinks> bytes = way.plan.bytes_by_link();
     for (size_t i = 0; i < kNames.size(); ++i) links[kNames[i]] = bytes[i];
   }
   result["bytes_by_link"] = std::move(links);
@@ -340,7 +339,7 @@ py::list reshard_copies(py::handle global_shape, int64_t itemsize, const std::sh
   const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
   const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, handle.get(), kMostCopies);
   py::list result;
-  for (const ReshardCopy& copy : placed.way.plan.copies) {
+  placed.way.plan.for_each_copy([&](const ReshardCopy& copy) {
     py::tuple box(copy.box.rank());
     for (int64_t d = 0; d < copy.box.rank(); ++d) {
       box[static_cast<size_t>(d)] = py::make_tuple(copy.box.origin[d], copy.box.origin[d] + copy.box.shape[d]);
@@ -348,7 +347,7 @@ py::list reshard_copies(py::handle global_shape, int64_t itemsize, const std::sh
     result.append(py::make_tuple(placed.source.places[static_cast<size_t>(copy.source)].device,
                                  placed.destination.places[static_cast<size_t>(copy.destination)].device, box,
                                  copy.bytes));
-  }
+  });
   return result;
 }
 

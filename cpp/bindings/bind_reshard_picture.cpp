@@ -40,10 +40,10 @@ std::string reshard_picture(const std::string& title, const std::vector<std::str
     return without_gil(drawn);
   }
   const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, handle.get(), kMostDrawnCopies);
-  for (const ReshardCopy& copy : placed.way.plan.copies) {
+  placed.way.plan.for_each_copy([&](const ReshardCopy& copy) {
     picture.traffic.push_back({placed.source.places[static_cast<size_t>(copy.source)].device,
                                placed.destination.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
-  }
+  });
   return without_gil(drawn);
 }
 

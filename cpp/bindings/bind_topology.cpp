@@ -62,7 +62,7 @@ py::list domains_to_python(const Machine& machine) {
   return result;
 }
 
-py::object text_or_none(const std::string& text) { return text.empty() ? py::object(py::none()) : replaced(text); }
+py::object replaced_or_none(const std::string& text) { return text.empty() ? py::object(py::none()) : replaced(text); }
 
 py::list objects_to_python(const Machine& machine) {
   std::vector<MachineObject> objects;
@@ -77,10 +77,10 @@ py::list objects_to_python(const Machine& machine) {
     row["type"] = object.type;
     row["logical"] = object.logical_index;
     row["os_index"] = object.os_index < 0 ? py::object(py::none()) : py::object(py::int_(object.os_index));
-    row["name"] = text_or_none(object.name);
-    row["subtype"] = text_or_none(object.subtype);
-    row["model"] = text_or_none(object.model);
-    row["pci"] = text_or_none(object.pci);
+    row["name"] = replaced_or_none(object.name);
+    row["subtype"] = replaced_or_none(object.subtype);
+    row["model"] = replaced_or_none(object.model);
+    row["pci"] = replaced_or_none(object.pci);
     row["cpus"] = object.cpus.to_string();
     row["bytes"] = object.bytes == 0 ? py::object(py::none()) : py::object(py::int_(object.bytes));
     result.append(row);
@@ -109,11 +109,11 @@ py::list missing_to_python(const Machine& machine) {
 py::dict cgroup_to_python(const CgroupReport& report) {
   py::dict result;
   result["cpus"] = report.limits.cpus;
-  result["cpus_from"] = text_or_none(report.cpus_from);
+  result["cpus_from"] = replaced_or_none(report.cpus_from);
   result["memory_bytes"] = report.limits.memory_bytes;
-  result["memory_from"] = text_or_none(report.memory_from);
-  result["cpuset"] = text_or_none(report.cpuset);
-  result["cpuset_from"] = text_or_none(report.cpuset_from);
+  result["memory_from"] = replaced_or_none(report.memory_from);
+  result["cpuset"] = replaced_or_none(report.cpuset);
+  result["cpuset_from"] = replaced_or_none(report.cpuset_from);
   py::list files;
   for (const CgroupFile& file : report.files) files.append(py::make_tuple(replaced(file.path), replaced(file.text)));
   result["files"] = files;
@@ -124,7 +124,7 @@ py::dict cgroup_to_python(const CgroupReport& report) {
 }
 
 template <class F>
-auto without_gil(F&& make) {
+auto loaded(F&& make) {
   const ReleaseGil release;
   return std::const_pointer_cast<Machine>(make());
 }
@@ -143,10 +143,10 @@ Example:
     ['0-7', '8-15']
 )")
       .def_static(
-          "live", [] { return without_gil([] { return Machine::live(); }); },
+          "live", [] { return loaded([] { return Machine::live(); }); },
           "The machine of this process, less what affinity and cgroups forbid.")
       .def_static(
-          "from_xml", [](const std::string& path) { return without_gil([&] { return Machine::from_xml(path); }); },
+          "from_xml", [](const std::string& path) { return loaded([&] { return Machine::from_xml(path); }); },
           py::arg("path"), R"(Reads an hwloc XML file (format 1 or 2).
 
 Raises:
@@ -155,7 +155,7 @@ Raises:
 )")
       .def_static(
           "from_synthetic",
-          [](const std::string& text) { return without_gil([&] { return Machine::from_synthetic(text); }); },
+          [](const std::string& text) { return loaded([&] { return Machine::from_synthetic(text); }); },
           py::arg("description"), R"(Makes a machine from hwloc's synthetic form, such as "pack:2 numa:2 core:4 pu:2".
 
 Raises:
@@ -205,7 +205,7 @@ Keys: fact, reason (which file, and why), assumed (what is taken instead). Of th
       "_memory_policy",
       [] {
         const MemoryPolicy policy = memory_policy();
-        return py::make_tuple(text_or_none(policy.name), policy.nodes, text_or_none(policy.problem));
+        return py::make_tuple(replaced_or_none(policy.name), policy.nodes, replaced_or_none(policy.problem));
       },
       "Policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.");
   module.def(
@@ -252,8 +252,8 @@ Keys: fact, reason (which file, and why), assumed (what is taken instead). Of th
         try {
           const WorldText world = parse_world(text);
           std::shared_ptr<Machine> machine;
-          if (!world.xml_path.empty()) machine = without_gil([&] { return Machine::from_xml(world.xml_path); });
-          if (!world.synthetic.empty()) machine = without_gil([&] { return Machine::from_synthetic(world.synthetic); });
+          if (!world.xml_path.empty()) machine = loaded([&] { return Machine::from_xml(world.xml_path); });
+          if (!world.synthetic.empty()) machine = loaded([&] { return Machine::from_synthetic(world.synthetic); });
           return std::make_pair(machine, world.num_devices);
         } catch (const Error&) {
           rethrow_with_context("simulate: ");

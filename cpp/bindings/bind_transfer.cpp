@@ -17,6 +17,7 @@
 #include "memory_warning.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
+#include "python_owner.h"
 #include "scopes.h"
 #include "shard_index.h"
 #include "shown.h"
@@ -89,12 +90,20 @@ LayoutRef layout_of(const Target& target, const Dims& shape) {
 /// own.
 enum class Donation : uint8_t { kNone, kNow, kLater };
 
-// Runs `work` without the GIL when that pays.
-template <class Work>
-auto maybe_without_gil(int64_t bytes, Work&& work) {
-  if (bytes < kReleaseGilBytes) return work();
+// The GIL is kept only where nothing is waited for: a worker may be held up by what only the GIL ends.
+std::shared_ptr<const HostView> host_value(const ArrayRef& array) {
+  if (copies_with_gil(array->nbytes())) {
+    if (auto value = device_get_if_ready(array)) return value;
+  }
   const ReleaseGil release;
-  return work();
+  return device_get(array);
+}
+
+ArrayRef place(const HostView& value, const ShardingRef& sharding, bool committed, const LayoutRef& layout) {
+  int64_t bytes = itemsize(value.dtype);
+  for (const int64_t size : value.shape) bytes *= size;
+  return run_with_gil_if(copies_with_gil(bytes, *sharding),
+                         [&] { return device_put(value, sharding, committed, layout); });
 }
 
 /// Whether the user asks for the transfer by name (device_put), or an operation needs it.
@@ -125,10 +134,9 @@ ArrayRef put_on_processes(const ArrayRef& source, const ShardingRef& sharding, c
   const Sharding& from = *source->sharding();
   const bool one_world = sharding->devices()->client() == from.devices()->client();
   if (one_world && (source->committed() || !from.is_fully_addressable())) return moved(source, sharding, options);
-  const auto value = maybe_without_gil(source->nbytes(), [&] { return device_get(source); });
+  const auto value = host_value(source);
   check_same_everywhere(*value, *sharding, value_text(*value));
-  ArrayRef copied = maybe_without_gil(source->nbytes(),
-                                      [&] { return device_put(*value, sharding, options.committed, *options.layout); });
+  ArrayRef copied = place(*value, sharding, options.committed, *options.layout);
   if (options.donate) source->donate();
   return copied;
 }
@@ -152,17 +160,18 @@ py::object put_array(const py::object& x, const Target& target, Donation donatio
     after_placing(*sharding);
     return spread;
   }
-  py::object placed = py::cast(maybe_without_gil(source->nbytes(), [&] {
-    if (sharding->devices()->client() == source->sharding()->devices()->client()) {
-      return reshard(source, sharding, {committed, donate, force_copy, layout});
-    }
-    // Another world: by way of the host, as nothing is shared between worlds.
-    ArrayRef copied = device_put(*device_get(source), sharding, committed, layout);
+  ArrayRef placed;
+  if (one_world) {
+    const bool keeps_gil = copies_with_gil(source->nbytes(), *sharding) && is_ready(source->ready_event());
+    placed =
+        run_with_gil_if(keeps_gil, [&] { return reshard(source, sharding, {committed, donate, force_copy, layout}); });
+  } else {  // by way of the host, as nothing is shared between worlds
+    placed = place(*host_value(source), sharding, committed, layout);
     if (donate) source->donate();
-    return copied;
-  }));
+  }
+  py::object result = py::cast(std::move(placed));
   after_placing(*sharding);
-  return placed;
+  return result;
 }
 
 // Makes the ndarray read-only and hands its memory over until the Array lets go.
@@ -173,11 +182,7 @@ bool try_alias(const Leaf& leaf, const ShardingRef& sharding, bool committed, py
   const bool is_whole = sharding->buffers().size() == 1 && sharding->is_fully_replicated();
   if (!is_ndarray(leaf.keep) || !dense || !is_whole || pinned) return false;
   HostView shared = view;
-  PyObject* kept = leaf.keep.inc_ref().ptr();
-  shared.owner = std::shared_ptr<void>(kept, [](void* object) {
-    const AcquireGil gil;
-    if (gil.acquired()) Py_DECREF(static_cast<PyObject*>(object));
-  });
+  shared.owner = python_owner(leaf.keep);
   *result = py::cast(device_put_alias(shared, sharding, committed));
   leaf.keep.attr("flags").attr("writeable") = false;
   return true;
@@ -192,6 +197,7 @@ struct LeafPath {
 
 py::object put_leaf(const py::object& x, const Target& target, Donation donation, std::optional<bool> may_alias,
                     const LeafPath& path = {}, Intent intent = Intent::kExplicit) {
+  release_dropped_owners();
   if (donation != Donation::kNone && may_alias.value_or(false)) {
     fail(
         "device_put: donate and may_alias are both True; expected one of them, as a donated source is deleted; leave "
@@ -214,10 +220,7 @@ py::object put_leaf(const py::object& x, const Target& target, Donation donation
   // What is narrowed is not what x itself holds.
   if (may_alias.value_or(false) && !narrows && !layout && try_alias(leaf, sharding, target.committed, &aliased))
     return aliased;
-  int64_t bytes = itemsize(leaf.view.dtype);
-  for (const int64_t size : leaf.view.shape) bytes *= size;
-  py::object placed =
-      py::cast(maybe_without_gil(bytes, [&] { return device_put(leaf.view, sharding, target.committed, layout); }));
+  py::object placed = py::cast(place(leaf.view, sharding, target.committed, layout));
   after_placing(*sharding);
   return placed;
 }
@@ -270,9 +273,8 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
 }  // namespace
 
 py::object value_of(const ArrayRef& array) {
-  array->check_alive("device_get");
-  return ndarray_from_view(
-      maybe_without_gil(array->is_ready() ? array->nbytes() : kReleaseGilBytes, [&] { return device_get(array); }));
+  release_dropped_owners();
+  return ndarray_from_view(host_value(array));
 }
 
 void bind_transfer(py::module_& module) {
@@ -302,6 +304,7 @@ void bind_transfer(py::module_& module) {
     result["host_to_device_bytes"] = counters.host_to_device_bytes;
     result["device_to_host_bytes"] = counters.device_to_host_bytes;
     result["device_to_device_bytes"] = counters.device_to_device_bytes;
+    result["copies_listed"] = counters.copies_listed;
     return result;
   });
   module.def(
@@ -310,13 +313,13 @@ void bind_transfer(py::module_& module) {
         check_has_devices(*sharding, "plan");
         const ReshardPlan plan = plan_of_reshard(*source, *sharding);
         py::dict result;
-        result["copies"] = plan.copies.size();
-        result["bytes_reused"] = plan.bytes_reused;
-        result["bytes_copied"] = plan.bytes_copied;
-        result["bytes_between_devices"] = plan.bytes_between_devices;
-        result["bytes_between_arenas"] = plan.bytes_between_arenas;
-        result["bytes_between_processes"] = plan.bytes_between_processes;
-        result["bytes_between_hosts"] = plan.bytes_between_hosts;
+        result["copies"] = plan.copy_count();
+        result["bytes_reused"] = plan.bytes_reused();
+        result["bytes_copied"] = plan.bytes_copied();
+        result["bytes_between_devices"] = plan.bytes_over(Link::kSameArena);
+        result["bytes_between_arenas"] = plan.bytes_over(Link::kOtherArena);
+        result["bytes_between_processes"] = plan.bytes_over(Link::kOtherProcess);
+        result["bytes_between_hosts"] = plan.bytes_over(Link::kOtherHost);
         return result;
       },
       py::arg("source"), py::arg("sharding"));

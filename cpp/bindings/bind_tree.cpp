@@ -29,27 +29,91 @@ void check(bool went_well) {
 
 PyObject* as_object(PyTypeObject* type) { return reinterpret_cast<PyObject*>(type); }
 
-/// One level of a tree: both Python's limit and our own, as newer Pythons let C++ go far deeper than Python.
+/// One level of a tree. The limit is our own, so that it is the same in every Python and under any number of calls.
 class Level {
  public:
   explicit Level(int* depth) : depth_(depth) {
-    check(Py_EnterRecursiveCall(" in a tree") == 0);
     if (++*depth_ <= kMostLevels) return;
-    leave();
-    PyErr_SetString(PyExc_RecursionError, "a tree is nested too deep");
+    --*depth_;
+    PyErr_Format(
+        PyExc_RecursionError,
+        "a tree is nested too deep; expected at most %d levels, got more; put inner ones into a leaf of your own",
+        kMostLevels);
     throw py::error_already_set();
   }
-  ~Level() { leave(); }
+  ~Level() { --*depth_; }
   Level(const Level&) = delete;
   Level& operator=(const Level&) = delete;
 
  private:
-  void leave() noexcept {
-    --*depth_;
-    Py_LeaveRecursiveCall();
-  }
   int* depth_;
 };
+
+[[noreturn]] void fail_structure() {
+  PyErr_SetString(
+      PyExc_TypeError,
+      "PyTreeDef: a node is not (type, data, children), or has other keys or leaves than it counts; expected "
+      "a structure that tree.structure made, got another; do not make them by hand");
+  throw py::error_already_set();
+}
+
+/// A node as it must be, so that no structure that somebody made up or unpickled can be read wrongly.
+struct Node {
+  PyTypeObject* type;
+  PyObject* data;
+  PyObject* children;
+  Py_ssize_t count;
+
+  explicit Node(PyObject* node) {
+    if (!PyTuple_CheckExact(node) || PyTuple_GET_SIZE(node) != 3) fail_structure();
+    if (!PyType_Check(PyTuple_GET_ITEM(node, 0))) fail_structure();
+    type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(node, 0));
+    data = PyTuple_GET_ITEM(node, 1);
+    children = PyTuple_GET_ITEM(node, 2);
+    if (PyTuple_CheckExact(children)) {
+      count = PyTuple_GET_SIZE(children);
+    } else {
+      count = PyLong_CheckExact(children) ? PyLong_AsSsize_t(children) : -1;
+      PyErr_Clear();
+    }
+    if (count < 0) fail_structure();
+    if (type == &PyDict_Type && (!PyTuple_CheckExact(data) || PyTuple_GET_SIZE(data) != count)) fail_structure();
+  }
+
+  /// None for a leaf.
+  PyObject* child(Py_ssize_t i) const { return children_are_leaves() ? Py_None : PyTuple_GET_ITEM(children, i); }
+  bool children_are_leaves() const { return PyLong_CheckExact(children); }
+  /// None is a node without a level of its own.
+  bool is_of_none() const { return type == Py_TYPE(Py_None); }
+};
+
+/// Throws RecursionError where a structure has too many levels below `depth`.
+void check_levels(PyObject* structure, int* depth) {
+  if (structure == Py_None) return;
+  const Node node(structure);
+  if (node.is_of_none()) return;
+  const Level level(depth);
+  if (node.children_are_leaves()) return;
+  for (Py_ssize_t i = 0; i < node.count; ++i) check_levels(node.child(i), depth);
+}
+
+/// Whether two structures are equal, as their tuples would be.
+bool are_equal(PyObject* first, PyObject* second, int* depth) {
+  if (first == second) return true;
+  if (first == Py_None || second == Py_None) return false;
+  const Node a(first);
+  const Node b(second);
+  if (a.type != b.type || a.count != b.count || a.children_are_leaves() != b.children_are_leaves()) return false;
+  const int is_same = PyObject_RichCompareBool(a.data, b.data, Py_EQ);
+  check(is_same >= 0);
+  if (is_same == 0) return false;
+  if (a.is_of_none() || a.children_are_leaves()) return true;
+  const Level level(depth);
+  for (Py_ssize_t i = 0; i < a.count; ++i) {
+    if (!are_equal(a.child(i), b.child(i), depth)) return false;
+  }
+  return true;
+}
 
 /// What _tree_flatten.py gives.
 struct Opener {
@@ -90,13 +154,19 @@ class Flattening {
     if (is_plain == 0) {
       const int is_node = PyObject_IsTrue(steal(PyObject_CallOneArg(opener_.is_node, as_object(type))).ptr());
       check(is_node >= 0);
-      if (is_node != 0) return steal(PyObject_CallFunctionObjArgs(opener_.open_other, tree, leaves_, nullptr));
+      if (is_node != 0) return open_other(tree);
     }
     last_leaf_ = type;
     return leaf(tree);
   }
 
  private:
+  py::object open_other(PyObject* tree) {
+    py::object node = steal(PyObject_CallFunctionObjArgs(opener_.open_other, tree, leaves_, nullptr));
+    check_levels(node.ptr(), &depth_);
+    return node;
+  }
+
   /// The children of one node: counted as long as all are leaves.
   class Children {
    public:
@@ -250,51 +320,15 @@ class Flattening {
   int depth_ = 0;
 };
 
-[[noreturn]] void fail_structure() {
-  PyErr_SetString(
-      PyExc_TypeError,
-      "PyTreeDef: a node is not (type, data, children), or has other keys or leaves than it counts; expected "
-      "a structure that tree.structure made, got another; do not make them by hand");
-  throw py::error_already_set();
-}
-
-/// A node as it must be, so that no structure that somebody made up or unpickled can be read wrongly.
-struct Node {
-  PyTypeObject* type;
-  PyObject* data;
-  PyObject* children;
-  Py_ssize_t count;
-
-  explicit Node(PyObject* node) {
-    if (!PyTuple_CheckExact(node) || PyTuple_GET_SIZE(node) != 3) fail_structure();
-    if (!PyType_Check(PyTuple_GET_ITEM(node, 0))) fail_structure();
-    type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(node, 0));
-    data = PyTuple_GET_ITEM(node, 1);
-    children = PyTuple_GET_ITEM(node, 2);
-    if (PyTuple_CheckExact(children)) {
-      count = PyTuple_GET_SIZE(children);
-    } else {
-      count = PyLong_CheckExact(children) ? PyLong_AsSsize_t(children) : -1;
-      PyErr_Clear();
-    }
-    if (count < 0) fail_structure();
-    if (type == &PyDict_Type && (!PyTuple_CheckExact(data) || PyTuple_GET_SIZE(data) != count)) fail_structure();
-  }
-
-  /// None for a leaf.
-  PyObject* child(Py_ssize_t i) const { return children_are_leaves() ? Py_None : PyTuple_GET_ITEM(children, i); }
-  bool children_are_leaves() const { return PyLong_CheckExact(children); }
-};
-
 class Building {
  public:
   Building(PyObject* leaves, PyObject* make_node) : leaves_(leaves), make_node_(make_node) {}
 
   py::object build(PyObject* structure) {
     if (structure == Py_None) return next();
-    const Level level(&depth_);
     const Node node(structure);
-    if (node.type == Py_TYPE(Py_None)) return py::none();
+    if (node.is_of_none()) return py::none();
+    const Level level(&depth_);
     if (node.children_are_leaves() && node.count > PyList_GET_SIZE(leaves_) - at_) fail_structure();
     if (node.type == &PyDict_Type) {
       py::object made = steal(PyDict_New());
@@ -345,9 +379,10 @@ class Collecting {
       check(PyList_Append(found_, tree) == 0);
       return true;
     }
-    const Level level(&depth_);
     const Node node(structure);
     if (Py_TYPE(tree) != node.type) return false;
+    if (node.is_of_none()) return true;
+    const Level level(&depth_);
     if (node.type == &PyDict_Type) {
       if (PyDict_GET_SIZE(tree) != node.count) return false;
       for (Py_ssize_t i = 0; i < node.count; ++i) {
@@ -432,12 +467,29 @@ PyObject* tree_collect(PyObject*, PyObject* const* arguments, Py_ssize_t count) 
   });
 }
 
+PyObject* tree_check_levels(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
+  if (!has_count(count, 1, "_tree_check_levels")) return nullptr;
+  return guarded([&]() -> py::object {
+    int depth = 0;
+    check_levels(arguments[0], &depth);
+    return py::none();
+  });
+}
+
+PyObject* tree_equal(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
+  if (!has_count(count, 2, "_tree_equal")) return nullptr;
+  return guarded([&]() -> py::object {
+    int depth = 0;
+    return py::bool_(are_equal(arguments[0], arguments[1], &depth));
+  });
+}
+
 template <auto function>
 PyCFunction as_method() {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-std::array<PyMethodDef, 4> g_functions = {{
+std::array<PyMethodDef, 6> g_functions = {{
     {"_tree_open", as_method<&tree_open>(), METH_FASTCALL,
      "_tree_open(tree: object, plain: set, is_node: collections.abc.Callable, open_other: collections.abc.Callable, "
      "sorted_keys: collections.abc.Callable) -> tuple\n\nLeaves and node of a tree; the node of a leaf is None."},
@@ -448,6 +500,10 @@ std::array<PyMethodDef, 4> g_functions = {{
      "_tree_collect(node: object, tree: object, children_of: collections.abc.Callable) -> list | None\n\nWhat stands "
      "in "
      "the tree at the leaves of the node; None where it has another structure."},
+    {"_tree_check_levels", as_method<&tree_check_levels>(), METH_FASTCALL,
+     "_tree_check_levels(node: object) -> None\n\nRaises RecursionError where a node has too many levels."},
+    {"_tree_equal", as_method<&tree_equal>(), METH_FASTCALL,
+     "_tree_equal(first: object, second: object) -> bool\n\nWhether two nodes are equal."},
     {nullptr, nullptr, 0, nullptr},
 }};
 

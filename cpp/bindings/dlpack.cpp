@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "array_interop.h"
+#include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
 #include "bindings.h"
 #include "dlpack_abi.h"
 #include "gil.h"
+#include "python_owner.h"
 #include "shard_index.h"
 #include "shown.h"
 #include "world.h"
@@ -250,14 +252,12 @@ HostView view_of_tensor(const Tensor& tensor, uint64_t flags) {
   const auto rank = static_cast<size_t>(tensor.rank);
   if (rank > 0) view.shape = Dims(std::span<const int64_t>(tensor.shape, rank));
   const int64_t size = itemsize(view.dtype);
-  bool empty = false;
-  std::optional<int64_t> bytes = size;  // zeros taken for ones, so that the strides fit too
-  for (const int64_t extent : view.shape) {
-    if (extent < 0) malformed(fmt::format("shape {}", to_string(view.shape)));
-    empty = empty || extent == 0;
-    bytes = checked_mul(*bytes, std::max<int64_t>(extent, 1));
-    if (!bytes) malformed(fmt::format("shape {} has more bytes than fit 63 bits", to_string(view.shape)));
+  if (std::ranges::any_of(view.shape, [](int64_t extent) { return extent < 0; })) {
+    malformed(fmt::format("shape {}", to_string(view.shape)));
   }
+  const auto bytes = dense_bytes(view.shape, size);
+  if (!bytes) malformed(fmt::format("shape {} has more bytes than fit 63 bits", to_string(view.shape)));
+  const bool empty = *bytes == 0;
   view.byte_strides = row_major_strides(view.shape, size);
   if (tensor.strides != nullptr && !empty) {
     for (int64_t d = 0; d < view.shape.size(); ++d) {
@@ -276,11 +276,10 @@ HostView view_of_tensor(const Tensor& tensor, uint64_t flags) {
 template <class T>
 void take(const py::object& capsule, T* managed, const char* used_name, HostView* view) {
   if (PyCapsule_SetName(capsule.ptr(), used_name) != 0) throw py::error_already_set();
-  view->owner = std::shared_ptr<void>(managed, [](void* pointer) {
+  // Deleters of producers written in Python terms count on the GIL.
+  view->owner = python_owner(managed, [](void* pointer) {
     auto* taken = static_cast<T*>(pointer);
-    if (taken->deleter == nullptr) return;
-    const AcquireGil gil;  // producers written in Python terms count on it
-    if (gil.acquired()) taken->deleter(taken);
+    if (taken->deleter != nullptr) taken->deleter(taken);
   });
 }
 
@@ -344,7 +343,7 @@ ArrayRef array_from_capsule(const py::object& capsule, const ShardingRef& shardi
          why);
   }
   const ReleaseGil release;
-  // The view's owner may be dropped in here; it takes the GIL back for the producer.
+  // Where it is copied, the view's owner is dropped in here: its release is queued until this thread has the GIL again.
   const HostView source = std::move(view);
   if (must_copy || !why.empty() || source.data == nullptr) return device_put(source, sharding, true);
   return device_put_alias(source, sharding, true);

@@ -9,29 +9,18 @@
 #include "artifex_devices/base/mutex.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "late_thread.h"
+#include "python_owner.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::atomic<int> entering{0};  // threads between the gate and the GIL
+std::atomic<int> entering{0};  // threads within an ExitGate
 unsigned long main_thread = 0;
 thread_local Clock::time_point last_signal_check{};
 
 bool is_main_thread() noexcept { return PyThread_get_thread_ident() == main_thread; }
-
-// Says whether this thread may still ask for the GIL; pairs with leave_gate().
-bool enter_gate() noexcept {
-  entering.fetch_add(1);
-  if (exit_has_begun() && !is_main_thread()) {
-    entering.fetch_sub(1);
-    return false;
-  }
-  return true;
-}
-
-void leave_gate() noexcept { entering.fetch_sub(1); }
 
 // Looks for Ctrl-C at most every 50 ms: taking the GIL from a busy Python thread can cost 5 ms.
 bool signal_pending() {
@@ -39,11 +28,16 @@ bool signal_pending() {
   const auto now = Clock::now();
   if (now - last_signal_check < std::chrono::milliseconds(50)) return false;
   last_signal_check = now;
-  if (PyGILState_Check()) return PyErr_CheckSignals() != 0;
+  if (holds_gil()) return PyErr_CheckSignals() != 0;
   const PyGILState_STATE state = PyGILState_Ensure();
   const bool pending = PyErr_CheckSignals() != 0;
   PyGILState_Release(state);
   return pending;
+}
+
+void shut_down_workers() {
+  WorkerPool::python().shutdown();  // first, as its work may wait for that of the others
+  WorkerPool::process().shutdown();
 }
 
 // Runs at interpreter exit with the GIL: from here on no other thread comes back into Python through us.
@@ -52,27 +46,46 @@ void close_gate() {
   PyThreadState* state = PyEval_SaveThread();
   const auto deadline = Clock::now() + std::chrono::seconds(2);
   while (entering.load() > 0 && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  WorkerPool::process().shutdown();
+  shut_down_workers();
   PyEval_RestoreThread(state);
+  release_dropped_owners();
 }
 
 }  // namespace
 
+bool holds_gil() noexcept {
+  const PyThreadState* own = PyGILState_GetThisThreadState();
+  return own != nullptr && own == py::detail::get_thread_state_unchecked();
+}
+
+ExitGate::ExitGate() noexcept {
+  entering.fetch_add(1);
+  is_open_ = !exit_has_begun() || is_main_thread();
+  if (!is_open_) entering.fetch_sub(1);
+}
+
+ExitGate::~ExitGate() {
+  if (is_open_) entering.fetch_sub(1);
+}
+
 ReleaseGil::ReleaseGil() : state_(PyEval_SaveThread()) { last_signal_check = Clock::now(); }
 
 ReleaseGil::~ReleaseGil() {
-  no_lock_held("taking Python's lock back");
-  if (!enter_gate()) sleep_to_the_end();
-  PyEval_RestoreThread(state_);
-  leave_gate();
+  asking_for_python("taking Python's lock back");
+  {
+    const ExitGate gate;
+    if (!gate.is_open()) sleep_to_the_end();
+    PyEval_RestoreThread(state_);
+  }
+  release_dropped_owners();
 }
 
 AcquireGil::AcquireGil() {
-  no_lock_held("taking Python's lock");
-  if (!enter_gate()) return;
+  asking_for_python("taking Python's lock");
+  const ExitGate gate;
+  if (!gate.is_open()) return;
   acquired_ = true;
   state_ = PyGILState_Ensure();
-  leave_gate();
 }
 
 AcquireGil::~AcquireGil() {
@@ -85,15 +98,16 @@ void install_gil_guards(py::module_& module) {
   bind_late_thread(module);
   set_interrupt_hook(&signal_pending);
 #ifdef ARTIFEX_CHECK_LOCKS
-  lock_check::set_python_lock_hook([] { return Py_IsInitialized() != 0 && PyGILState_Check() != 0; });
+  lock_check::set_python_lock_hook(&holds_gil);
 #endif
+  bind_python_owners(module);
   module.def("_close", &close_gate, "Ends all workers; registered with atexit.");
   py::module_::import("atexit").attr("register")(module.attr("_close"));
   module.def(
       "_shutdown",
       [] {
         const ReleaseGil release;
-        WorkerPool::process().shutdown();
+        shut_down_workers();
       },
       "Ends the workers, after the copies under way.");
 }

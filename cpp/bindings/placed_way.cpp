@@ -94,9 +94,10 @@ PlacedWay placed_way(const Sharding& from, const Sharding& to, const Dims& shape
          copies > kMostCopies ? "use collectives, or plan a smaller cluster"
                               : "ask for them by way=\"copies\", which takes seconds");
   }
-  PlacedWay placed{place(from, source, cluster), place(to, destination, cluster), {}};
-  placed.way = direct_way(placed.source, placed.destination, itemsize, from.memory_kind() != to.memory_kind());
-  return placed;
+  PlacedEnd before = place(from, source, cluster);
+  PlacedEnd after = place(to, destination, cluster);
+  DirectWay way = direct_way(before, after, itemsize, from.memory_kind() != to.memory_kind());
+  return {std::move(before), std::move(after), std::move(way)};
 }
 
 }  // namespace artifex_devices::bindings

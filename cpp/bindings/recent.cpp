@@ -6,18 +6,18 @@
 namespace artifex_devices::bindings {
 namespace {
 
-struct Table {
+struct RecentTable {
   const char* name;
   std::function<void(const Client*)> forget;
   std::function<int64_t()> size;
 };
 
-std::vector<Table>& tables() {
-  static auto* made = new std::vector<Table>;
+std::vector<RecentTable>& tables() {
+  static auto* made = new std::vector<RecentTable>;
   return *made;
 }
 
-[[maybe_unused]] const auto& g_made_at_load = tables();
+[[maybe_unused]] const auto& g_tables_made_at_load = tables();
 
 }  // namespace
 
@@ -26,12 +26,12 @@ void add_recent(const char* name, std::function<void(const Client*)> forget, std
 }
 
 void forget_recent(const Client* client) {
-  for (const Table& table : tables()) table.forget(client);
+  for (const RecentTable& table : tables()) table.forget(client);
 }
 
 py::dict recent_sizes() {
   py::dict sizes;
-  for (const Table& table : tables()) sizes[table.name] = table.size();
+  for (const RecentTable& table : tables()) sizes[table.name] = table.size();
   return sizes;
 }
 

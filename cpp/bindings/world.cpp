@@ -34,7 +34,7 @@ std::unordered_map<int64_t, Kept>& kept_by_client() {
   return *map;
 }
 
-[[maybe_unused]] const auto& g_made_at_load = kept_by_client();
+[[maybe_unused]] const auto& g_worlds_made_at_load = kept_by_client();
 
 // Null for a client that is no open world.
 Kept* kept_of(const Client& client) {

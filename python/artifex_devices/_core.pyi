@@ -864,6 +864,7 @@ class AxisType(enum.Enum):
     Explicit = 1
     Manual = 2
 
+    def __reduce_ex__(self, protocol: typing.Any) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
 
 class _Unconstrained:
@@ -2773,6 +2774,11 @@ def _all_reduce(kind: str, inputs: list[typing.Any], out: typing.Any) -> None:
     out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.
     """
 
+def _allocate_and_free(nbytes: int, times: int, touch: bool) -> None:
+    """
+    Takes a block of memory, writes to each of its pages where `touch` is set, and frees it, so many times; for the family threads of bench/.
+    """
+
 def _array_from_callback(
     operation: str,
     shape: typing.Any,
@@ -3201,6 +3207,11 @@ def _reinterpreted(array: Array, shape: typing.Any, sharding: Sharding, operatio
     An Array of another shape on the same memory: each device's elements stay as they are, in their order.
     """
 
+def _release_dropped_owners() -> None:
+    """
+    Releases borrowed memory that workers have dropped; calls of the library do so by themselves.
+    """
+
 def _reshard_bytes(
     source: Sharding, destination: Sharding, global_shape: typing.Any, itemsize: int
 ) -> dict[typing.Any, typing.Any]:
@@ -3252,7 +3263,7 @@ def _roofline_svg(
 ) -> str: ...
 def _run_parallel(tasks: list[typing.Any]) -> None:
     """
-    Calls each of a list once, on the library's workers and this thread; raises the first exception.
+    Calls each of a list once, on threads of the library and this one; raises the first exception.
     """
 
 def _running_workers() -> int: ...
@@ -3351,11 +3362,21 @@ def _tree_build(
     The tree of a node with these leaves.
     """
 
+def _tree_check_levels(node: typing.Any) -> None:
+    """
+    Raises RecursionError where a node has too many levels.
+    """
+
 def _tree_collect(
     node: typing.Any, tree: typing.Any, children_of: collections.abc.Callable[..., typing.Any]
 ) -> list[typing.Any] | None:
     """
     What stands in the tree at the leaves of the node; None where it has another structure.
+    """
+
+def _tree_equal(first: typing.Any, second: typing.Any) -> bool:
+    """
+    Whether two nodes are equal.
     """
 
 def _tree_open(

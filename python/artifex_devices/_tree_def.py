@@ -11,7 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from artifex_devices._core import _tree_build, _tree_collect
+from artifex_devices._core import _tree_build, _tree_check_levels, _tree_collect, _tree_equal
 from artifex_devices._tree_mismatch import explain
 from artifex_devices._tree_nodes import (
     Aux,
@@ -134,16 +134,13 @@ class PyTreeDef:
             )
         given = iter(values)
 
-        def visit(node: Node | None) -> Any:
-            if node is None:
-                leaf = next(given)
-                return leaf if f_leaf is None else f_leaf(leaf)
-            results = []
-            for child in _children(node):
-                results.append(visit(child))
-            return f_node(tuple(results), list(node[1]) if node[0] is dict else data_of_level(node[0], node[1]))
+        def at_leaf() -> Any:
+            return next(given) if f_leaf is None else f_leaf(next(given))
 
-        return visit(self._node)
+        def at_node(typ: type, data: Any, results: tuple[Any, ...]) -> Any:
+            return f_node(results, list(data) if typ is dict else data_of_level(typ, data))
+
+        return _folded(self._node, at_leaf, at_node)
 
     @staticmethod
     def from_node_data_and_children(
@@ -183,20 +180,32 @@ class PyTreeDef:
     def paths(self) -> list[tuple[Any, ...]]:
         """The path of each leaf, as `tree_flatten_with_path` has them."""
         found: list[tuple[Any, ...]] = []
-        _collect_paths(self._node, (), found)
+        open_: list[tuple[Node | None, tuple[Any, ...]]] = [(self._node, ())]
+        while open_:
+            node, path = open_.pop()
+            if node is None:
+                found.append(path)
+                continue
+            typ, data, children = node
+            count = children if type(children) is int else len(children)
+            paths = [(*path, key) for key in keys_of(typ, data, count)]
+            if type(children) is int:
+                found.extend(paths)
+            else:
+                open_.extend(zip(reversed(children), reversed(paths), strict=True))
         return found
 
     def __eq__(self, other: object) -> bool:
-        return self._node == other._node if isinstance(other, PyTreeDef) else NotImplemented
+        return _tree_equal(self._node, other._node) if isinstance(other, PyTreeDef) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._node)
 
     def __repr__(self) -> str:
-        return f"PyTreeDef({_text(self._node)})"
+        return f"PyTreeDef({_folded(self._node, lambda: '*', _text)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_pickle, (self._node, self._num_leaves)
+        return from_pickle, (_rows(self._node), self._num_leaves)
 
 
 LEAF = PyTreeDef(None, 1)
@@ -263,29 +272,110 @@ def _children(node: Node | None) -> tuple[Node | None, ...]:
     return (None,) * children if type(children) is int else children
 
 
+# Nothing below calls itself: a tree may have more levels than Python has calls left.
+
+
 def _checked(node: Node | None) -> PyTreeDef:
-    """Counting visits all levels, so that structures that are put together nest no deeper than Python calls can."""
+    _tree_check_levels(node)
     return PyTreeDef(node, _count_leaves(node))
 
 
+def _folded(node: Node | None, at_leaf: Callable[[], Any], at_node: Callable[[type, Any, tuple[Any, ...]], Any]) -> Any:
+    """What at_node(type, data, results of the children) gives for the topmost node; leaves come in their order."""
+    results: list[Any] = []
+    open_: list[tuple[Node | None, bool]] = [(node, False)]
+    while open_:
+        each, has_results = open_.pop()
+        if each is None:
+            results.append(at_leaf())
+            continue
+        children = _children(each)
+        if children and not has_results:
+            open_.append((each, True))
+            open_.extend((child, False) for child in reversed(children))
+            continue
+        first = len(results) - len(children)
+        of_children = tuple(results[first:])
+        del results[first:]
+        results.append(at_node(each[0], each[1], of_children))
+    return results[0]
+
+
+def _rows(node: Node | None) -> list[Any]:
+    """A node and those below it in one list, each before its children; a node that has nodes only says how many.
+
+    Pickles hold these, as pickling goes no deeper into tuples in tuples than Python calls can.
+    """
+    rows: list[Any] = []
+    open_ = [node]
+    while open_:
+        each = open_.pop()
+        if each is None or type(each[2]) is int:
+            rows.append(each)
+        else:
+            rows.append((each[0], each[1], (len(each[2]),)))
+            open_.extend(reversed(each[2]))
+    return rows
+
+
+def node_of_rows(rows: list[Any]) -> Any:
+    """The node of such a list.
+
+    Raises:
+        ValueError: It is not a list of rows. TypeError: a row is not a tuple.
+    """
+    built: list[Any] = []  # the first child last
+    for row in reversed(rows):
+        if row is None or type(row[2]) is int:
+            built.append(row)
+            continue
+        typ, data, (count,) = row
+        first = len(built) - count
+        if first < 0:
+            raise ValueError("a node with more children than rows")
+        children = tuple(reversed(built[first:]))
+        del built[first:]
+        built.append(node_with(typ, data, children))
+    (node,) = built
+    return node
+
+
 def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
-    """The structure of a pickle, whose counts and types may be anything.
+    """The structure of a pickle, whose counts and types may be anything; of versions up to 0.1.0 it is the node itself.
 
     Raises:
         ValueError: They are none of a structure, or do not fit each other.
+        RecursionError: It has too many levels.
     """
+    if type(node) is list:
+        try:
+            node = node_of_rows(node)
+        except (LookupError, TypeError, ValueError):
+            node = ()  # not a node
     if type(num_leaves) is not int or not _is_node(node) or _count_leaves(node) != num_leaves:
         raise ValueError(
             "PyTreeDef: the pickle's nodes or its number of leaves are none of a structure; expected what a pickle of "
             "a PyTreeDef has; pickle it again"
         )
+    _tree_check_levels(node)
     return PyTreeDef(node, num_leaves)
 
 
 def _is_node(node: Any) -> bool:
-    """Whether it is (type, data, children) of a type of node here, with as many children as the data say."""
-    if node is None:
-        return True
+    """Whether all below are (type, data, children) of types of nodes here, with as many children as the data say."""
+    open_ = [node]
+    while open_:
+        each = open_.pop()
+        if each is None:
+            continue
+        if not _is_one_node(each):
+            return False
+        if type(each[2]) is tuple:
+            open_.extend(each[2])
+    return True
+
+
+def _is_one_node(node: Any) -> bool:
     if type(node) is not tuple or len(node) != 3:
         return False
     typ, data, children = node
@@ -304,38 +394,19 @@ def _is_node(node: Any) -> bool:
         fits = count == len(getattr(typ, "_fields", ()))
     else:
         fits = count >= 0
-    return fits and (type(children) is int or all(_is_node(child) for child in children))
+    return fits
 
 
 def _count_leaves(node: Node | None) -> int:
-    if node is None:
-        return 1
-    if type(node[2]) is int:
-        return node[2]
-    total = 0
-    for child in node[2]:
-        total += _count_leaves(child)
-    return total
+    return sum(1 if row is None else row[2] if type(row[2]) is int else 0 for row in _rows(node))
 
 
 def _count_nodes(node: Node | None) -> int:
-    if node is None:
-        return 1
-    if type(node[2]) is int:
-        return 1 + node[2]
-    total = 1
-    for child in node[2]:
-        total += _count_nodes(child)
-    return total
+    return sum(1 if row is None or type(row[2]) is not int else 1 + row[2] for row in _rows(node))
 
 
-def _composed(node: Node | None, inner: Node | None) -> Node | None:
-    if node is None or inner is None:
-        return inner if node is None else node
-    children = []
-    for child in _children(node):
-        children.append(_composed(child, inner))
-    return node_with(node[0], node[1], tuple(children))
+def _composed(node: Node | None, inner: Node | None) -> Any:
+    return node if inner is None else _folded(node, lambda: inner, node_with)
 
 
 def _children_with(tree: Any, data: Any) -> tuple[Any, ...] | None:
@@ -347,25 +418,7 @@ def _children_with(tree: Any, data: Any) -> tuple[Any, ...] | None:
     return None if level is None or level[1] != data else level[0]
 
 
-def _collect_paths(node: Node | None, path: tuple[Any, ...], found: list[tuple[Any, ...]]) -> None:
-    if node is None:
-        found.append(path)
-        return
-    typ, data, children = node
-    if type(children) is int:
-        found.extend([(*path, key) for key in keys_of(typ, data, children)])
-        return
-    for key, child in zip(keys_of(typ, data, len(children)), children, strict=True):
-        _collect_paths(child, (*path, key), found)
-
-
-def _text(node: Node | None) -> str:
-    if node is None:
-        return "*"
-    typ, data, _ = node
-    parts = []
-    for child in _children(node):
-        parts.append(_text(child))
+def _text(typ: type, data: Any, parts: tuple[str, ...]) -> str:
     if typ is NoneType:
         return "None"
     if typ is dict:

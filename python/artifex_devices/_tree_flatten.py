@@ -12,8 +12,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from artifex_devices._core import _tree_open
-from artifex_devices._tree_def import LEAF, PyTreeDef, node_with
+from artifex_devices._core import _tree_check_levels, _tree_open
+from artifex_devices._tree_def import LEAF, PyTreeDef, node_of_rows, node_with
 from artifex_devices._tree_keys import keystr
 from artifex_devices._tree_nodes import (
     PLAIN,
@@ -35,7 +35,7 @@ __all__ = ["IsLeaf", "flatten", "flatten_with_path_predicate"]
 IsLeaf = Callable[[Any], bool]
 
 _NAMESPACE = "artifex_devices"  # in optree's registry, so that the global one stays as it is
-_MAX_DEPTH = 1000  # optree's
+_MAX_DEPTH = 1000  # levels, as in bind_tree.cpp and optree
 
 
 class _ForeignNodeError(Exception):
@@ -48,7 +48,9 @@ def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTree
         return [tree], LEAF
     try:
         if is_leaf is not None:
-            return _flatten_with_optree(tree, _stopping_at_leaves(is_leaf))
+            leaves, treedef = _flatten_with_optree(tree, _stopping_at_leaves(is_leaf))
+            _tree_check_levels(treedef._node)  # optree takes one level more where that is empty
+            return leaves, treedef
         leaves, node = _tree_open(tree, PLAIN, is_tree_node, _open_other, sorted_keys)
         return leaves, PyTreeDef(node, len(leaves))
     except UnsortableKeysError as error:
@@ -142,23 +144,22 @@ def flatten_with_path_predicate(
     """Paths, leaves and structure, where `is_leaf` takes the path too."""
     stops = _stopping_at_leaves(is_leaf)
     found: list[tuple[tuple[Any, ...], Any]] = []
-
-    def visit(path: tuple[Any, ...], value: Any) -> Any:
+    rows: list[Any] = []
+    open_: list[tuple[tuple[Any, ...], Any]] = [((), tree)]
+    while open_:
+        path, value = open_.pop()
         level = None if stops(path, value) else _one_level_at(path, value)
         if level is None:
             found.append((path, value))
-            return None
+            rows.append(None)
+            continue
+        if len(path) >= _MAX_DEPTH and value is not None:
+            raise RecursionError(_too_deep(tree, None))
         children, data = level
-        nodes: list[Any] = []
-        for key, child in zip(keys_of(type(value), data, len(children)), children, strict=True):
-            nodes.append(visit((*path, key), child))
-        return node_with(type(value), data, tuple(nodes))
-
-    try:
-        node = visit((), tree)
-    except RecursionError as error:
-        raise RecursionError(_too_deep(tree, None)) from error
-    return found, PyTreeDef(node, len(found))
+        rows.append((type(value), data, (len(children),)))
+        keys = keys_of(type(value), data, len(children))
+        open_.extend(reversed([((*path, key), child) for key, child in zip(keys, children, strict=True)]))
+    return found, PyTreeDef(node_of_rows(rows), len(found))
 
 
 def _one_level_at(path: tuple[Any, ...], value: Any) -> tuple[tuple[Any, ...], Any] | None:
@@ -219,24 +220,24 @@ def _first(
 
 def _too_deep(tree: Any, is_leaf: IsLeaf | None) -> str:
     def repeats_or_deep(node: Any, ancestors: dict[int, int]) -> bool:
-        return id(node) in ancestors or len(ancestors) >= _MAX_DEPTH
+        return id(node) in ancestors or (len(ancestors) >= _MAX_DEPTH and node is not None)
 
     try:
         path, node = _first(tree, is_leaf, repeats_or_deep)
     except Exception:
         path, node = (), None  # types whose own functions fail: the first error stands
-    told = f"the tree is nested too deep; expected at most {_MAX_DEPTH} levels, less where many calls are under way"
+    problem = f"the tree is nested too deep; expected at most {_MAX_DEPTH} levels"
     if path:
         begin = keystr(path[:6]) + ("..." if len(path) > 6 else "")
-        told += f", got {len(path)} at {begin}"
+        problem += f", got more at {begin}"
         above = tree
         for depth, key in enumerate(path):
             if above is node:
-                told = (
+                problem = (
                     f"the tree contains itself; expected a tree, got the {type(node).__name__} at "
                     f"{keystr(path[:depth]) or 'the root'} again at {begin}"
                 )
                 break
             children, data = one_level(above) or ((), None)
             above = children[keys_of(type(above), data, len(children)).index(key)]
-    return f"tree_flatten: {told}; put what repeats into a leaf of your own"
+    return f"tree_flatten: {problem}; put what repeats into a leaf of your own"

@@ -24,31 +24,34 @@ def explain(node: Any, tree: Any, name: str) -> str:
     return "; ".join(found)
 
 
-def mismatches(node: Any, tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], str]]:
+def mismatches(node: Any, tree: Any) -> Iterator[tuple[tuple[Any, ...], str]]:
     """The paths where a tree differs from the node of a structure, each with what was expected and found."""
-    if node is None:
-        return
-    typ, data, children = node
-    arity = children if type(children) is int else len(children)
-    if type(tree) is not typ:
-        yield path, f"expected {_node_text(typ, data, arity)}, got {_value_text(tree)}"
-        return
-    try:
-        level = one_level(tree)
-    except UnsortableKeysError as error:
-        yield path, f"the keys cannot be sorted, got {error}"
-        return
-    if level is None:
-        yield path, f"expected {_node_text(typ, data, arity)}, got a leaf"
-        return
-    values, other = level
-    if other != data:
-        yield path, _data_text(typ, data, other)
-    elif len(values) != arity:
-        yield path, f"expected {_node_text(typ, data, arity)}, got {len(values)} children"
-    elif type(children) is not int:
-        for key, child, value in zip(keys_of(typ, data, arity), children, values, strict=True):
-            yield from mismatches(child, value, (*path, key))
+    open_: list[tuple[Any, Any, tuple[Any, ...]]] = [(node, tree, ())]  # no calls of itself: trees may be deep
+    while open_:
+        each, value, path = open_.pop()
+        if each is None:
+            continue
+        typ, data, children = each
+        arity = children if type(children) is int else len(children)
+        if type(value) is not typ:
+            yield path, f"expected {_node_text(typ, data, arity)}, got {_value_text(value)}"
+            continue
+        try:
+            level = one_level(value)
+        except UnsortableKeysError as error:
+            yield path, f"the keys cannot be sorted, got {error}"
+            continue
+        if level is None:
+            yield path, f"expected {_node_text(typ, data, arity)}, got a leaf"
+            continue
+        values, other = level
+        if other != data:
+            yield path, _data_text(typ, data, other)
+        elif len(values) != arity:
+            yield path, f"expected {_node_text(typ, data, arity)}, got {len(values)} children"
+        elif type(children) is not int:
+            paths = [(*path, key) for key in keys_of(typ, data, arity)]
+            open_.extend(reversed(list(zip(children, values, paths, strict=True))))
 
 
 def _node_text(typ: type, data: Any, arity: int) -> str:

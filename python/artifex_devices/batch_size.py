@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._core import Device
 from artifex_devices.device_arguments import check_device, whole_number
 from artifex_devices.discovery import devices
+from artifex_devices.pickled_enum import PickledEnum
 from artifex_devices.shown import shown
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 _INT64_MAX = 2**63 - 1
 
 
-class HardwareType(Enum):
+class HardwareType(PickledEnum):
     """Enumeration of supported hardware types."""
 
     TPU_V5E = "tpu_v5e"

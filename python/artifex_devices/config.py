@@ -37,7 +37,7 @@ class Config:
       `..._device_to_host` (str or None): see `transfer_guard`.
     * `jax_default_device` (Device, platform or None): see `default_device`.
     * `jax_enable_x64` (bool): see `enable_x64`; True unless JAX_ENABLE_X64 says otherwise.
-    * `cache_bytes` (bytes): freed memory kept for reuse; -1 means the smaller of 1 GiB and an eighth of the memory.
+    * `cache_bytes` (bytes): freed memory kept for reuse; -1 means a quarter of the memory that the process may use.
     * `parallel_copy_bytes` (bytes): copies below it stay on the calling thread.
     * `async_copy_bytes` (bytes): Array-to-Array copies from it on run after the call returned.
     * `trace_allocations` (bool): keep the line of the program that makes each Array, for `memory_report`.

@@ -10,9 +10,9 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
+from artifex_devices.pickled_enum import PickledEnum
 from artifex_devices.shown import shown
 
 __all__ = ["GPU_PLATFORMS", "DeviceConfiguration", "MemoryStrategy"]
@@ -21,7 +21,7 @@ GPU_PLATFORMS = ("gpu", "cuda", "rocm")
 _PLATFORMS = ("cpu", *GPU_PLATFORMS, "tpu", "metal", "oneapi")
 
 
-class MemoryStrategy(Enum):
+class MemoryStrategy(PickledEnum):
     """How much of a device's memory Arrays may take: 60 %, 75 %, 90 %, or a fraction of one's own."""
 
     CONSERVATIVE = "conservative"

@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from artifex_devices import _core
 from artifex_devices.discovery import device_count
+from artifex_devices.pickled_enum import PickledEnum
 from artifex_devices.shown import shown
 
 __all__ = ["CUDADetector", "DeviceCapabilities", "DeviceDetector", "DeviceType"]
@@ -20,7 +20,7 @@ _NVIDIA = 0x10DE
 _DISPLAY = 0x03  # base class of display controllers on the PCI bus, 3D controllers included
 
 
-class DeviceType(Enum):
+class DeviceType(PickledEnum):
     """Kinds of devices."""
 
     CPU = "cpu"

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import collections
-import enum
 import threading
 from typing import Final, Generic, TypeVar
+
+from artifex_devices.pickled_enum import PickledEnum
 
 __all__ = ["NOTHING", "HandOver", "Nothing"]
 
 T = TypeVar("T")
 
 
-class Nothing(enum.Enum):
+class Nothing(PickledEnum):
     """The class of NOTHING."""
 
     NOTHING = "nothing"

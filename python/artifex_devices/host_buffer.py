@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Any
 
 import numpy as np
 
 from artifex_devices._core import Array, Client, Device, _put_leaf
+from artifex_devices.pickled_enum import PickledEnum
 from artifex_devices.shown import shown
 
 __all__ = ["HostBufferSemantics", "buffer_from_pyval"]
 
 
-class HostBufferSemantics(enum.Enum):
+class HostBufferSemantics(PickledEnum):
     """What the library may do with the memory of a host array that it is given, and for how long."""
 
     IMMUTABLE_ONLY_DURING_CALL = 0

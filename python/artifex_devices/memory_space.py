@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import enum
 
+from artifex_devices.pickled_enum import PickledEnum
 from artifex_devices.shown import shown
 
 __all__ = ["MemorySpace", "kind_of_space"]
 
 
-class MemorySpace(enum.Enum):
+class MemorySpace(PickledEnum):
     """What `device_put(x, memory.Space.Host)` names: the devices stay, the kind of memory changes.
 
     Example:

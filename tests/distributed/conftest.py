@@ -2,7 +2,8 @@
 """Tests in several real processes: `processes(3, body)` runs `body()` in each of them, started by mpiexec.
 
 A body is a function of a test module; it is imported anew in each process, after `distributed.initialize()`. What it
-returns comes back by pickle. A job that hangs is ended, and the test shows where each process stood.
+returns comes back by pickle. Each process must import the artifex_devices of the tests, of a wheel or of a checkout.
+A job that hangs is ended, and the test shows where each process stood.
 """
 
 import os
@@ -13,7 +14,7 @@ import sys
 import time
 
 import pytest
-from launching import HERE, Job, environment_of, find_mpiexec, stack_of
+from launching import HERE, Job, environment_of, find_mpiexec, package_file, stack_of
 
 
 @pytest.fixture
@@ -44,7 +45,18 @@ def processes(request, tmp_path):
         folder = tmp_path / f"job{len(started)}"
         folder.mkdir()
         started.append(folder)
-        (folder / "call").write_bytes(pickle.dumps((request.path, body.__name__, arguments, timeout, initialize)))
+        (folder / "call").write_bytes(
+            pickle.dumps(
+                {
+                    "package": package_file(),
+                    "path": request.path,
+                    "body": body.__name__,
+                    "arguments": arguments,
+                    "timeout": timeout,
+                    "initialize": initialize,
+                }
+            )
+        )
         command = [*before, mpiexec, *flags, "-n", str(count), sys.executable]
         if shielded:
             command.append(str(HERE / "shield.py"))

@@ -27,6 +27,11 @@ def find_mpiexec():
     return found
 
 
+def package_file():
+    """The file of artifex_devices that this Python imports: of an installed wheel, or of a checkout if editable."""
+    return importlib.util.find_spec("artifex_devices").origin
+
+
 class Outcome:
     """What became of one process."""
 
@@ -94,7 +99,6 @@ class Job:
 def environment_of(devices, more):
     """Variables of a job: ours, less what would change the number of devices, and what lets root start Open MPI."""
     kept = {key: value for key, value in os.environ.items() if key not in DROPPED}
-    kept["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT / "python"), kept.get("PYTHONPATH", "")])
     kept["OMPI_ALLOW_RUN_AS_ROOT"] = kept["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
     kept["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
     kept["PRTE_MCA_hwloc_default_binding_policy"] = "none"

@@ -107,3 +107,24 @@ def values_that_differ():
 
 def test_values_must_be_equal_and_the_next_call_works(processes):
     assert processes(3, values_that_differ).values == [7, 7, 7]
+
+
+def many_shards():
+    """Rows to columns and back: a million pairs of shards, half of them between processes."""
+    count = ad.device_count()
+    mesh = ad.make_mesh((count,), ("x",))
+    rows, columns = (ad.NamedSharding(mesh, spec) for spec in (ad.P("x"), ad.P(None, "x")))
+    value = np.arange(4 * count * count, dtype=np.int32).reshape(count, -1)
+    x = ad.make_array_from_callback(value.shape, rows, value.__getitem__)
+    cross = _core._CrossReshard(x, columns)
+    sent = sum(size for _, size in cross.sends)
+    y = ad.device_put(x, columns)
+    check(y, value)
+    check(ad.device_put(y, rows), value)
+    return count, sent, cross.planned_bytes, len(cross.sends)
+
+
+def test_many_shards_go_between_processes(processes):
+    told = processes(2, many_shards, devices=512, timeout=150).values
+    # Each process has 512 x 512 boxes of 16 bytes for the other.
+    assert told == [(1024, 4 << 20, 8 << 20, 1)] * 2

@@ -6,6 +6,7 @@ Each module is skipped, with that reason, where jax is not installed (`pytest.im
 examples in each run.
 """
 
+import gc
 import os
 
 from hypothesis import HealthCheck, settings
@@ -26,3 +27,9 @@ settings.register_profile(
 
 def pytest_collectstart() -> None:
     settings.load_profile("oracle")  # read when a module's tests are made; other folders have other profiles
+
+
+def pytest_collection_finish() -> None:
+    # As in tests/python: what collecting the tests has made stays.
+    gc.collect()
+    gc.freeze()

@@ -41,6 +41,12 @@ def pytest_collectstart() -> None:
     settings.load_profile("laws")  # read when a module's tests are made; other folders have other profiles
 
 
+def pytest_collection_finish() -> None:
+    # What collecting the tests has made stays: garbage collection then looks at the objects of the test alone.
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def devices():
     """The 8 devices of the base world."""

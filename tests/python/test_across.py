@@ -10,7 +10,7 @@ import pytest
 import shared_worlds
 from artifex_devices import P, lax
 from artifex_devices.distributed import transport
-from artifex_devices.spmd import chain
+from artifex_devices.spmd import chain, ending
 from crossing_programs import DTYPES, expected, mesh_of, run
 from shared_worlds import Job, check_value
 
@@ -285,6 +285,27 @@ def test_big_psum_scatter_hands_back_only_what_is_wanted(memory, tiled):
         assert sent == ({} if memory else {0: total.nbytes, 1: pieces})
 
 
+def test_a_big_psum_has_few_pieces_on_their_way_to_a_slow_process(memory):
+    x = np.random.default_rng(1).random((4, 1_200_000), np.float32)
+    with Job((2, 2)) as job:
+        under_way = []
+        wait_some = job.transports[0].wait_some
+
+        def one_send_at_a_time(requests, operation):
+            sends = [place for place, request in enumerate(requests) if request[0] == "send"]
+            under_way.append(len(sends))
+            looked_at = [place for place in range(len(requests)) if place not in sends[1:]]
+            return [looked_at[place] for place in wait_some([requests[place] for place in looked_at], operation)]
+
+        job.transports[0].wait_some = one_send_at_a_time
+        made = job.run(lambda index: ad.shard_map(lambda b: lax.psum(b, "x"), mesh_of((4,)), P("x"), P())(x))
+    for each in made:
+        check_value(each, x[:1] + x[1:2] + x[2:3] + x[3:])
+    if not memory:
+        assert -(-x[0].nbytes // chain._PIECE_BYTES) > 2 * chain._AHEAD
+        assert max(under_way) == chain._AHEAD
+
+
 def test_without_a_transport_there_is_an_error():
     with Job((2, 2)) as job:
         for client in job.clients:
@@ -337,3 +358,19 @@ def test_a_mesh_without_devices_of_this_process():
         errors = job.run(lambda index: process(index) if index == 1 else None, expect_errors=True)
     assert values == [1.0, None]
     assert "the mesh has no device of this process, 1" in str(errors[1])
+
+
+@pytest.mark.parametrize(
+    ("body", "hashed"),
+    [
+        (lambda block: lax.psum(block, "x"), 0),  # the bits of one collective are the same everywhere
+        (lambda block: lax.psum(block, "x") + 1, 2),  # once in each process
+    ],
+)
+def test_replicated_outputs_are_hashed_unless_they_come_from_one_collective(monkeypatch, body, hashed):
+    seen = []
+    bytes_of = ending.bytes_of
+    monkeypatch.setattr(ending, "bytes_of", lambda block: seen.append(block.tolist()) or bytes_of(block))
+    results = sum_of(lambda index: body)
+    assert [(made.tolist(), total) for made, total in results] == [([6.0 + bool(hashed)], 6.0)] * 2
+    assert seen == [[7.0]] * hashed

@@ -181,6 +181,8 @@ def test_item_and_tolist(sharded):
     assert ad.device_put(np.ones((1, 1))).item() == 1.0
     with pytest.raises(ValueError, match="size 1"):
         sharded.item()
+    with pytest.raises(ValueError, match="item: another number of indices than of dimensions; expected 2"):
+        sharded.item(0, 0, 0)
 
 
 def test_truth_of_many_elements_is_refused(sharded):

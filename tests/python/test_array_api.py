@@ -235,3 +235,9 @@ def test_a_dtype_of_64_bits_is_narrowed_as_placing_does():
 def test_an_int_of_64_bits_is_an_overflow_without_x64(make):
     with ad.enable_x64(False), pytest.raises(OverflowError, match="an int is too large for int32"):
         make()
+
+
+def test_linalg_is_the_only_extension():
+    assert xp.linalg is np.linalg
+    with pytest.raises(AttributeError, match=r"^array_api.fft: this extension is not supported on Arrays$"):
+        _ = xp.fft

@@ -9,6 +9,7 @@ import random
 
 import artifex_devices as ad
 import pytest
+from artifex_devices.batch_measurement.memory import MemoryUse, fit_memory, predicted_peak
 from artifex_devices.batch_measurement.report import seconds_text
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,6 +96,19 @@ def test_warming_up_is_not_counted():
     assert found.recommended_batch_size == 144
     assert {probe.first_call_s for probe in found.evidence} == {100.0}
     assert by_size(found)[16].median_s == by_size(found)[16].best_s == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "spread"),
+    [((1.0, 4.0, 2.0), 3 / 2), ((4.0, 1.0, 3.0, 2.0), 1.5 / 2.5), ((5.0, 1.0, 4.0, 2.0, 3.0), 2 / 3)],
+)
+def test_the_spread_is_that_of_the_middle_half_of_the_calls(seconds, spread):
+    calls = iter(seconds * 10)
+    found = Bench(lambda size, call: next(calls)).measure(
+        warmup_calls=0, min_calls=len(seconds), probe_seconds=0.0, max_batch_size=1
+    )
+    assert found.evidence[0].calls == len(seconds)
+    assert found.evidence[0].spread == pytest.approx(spread)
 
 
 def test_single_wrong_times_change_nothing():
@@ -365,7 +379,8 @@ def test_the_table():
         bound=1 << 20,
         raises=lambda n: ValueError("odd") if n == 1 else None,
     )
-    lines = str(bench.measure()).splitlines()
+    found = bench.measure()
+    lines = str(found).splitlines()
     assert (
         lines[0] == "Recommended batch size 144 (90% of the throughput; by the fitted model, and a probe of it agrees)"
     )
@@ -374,6 +389,10 @@ def test_the_table():
         "Knee            16: smaller batches cost 1 ms a call all the same, larger ones near 16,000"
     )
     assert lines[4].startswith("Memory          1,024 is the largest batch that fits (it ran): cpu:0 takes 0")
+    blank = [number for number, line in enumerate(lines) if not line]  # around the table
+    assert lines[blank[0] + 1].split()[:2] == ["batch", "examples/s"]
+    assert lines[blank[1] + 1].startswith("- ")
+    assert blank[1] - blank[0] - 2 == len(found.evidence)
     text = "\n".join(lines)
     assert "144      14,400    10 ms    10 ms    0.0%     10    144.0 KiB          -  recommended" in text
     assert "ValueError: odd" in text
@@ -540,3 +559,41 @@ def test_whatever_the_step_does_the_answer_is_among_what_ran(data, multiple_of, 
     json.dumps(found.to_dict(), allow_nan=False)
     assert str(found).startswith("Recommended batch size ")
     assert found.to_recommendation().optimal_batch_size == found.recommended_batch_size
+
+
+@pytest.mark.parametrize(
+    ("peaks", "bound", "multiple_of", "expected"),
+    [
+        ([(1, 110), (2, 120), (4, 140)], 165, 1, (100, 10, 0, 6)),
+        ([(4, 140), (1, 110), (2, 120)], 165, 4, (100, 10, 0, 4)),
+        ([(1, 110), (2, 120)], 160, 1, (100, 10, 0, 6)),  # just as much as is allowed
+        ([(1, 110), (2, 120)], 90, 1, (100, 10, 0, 0)),
+        ([(1, 110), (2, 120)], None, 1, (100, 10, 0, None)),
+        ([(1, 100), (2, 100), (4, 100)], 165, 1, (100, 0, 0, None)),  # the batch takes nothing
+        ([(1, 110), (2, 120), (3, 190), (4, 140)], 165, 1, (100, 10, 60, 6)),  # one size is out of line
+    ],
+)
+def test_the_memory_of_a_batch_is_a_line(peaks, bound, multiple_of, expected):
+    fit = fit_memory("cpu:0", peaks, bound, multiple_of, "counted")
+    assert (fit.base_bytes, fit.bytes_per_example, fit.residual_bytes, fit.max_batch_size) == expected
+    assert (fit.memory, fit.bound_bytes, fit.source) == ("cpu:0", bound, "counted")
+    assert fit_memory("cpu:0", peaks[:1], bound, multiple_of, "counted") is None
+
+
+@pytest.mark.parametrize(
+    ("peaks", "size", "of_device", "of_host"),
+    [
+        # All above what was in use before grows; on the host with the square.
+        ([(1, 110)], 2, 50 + 2 * 60, 50 + 4 * 60),
+        ([(1, 110), (2, 90)], 2, 110, 110),
+        ([(1, 110), (2, 90), (4, 200)], 1, 200, 200),
+        ([(1, 110), (2, 120)], 4, 120 + 2 * 10, 120 + 12 * 10 / 3),
+        ([(1, 100), (2, 110), (4, 150)], 8, 150 + 4 * 20 + 4 * 6 * 10 / 3, 150 + 4 * 20 + 4 * 6 * 10 / 3),
+        # Growth that slows down goes on as the fitted line 80 + 20 * batch, from which 2 is 20 away.
+        ([(1, 100), (2, 140), (4, 160)], 8, 80 + 8 * 20 + 20, 80 + 8 * 20 + 20),
+    ],
+)
+def test_the_peak_of_the_next_batch_is_rather_too_large(peaks, size, of_device, of_host):
+    uses = [(count, MemoryUse(50, peak, 50, "counted")) for count, peak in peaks]
+    assert predicted_peak(uses, size, is_host=False) == of_device
+    assert predicted_peak(uses, size, is_host=True) == of_host

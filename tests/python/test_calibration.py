@@ -12,20 +12,21 @@ import pickle
 import subprocess
 import sys
 import threading
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import calibration, calibration_measurement, cluster, command_line
+from artifex_devices import calibration, calibration_check, calibration_measurement, cluster, command_line
 from artifex_devices.calibration import TERMS, Calibration, CalibrationConditions, Link, ProcessLink, Sample
 from artifex_devices.calibration_cases import BODIES, Case, time_cases
 from artifex_devices.calibration_check import CalibrationCheck, CheckedRow
 from artifex_devices.calibration_progress import progress_on
 from artifex_devices.calibration_values import fitted
+from artifex_devices.placement import device_put
 from artifex_devices.planner import plan_collective, plan_reshard
 from artifex_devices.roofline_measurement import measuring
-from artifex_devices.sharding import Mesh, NamedSharding, P
+from artifex_devices.sharding import Mesh, NamedSharding, P, SingleDeviceSharding
 from artifex_devices.timed_repeats import Repeats
 
 MIB = 1 << 20
@@ -250,6 +251,57 @@ def test_the_busiest_memory_counts_where_there_are_several():
         bound = plan_reshard((4096, 4096), np.float32, rows, whole, calibration=made(slow)).steps[0].estimate
         assert bound.transfer == pytest.approx(4 * each)
         assert bound.limit in {f"{what} of memory node {node}" for what in ("reads", "writes") for node in (0, 1)}
+
+
+def test_the_links_from_and_to_each_of_three_memories_count():
+    third = 3 * MIB  # of the array, on each node before
+    rates = {(0, 0): 4e8, (0, 1): 1e8, (0, 2): 2e8, (1, 0): 5e7, (1, 1): 4e8, (1, 2): 8e7, (2, 0): 1e8, (2, 1): 2e8}
+    links = tuple(Link(*pair, rate) for pair, rate in rates.items())  # that of node 2 to itself is not known
+    with ad.simulate("numa:3 pu:1"):
+        nodes = [SingleDeviceSharding(device) for device in ad.devices()]
+        mesh = Mesh(np.array(ad.devices()), ("x",))
+        rows, whole = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
+
+        def estimate(source, destination):
+            plan = plan_reshard((1536, 1536), np.float32, source, destination, calibration=made(links))
+            return plan.steps[0].estimate.transfer, plan.steps[0].estimate.limit
+
+        # One way is not the other, and where a link is not known only the copy itself counts.
+        assert estimate(nodes[0], nodes[1]) == (pytest.approx(3 * third / 1e8), "reads of memory node 0")
+        assert estimate(nodes[1], nodes[0]) == (pytest.approx(3 * third / 5e7), "reads of memory node 1")
+        assert estimate(rows, nodes[2]) == (pytest.approx(third / 2e8 + third / 8e7), "writes of memory node 2")
+        reads = third * (1 / 5e7 + 1 / 4e8 + 1 / 8e7)
+        assert estimate(nodes[1], rows) == (pytest.approx(reads), "reads of memory node 1")
+        # Everybody reads everything: the reads of node 1 take longest, longer than the writes to node 0.
+        assert estimate(rows, whole) == (pytest.approx(reads), "reads of memory node 1")
+
+
+def test_links_are_measured_from_each_memory_to_each(monkeypatch):
+    machine = ad.Machine.from_synthetic("numa:3 pu:2")
+    monkeypatch.setattr(calibration_measurement, "Machine", SimpleNamespace(live=lambda: machine))
+    with ad.simulate(machine):
+        node_of = {device.id: tuple(device.numa_nodes) for device in ad.devices()}
+    assert sorted(set(node_of.values())) == [(0,), (1,), (2,)]
+    moved = []
+    # Two copies to warm up, then three that count: the median of 3, 1 and 2 s; between other memories 10 s more.
+    now = [0.0]
+    durations = [50.0, 50.0, 3.0, 1.0, 2.0]
+
+    def put(value, sharding, may_alias=None):
+        placed = device_put(value, sharding, may_alias=may_alias)
+        if may_alias is False:
+            source, destination = (node_of[next(iter(each.device_set)).id][0] for each in (value.sharding, sharding))
+            now[0] += durations[len(moved) % 5] + 10.0 * (source != destination)
+            moved.append((source, destination))
+        return placed
+
+    monkeypatch.setattr(calibration_measurement, "device_put", put)
+    monkeypatch.setattr(calibration_measurement, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    host = np.ones(3 << 10, np.float32)
+    pairs = [(source, destination) for source in range(3) for destination in range(3)]
+    expected = tuple(Link(a, b, host.nbytes / (2.0 if a == b else 12.0)) for a, b in pairs)
+    assert calibration_measurement._links(host) == expected
+    assert moved == [pair for pair in pairs for _ in range(5)]
 
 
 def test_collectives_of_this_machine_have_seconds(monkeypatch):
@@ -645,3 +697,41 @@ def test_importing_the_package_does_not_import_it():
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=dict(os.environ), check=True
     )
     assert told.stdout.strip() == "[]"
+
+
+def test_the_collectives_that_are_fitted_are_small_ones_of_each_executor_and_sums_of_two_sizes():
+    host = np.ones(8 * MIB // 4, np.float32)
+    with ad.simulate(6):
+        cases = list(calibration_measurement._collectives(host, None))
+    # Of 256 bytes a device; sums and scattered sums also of 2 MiB and of all that there is, for all devices together.
+    least = {2: 512, 6: 1536}
+    small = [(case.name, case.devices, case.nbytes) for case in cases if case.nbytes <= 1536]
+    assert len(small) == 2 * 2 * len(BODIES)
+    for name, devices, nbytes in small:
+        step = 4 * devices * (1 if name.startswith(("psum,", "psum_scatter,")) else devices)
+        assert nbytes == least[devices] // step * step
+    large = [(case.devices, case.nbytes) for case in cases if case.nbytes > 1536]
+    assert large == [
+        (devices, size // devices // (4 * devices) * (4 * devices))
+        for devices in (2, 6)
+        for _ in ("all_reduce", "reduce_scatter")
+        for size in (2 * MIB, 8 * MIB)
+    ]
+    executors = [case.name.rpartition(", ")[2] for case in cases if case.nbytes <= 1536 and case.devices == 2]
+    assert executors == ["cooperative"] * len(BODIES) + ["threads"] * len(BODIES)
+
+
+def test_a_check_says_how_many_steps_there_are(monkeypatch):
+    steps = []
+
+    def times(cases, *, rounds, repeats, step):
+        for _ in range(rounds):
+            for case in cases:
+                step(case.name)
+        return [[1.0] * repeats for _ in cases]
+
+    monkeypatch.setattr(calibration_check, "time_cases", times)
+    checked = calibration_check.check_rows(made(), rounds=2, most_bytes=4 * MIB, step=lambda *said: steps.append(said))
+    assert {total for _, total in steps} == {len(steps)}
+    assert len(steps) == 2 * len(checked.rows)
+    assert {row.measured for row in checked.rows} == {1.0}

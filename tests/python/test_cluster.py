@@ -417,6 +417,14 @@ def test_recorded_machines_become_nodes(shared_topologies):
     assert (knl.platform, knl.device_count, knl.dims) == ("cpu", 4, (4,))
 
 
+@pytest.mark.parametrize("name", ["latency", "network_latency"])
+def test_recorded_machines_take_a_latency_of_zero_and_none_below(shared_topologies, name):
+    path = shared_topologies / "xeon-2s-2xP100.xml"
+    assert cluster.from_xml(path, nodes=2, **{name: 0.0}).parts[name] == (0.0, "given")
+    with pytest.raises(ValueError, match=rf"^cluster\.from_xml: {name} is -0\.5"):
+        cluster.from_xml(path, nodes=2, **{name: -0.5})
+
+
 # In a process of its own, as memory is measured.
 MILLION = """
 import resource

@@ -102,33 +102,41 @@ def program(*, mounts: str = "", before: str = "", environment: dict[str, str] |
     return done.stdout.splitlines()
 
 
-def cgroup_of_half_a_cpu() -> tuple[Path, str] | None:
-    """A group that grants half a CPU, made in the hierarchy of the cpu controller; with the name of its quota file."""
+def new_cgroup(controller: str, v1: dict[str, str], v2: dict[str, str]) -> tuple[Path, str] | None:
+    """A group in the hierarchy of a controller, with these files; and the name of the last one."""
     name = f"artifex_devices_test_{os.getpid()}"
-    for parent, version in ((Path("/sys/fs/cgroup/cpu"), 1), (Path("/sys/fs/cgroup"), 2)):
+    for parent, files in ((Path("/sys/fs/cgroup") / controller, v1), (Path("/sys/fs/cgroup"), v2)):
         group = parent / name
         try:
             group.mkdir()
         except OSError:
             continue
         try:
-            if version == 1:
-                (group / "cpu.cfs_period_us").write_text("100000")
-                (group / "cpu.cfs_quota_us").write_text("50000")
-                return group, "cpu.cfs_quota_us"
-            (group / "cpu.max").write_text("50000 100000")
-            return group, "cpu.max"
+            for file, text in files.items():
+                (group / file).write_text(text)
         except OSError:
             group.rmdir()
+            continue
+        return group, list(files)[-1]
     return None
 
 
 @pytest.fixture
 def half_a_cpu() -> Iterator[tuple[Path, str]]:
-    made = cgroup_of_half_a_cpu()
+    made = new_cgroup("cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "50000"}, {"cpu.max": "50000 100000"})
     if made is None:
         pytest.skip("no group of the cpu controller can be made here")
     yield made
+    made[0].rmdir()
+
+
+@pytest.fixture
+def half_a_gibibyte() -> Iterator[Path]:
+    limit = str(512 << 20)
+    made = new_cgroup("memory", {"memory.limit_in_bytes": limit}, {"memory.swap.max": "0", "memory.max": limit})
+    if made is None:
+        pytest.skip("no group of the memory controller can be made here")
+    yield made[0]
     made[0].rmdir()
 
 
@@ -284,3 +292,25 @@ def test_a_quota_of_half_a_cpu(half_a_cpu: tuple[Path, str]) -> None:
         before=f"echo $$ > {group}/cgroup.procs",
     )
     assert (done.stdout, done.stderr) == (f"0.5 {group}/{file}\n", "")
+
+
+@pytest.mark.skipif("SANITIZED_CORE" in os.environ, reason="the sanitizers' own memory passes the limit")
+@pytest.mark.parametrize(("source", "cached", "asked"), [(0, 250, 300), (120, 150, 230)])
+def test_cached_memory_goes_before_the_group_is_killed(
+    half_a_gibibyte: Path, source: int, cached: int, asked: int
+) -> None:
+    """In MiB; `source` is what the program holds beside its Arrays."""
+    work = f"""
+import artifex_devices as ad, numpy as np
+held = np.ones({source} << 20, np.uint8)
+byte = np.ones(1, np.uint8)
+ad.config.update("cache_bytes", 256 << 20)
+ad.device_put(np.broadcast_to(byte, ({cached} << 20,))).block_until_ready()
+stats = lambda: ad.devices()[0].memory_stats()["pool_bytes_cached"]
+assert stats() >= {cached} << 20
+x = ad.device_put(np.broadcast_to(byte, ({asked} << 20,)))
+assert stats() < {cached} << 20
+print(x.nbytes, held.nbytes)
+"""
+    done = python("-c", work, before=f"echo $$ > {half_a_gibibyte}/cgroup.procs")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{asked << 20} {source << 20}\n", "")

@@ -6,7 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices import _core
+from artifex_devices.array_ops import whole
 from artifex_devices.errors import ShardingTypeError
+from artifex_devices.planner import plan_reshard
 from artifex_devices.testing import assert_same_bits, meshes, spec_entries
 from artifex_devices.testing.shardings import cuts
 from hypothesis import given, settings
@@ -378,3 +380,38 @@ def test_other_dtypes_of_ml_dtypes_have_no_einsum(named):
     x = ad.device_put(np.ones((8, 8), ml_dtypes.float8_e4m3fn), named("x"))
     with pytest.raises(TypeError, match="einsum: NumPy has none for dtype float8_e4m3fn"):
         np.einsum("ij->ji", x)
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "specs", "moved", "target", "result"),
+    [
+        # The bigger operand decides how a dimension that is summed over is sharded; the smaller one follows.
+        ("ij,jk->ik", ((None, "x"), ("y",)), 1, ("x",), ()),
+        ("jk,ij->ik", (("y",), (None, "x")), 0, ("x",), ()),
+        # x belongs to the rows of the result: the other operand is gathered.
+        ("ij,jk->ik", (("x",), (None, "x")), 1, (), ("x",)),
+        # Of a batch both dimensions change at once.
+        ("bij,bjk->bik", (("y", None, "x"), (None, "x", "y")), 1, ("y", "x"), ("y",)),
+        # A diagonal runs along both dimensions: the first keeps its axis, the second is whole.
+        ("ii->i", (("x", "y"),), 0, ("x",), ("x",)),
+    ],
+)
+def test_an_operand_is_moved_to_the_layout_that_its_part_needs(
+    monkeypatch, settled, subscripts, specs, moved, target, result
+):
+    monkeypatch.setattr(whole, "PARALLEL_BYTES", 0)
+    shapes = {"ij": (32, 16), "jk": (16, 8), "bij": (8, 32, 16), "bjk": (8, 16, 4), "ii": (16, 16)}
+    labels = subscripts.partition("->")[0].split(",")
+    values = [small_integers(shapes[each], np.float32, seed) for seed, each in enumerate(labels)]
+    with ad.simulate("numa:8 pu:1"):  # each device has its own memory: replicas are bytes too
+        mesh = ad.Mesh(np.array(ad.devices()).reshape(2, 4), ("x", "y"))
+        shardings = [ad.NamedSharding(mesh, ad.P(*entries)) for entries in specs]
+        operands = [ad.device_put(value, sharding) for value, sharding in zip(values, shardings, strict=True)]
+        before = _core._transfer_counters()
+        got = np.einsum(subscripts, *operands)
+        after = _core._transfer_counters()
+        assert_equal(got, np.einsum(subscripts, *values))
+        assert got.sharding == ad.NamedSharding(mesh, ad.P(*result))
+        wanted = ad.NamedSharding(mesh, ad.P(*target))
+        planned = plan_reshard(values[moved].shape, np.float32, shardings[moved], wanted).bytes_copied
+        assert after["device_to_device_bytes"] - before["device_to_device_bytes"] == planned > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import weakref
 
 import artifex_devices as ad
 import numpy as np
@@ -157,6 +158,84 @@ def test_big_messages_are_cut_and_memory_stays_within_the_budget(monkeypatch):
             assert sorted(taken) == [6 << 20, 6 << 20, 8 << 20, 8 << 20]
     finally:
         ad.config.update("distributed_buffer_bytes", 64 << 20)
+
+
+class Messages:
+    """A reshard whose messages all need memory of their own, and the transport that brings them. Counts the memory."""
+
+    def __init__(self, monkeypatch, sends=(), receives=(), first="receive"):
+        self.sends = [(1, size) for size in sends]
+        self.receives = [(1, size) for size in receives]
+        self.first = first  # these messages arrive before the others
+        self.client = _core._current_client()
+        self.allocated = []
+        self.in_use = self.most_in_use = 0
+        self.packed, self.unpacked = [], []
+        monkeypatch.setattr(exchange._core, "_host_empty", self.allocate)
+
+    def allocate(self, shape, dtype):
+        memory = np.empty(shape, dtype)
+        self.allocated.append(memory.nbytes)
+        self.in_use += memory.nbytes
+        self.most_in_use = max(self.most_in_use, self.in_use)
+        weakref.finalize(memory, self.release, memory.nbytes)
+        return memory
+
+    def release(self, nbytes):
+        self.in_use -= nbytes
+
+    def send_in_place(self, i):
+        return None
+
+    receive_in_place = send_in_place
+
+    def pack(self, i, memory):
+        self.packed.append((i, memory.nbytes))
+
+    def unpack(self, i, memory):
+        self.unpacked.append((i, memory.nbytes))
+
+    def isend(self, memory, peer, tag):
+        return "send"
+
+    def irecv(self, memory, peer, tag):
+        return "receive"
+
+    def wait_some(self, requests, operation):
+        return [requests.index(self.first) if self.first in requests else 0]
+
+    def run(self, monkeypatch, budget):
+        monkeypatch.setitem(ad.config._distributed, "distributed_buffer_bytes", budget)
+        exchange._Exchange(self, self, "a reshard").run()
+        assert self.packed == [(i, size) for i, (_, size) in enumerate(self.sends)]
+        assert self.unpacked == [(i, size) for i, (_, size) in enumerate(self.receives)]
+
+
+def test_idle_buffers_of_other_sizes_are_dropped_where_they_would_exceed_the_budget(monkeypatch):
+    messages = Messages(monkeypatch, receives=[30, 20, 40, 10, 30, 35, 15, 35])
+    messages.run(monkeypatch, 100)  # 50 for the messages under way in each direction
+    # The second 30 takes the buffer of the first, then 100 bytes are held: for 35 all that are idle go.
+    assert messages.allocated == [30, 20, 40, 10, 35, 15]
+    assert messages.most_in_use == 100
+
+
+def test_buffers_in_use_count_when_idle_ones_are_dropped(monkeypatch):
+    messages = Messages(monkeypatch, sends=[20], receives=[30, 31, 32, 33, 34, 29, 28, 27, 26, 25, 24])
+    messages.run(monkeypatch, 100)
+    assert messages.most_in_use <= 100
+    assert len(messages.allocated) == 12
+
+
+def test_one_buffer_serves_both_directions_and_messages_beyond_the_budget_go_one_by_one(monkeypatch):
+    messages = Messages(monkeypatch, sends=[50, 50, 50], receives=[50, 50, 50])
+    messages.run(monkeypatch, 100)
+    assert messages.allocated == [50, 50]
+    before = exchange.traffic().sent[1]
+    big = Messages(monkeypatch, sends=[70, 80], receives=[60, 90], first="send")
+    big.run(monkeypatch, 100)
+    assert sorted(big.allocated) == [60, 70, 80, 90]
+    assert big.most_in_use == 60 + 80
+    assert exchange.traffic().sent[1] - before == 150
 
 
 def test_messages_come_in_an_order_that_all_processes_share():

@@ -210,7 +210,6 @@ def test_masks_on_devices(named):
         *(8, -9, (0, 8), (0, 0, 0), [8], ([0, 1], [0, 1, 2]), np.array([1.0]), "a", 1.5, [0.5], (..., ...), object()),
         *(np.ones(7, bool), np.ones((8, 7), bool), [True], np.array([]), ad),
     ],
-    ids=str,
 )
 def test_what_is_no_index_is_an_index_error_as_in_numpy(named, index):
     x = put(V, named("x", "y"))
@@ -394,7 +393,7 @@ def test_searchsorted(named):
         np.searchsorted(put(V[0], named("x")), keys)
 
 
-@pytest.mark.parametrize("function", [np.nonzero, np.argwhere, np.flatnonzero, np.where, np.trim_zeros], ids=str)
+@pytest.mark.parametrize("function", [np.nonzero, np.argwhere, np.flatnonzero, np.where, np.trim_zeros])
 def test_results_of_unknown_size_are_refused(named, function):
     with pytest.raises(TypeError, match=rf"not known.*np.{function.__name__}\(np.asarray\(x\)\)"):
         function(put(V[0], named("x")))
@@ -423,3 +422,59 @@ def test_take_of_nothing_looks_at_the_indices_that_numpy_looks_at(shape, indices
                     np.take(x, places, axis=axis, mode=mode)
             else:
                 assert_same_bits(np.take(x, places, axis=axis, mode=mode), expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "names", "order"),
+    [((4, 2), "xy", 1), ((2, 4), "yx", 1), ((2, 4), "xy", -1), ((2, 2), "xy", 1)],
+    ids=["another shape", "other names", "another order", "fewer devices"],
+)
+def test_an_index_array_on_another_mesh_gives_its_values_only(devices, named, shape, names, order):
+    x = put(V, named(None, "y"))
+    other = ad.Mesh(np.array(devices[: np.prod(shape)])[::order].reshape(shape), tuple(names))
+    i = put(np.arange(8)[::-1].copy(), ad.NamedSharding(other, ad.P("x")))
+    assert_same_bits(x[i], V[::-1])
+    assert x[i].sharding == named(None, "y")  # not sharded over the x of the other mesh
+    on_this_mesh = put(np.arange(8), named("x"))
+    assert x[i, on_this_mesh].sharding == named("x")  # the first index Array on the mesh of x decides
+    assert_same_bits(x[i, on_this_mesh], V[::-1].diagonal().copy())
+
+
+def test_an_index_array_on_a_mesh_has_no_say_where_x_is_on_one_device(devices, named):
+    x = put(V, devices[2])
+    i = put(np.arange(8)[::-1].copy(), named("x"))
+    assert x[i].sharding == ad.SingleDeviceSharding(devices[2])
+    assert_same_bits(x[i], V[::-1])
+    j = put(np.arange(8)[::-1].copy(), devices[3])
+    assert put(V, named("x"))[:, j].sharding == named("x")
+
+
+@pytest.mark.parametrize("entries", [(), ("y",)], ids=["whole mask", "sharded mask"])
+@pytest.mark.parametrize(
+    ("before", "spec"),
+    [
+        ((None, slice(None)), (None, "x")),
+        ((slice(None), ...), ("x",)),
+        ((slice(None), None, ...), ("x",)),
+        ((None, slice(None), ..., None), (None, "x")),
+        ((None, 3), ()),
+        ((3, ..., None), ()),
+    ],
+    ids=str,
+)
+def test_none_and_an_ellipsis_for_nothing_are_no_dimensions_before_a_mask(named, before, spec, entries):
+    value = np.arange(32.0).reshape(8, 4)
+    x = put(value, named("x"))
+    mask = np.array([True, False, True, True])
+    index = (*before, put(mask, named(*entries)))
+    assert_same_bits(x[index], value[(*before, mask)])
+    assert spec_of(x[index]) == spec
+    assert_same_bits(x[(*before, mask)], value[(*before, mask)])
+
+
+def test_a_sharded_mask_after_none_is_compared_with_the_dimension_that_it_selects_from(named):
+    x = put(np.arange(32.0).reshape(8, 4), named("x"))
+    with pytest.raises(TypeError, match=r"how many elements .* is not known"):
+        x[None, put(np.ones(8, bool), named("x"))]
+    with pytest.raises(IndexError, match=r"expected shape \(8,\) .* got \(4,\)"):
+        x[None, put(np.ones(4, bool), named("y"))]

@@ -121,6 +121,48 @@ def test_static_arguments_go_through_as_they_are():
         ad.jit(f, static_argnums=1)(X, ["double"])
 
 
+@pytest.mark.parametrize("number", [2, -1])
+def test_static_and_donated_arguments_among_several_more(number):
+    def f(a, *rest):
+        *arrays, mode = rest
+        assert type(mode) is str
+        return [a, *arrays, mode == "double"]
+
+    s = rows()
+    placed = ad.jit(f, static_argnums=number, in_shardings=s)
+    first, second, is_double = placed(X, X + 1, "double")  # in_shardings go by the other arguments
+    check(first, X, s)
+    check(second, X + 1, s)
+    assert bool(is_double)
+    with pytest.raises(ValueError, match="static argument 2 is not hashable"):
+        placed(X, X, ["double"])
+    x, y, z = (ad.device_put(X, s) for _ in range(3))
+    ad.jit(lambda a, *rest: a + rest[0] + rest[1], donate_argnums=number)(x, y, z)
+    assert [each.is_deleted() for each in (x, y, z)] == [False, False, True]
+
+
+def test_numbers_from_the_end_are_those_of_each_call_where_the_function_takes_more():
+    def f(a, *rest):
+        return [type(each) for each in (a, *rest)]
+
+    seen = []
+    placed = ad.jit(lambda *args: seen.append(f(*args)) or 0, static_argnums=(-1, 0))
+    placed("first", X, 3)
+    placed("first", X, X, 3)
+    placed("only")
+    assert seen == [[str, np.ndarray, int], [str, np.ndarray, np.ndarray, int], [str]]
+    ad.jit(lambda *args: seen.append(f(*args)) or 0, static_argnums=5)(X)  # there is no such argument in this call
+    assert seen[-1] == [np.ndarray]
+    with pytest.raises(
+        ValueError, match=r"static_argnums has \[-2\]; expected numbers of the 1 positional arguments of"
+    ):
+        ad.jit(lambda *args: 0, static_argnums=-2)(3)
+    with pytest.raises(ValueError, match=r"static_argnums has \[2\]; expected numbers of the 2 positional arguments"):
+        ad.jit(lambda a, b: 0, static_argnums=2)
+    with pytest.raises(ValueError, match=r"donate_argnums has \[-3\]; expected numbers of the 2 positional arguments"):
+        ad.jit(lambda a, b: 0, donate_argnums=-3)
+
+
 def test_donated_arrays_are_deleted_but_for_those_returned():
     s = rows()
     x, y, z = (ad.device_put(X, s) for _ in range(3))

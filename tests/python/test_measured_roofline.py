@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import os
 import pickle
@@ -12,11 +13,14 @@ import subprocess
 import sys
 import threading
 import time
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from types import SimpleNamespace
 
 import artifex_devices as ad
 import numpy as np
 import pytest
+import threadpoolctl
 from artifex_devices import _core, roofline_measurement
 from artifex_devices.measured_roofline import MeasuredRoofline, Rate, rate_of
 from artifex_devices.roofline import measure_roofline, roofline
@@ -358,3 +362,73 @@ def test_a_forked_child_can_measure():
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_picture_has_a_level_for_each_format_the_fastest_first(measured):
+    def rate(best, how):
+        return Rate(best=best, median=best, spread=0.01, relative_error=0.07, repeats=3, how=how)
+
+    found = MeasuredRoofline.from_dict(
+        measured.to_dict()
+        | {
+            "scope": "2 cores",
+            "products": {
+                "float64": [dataclasses.asdict(rate(1e10, "by Eigen"))],
+                "float32": [dataclasses.asdict(rate(4e10, "by NumPy")), dataclasses.asdict(rate(2e10, "by Eigen"))],
+            },
+            "streams": [dataclasses.asdict(rate(2e10, "STREAM copy"))],
+        }
+    )
+    picture = ElementTree.fromstring(found.to_svg())
+    words = [each.text for each in picture.iter() if each.tag.endswith("text")]
+    assert words[0] == f"roofline of 2 cores ({found.conditions.cpu_model})"
+    assert [word for word in words if "FLOP/s" in word or "B/s" in word or "±" in word][-3:] == [
+        "float32: ±7 %, by NumPy",
+        "float64: ±7 %, by Eigen",
+        "memory: ±7 %, STREAM copy",
+    ]
+    assert f"measured {found.conditions.date}" in words
+    page = found._repr_html_()
+    assert found.to_svg() in page
+    assert "2 cores" in page
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        (["/lib/libblas.so", "/x/numpy.libs/libopenblas.so"], "openblas 1.1, 4 threads"),
+        (["/x/numpy.libs/libopenblas.so", "/lib/libblas.so"], "openblas 1.0, 4 threads"),
+        (["/lib/libblas.so", "/lib/libmkl.so"], "openblas 1.0, 4 threads"),
+        ([], "BLAS unknown"),
+    ],
+)
+def test_the_blas_of_numpy_is_named_where_there_are_several(monkeypatch, files, name):
+    found = [
+        {"user_api": "blas", "filepath": path, "internal_api": "openblas", "version": f"1.{i}", "num_threads": 4}
+        for i, path in enumerate(files)
+    ]
+    openmp = {"user_api": "openmp", "filepath": "/x/numpy.libs/libgomp.so", "internal_api": "openmp"}
+    monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [openmp, *found])
+    assert roofline_measurement._blas_name() == name
+
+
+def test_the_rate_of_numpys_products_is_flops_over_seconds(monkeypatch):
+    now, calls = [0.0], []
+
+    def matmul(a, b, *, out):
+        assert a.shape == b.shape == out.shape == (8, 8)
+        calls.append(out.dtype)
+        now[0] += 0.25 if len(calls) > 1 else 100.0  # the first one warms up
+
+    cores = len(os.sched_getaffinity(0))
+    clock = SimpleNamespace(perf_counter=lambda: now[0], process_time=lambda: now[0] * cores * 0.75)
+    monkeypatch.setattr(roofline_measurement, "time", clock)
+    monkeypatch.setattr(roofline_measurement, "_NUMPY_SIDE", 8)
+    monkeypatch.setattr(np, "matmul", matmul)
+    rate = roofline_measurement._numpy_product("float64", 3.0, 0.75, 0.75)
+    # Windows of three calls, each of 2 * 8**3 FLOP, in 0.75 s; four of them end after 3 s.
+    assert len(calls) == 1 + 4 * 3
+    assert set(calls) == {np.dtype("float64")}
+    assert (rate.best, rate.median, rate.repeats) == (4096.0, 4096.0, 4)
+    assert rate.relative_error == 0.05  # three quarters of the cores are what it was to have
+    assert rate.how.startswith(f"np.matmul of 8 x 8, NumPy {np.__version__} (")

@@ -10,6 +10,7 @@ import artifex_devices as ad
 import ml_dtypes
 import numpy as np
 import pytest
+from artifex_devices.array_ops import elementwise, operand_parts, whole
 from artifex_devices.testing import arrays, assert_same_bits, meshes, shardings
 from artifex_devices.testing.arrays import random_bits
 from hypothesis import given
@@ -401,3 +402,31 @@ def test_clear_caches_lets_go_of_worlds_that_have_ended():
     ad.clear_caches()
     gc.collect()
     assert mesh() is None
+
+
+@pytest.mark.parametrize("spec", [(), ("x",), (None, "y"), ("x", "y")], ids=str)
+def test_big_buffers_are_computed_in_pieces(monkeypatch, named, spec):
+    monkeypatch.setattr(operand_parts, "PIECE_BYTES", 64)  # a buffer of 4 KiB: many pieces, the last one shorter
+    value = np.arange(16 * 33, dtype=np.int64).reshape(16, 33)[:, :32] - 200
+    pieces = []
+    pieces_of = operand_parts.pieces_of
+    monkeypatch.setattr(elementwise, "pieces_of", lambda *args: pieces.append(pieces_of(*args)) or pieces[-1])
+    monkeypatch.setattr(whole, "PARALLEL_BYTES", 0)
+    x = ad.device_put(value, named(*spec))
+    row, column, scalar = np.arange(1, 33), np.arange(1, 17)[:, None], np.array(7)
+    for other in (row, column, scalar, 7, value + 1000, ad.device_put(column, named(*spec[:1]))):
+        quotient, rest = divmod(x, other)
+        expected = divmod(value, np.asarray(other))
+        assert_same_bits(quotient, expected[0])
+        assert_same_bits(rest, expected[1])
+    assert all(len(each) > 1 for each in pieces)
+    single = ad.device_put(np.arange(64.0), named())
+    assert_same_bits(np.hypot(single, 3.0), np.hypot(np.arange(64.0), 3.0))
+
+
+def test_functions_of_complex_numbers(named):
+    value = np.array([1 + 1j, -2, 3j, 4 - 4j] * 2, np.complex64)
+    x = ad.device_put(value, named("x"))
+    for function in (np.angle, lambda z: np.angle(z, deg=True), np.isreal, np.iscomplex):
+        assert_same_bits(function(x), function(value))
+        assert function(x).sharding == x.sharding

@@ -2,8 +2,11 @@
 """Pickles, copies and weak references of Arrays, devices, meshes, shardings and specs."""
 
 import copy
+import enum
 import gc
+import importlib
 import pickle
+import pkgutil
 import weakref
 
 import artifex_devices as ad
@@ -216,3 +219,38 @@ def test_weak_dictionaries_by_device_mesh_and_sharding(grid, devices):
     sharding = ad.NamedSharding(grid, ad.P("x"))
     table[grid], table[sharding], table[devices[0]] = "mesh", "sharding", "device"
     assert [table[grid], table[sharding], table[devices[0]]] == ["mesh", "sharding", "device"]
+
+
+def enums_of_this_library():
+    for module in pkgutil.walk_packages(ad.__path__, "artifex_devices."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    found, open_classes = [], [enum.Enum]
+    while open_classes:
+        for cls in open_classes.pop().__subclasses__():
+            open_classes.append(cls)
+            if cls.__module__.startswith("artifex_devices") and len(cls) > 0:
+                found.append(cls)
+    return found
+
+
+# Enum.__reduce_ex__ of the supported Pythons.
+REDUCES = {
+    "3.11.0 to 3.11.3": lambda self, protocol: (getattr, (self.__class__, self._name_)),
+    "others": lambda self, protocol: (self.__class__, (self._value_,)),
+}
+
+
+def test_members_of_enums_are_pickled_alike_by_every_python(monkeypatch):
+    members = [member for cls in enums_of_this_library() for member in cls]
+    assert {ad.AxisType.Auto, ad.memory.Space.Host, ad.device_manager.DeviceType.CPU} <= set(members)
+    for member in members:
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            written = set()
+            for reduce in REDUCES.values():
+                monkeypatch.setattr(enum.Enum, "__reduce_ex__", reduce)
+                written.add(pickle.dumps(member, protocol))
+            assert len(written) == 1, (member, protocol)
+            assert pickle.loads(*written) is member
+            assert b"getattr" not in written.pop()
+    assert copy.deepcopy(members) == copy.copy(members) == members

@@ -324,3 +324,8 @@ def test_a_device_that_is_there_twice_has_no_explanation():
     nodes = cluster.dgx("h100", nodes=2).devices()
     with pytest.raises(ValueError, match=r"is in the mesh 2 times; expected each device once; leave the others out"):
         mesh_utils.explain(np.array([*nodes[1:], nodes[1]]))
+
+
+def test_a_roofline_without_batches_named_shows_four():
+    h100 = roofline("h100")
+    assert h100.to_svg() == h100.to_svg([1, 8, 64, 512])

@@ -168,6 +168,14 @@ def test_a_model_that_never_fits():
     assert "does not fit; no batch fits" in str(plan)
 
 
+def test_the_text_says_the_largest_batch_in_examples_and_tokens():
+    mesh = mesh_of(cluster.tpu("v5e", (16, 16)), (256,), ("data",))
+    model = models.transformer("mixtral-8x7b", batch=256, sequence=128)  # its batch axes: batch and expert_batch
+    plan = plan_step(model, mesh, {"batch": "data", "expert_batch": "data", "embed": "data"})
+    assert plan.largest_batch == 4864
+    assert "largest batch that fits: 4864 (622.6k tokens)\n" in str(plan)  # 128 tokens each
+
+
 def test_experts_exchange_tokens_and_keep_their_gradients(mesh):
     model = models.transformer("mixtral-8x7b", batch=16, sequence=128)
     rules = {"batch": ("data", "tensor"), "expert_batch": "data", "experts": "tensor", "embed": "data"}

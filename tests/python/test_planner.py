@@ -3,6 +3,7 @@
 
 import dataclasses
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 
 import artifex_devices as ad
@@ -561,3 +562,41 @@ def test_a_figure_that_is_not_known_is_said_with_the_operation(tmp_path):
         RuntimeError, match=r'^plan_collective: cluster "lab.toml": its bandwidth inside a slice is not kn'
     ):
         plan_collective("all_reduce", 1e9, "x", cluster.from_toml(path))
+
+
+def test_a_reshard_of_which_some_steps_have_no_rate_has_their_seconds_only():
+    pod = cluster.dgx("v100", nodes=2)  # the network between the nodes is not known
+    mesh = Mesh(np.array(pod.devices()).reshape(2, 16), ("node", "gpu"))
+    ends = ((1024, 64), "float32", NamedSharding(mesh, P("node", "gpu")), NamedSharding(mesh, P()))
+    plan = plan_reshard(*ends, way="collectives")
+    between, inside = plan.steps
+    assert (between.text, inside.text) == ("all-gather dimension 0 over node", "all-gather dimension 1 over gpu")
+    # Of 16 parts each device receives 15 by 4 exchanges.
+    assert inside.estimate.transfer == pytest.approx(15 * 16384 / 150e9, rel=1e-12)
+    assert inside.estimate.latency == pytest.approx(4 * 3.4e-6, rel=1e-12)
+    assert (between.estimate, inside.why_no_estimate) == (None, "")
+    reason = r'cluster "2 nodes x 16 v100": its bandwidth between slices is not known; .* give `network_bandwidth`'
+    for seconds_of in (between, plan):
+        with pytest.raises(RuntimeError, match=f"^{reason}"):
+            _ = seconds_of.seconds
+    content = json.loads(plan.to_json())
+    assert content["seconds"] is None
+    assert [step["seconds"] for step in content["steps"]] == [None, inside.seconds]
+    assert [step["algorithm"] for step in content["steps"]] == [None, "recursive doubling"]
+    assert [step["limit"] for step in content["steps"]] == [None, "egress"]
+    lines = str(plan).splitlines()
+    assert lines[-2].endswith("not known")
+    assert lines[-1].endswith("15.24 us   recursive doubling")
+    (time,) = [line for line in lines if line.startswith("  time ")]
+    assert re.match(rf"  time +not known \({reason}", time)
+    # Neither way can be called the faster one: copies, as without a network.
+    default = plan_reshard(*ends)
+    assert (default.way, default.other.way) == ("copies", "collectives")
+    assert "(the other: collectives, 248.0 KiB by the busiest device)" in str(default)
+    # The other way round the step without a rate is the last one.
+    turned = (NamedSharding(mesh, P(None, ("node", "gpu"))), NamedSharding(mesh, P("gpu")))
+    back = plan_reshard(*ends[:2], *turned, way="collectives")
+    assert [step.estimate is None for step in back.steps] == [False, True]
+    assert json.loads(back.to_json())["seconds"] is None
+    with pytest.raises(RuntimeError, match=f"^{reason}"):
+        _ = back.seconds

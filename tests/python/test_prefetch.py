@@ -12,12 +12,16 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import artifex_devices as ad
 import numpy as np
 import pytest
+from artifex_devices import prefetch
+from artifex_devices.hand_over import HandOver
 from artifex_devices.prefetch import Prefetcher, PrefetchStats, prefetch_to_device
 
 PATIENCE_S = 30.0  # only ever waited out by a test that fails
@@ -265,6 +269,26 @@ def test_close_ends_the_worker_and_may_be_repeated() -> None:
     assert "closed" in repr(batches)
 
 
+def test_batches_are_dropped_without_waiting_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = []
+
+    class Recorded(HandOver[Any]):
+        """Records how long each take waits at most."""
+
+        def take(self, seconds: float = -1) -> Any:
+            waits.append(seconds)
+            return super().take(seconds)
+
+    monkeypatch.setattr(prefetch, "HandOver", Recorded)
+    batches = Prefetcher(numbers(3), lambda batch: batch, 3)
+    next(batches)
+    waits.clear()
+    batches._work.wait(PATIENCE_S)  # all are placed
+    batches._work.drop_batches()
+    assert set(waits) == {0}
+    assert list(batches) == []
+
+
 def test_close_before_the_first_next_starts_nothing() -> None:
     read: list[int] = []
 
@@ -316,6 +340,88 @@ def test_close_lets_waiting_consumers_go() -> None:
     assert got == [[], [], []]
     go_on.set()
     assert batches.close(timeout_s=PATIENCE_S) is True
+
+
+def stuck_source(
+    at_end: list[str], reading: threading.Event, go_on: threading.Event, error: str = ""
+) -> Iterator[np.ndarray]:
+    """One batch, then a read that takes until `go_on`; its end is noted, and may raise."""
+    try:
+        yield np.zeros(1)
+        reading.set()
+        go_on.wait(PATIENCE_S)
+        while True:
+            yield np.ones(1)
+    finally:
+        at_end.append(threading.current_thread().name)
+        if error:
+            raise OSError(error)
+
+
+@pytest.mark.parametrize("timeout_s", [0.0, -1.0, 0.3])  # 0.3: longer than the worker is asked for its end once
+def test_close_returns_without_a_stuck_source_after_its_time(timeout_s: float) -> None:
+    at_end: list[str] = []
+    reading, go_on = threading.Event(), threading.Event()
+    batches = prefetch_to_device(stuck_source(at_end, reading, go_on))
+    next(batches)
+    thread = worker_of(batches)
+    assert reading.wait(PATIENCE_S)
+    assert batches.close(timeout_s=timeout_s) is False
+    assert thread.is_alive()
+    assert at_end == []
+    assert list(batches) == []
+    assert "closed" in repr(batches)
+    assert batches.close(timeout_s=0.0) is False
+    go_on.set()  # what it reads then is dropped, and its own thread closes it
+    assert batches.close(timeout_s=PATIENCE_S) is True
+    assert not thread.is_alive()
+    assert at_end == ["artifex_devices-prefetch"]
+    assert list(batches) == []
+    assert batches.stats().batches == 1
+
+
+def test_close_waits_for_a_source_that_comes_back_in_time() -> None:
+    at_end: list[str] = []
+    reading, go_on = threading.Event(), threading.Event()
+    batches = prefetch_to_device(stuck_source(at_end, reading, go_on))
+    next(batches)
+    assert reading.wait(PATIENCE_S)
+    closed: list[bool] = []
+    closer = threading.Thread(target=lambda: closed.append(batches.close(timeout_s=PATIENCE_S)))
+    closer.start()
+    assert list(batches) == []  # the closing thread has dropped the batches and waits, or will
+    assert closed == []
+    go_on.set()
+    closer.join(PATIENCE_S)
+    assert closed == [True]
+    assert at_end == ["artifex_devices-prefetch"]
+    assert not worker_of(batches).is_alive()
+
+
+def test_what_a_stuck_source_raises_when_it_is_closed_is_raised_by_the_close_that_sees_its_end() -> None:
+    reading, go_on = threading.Event(), threading.Event()
+    batches = prefetch_to_device(stuck_source([], reading, go_on, "cannot close"))
+    next(batches)
+    assert reading.wait(PATIENCE_S)
+    assert batches.close(timeout_s=0.0) is False
+    go_on.set()
+    with pytest.raises(OSError, match="cannot close"):
+        batches.close(timeout_s=PATIENCE_S)
+    assert batches.close() is True
+
+
+def test_a_source_that_closes_its_own_prefetcher_does_not_wait_for_itself() -> None:
+    closed: list[bool] = []
+
+    def source() -> Iterator[np.ndarray]:
+        yield np.zeros(1)
+        closed.append(batches.close(timeout_s=PATIENCE_S))
+        yield np.ones(1)
+
+    batches = prefetch_to_device(source())
+    assert len(list(batches)) <= 1  # the batch before may be dropped
+    assert batches.close(timeout_s=PATIENCE_S) is True
+    assert closed == [False]
 
 
 def test_a_with_block_closes() -> None:
@@ -511,6 +617,27 @@ def test_stats_count_batches_and_time() -> None:
     assert stats.read_s > 0.0
     assert stats.place_s > 0.0
     assert stats.worked_s == stats.read_s + stats.place_s
+
+
+def test_seconds_are_those_of_the_source_of_placing_and_of_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(prefetch, "time", SimpleNamespace(perf_counter=lambda: now[0], monotonic=time.monotonic))
+
+    def source() -> Iterator[int]:
+        for number in (1, 2):
+            now[0] += 1.0
+            yield number
+        now[0] += 8.0  # for nothing: it has no more
+
+    def place(number: int) -> int:
+        now[0] += 0.25
+        return number
+
+    batches = Prefetcher(source(), place, 5)
+    assert list(batches) == [1, 2]
+    stats = batches.stats()
+    assert (stats.read_s, stats.place_s, stats.idle_s, stats.batches) == (10.0, 0.5, 0.0, 2)
+    assert stats.worked_s == 10.5
 
 
 @pytest.mark.parametrize(

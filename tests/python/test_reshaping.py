@@ -105,6 +105,7 @@ def test_turns_are_numpys(data):
     if value.ndim:  # without dimensions NumPy gives a scalar, which keeps no bits of a NaN
         check(np.flip(x, axes), np.flip(value, axes))
         check(np.flip(x), np.flip(value))
+        check(np.flipud(x), np.flipud(value))
     if axes:
         shifts = tuple(data.draw(st.integers(-10, 10)) for _ in axes)
         check(np.roll(x, shifts, axes), np.roll(value, shifts, axes))
@@ -291,3 +292,25 @@ def test_a_scalar_is_padded_as_numpy_pads_it():
             check(np.pad(x, width), np.pad(value, width))
         with pytest.raises(TypeError, match="pad_width"):
             np.pad(x, 1.5)
+
+
+@pytest.mark.parametrize("shape", [(0, 2**40, 2**40), (2**40, 2**40, 0), (2**40, 0, 2**40)])
+def test_empty_arrays_whose_strides_do_not_fit_are_refused_as_by_numpy(shape):
+    empty = np.zeros(0, np.int8)
+    for call in (
+        lambda x: x.reshape(shape),
+        lambda x: np.zeros_like(x, shape=shape),
+        lambda x: np.broadcast_to(x.reshape([size and 1 for size in shape]), shape),
+    ):
+        with pytest.raises(ValueError, match=r"too big|too large|cannot reshape"):
+            call(empty)
+        with pytest.raises(ValueError, match="more bytes than fit 63 bits, counting sizes of 0 as 1; use smaller"):
+            call(ad.device_put(empty))
+    assert ad.device_put(empty).reshape(0, 2**62).shape == empty.reshape(0, 2**62).shape
+    assert ad.ShapeDtypeStruct(shape, np.int8).size == 0  # what has no memory is a value, as in JAX
+    assert ad.device_put(empty).sharding.shard_shape(shape) == shape
+
+
+def test_what_has_no_dimension_cannot_be_turned_upside_down():
+    with pytest.raises(ValueError, match=r"^flipud: no dimension; expected at least one, got shape \(\)$"):
+        np.flipud(ad.device_put(1.0))

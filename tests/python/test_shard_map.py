@@ -12,6 +12,8 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import P, lax
+from artifex_devices.daemon_thread import DaemonThread
+from artifex_devices.spmd import specs, threaded
 from spmd_programs import EXECUTORS, name_of, unwatched
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
@@ -691,3 +693,86 @@ def test_nothing_of_a_call_is_kept(smap, operation):
         gc.collect()
         assert [each() for each in seen] == [None] * 16
         seen.clear()
+
+
+@pytest.mark.parametrize(
+    ("shapes", "executor"),
+    [
+        # The largest block of a call decides: 8 of them make an argument; the limit is 1 KiB a block.
+        ([(8, 128)], "cooperative"),
+        ([(8, 256)], "threads"),
+        ([(8, 1), (8, 256)], "threads"),
+        ([(8, 256), (8, 1)], "threads"),
+        ([(8, 255), (8, 128), (8, 1)], "cooperative"),
+        ([(8, 1), (8, 256), (8, 2)], "threads"),
+        ([], "cooperative"),
+    ],
+)
+def test_auto_takes_threads_where_the_largest_block_of_any_argument_is_big(monkeypatch, shapes, executor):
+    monkeypatch.setitem(ad.config._spmd, "spmd_threads_bytes", 1024)
+    threads = set()
+
+    def body(*blocks):
+        threads.add(threading.get_ident())
+        lax.psum(np.ones(1, np.float32), "x")  # none ends before all have begun
+        return np.zeros(1, np.float32)
+
+    mesh = auto_mesh((8,), ("x",))
+    arguments = [np.zeros(shape, np.float32) for shape in shapes]
+    ad.shard_map(body, mesh=mesh, in_specs=(P("x"),) * len(shapes), out_specs=P("x"), executor="auto")(*arguments)
+    # One participant of eight may run on the calling thread.
+    assert (len(threads) == 8) == (executor == "threads")
+    assert (threads == {threading.get_ident()}) == (executor == "cooperative")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError("no stack")])
+def test_a_thread_that_cannot_be_started_is_the_error_of_the_call(monkeypatch, error):
+    ran, started = [], []
+    start = DaemonThread.start
+
+    def start_three(thread):
+        if thread.name == "artifex-participant":
+            if len(started) == 3:
+                raise error
+            started.append(thread)
+        start(thread)
+
+    def body(block):
+        ran.append(block)
+        return block + lax.psum(block, "x")
+
+    mesh = auto_mesh((8,), ("x",))
+    f = ad.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"), executor="threads")
+    threaded.shutdown()  # else threads of earlier calls are used
+    with monkeypatch.context() as patch:
+        patch.setattr(DaemonThread, "start", start_three)
+        with pytest.raises(type(error), match=str(error)):
+            f(X)
+    assert (len(started), ran) == (3, [])
+    np.testing.assert_array_equal(np.asarray(f(X)), X + X.sum(0))
+    assert len(ran) == 8
+    assert all(thread.is_alive() for thread in started)  # they were used by the second call
+
+
+def test_auto_needs_no_threads_for_one_participant(monkeypatch):
+    monkeypatch.setitem(ad.config._spmd, "spmd_threads_bytes", 1024)
+    threads = []
+    one = ad.shard_map(
+        lambda block: threads.append(threading.get_ident()) or block + 1,
+        mesh=auto_mesh((1,), ("x",), 1),
+        in_specs=P("x"),
+        out_specs=P("x"),
+        executor="auto",
+    )
+    big = np.zeros(1 << 20, np.float32)
+    np.testing.assert_array_equal(np.asarray(one(big)), big + 1)
+    assert threads == [threading.get_ident()]
+
+
+def test_the_memory_for_layouts_of_meshes_is_bounded():
+    device = ad.devices()[:1]
+    for number in range(300):
+        mesh = ad.Mesh(np.array(device), (f"axis{number}",))
+        layout = specs.layout_of(mesh, (f"axis{number}",))
+        assert layout is specs.layout_of(mesh, (f"axis{number}",))
+        assert 1 <= len(specs._layouts) <= 256

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Suggestions: the best of everything that plan_step can price, found again one by one; and why."""
 
+import dataclasses
 import itertools
 import json
 import math
@@ -18,6 +19,7 @@ from artifex_devices import cluster, mesh_utils, models
 from artifex_devices.plan_text import seconds_text
 from artifex_devices.planner import plan_step, suggest
 from artifex_devices.sharding import Mesh
+from artifex_devices.suggestion_reasons import why_worse
 
 
 def lab(tmp_path, dims, wraps, memory_bytes):
@@ -263,6 +265,43 @@ def test_without_overlap_all_seconds_count():
     assert found.options[1].why.startswith(f"{seconds_text(second.seconds.serial - first.seconds.serial)} more: ")
 
 
+def priced_like(plan, **seconds):
+    """The plan with collectives of these kinds alone, each of that many seconds."""
+    one = plan.collectives[0]
+    collectives = tuple(
+        dataclasses.replace(
+            one, op=op, count=1, estimate=dataclasses.replace(one.estimate, latency=0.0, transfer=transfer)
+        )
+        for op, transfer in seconds.items()
+    )
+    network = sum(seconds.values())
+    totals = dataclasses.replace(plan.seconds, network=network, serial=plan.seconds.compute + network)
+    return dataclasses.replace(plan, collectives=collectives, seconds=totals)
+
+
+def test_kinds_of_collectives_are_listed_by_what_they_add_or_save():
+    plan = suggest(MLP, cluster.tpu("v5e", (2, 4)), 1).options[0].plan
+
+    def reasons(seconds, before):
+        text = why_worse(priced_like(plan, **seconds), priced_like(plan, **before), overlap=False)
+        return [part.split(" of ")[0] for part in text.partition(": ")[2].split(", ")]
+
+    some = {"all_to_all": 0.001, "all_gather": 0.002, "reduce_scatter": 0.004}
+    assert reasons(some, {}) == ["4 ms more in reduce-scatters", "2 ms more in all-gathers"]  # two at most
+    assert reasons({"all_reduce": 0.1}, some) == [
+        "100 ms more in all-reduces", "4 ms less in reduce-scatters", "2 ms less in all-gathers"
+    ]  # fmt: skip
+    large = {"all_gather": 0.001, "all_reduce": 0.01}  # which is nine tenths of both
+    assert reasons(large, {}) == ["10 ms more in all-reduces"]
+
+
+def test_an_option_that_is_as_fast_one_by_one_says_what_it_loses_where_all_overlaps():
+    plan = suggest(MLP, cluster.tpu("v5e", (2, 4)), 1).options[0].plan
+    slower = dataclasses.replace(plan.seconds, overlapped=plan.seconds.overlapped + 0.5)
+    text = why_worse(dataclasses.replace(plan, seconds=slower), plan, overlap=False)
+    assert text.startswith("as fast one by one, 500 ms more if all overlaps: ")
+
+
 def test_where_nothing_fits_the_smallest_is_shown():
     found = suggest(models.transformer("llama-2-70b", batch=16, sequence=4096), cluster.tpu("v5e", (4, 4)))
     assert (found.fits, found.options, found.space.fit) == (False, (), 0)
@@ -421,3 +460,21 @@ def test_ctrl_c_ends_a_long_search():
         threading.Timer(0.5, child.send_signal, (signal.SIGINT,)).start()
         assert child.stdout.readline() == "interrupted\n"
         assert child.wait(timeout=30) == 0
+
+
+def test_of_equally_fast_plans_the_one_with_more_memory_says_of_what():
+    plan = plan_step(
+        models.mlp(embed=64, mlp=256, layers=2, tokens=256),
+        Mesh(np.array(cluster.tpu("v5e", (2, 2)).devices()), ("x",)),
+        {},
+    )
+    larger = dataclasses.replace(
+        plan,
+        memory=dataclasses.replace(
+            plan.memory, optimizer=plan.memory.optimizer + 3072, working=plan.memory.working + 1024
+        ),
+    )
+    for overlap in (True, False):
+        assert why_worse(larger, plan, overlap) == "as fast; 4.0 KiB more on a device: 3.0 KiB of optimizer"
+        assert why_worse(plan, plan, overlap) == "as fast and as large; more axes of the mesh, or more cuts"
+        assert why_worse(plan, larger, overlap) == "as fast and as large; more axes of the mesh, or more cuts"

@@ -263,21 +263,98 @@ def test_trees_without_end_are_errors(value, told):
         tree.flatten_with_path(value, is_leaf=lambda path, node: False, is_leaf_takes_path=True)
 
 
-def test_trees_as_deep_as_calls_allow_work():
-    value = nested(500)
-    assert tree.leaves(tree.map(lambda leaf: leaf + 1, value)) == [2]
-    assert repr(tree.structure(value)) == "PyTreeDef(" + "[" * 500 + "*" + "]" * 500 + ")"
+NODES = {
+    "list": lambda value: [value],
+    "tuple": lambda value: (value,),
+    "dict": lambda value: {"a": value},
+    "named tuple": lambda value: Pair(value, None),
+    "OrderedDict": lambda value: OrderedDict(a=value),
+    "defaultdict": lambda value: defaultdict(int, {"a": value}),
+    "registered": lambda value: Point(value, None),
+    "registered with keys": lambda value: Named(a=value),
+    "registered in lists": lambda value: [value] if isinstance(value, Point) else Point(value, None),
+}
 
 
-def test_structures_put_together_do_not_grow_without_end():
-    treedef = tree.structure([1])
-    with pytest.raises(RecursionError):  # noqa: PT012
-        for _ in range(20000):
-            treedef = tree_util.treedef_tuple([treedef])
-    treedef = tree.structure(nested(100))
-    with pytest.raises(RecursionError):  # noqa: PT012
-        for _ in range(20):
-            treedef = treedef.compose(treedef)
+def in_calls(levels, work):
+    """work() with so many calls under way."""
+    return work() if levels == 0 else in_calls(levels - 1, work)
+
+
+@pytest.mark.parametrize(("levels", "calls"), [(999, 0), (1000, 0), (1000, 600)])
+@pytest.mark.parametrize("wrap", NODES.values(), ids=NODES)
+def test_trees_of_up_to_1000_levels_work_in_each_function_under_any_number_of_calls(wrap, levels, calls):
+    def work():
+        value, other = nested(levels, wrap), nested(levels - 1, wrap)
+        leaves, treedef = tree.flatten(value)
+        assert leaves == [1]
+        for is_leaf in (lambda node: False, lambda node: None):
+            assert tree.flatten(value, is_leaf=is_leaf) == (leaves, treedef)
+        (found,), again = tree.flatten_with_path(value)
+        assert (len(found[0]), found[1], again) == (levels, 1, treedef)
+        stopping = tree.flatten_with_path(value, is_leaf=lambda path, node: False, is_leaf_takes_path=True)
+        assert stopping == ([found], treedef)
+        for made in (treedef.unflatten([2]), tree.map(lambda leaf, more: leaf + more, value, value)):
+            assert tree.flatten(made) == ([2], treedef)
+        assert treedef.flatten_up_to(value) == [1]
+        assert repr(treedef).count("*") == 1
+        assert hash(treedef) == hash(again)
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+            assert pickle.loads(pickle.dumps(treedef, protocol)) == treedef
+        assert copy.deepcopy(treedef) == treedef != tree.structure(other)
+        assert treedef.num_nodes > levels
+        assert treedef.walk(lambda children, data: max(children, default=-1) + 1, lambda leaf: 0, [1]) == levels
+        again = tree_util.PyTreeDef.from_node_data_and_children(None, treedef.node_data(), treedef.children())
+        assert again == treedef
+        assert tree.leaves(tree.broadcast(value, value)) == [1]
+        assert tree_util.prefix_errors(value, value) == []
+        with pytest.raises(ValueError, match=r"tree_map: .*rest\[0\]"):
+            tree.map(lambda leaf, more: leaf, value, other)
+        assert tree.leaves(ad.device_put(value)) == [1]
+
+    in_calls(calls, work)
+
+
+@pytest.mark.parametrize("wrap", NODES.values(), ids=NODES)
+@pytest.mark.parametrize("inside", [1, None, ()], ids=["leaf", "None", "empty"])
+def test_trees_of_1001_levels_are_refused_alike_by_each_function(wrap, inside):
+    value = inside
+    for _ in range(1000 if inside == () else 1001):
+        value = wrap(value)
+    for call in (
+        tree.flatten,
+        tree.structure,
+        tree.flatten_with_path,
+        partial(tree.flatten, is_leaf=lambda node: False),
+        partial(tree.flatten_with_path, is_leaf=lambda path, node: False, is_leaf_takes_path=True),
+        partial(tree.map, lambda leaf: leaf),
+        ad.device_put,
+    ):
+        with pytest.raises(RecursionError, match="nested too deep; expected at most 1000 levels, got more at "):
+            call(value)
+
+
+def test_structures_of_1001_levels_cannot_be_put_together():
+    deepest = tree.structure(nested(1000))
+    one = tree.structure([1])
+    make, (rows, leaves) = deepest.__reduce__()
+    for call in (
+        lambda: tree_util.treedef_tuple([deepest]),
+        lambda: deepest.compose(one),
+        lambda: one.compose(deepest),
+        lambda: tree_util.PyTreeDef.from_node_data_and_children(None, (list, None), [deepest]),
+        lambda: make([rows[0], *rows], leaves),
+    ):
+        with pytest.raises(RecursionError, match="nested too deep; expected at most 1000 levels, got more; put inner"):
+            call()
+    assert tree.structure(nested(600)).compose(tree.structure(nested(400))) == deepest
+
+
+def test_structures_of_pickles_before_0_2_are_read():
+    node = (dict, ("a", "b"), ((list, None, 2), None))
+    make, _ = tree.structure(1).__reduce__()
+    assert make(node, 3) == tree.structure({"a": [1, 2], "b": 3})
+    assert make(None, 1) == tree.structure(1)
 
 
 def test_predicates_must_say_a_bool():
@@ -537,3 +614,16 @@ assert optree._C.get_registry_size("") == before and "optree" in sys.modules
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("keys", "separator", "text"),
+    [
+        (3, "", "keys is of type int and separator of type str"),
+        ((), 3, "keys is of type tuple and separator of type int"),
+    ],
+)
+def test_what_is_not_a_path_has_no_text(keys, separator, text):
+    for simple in (False, True):
+        with pytest.raises(TypeError, match=rf"^keystr: {text}; expected a path as tree_flatten_with_path"):
+            tree_util.keystr(keys, simple=simple, separator=separator)

@@ -280,13 +280,19 @@ class TestMakeCpuClient:
             ({"distributed_client": object()}, NotImplementedError, ("distributed_client",)),
             ({"transfer_server_factory": object()}, NotImplementedError, ("transfer_server_factory",)),
         ],
-        ids=str,
     )
     def test_refuses_the_rest(self, arguments: dict[str, Any], error: type[Exception], texts: tuple[str, ...]) -> None:
         with pytest.raises(error) as caught:
             xla_client.make_cpu_client(**arguments)
         for text in ("make_cpu_client", *texts):
             assert text in str(caught.value)
+
+    def test_everything_that_needs_other_processes_is_listed_in_one_error(self) -> None:
+        with pytest.raises(
+            NotImplementedError,
+            match=r"^make_cpu_client: num_nodes is 2; distributed_client is 'd' \(.*\); collectives is 'gloo' \(",
+        ):
+            xla_client.make_cpu_client(num_nodes=2, distributed_client="d", collectives="gloo")
 
     def test_without_asynchronous_every_copy_is_done_when_the_call_returns(self) -> None:
         client = xla_client.make_cpu_client(asynchronous=False, num_devices=2)

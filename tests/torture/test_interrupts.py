@@ -198,6 +198,34 @@ def caught_in_long_work(kind):
     tour.whole()
 
 
+def caught_in_a_reshard_of_4096_shards():
+    """From rows to columns, 16.7 million pairs of shards; less than 1 s of this thread's time after the signal."""
+    import time
+
+    import artifex_devices as ad
+
+    dropped = interrupted_by_a_timer()
+    with ad.simulate(4096):
+        mesh = ad.make_mesh((4096,), ("x",))
+        rows, columns = (ad.NamedSharding(mesh, spec, uneven="last-short") for spec in (ad.P("x"), ad.P(None, "x")))
+        value = np.arange(4095 * 4096, dtype=np.float32).reshape(4095, 4096)
+        x = ad.device_put(value, rows)
+        for seconds in (0.01, 0.05, 0.4):
+            seen = len(dropped)
+            begin = time.thread_time()
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                while len(dropped) == seen:
+                    begin = time.thread_time()
+                    ad.device_put(x, columns).block_until_ready()
+            assert time.thread_time() - begin < 1
+        np.testing.assert_array_equal(np.asarray(ad.device_put(x, columns)), value)
+
+
+def test_ctrl_c_ends_a_reshard_of_many_shards(own_process):
+    own_process(caught_in_a_reshard_of_4096_shards)
+
+
 @pytest.mark.parametrize("kind", LONG)
 def test_ctrl_c_ends_long_work_and_all_goes_on(own_process, kind):
     own_process(caught_in_long_work, kind)

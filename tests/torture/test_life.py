@@ -53,6 +53,50 @@ def test_a_fork_amid_a_copy(own_process, kind):
     own_process(fork_amid, kind)
 
 
+def fork_in_a_handler():
+    """A signal handler forks amid a copy: in the child the call ends, with its value or in words; then it works."""
+    import warnings
+
+    import artifex_devices as ad
+    from artifex_devices import P
+
+    warnings.simplefilter("ignore", DeprecationWarning)  # fork with threads, from Python 3.12 on
+    big = np.arange(1 << 25, dtype=np.float32).reshape(4096, 8192)  # the copy is long enough to look for signals
+    children = []
+
+    def fork(*_):
+        children.append(os.fork())
+        if children[-1] == 0:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(60)
+
+    for _ in range(4):
+        signal.signal(signal.SIGALRM, fork)
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        status = 1
+        try:
+            try:
+                copied = ad.device_put(big, tour.over(P("x")))
+                back = np.asarray(ad.device_put(copied, tour.over(P(None, "x"))))
+                assert np.array_equal(back, big)
+            except RuntimeError as error:
+                assert children[-1] == 0, error
+                assert "forked" in str(error), error
+            while not children:
+                time.sleep(0.001)
+            if children[-1] == 0:
+                tour.equal(ad.device_put(big[:64], tour.over(P("x"))), big[:64])
+                status = 7
+        finally:
+            if children and children[-1] == 0:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(children.pop(), 0)[1]) == 7
+
+
+def test_a_fork_in_a_signal_handler_amid_a_copy(own_process):
+    own_process(fork_in_a_handler)
+
+
 def state():
     """What belongs to the process and not to a library."""
     import locale

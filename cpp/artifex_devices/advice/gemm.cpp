@@ -11,7 +11,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames = {"baseline", "avx2", "avx512"};
+constexpr std::array<std::string_view, 3> kInstructionSets = {"baseline", "avx2", "avx512"};
 
 bool runs_here(GemmIsa isa) noexcept {
   if (isa == GemmIsa::kBaseline) return true;
@@ -57,7 +57,7 @@ void checked_gemm(GemmIsa isa, const T* a, const T* b, T* c, int64_t m, int64_t 
 
 std::string_view to_string(GemmIsa isa) noexcept {
   const auto index = static_cast<size_t>(isa);
-  return index < kNames.size() ? kNames[index] : std::string_view("unknown");
+  return index < kInstructionSets.size() ? kInstructionSets[index] : std::string_view("unknown");
 }
 
 std::vector<GemmIsa> gemm_isas() {
@@ -72,7 +72,7 @@ GemmIsa gemm_isa_from_name(std::string_view name, std::string_view operation) {
   for (const GemmIsa isa : gemm_isas()) {
     if (to_string(isa) == name) return isa;
   }
-  const bool known = std::ranges::find(kNames, name) != kNames.end();
+  const bool known = std::ranges::find(kInstructionSets, name) != kInstructionSets.end();
   fail("{}: isa is {:?}, which {}; expected one of {}; leave it out for the fastest", operation, name,
        known ? "this processor does not run" : "is no instruction set known here", names_here());
 }

@@ -10,8 +10,8 @@
 namespace artifex_devices {
 namespace {
 
-constexpr std::array<std::string_view, kHardwareTypeCount> kNames = {"tpu_v5e", "tpu_v5p", "tpu_v4", "h100",
-                                                                     "a100",    "v100",    "cpu",    "unknown"};
+constexpr std::array<std::string_view, kHardwareTypeCount> kHardwareNames = {"tpu_v5e", "tpu_v5p", "tpu_v4", "h100",
+                                                                             "a100",    "v100",    "cpu",    "unknown"};
 
 // ASCII only, whatever the process's locale is.
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -59,13 +59,13 @@ HardwareType detect_gpu(const std::vector<std::string>& words) {
 
 std::string_view to_string(HardwareType type) noexcept {
   const auto index = static_cast<std::size_t>(type);
-  return index < kNames.size() ? kNames[index] : kNames.back();
+  return index < kHardwareNames.size() ? kHardwareNames[index] : kHardwareNames.back();
 }
 
 std::optional<HardwareType> hardware_type_from_name(std::string_view value) noexcept {
-  const auto* found = std::find(kNames.begin(), kNames.end(), value);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<HardwareType>(found - kNames.begin());
+  const auto* found = std::find(kHardwareNames.begin(), kHardwareNames.end(), value);
+  if (found == kHardwareNames.end()) return std::nullopt;
+  return static_cast<HardwareType>(found - kHardwareNames.begin());
 }
 
 HardwareType detect_hardware_type(std::string_view platform, std::string_view device_kind) {

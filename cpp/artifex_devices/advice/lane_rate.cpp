@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/advice/lane_rate.h"
 
-#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <memory>
 #include <numeric>
 
+#include "artifex_devices/base/affinity.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/event.h"
 #include "artifex_devices/base/worker_pool.h"
@@ -82,13 +82,10 @@ struct Stretch {
   }
 
   static bool is_bound_to(const CpuSet& cpus) noexcept {
-    cpu_set_t allowed;
-    CPU_ZERO(&allowed);
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return false;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &allowed) && !std::ranges::binary_search(cpus.cpus, cpu)) return false;
-    }
-    return true;
+    const AffinityMask allowed;
+    bool inside = allowed.count() > 0;
+    allowed.for_each([&](int cpu) { inside = inside && std::ranges::binary_search(cpus.cpus, cpu); });
+    return inside;
   }
 };
 

@@ -96,15 +96,6 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// What the process has in memory now, shared pages included; 0 where that cannot be read.
-int64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  int64_t size = 0;
-  int64_t resident = 0;
-  if (!(file >> size >> resident)) return 0;
-  return resident * sysconf(_SC_PAGESIZE);
-}
-
 }  // namespace
 
 RateSeries measure_gemm_rate(const std::vector<int>& lanes, GemmIsa isa, DType dtype, const RateOptions& options) {
@@ -137,8 +128,8 @@ StreamRates measure_stream_rates(const std::vector<int>& lanes, const RateOption
   rates.cache_bytes = last_level_cache_bytes(cpus_of(lanes));
   const int64_t workers = workers_of(lanes);
   const int64_t usable = usable_memory_bytes_now();
-  const int64_t memory = std::min(
-      {usable / 8, std::max<int64_t>(usable - resident_bytes(), 0) / 4, available_memory_bytes().value_or(usable) / 4});
+  const int64_t memory = std::min({usable / 8, std::max<int64_t>(usable - resident_memory_bytes(), 0) / 4,
+                                   available_memory_bytes().value_or(usable) / 4});
   const int64_t wanted = kCacheMultiple * (rates.cache_bytes > 0 ? rates.cache_bytes : kUnknownCache);
   const int64_t pieces = std::min({wanted, memory / 3, kMostArrayBytes}) / workers / kPieceBytes;
   if (pieces < 1) {

@@ -12,8 +12,8 @@
 namespace artifex_devices {
 namespace {
 
-constexpr std::array<std::string_view, kStreamKernels.size()> kNames = {"copy", "copy, streaming stores", "triad",
-                                                                        "triad, streaming stores"};
+constexpr std::array<std::string_view, kStreamKernels.size()> kStreamNames = {"copy", "copy, streaming stores", "triad",
+                                                                              "triad, streaming stores"};
 constexpr double kScale = 3.0;
 
 #if defined(__x86_64__)
@@ -99,7 +99,7 @@ struct {
 
 std::string_view to_string(StreamKernel kernel) noexcept {
   const auto index = static_cast<size_t>(kernel);
-  return index < kNames.size() ? kNames[index] : std::string_view("unknown");
+  return index < kStreamNames.size() ? kStreamNames[index] : std::string_view("unknown");
 }
 
 bool has_streaming_stores() noexcept {

@@ -3,6 +3,7 @@
 
 #include "artifex_devices/array/creation_line.h"
 #include "artifex_devices/array/live_list.h"
+#include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
@@ -41,11 +42,7 @@ ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_
   struct Concrete final : Array {};  // lets make_shared call the private constructor
   auto array = std::make_shared<Concrete>();
   Array& self = *array;
-  self.size_ = checked_product(shape, "Array");
-  if (!checked_mul(self.size_, itemsize(dtype))) {
-    fail("Array: shape {} of {} is more bytes than fit 63 bits; use smaller sizes", artifex_devices::to_string(shape),
-         name(dtype));
-  }
+  self.size_ = checked_bytes(shape, dtype, "Array") / itemsize(dtype);
   self.shape_ = std::move(shape);
   self.dtype_ = dtype;
   self.sharding_ = std::move(sharding);

@@ -11,7 +11,7 @@
 namespace artifex_devices {
 namespace {
 
-Mutex<"creation lines"> mutex;
+Mutex<"creation lines"> lines_mutex;
 std::atomic<CreationLines::Source> line_source{nullptr};
 
 // Never destroyed: arrays may outlive static destruction. Made under the lock.
@@ -21,8 +21,9 @@ std::unordered_map<const Array*, CreationLine>* lines = nullptr;
 
 void CreationLines::set_source(Source source) {
   // Held over a fork, so that the child finds the table whole and unlocked.
-  register_fork_handlers(
-      {.prepare = [] { mutex.lock(); }, .parent = [] { mutex.unlock(); }, .child = [] { mutex.unlock(); }});
+  register_fork_handlers({.prepare = [] { lines_mutex.lock(); },
+                          .parent = [] { lines_mutex.unlock(); },
+                          .child = [] { lines_mutex.unlock(); }});
   line_source.store(source);
 }
 
@@ -33,7 +34,7 @@ void CreationLines::add(Array* array) noexcept {
   try {
     std::optional<CreationLine> line = source();
     if (!line) return;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(lines_mutex);
     if (!lines) lines = new std::unordered_map<const Array*, CreationLine>();
     lines->insert_or_assign(array, std::move(*line));
     array->has_creation_line_ = true;
@@ -42,12 +43,12 @@ void CreationLines::add(Array* array) noexcept {
 }
 
 void CreationLines::remove(const Array* array) noexcept {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(lines_mutex);
   lines->erase(array);
 }
 
 std::optional<CreationLine> CreationLines::of(const Array& array) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(lines_mutex);
   if (!lines) return std::nullopt;
   const auto found = lines->find(&array);
   return found == lines->end() ? std::nullopt : std::optional(found->second);

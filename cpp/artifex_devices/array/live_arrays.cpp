@@ -42,10 +42,13 @@ void LiveArrays::remove(Array* array) noexcept {
 }
 
 std::vector<ArrayRef> LiveArrays::all() {
-  std::vector<ArrayRef> found;  // outlives the lock: the last reference to an array may be one of these
+  // Both outlive the lock: either may come to hold the last reference to an array, whose end takes the lock.
+  std::vector<ArrayRef> found;
+  ArrayRef alive;
   const std::lock_guard lock(mutex);
   for (Array* array = oldest; array; array = array->live_next_) {
-    if (ArrayRef alive = array->weak_from_this().lock()) found.push_back(std::move(alive));
+    alive = array->weak_from_this().lock();
+    if (alive) found.push_back(std::move(alive));
   }
   return found;
 }

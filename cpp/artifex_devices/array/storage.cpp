@@ -5,6 +5,7 @@
 
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/array/shares.h"
+#include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/bytes_text.h"
 #include "artifex_devices/base/error.h"
 
@@ -47,13 +48,12 @@ std::shared_ptr<Storage> Storage::make(ShardingRef sharding, const ShardDomains&
   self.shares_.store(ended(), std::memory_order_relaxed);  // nothing is charged yet
   const BufferMap& map = sharding->buffers();
   self.count_ = map.size();
-  const auto elements = checked_product(domains.shard_shape(), operation);
-  const auto tile_bytes = checked_mul(elements, itemsize(dtype));
+  const auto tile_bytes = dense_bytes(domains.shard_shape(), itemsize(dtype));
   const auto padded = tile_bytes ? checked_add(*tile_bytes, kSlabAlignment - 1) : std::nullopt;
   // The biggest number that comes up is the charge of all positions together.
   if (!padded || !checked_mul(*padded, sharding->num_devices())) {
-    fail("{}: shards of shape {} of {} on {} devices are more bytes than fit 63 bits; use smaller sizes", operation,
-         to_string(domains.shard_shape()), name(dtype), sharding->num_devices());
+    fail("{}: shards of shape {} of {} on {} devices are more bytes than fit 63 bits{}; use smaller sizes", operation,
+         to_string(domains.shard_shape()), name(dtype), sharding->num_devices(), note_on_zeros(domains.shard_shape()));
   }
   self.tile_bytes_ = *tile_bytes;
   if (!domains.is_even()) {

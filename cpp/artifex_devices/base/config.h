@@ -9,8 +9,8 @@ namespace artifex_devices {
 /// The numbers that steer the core, one of its two pieces of state (the other is the base client). Each may be read
 /// and set from any thread at any time; a change acts on later calls. The Python `config` shows them by the same name.
 struct Config {
-  /// Bytes of freed blocks kept for reuse; -1: the smaller of 1 GiB and an eighth of the memory that the process may
-  /// use.
+  /// Bytes of freed blocks kept for reuse; -1: a quarter of the memory that the process may use. When the system is
+  /// short of memory, it takes back all but the smaller of 1 GiB and an eighth of that memory by itself.
   std::atomic<int64_t> cache_bytes{-1};
   /// Copies below this run on the calling thread alone. Measured by bench/ (family put).
   std::atomic<int64_t> parallel_copy_bytes{int64_t{512} << 10};

@@ -32,7 +32,7 @@ Parking& parking() {
   return *made;
 }
 
-[[maybe_unused]] const Parking& g_made_at_load = parking();  // so that no fork meets a half-made one
+[[maybe_unused]] const Parking& g_parking_made_at_load = parking();  // so that no fork meets a half-made one
 
 std::exception_ptr lost_error() {
   return std::make_exception_ptr(
@@ -53,13 +53,10 @@ Event::~Event() {
 }
 
 void Event::finish(std::exception_ptr error) noexcept {
-  if (claimed_.exchange(true, std::memory_order_acq_rel)) {
-    // Between the two stores of the first; in a forked child the first may be no more.
-    while (!is_set() && !lost_by_fork()) std::this_thread::yield();
-    return;
-  }
-  error_ = std::move(error);
-  set_.store(true, std::memory_order_release);
+  if (claimed_.exchange(true, std::memory_order_acq_rel)) return wait_for_setter();
+  error_ = error;
+  Continuation* newest = continuations_.exchange(closed(), std::memory_order_acq_rel);
+  set_.store(true, std::memory_order_release);  // from here on a waiter may have destroyed this event
 
   Parking& place = parking();
   // A waiter is now either before its look at set_ or asleep, never in between.
@@ -68,7 +65,6 @@ void Event::finish(std::exception_ptr error) noexcept {
   }
   place.changed.notify_all();
 
-  Continuation* newest = continuations_.exchange(closed(), std::memory_order_acq_rel);
   Continuation* oldest = nullptr;
   while (newest != nullptr) {
     Continuation* const each = std::exchange(newest, newest->next);
@@ -77,8 +73,13 @@ void Event::finish(std::exception_ptr error) noexcept {
   if (oldest != nullptr) no_lock_held("a continuation of an event");
   while (oldest != nullptr) {
     const std::unique_ptr<Continuation> each(std::exchange(oldest, oldest->next));
-    each->call(error_);
+    each->call(error);
   }
+}
+
+/// Of the setter that came first, which is between its first and its last store. In a forked child it may not exist.
+void Event::wait_for_setter() const noexcept {
+  while (!is_set() && !lost_by_fork()) std::this_thread::yield();
 }
 
 void Event::wait() {
@@ -88,6 +89,7 @@ void Event::wait() {
 
 bool Event::wait_for(double seconds) {
   if (is_set()) return true;
+  artifex_devices::waiting_for("an event");
   using Clock = std::chrono::steady_clock;
   constexpr double kSlice = 0.02;
   const Clock::time_point begin = Clock::now();
@@ -114,6 +116,7 @@ void Event::then(std::function<void(std::exception_ptr)> continuation) {
       return;
     }
   }
+  if (head == closed()) wait_for_setter();
   no_lock_held("a continuation of an event");
   added->call(is_set() ? error_ : lost_error());
 }

@@ -14,6 +14,9 @@ namespace artifex_devices {
 /// "This data is ready", said once, with the error if there was one. Shared by `std::shared_ptr<Event>`; a null pointer
 /// means ready. Thread-safe and without a lock of its own, so that a fork at any moment leaves it usable in the child.
 /// Continuations run on the thread that sets the event, in the order of `then`, and must not block or throw.
+///
+/// Lifetime: the thread that sets the event does not touch it any more once is_set() is true, so that a waiter may
+/// destroy it at once, also one on its stack. An event that several threads may set must be shared by them.
 class Event {
  public:
   Event() noexcept = default;
@@ -23,7 +26,8 @@ class Event {
 
   bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }
 
-  /// The first of `set` and `set_error` counts; after any of them is_set() is true. A null error is `set`.
+  /// The first of `set` and `set_error` counts; after any of them is_set() is true, and it is true in continuations. A
+  /// null error is `set`.
   void set() noexcept { finish(nullptr); }
   void set_error(std::exception_ptr error) noexcept { finish(std::move(error)); }
 
@@ -54,11 +58,12 @@ class Event {
   static Continuation* closed() noexcept { return &closed_; }
 
   void finish(std::exception_ptr error) noexcept;
+  void wait_for_setter() const noexcept;
 
   static Continuation closed_;
 
   std::atomic<bool> claimed_{false};  // somebody sets it now or has set it
-  std::atomic<bool> set_{false};      // error_ does not change any more
+  std::atomic<bool> set_{false};      // error_ does not change any more, and nothing else of the setter's doing
   std::exception_ptr error_;
   std::atomic<Continuation*> continuations_{nullptr};  // newest first, then closed()
   int64_t fork_generation_ = fork_generation();

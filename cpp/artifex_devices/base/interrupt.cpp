@@ -9,15 +9,15 @@
 namespace artifex_devices {
 namespace {
 
-std::atomic<InterruptHook> g_hook{nullptr};
+std::atomic<InterruptHook> g_interrupt_hook{nullptr};
 
 }  // namespace
 
-void set_interrupt_hook(InterruptHook hook) noexcept { g_hook.store(hook, std::memory_order_release); }
+void set_interrupt_hook(InterruptHook hook) noexcept { g_interrupt_hook.store(hook, std::memory_order_release); }
 
 void check_interrupt() {
   no_lock_held("check_interrupt");
-  const InterruptHook hook = g_hook.load(std::memory_order_acquire);
+  const InterruptHook hook = g_interrupt_hook.load(std::memory_order_acquire);
   if (hook != nullptr && hook()) throw Interrupted("interrupted: the call was given up because a signal asked for it");
 }
 

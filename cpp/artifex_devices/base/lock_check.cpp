@@ -23,15 +23,16 @@ struct Held {
 // Trivial, so that it also serves while a thread ends.
 thread_local std::array<Held, kMostHeld> t_held;
 thread_local int t_count = 0;
+thread_local bool t_is_checked_worker = false;
 
 std::atomic<int> g_kinds{0};
 std::array<std::atomic<const Kind*>, kMostKinds> g_kind{};
 std::array<std::atomic<uint64_t>, kMostKinds> g_after{};  // bit j of i: j was taken with i held
 std::atomic<PythonLockHook> g_python{nullptr};
-std::atomic<ViolationHook> g_hook{nullptr};
+std::atomic<ViolationHook> g_violation_hook{nullptr};
 
 void violation(const std::string& message) {
-  if (const ViolationHook hook = g_hook.load(std::memory_order_relaxed)) return hook(message);
+  if (const ViolationHook hook = g_violation_hook.load(std::memory_order_relaxed)) return hook(message);
   std::fprintf(stderr, "artifex_devices: %s\n", message.c_str());
   std::abort();
 }
@@ -142,13 +143,21 @@ void letting_go(const Kind& kind, const void* lock) {
   violation(fmt::format("lock order: this thread lets go of \"{}\", which it does not hold", kind.name));
 }
 
-void waiting(const void* lock) {
+void waiting(const Kind& kind, const void* lock) {
   for (int i = 0; i < t_count; ++i) {
-    const auto& [kind, other] = t_held[static_cast<size_t>(i)];
-    if (other != lock && !kind->waits)
-      violation(fmt::format("wait: this thread waits for others while it holds \"{}\"", kind->name));
+    const auto& [held, other] = t_held[static_cast<size_t>(i)];
+    if (other != lock && !held->waits)
+      violation(fmt::format("wait: this thread waits for others while it holds \"{}\"", held->name));
   }
-  if (has_python_lock()) violation("wait: this thread waits for others with Python's lock held");
+  if (!has_python_lock()) return;
+  violation(fmt::format(
+      "wait: this thread waits under \"{}\" with Python's lock held; release that lock before the wait", kind.name));
+}
+
+void waiting_for(const char* what) {
+  if (!has_python_lock()) return;
+  violation(
+      fmt::format("wait: this thread waits for {} with Python's lock held; release that lock before the wait", what));
 }
 
 void no_lock_held(const char* what) {
@@ -156,8 +165,16 @@ void no_lock_held(const char* what) {
     violation(fmt::format("{}: foreign code would run under a lock; this thread holds {}", what, held_names()));
 }
 
+void asking_for_python(const char* what) {
+  no_lock_held(what);
+  if (t_is_checked_worker)
+    violation(fmt::format("{}: a worker asks for Python's lock; queue the work for another thread", what));
+}
+
+void mark_worker() noexcept { t_is_checked_worker = true; }
+
 void set_python_lock_hook(PythonLockHook hook) noexcept { g_python.store(hook); }
-void set_violation_hook(ViolationHook hook) noexcept { g_hook.store(hook); }
+void set_violation_hook(ViolationHook hook) noexcept { g_violation_hook.store(hook); }
 
 }  // namespace artifex_devices::lock_check
 

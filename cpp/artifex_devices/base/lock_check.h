@@ -23,13 +23,20 @@ void taking(const Kind& kind, const void* lock);
 void taken(const Kind& kind, const void* lock);
 /// Against the rules: a lock that this thread does not hold.
 void letting_go(const Kind& kind, const void* lock);
-/// Before a wait for other threads that lets go of `lock`. Against the rules: another lock held, but for those that are
-/// meant to be held over waits; Python's lock held.
-void waiting(const void* lock);
+/// Before a wait for other threads that releases `lock`. Against the rules: another lock held, except those that may be
+/// held over waits; Python's lock held.
+void waiting(const Kind& kind, const void* lock);
+/// Before a wait for other threads, named by `what`. Against the rules: Python's lock held.
+void waiting_for(const char* what);
 /// Against the rules: any lock of the library held.
 void no_lock_held(const char* what);
+/// Before a thread asks for Python's lock, for the purpose `what`. Against the rules: a worker; a lock of the library
+/// held.
+void asking_for_python(const char* what);
+/// Marks the calling thread as a worker, which never asks for Python's lock.
+void mark_worker() noexcept;
 
-/// Whether the calling thread has Python's lock. The bindings say how to ask.
+/// Whether the calling thread has Python's lock. The bindings install it, as the core does not know Python.
 using PythonLockHook = bool (*)();
 void set_python_lock_hook(PythonLockHook hook) noexcept;
 

@@ -15,7 +15,8 @@
 // - locks are taken in one order everywhere, seen by their names;
 // - no foreign code runs under a lock, Python least of all: whoever has Python's lock may be waiting for ours;
 // - with Python's lock held, a thread neither waits for others nor takes a lock under which others wait: those that are
-//   waited for may need Python.
+//   waited for may need Python;
+// - a worker never asks for Python's lock.
 // Without it these are the standard's own types.
 namespace artifex_devices {
 
@@ -39,6 +40,26 @@ struct LockName {
 inline void no_lock_held(const char* what) {
 #ifdef ARTIFEX_CHECK_LOCKS
   lock_check::no_lock_held(what);
+#else
+  static_cast<void>(what);
+#endif
+}
+
+/// Reports before a wait for other threads, named by `what`, that this thread does not have Python's lock. Nothing
+/// without ARTIFEX_CHECK_LOCKS.
+inline void waiting_for(const char* what) {
+#ifdef ARTIFEX_CHECK_LOCKS
+  lock_check::waiting_for(what);
+#else
+  static_cast<void>(what);
+#endif
+}
+
+/// Reports before this thread asks for Python's lock that it is not a worker and holds no lock of the library. `what`
+/// is for the message. Nothing without ARTIFEX_CHECK_LOCKS.
+inline void asking_for_python(const char* what) {
+#ifdef ARTIFEX_CHECK_LOCKS
+  lock_check::asking_for_python(what);
 #else
   static_cast<void>(what);
 #endif
@@ -114,7 +135,7 @@ class ConditionVariable {
   template <class M, class Wait>
   static void waiting(std::unique_lock<M>& lock, Wait wait) {
     M& mutex = *lock.mutex();
-    lock_check::waiting(&mutex);
+    lock_check::waiting(M::kind_, &mutex);
     lock_check::letting_go(M::kind_, &mutex);
     std::unique_lock<std::mutex> inner(mutex.lock_, std::adopt_lock);
     wait(inner);

@@ -93,11 +93,11 @@ std::optional<int64_t> checked_add(int64_t a, int64_t b) noexcept;
 /// is negative or the product does not fit 63 bits.
 int64_t checked_product(const Dims& dims, std::string_view operation);
 
-/// Strides in bytes of a dense row-major array. `shape` must have passed `checked_product` times itemsize.
+/// Strides in bytes of a dense row-major array. `shape` must have passed `checked_bytes` (base/byte_count.h).
 /// Example: row_major_strides({2, 3}, 4) is {12, 4}.
 Dims row_major_strides(const Dims& shape, int64_t itemsize);
 
-/// Whether strided memory is dense row-major; strides of dimensions with one element do not count.
+/// Whether memory of a checked shape is dense row-major; strides of dimensions with one element do not count.
 inline bool is_dense(const Dims& shape, const Dims& byte_strides, int64_t itemsize) noexcept {
   int64_t expected = itemsize;
   bool dense = true;

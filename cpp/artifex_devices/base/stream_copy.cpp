@@ -14,7 +14,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kLine = 64;
+constexpr int64_t kStreamLine = 64;
 
 void copy(std::byte* destination, const std::byte* source, int64_t bytes) noexcept {
   std::memcpy(destination, source, static_cast<size_t>(bytes));
@@ -23,11 +23,12 @@ void copy(std::byte* destination, const std::byte* source, int64_t bytes) noexce
 }  // namespace
 
 void stream_copy(std::byte* destination, const std::byte* source, int64_t bytes, const std::byte* ahead) noexcept {
-  const int64_t head = std::min(-static_cast<int64_t>(reinterpret_cast<uintptr_t>(destination)) & (kLine - 1), bytes);
+  const int64_t head =
+      std::min(-static_cast<int64_t>(reinterpret_cast<uintptr_t>(destination)) & (kStreamLine - 1), bytes);
   if (head > 0) copy(destination, source, head);
-  const int64_t lines = (bytes - head) / kLine;
+  const int64_t lines = (bytes - head) / kStreamLine;
   copy_kernels().stream_lines(destination + head, source + head, lines, ahead);
-  const int64_t done = head + lines * kLine;
+  const int64_t done = head + lines * kStreamLine;
   if (done < bytes) copy(destination + done, source + done, bytes - done);
 }
 

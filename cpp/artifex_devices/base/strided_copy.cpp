@@ -205,6 +205,13 @@ void StridedCopy::choose_way() {
   }
 }
 
+bool StridedCopy::shift(int64_t destination_bytes, int64_t source_bytes) noexcept {
+  if (way_ == Way::kLines && destination_bytes % kLine != 0) return false;
+  destination_ += destination_bytes;
+  source_ += source_bytes;
+  return true;
+}
+
 int64_t StridedCopy::pieces(int64_t piece_bytes) const noexcept {
   if (bytes_ == 0) return 0;
   const int64_t size = std::max<int64_t>(piece_bytes, kLine);

@@ -27,6 +27,10 @@ class StridedCopy {
 
   int64_t bytes() const noexcept { return bytes_; }
 
+  /// Makes it the same copy between memories that begin so many bytes further on. False, and nothing is changed, where
+  /// the copy relies on an alignment of the destination that would be lost: create another one.
+  bool shift(int64_t destination_bytes, int64_t source_bytes) noexcept;
+
   /// In how many pieces of about `piece_bytes` the copy can be cut (at least 1; 0 when there is nothing to copy).
   /// Pieces never share a destination cache line where the layout allows it.
   int64_t pieces(int64_t piece_bytes) const noexcept;

@@ -2,7 +2,6 @@
 #include "artifex_devices/base/worker_pool.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <new>
 #include <utility>
 
+#include "artifex_devices/base/affinity.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/interrupt.h"
@@ -39,6 +39,7 @@ class Job {
     for (;;) {
       try {
         if (!std::exchange(first, false)) before_each();
+        if (lost_by_fork()) return;
       } catch (...) {
         fail_with(std::current_exception());
         return;
@@ -57,6 +58,10 @@ class Job {
 
   /// Keeps further items from starting. The first error is the one of the job.
   void fail_with(std::exception_ptr error) noexcept {
+    if (lost_by_fork()) {  // nobody else has this copy of the job; a worker of the parent may have held the lock
+      error_ = std::move(error);
+      return;
+    }
     {
       const std::lock_guard lock(mutex_);
       if (!error_) error_ = std::move(error);
@@ -69,11 +74,7 @@ class Job {
   void wait() {
     bool interrupted = false;
     while (ended_.load(std::memory_order_acquire) < count_) {
-      if (generation_ != fork_generation()) {
-        fail<Unavailable>(
-            "parallel_for: the process was forked by one of its own items; expected to end them in the "
-            "parent, got a child without the other workers; do not fork inside an item");
-      }
+      if (lost_by_fork()) fail_lost();
       if (!interrupted) {
         try {
           check_interrupt();
@@ -81,6 +82,7 @@ class Job {
           interrupted = true;
           fail_with(std::current_exception());
         }
+        if (lost_by_fork()) fail_lost();  // before the lock: a worker of the parent may have held it
       }
       std::unique_lock lock(mutex_);
       all_ended_.wait_for(lock, std::chrono::milliseconds(20),
@@ -88,7 +90,8 @@ class Job {
     }
     std::exception_ptr error;  // taken from the job, which a worker may keep for a while: it is to die on this thread
     {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_, std::defer_lock);
+      if (!lost_by_fork()) lock.lock();
       error = std::move(error_);
     }
     if (error) std::rethrow_exception(std::move(error));
@@ -97,6 +100,16 @@ class Job {
   int64_t queued = 0;  // tickets in the lanes' queues; guarded by the pool's mutex
 
  private:
+  /// Whether this is the copy that a forked child has of a job of its parent.
+  bool lost_by_fork() const noexcept { return generation_ != fork_generation(); }
+
+  [[noreturn]] void fail_lost() {
+    if (error_) std::rethrow_exception(std::move(error_));
+    fail<Unavailable>(
+        "parallel_for: the process was forked amid this call, by a signal handler or by one of its own items; expected "
+        "to end the items in the parent, got a child without the other workers; make the call again in the child");
+  }
+
   void ended(int64_t items) noexcept {
     if (ended_.fetch_add(items, std::memory_order_acq_rel) + items < count_) return;
     std::exception_ptr error;
@@ -129,12 +142,7 @@ class Job {
 
 using JobRef = std::shared_ptr<Job>;
 
-int allowed_cpus() noexcept {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
-  return std::max(1, CPU_COUNT(&allowed));
-}
+int allowed_cpus() noexcept { return std::max(1, AffinityMask().count()); }
 
 }  // namespace
 
@@ -154,7 +162,10 @@ struct WorkerPool::State {
     int64_t epoch;  // at the start, and not when the thread first runs: a shutdown may come in between
   };
 
-  explicit State(std::vector<Lane> set) {
+  State(std::vector<Lane> set, bool into_python) : calls_python(into_python) { set_lanes_locked(std::move(set)); }
+
+  void set_lanes_locked(std::vector<Lane> set) {
+    lanes.clear();
     for (Lane& each : set) lanes.emplace_back().lane = std::move(each);
   }
 
@@ -188,15 +199,20 @@ struct WorkerPool::State {
   std::vector<pthread_t> threads;
   Mutex<"shutdown of workers", LockUse::kWaits> shutdown_mutex;  // taken before `mutex`
   const int64_t generation = fork_generation();
+  const bool calls_python;
 };
 
 namespace {
 
 extern "C" void* worker_main(void* argument) {
   const std::unique_ptr<WorkerPool::State::Start> start(static_cast<WorkerPool::State::Start*>(argument));
+  const bool calls_python = start->state->calls_python;
   t_is_worker = true;
+#ifdef ARTIFEX_CHECK_LOCKS
+  if (!calls_python) lock_check::mark_worker();
+#endif
   std::array<char, 16> name;  // as long as the system takes; without memory of the heap, which may be short
-  std::snprintf(name.data(), name.size(), "artifex-%d", start->number);
+  std::snprintf(name.data(), name.size(), calls_python ? "artifex-py-%d" : "artifex-%d", start->number);
   pthread_setname_np(pthread_self(), name.data());
   start->state->run_worker(start->lane, start->epoch);
   return nullptr;
@@ -312,24 +328,36 @@ void WorkerPool::State::run_worker(size_t lane, int64_t started_in) {
   --home.running;
 }
 
-WorkerPool::WorkerPool() : state_(new State({})) {}
+WorkerPool::WorkerPool(bool calls_python) : state_(new State({}, calls_python)) {}
+
+void WorkerPool::before_fork() { state_->mutex.lock(); }
+void WorkerPool::after_fork_in_parent() { state_->mutex.unlock(); }
+void WorkerPool::after_fork_in_child() {
+  // The lock has kept the lanes whole; all else of the parent's state is left as it is.
+  State* const before = state_;
+  std::vector<Lane> lanes;
+  for (const State::LaneState& each : before->lanes) lanes.push_back(each.lane);
+  before->mutex.unlock();
+  state_ = new State(std::move(lanes), before->calls_python);
+}
 
 WorkerPool& WorkerPool::process() {
   static WorkerPool& pool = []() -> WorkerPool& {
-    auto* made = new WorkerPool;
-    register_fork_handlers({
-        .prepare = [] { process().state_->mutex.lock(); },
-        .parent = [] { process().state_->mutex.unlock(); },
-        .child =
-            [] {
-              // The lock has kept the lanes whole; all else of the parent's state is left as it is.
-              State* const before = process().state_;
-              std::vector<Lane> lanes;
-              for (const State::LaneState& each : before->lanes) lanes.push_back(each.lane);
-              before->mutex.unlock();
-              process().state_ = new State(std::move(lanes));
-            },
-    });
+    auto* made = new WorkerPool(false);
+    register_fork_handlers({.prepare = [] { process().before_fork(); },
+                            .parent = [] { process().after_fork_in_parent(); },
+                            .child = [] { process().after_fork_in_child(); }});
+    return *made;
+  }();
+  return pool;
+}
+
+WorkerPool& WorkerPool::python() {
+  static WorkerPool& pool = []() -> WorkerPool& {
+    auto* made = new WorkerPool(true);
+    register_fork_handlers({.prepare = [] { python().before_fork(); },
+                            .parent = [] { python().after_fork_in_parent(); },
+                            .child = [] { python().after_fork_in_child(); }});
     return *made;
   }();
   return pool;
@@ -337,16 +365,24 @@ WorkerPool& WorkerPool::process() {
 
 namespace {
 
-[[maybe_unused]] const WorkerPool& g_made_at_load = WorkerPool::process();  // so that no fork meets a half-made one
+// So that no fork meets a half-made one.
+[[maybe_unused]] const WorkerPool& g_process_pool_made_at_load = WorkerPool::process();
+[[maybe_unused]] const WorkerPool& g_python_pool_made_at_load = WorkerPool::python();
 
 }  // namespace
 
 bool WorkerPool::configure(std::vector<Lane> lanes) {
   const bool none = std::ranges::none_of(lanes, [](const Lane& lane) { return lane.workers > 0; });
-  const std::lock_guard lock(state_->mutex);
-  if (state_->used || (none && !lanes.empty())) return false;
-  state_->lanes.clear();
-  for (Lane& each : lanes) state_->lanes.emplace_back().lane = std::move(each);
+  State& own = *process().state_;
+  if (none && !lanes.empty()) return false;
+  {
+    const std::lock_guard lock(own.mutex);
+    if (own.used) return false;
+    own.set_lanes_locked(lanes);
+  }
+  State& calls = *python().state_;
+  const std::lock_guard lock(calls.mutex);
+  if (!calls.used) calls.set_lanes_locked(std::move(lanes));
   return true;
 }
 
@@ -380,6 +416,7 @@ void WorkerPool::parallel_for(int64_t count, int lane, const std::function<void(
     return;
   }
   if (count <= 0) return;
+  waiting_for("the workers (parallel_for)");
   State* const state = state_;
   const auto job = std::make_shared<Job>(count, body);
   {

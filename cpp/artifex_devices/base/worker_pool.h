@@ -8,7 +8,7 @@
 
 namespace artifex_devices {
 
-/// The process's threads for copies. One lane a CPU domain of the machine; the workers of a lane are bound to its cores
+/// Threads of the process, in one lane for each CPU domain of the machine; the workers of a lane are bound to its cores
 /// by the lane's `bind`. No thread exists before the first task and none after `shutdown()`; a later task starts them
 /// anew. Workers block all signals but those of their own faults. After fork the child has no workers until its first
 /// task; a fork waits for no task. A pool is never destroyed: threads that sleep or work do not hinder exit.
@@ -19,12 +19,18 @@ class WorkerPool {
     std::function<void()> bind;  // called first thing on each worker of the lane; may be empty; its errors are dropped
   };
 
-  /// The pool of the process. Without `configure`, one lane with as many workers as the affinity mask has CPUs.
+  /// The pool for copies and arithmetic. Its workers never ask for Python's lock and never wait for another thread, so
+  /// that any thread may wait for them. Without `configure`, one lane with as many workers as the affinity mask has
+  /// CPUs.
   static WorkerPool& process();
 
-  /// Sets the lanes; none means the default again. Only before the first task of this process: later calls are ignored
-  /// (false), as are lanes of which none has a worker.
-  bool configure(std::vector<Lane> lanes);
+  /// The pool for calls into Python, of the same lanes. Its workers may take Python's lock, run finalizers and wait; no
+  /// copy needs them.
+  static WorkerPool& python();
+
+  /// Sets the lanes of both pools; none means the default again. Only before the first task of this process: later
+  /// calls are ignored (false), as are lanes of which none has a worker.
+  static bool configure(std::vector<Lane> lanes);
 
   int lanes() const noexcept;
   /// Workers that a lane has at full work, at least 1; 0 for a lane that there is not.
@@ -51,7 +57,10 @@ class WorkerPool {
   struct State;
 
  private:
-  WorkerPool();
+  explicit WorkerPool(bool calls_python);
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
   State* state_;  // replaced in a forked child, whose locks may be in any state; never freed
 };
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/stream_copy.h"
@@ -63,6 +64,8 @@ Chain::Chain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduct
     from_after_ = &lanes.stream_from(after);
     to_after_ = &lanes.stream_to(after);
   }
+  checked_bytes(out_.shape, out_.dtype, "chain");
+  if (!blocks_.empty()) checked_bytes(blocks_[0].shape, out_.dtype, "chain");
   for (const HostView& block : blocks_) {
     if (block.dtype == out_.dtype && block.shape == blocks_[0].shape &&
         is_dense(block.shape, block.byte_strides, itemsize(block.dtype))) {

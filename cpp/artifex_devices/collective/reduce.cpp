@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/stream_copy.h"
@@ -20,7 +21,7 @@ constexpr int64_t kPieceInputBytes = int64_t{4} << 20;
 constexpr int64_t kLeastPieceBytes = int64_t{16} << 10;
 constexpr int64_t kMostPieceBytes = int64_t{256} << 10;
 // From here on the result bypasses the cache.
-constexpr int64_t kStreamBytes = int64_t{4} << 20;
+constexpr int64_t kStreamBlockBytes = int64_t{4} << 20;
 // A tile of the result stays in the first-level cache while all inputs are added to it.
 constexpr int64_t kTileBytes = int64_t{8} << 10;
 
@@ -41,7 +42,7 @@ void in_pieces(size_t inputs, int64_t elements, int64_t itemsize, const Body& bo
 }
 
 void reduce_lanes(Reduction reduction, Lane lane, Inputs inputs, void* out, int64_t elements, int64_t itemsize) {
-  const bool stream = elements * itemsize >= kStreamBytes;
+  const bool stream = elements * itemsize >= kStreamBlockBytes;
   in_pieces(inputs.size(), elements, itemsize, [&](int64_t begin, int64_t end) {
     combine(reduction, lane, inputs, out, begin, end, stream);
     if (stream) stream_fence();
@@ -135,6 +136,7 @@ std::optional<Lane> lane_of(DType dtype, Reduction reduction) {
 }
 
 void check(std::span<const HostView> inputs, const HostView& out) {
+  checked_bytes(out.shape, out.dtype, "all_reduce");
   if (inputs.empty()) fail("all_reduce: there are no inputs; expected 1 or more, got 0; give each member's");
   for (size_t i = 0; i <= inputs.size(); ++i) {
     const HostView& view = i < inputs.size() ? inputs[i] : out;

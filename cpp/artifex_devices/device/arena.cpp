@@ -16,17 +16,16 @@ namespace {
 constinit Mutex<"making of arenas"> g_making;  // the arenas; held over a fork
 constinit std::atomic<const std::vector<Arena*>*> g_arenas{nullptr};
 
-[[maybe_unused]] const bool g_held_over_fork = [] {
+[[maybe_unused]] const bool g_arenas_held_over_fork = [] {
   register_fork_handlers({.prepare = [] { Arena::State::before_fork(); },
-                          .parent = [] { Arena::State::after_fork(false); },
-                          .child = [] { Arena::State::after_fork(true); },
+                          .parent = [] { Arena::State::after_fork_in_parent(); },
+                          .child = [] { Arena::State::after_fork_in_child(); },
                           .level = 1});
   return true;
 }();
 
 }  // namespace
 
-Block* BlockOwner::make() noexcept { return new (std::nothrow) Block(); }
 void BlockOwner::destroy(Block* block) noexcept { delete block; }
 
 BlockRef BlockOwner::foreign(void* data, int64_t bytes, std::function<void()> release) {
@@ -92,9 +91,8 @@ Arena& Arena::of_node(int logical_index, MemoryKind kind, bool caching) {
 
 BlockRef Arena::allocate(int64_t bytes) {
   if (bytes < 0) fail("allocate: bytes is {}; expected 0 or more", bytes);
-  const bool small = bytes < kMappedFrom && caching_;
-  Block* block = small ? state_->take_small(bytes) : state_->take_mapped(bytes);
-  if (!block) block = state_->take_after_trim(bytes);
+  Block* block = state_->take(bytes);
+  if (!block) block = state_->take_again(bytes);
   if (state_->pinned) state_->lock_pages_of(block);
   BlockRef taken;
   block->uses_.store(1, std::memory_order_relaxed);
@@ -107,7 +105,7 @@ void Arena::release(Block* block) noexcept {
   if (block->size_class_ >= 0) {
     state_->give_small(block);
   } else {
-    State::give_mapped(block);
+    state_->give_mapped(block);
   }
 }
 
@@ -119,9 +117,8 @@ ArenaStats Arena::stats() const {
   return {
       .bytes_in_use = in_use,
       .bytes_cached = state_->cached.load(std::memory_order_relaxed) + mapped_cached,
-      .bytes_mapped = static_cast<int64_t>(state_->chunks.size()) * kChunkBytes +
-                      state_->mapped_in_use.load(std::memory_order_relaxed) + mapped_cached +
-                      state_->reserved_free.load(std::memory_order_relaxed),
+      .bytes_mapped = state_->num_chunks * kChunkBytes + state_->mapped_in_use.load(std::memory_order_relaxed) +
+                      mapped_cached + state_->reserved_free.load(std::memory_order_relaxed),
       .peak_bytes_in_use = state_->peak_in_use,
       .num_allocs = state_->num_allocs,
       .cache_hits = state_->cache_hits,
@@ -132,43 +129,28 @@ ArenaStats Arena::stats() const {
 }
 
 int64_t Arena::trim_all() {
-  int64_t bytes = State::trim_mapped();
-  for (Arena* arena : all_arenas()) {
-    const std::lock_guard lock(arena->state_->mutex);
-    bytes += arena->state_->trim_chunks_locked(true);
-  }
+  int64_t bytes = State::evict(-1);
+  for (Arena* arena : all_arenas()) bytes += arena->state_->trim_chunks(true);
   return bytes;
 }
 
-Block* Arena::State::take_after_trim(int64_t bytes) {
-  const bool small = bytes < kMappedFrom && arena->is_caching();
-  Block* block = nullptr;
-  if (!exceeds_memory(bytes) && trim_all() > 0) block = small ? take_small(bytes) : take_mapped(bytes);
-  if (block) return block;
+Block* Arena::State::take_again(int64_t bytes) {
+  const int64_t usable = usable_memory_bytes_now();
+  const auto can_fit = [&] { return bytes <= usable - (mapped_bytes() - Arena::total_cached_bytes()); };
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    const int seen = ended_releases();
+    if (can_fit()) {
+      if (Block* block = take(bytes)) return block;
+      if (trim_all() > 0) continue;
+    }
+    if (!wait_for_release(seen)) break;
+  }
   const ArenaStats now = arena->stats();
   fail<OutOfMemory>(
       "RESOURCE_EXHAUSTED: allocate: no {}memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are kept "
       "for reuse, and the process may use {} bytes in all; delete arrays or place smaller ones",
       arena->kind() == MemoryKind::kDevice ? "" : fmt::format("{} ", to_string(arena->kind())), bytes, arena->node(),
-      now.bytes_in_use, now.bytes_cached, usable_memory_bytes_now());
-}
-
-bool Arena::State::exceeds_memory(int64_t bytes) noexcept {
-  // Systems that promise any amount kill the process when it writes to it; refuse what cannot be there.
-  // Not a guarded static: a child forked while it is read would wait for the guard for ever.
-  static std::atomic<int64_t> known{-1};
-  int64_t usable = known.load(std::memory_order_relaxed);
-  if (usable < 0) {
-    usable = Machine::live()->usable_memory_bytes();
-    known.store(usable, std::memory_order_relaxed);
-  }
-  const int64_t in_use = total_in_use();
-  if (bytes <= usable - in_use) return false;
-  try {
-    return bytes > usable_memory_bytes_now() - in_use;
-  } catch (const std::bad_alloc&) {  // not even memory to ask
-    return true;
-  }
+      now.bytes_in_use, now.bytes_cached, usable);
 }
 
 }  // namespace artifex_devices

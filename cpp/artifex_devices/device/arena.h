@@ -30,9 +30,9 @@ struct ArenaStats {
 ///
 /// Small sizes come from size classes cut out of 2 MiB chunks, at 64-byte alignment; sizes of 1 MiB and more are
 /// mapped on their own, aligned to 2 MiB and advised to be huge pages, first touched by whoever writes them first.
-/// Freed blocks are kept up to `config().cache_bytes` over all arenas (least recently freed go first), and dropped on a
-/// failed allocation and by `trim`. Free mapped blocks are MADV_DONTFORK, live ones are not. Locks are taken around
-/// fork, so that the child can allocate. Thread-safe.
+/// Freed blocks are kept up to `config().cache_bytes` over all arenas. The least recently freed are dropped first, also
+/// where a limit of memory would be passed or an allocation fails. A forked child does not get free mapped blocks. No
+/// lock is held over a system call but fork, whose child can allocate (docs/decisions/0022). Thread-safe.
 ///
 /// Kinds: pages of `device` and `pinned_host` are bound to the node where there are several; those of `unpinned_host`
 /// are neither bound nor advised. Pages of `pinned_host` are locked, and stay so while cached; where the system locks

@@ -2,6 +2,8 @@
 // Pages that are to stay in RAM: the part of Arena that locks them, counts them and says when it could not.
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "artifex_devices/base/error.h"
@@ -64,8 +66,35 @@ void Arena::State::count_users_locked(const Block* block, int by) noexcept {
   }
 }
 
-int Arena::State::lock_small_locked(Block* block) noexcept {
+// Locks or unlocks pages of a chunk for as long as it lives. Others wait for the chunk, not for the arena's lock.
+class PageTurn {
+ public:
+  /// Waits until no other thread has its turn.
+  PageTurn(Arena::State& state, PageLocks& pages) noexcept : state_(state), pages_(pages) {
+    while (!begin()) std::this_thread::yield();
+  }
+  /// The turn has begun.
+  PageTurn(Arena::State& state, PageLocks& pages, std::adopt_lock_t) noexcept : state_(state), pages_(pages) {}
+  ~PageTurn() {
+    const std::lock_guard lock(state_.mutex);
+    pages_.is_busy = false;
+  }
+  PageTurn(const PageTurn&) = delete;
+  PageTurn& operator=(const PageTurn&) = delete;
+
+ private:
+  bool begin() noexcept {
+    const std::lock_guard lock(state_.mutex);
+    return !std::exchange(pages_.is_busy, true);
+  }
+
+  Arena::State& state_;
+  PageLocks& pages_;
+};
+
+int Arena::State::lock_small(Block* block) noexcept {
   const auto* chunk = static_cast<const Chunk*>(block->chunk_);
+  const PageTurn turn(*this, *chunk->locks);
   auto& is_locked = chunk->locks->locked;
   const auto [first, end] = pages_of(*chunk, block->data_, block->capacity_);
   for (size_t page = first; page < end; ++page) {
@@ -80,16 +109,32 @@ int Arena::State::lock_small_locked(Block* block) noexcept {
   return 0;
 }
 
+Chunk* Arena::State::begin_unlocking(std::bitset<PageLocks::kPages>& unused) noexcept {
+  const std::lock_guard lock(mutex);
+  for (Chunk* chunk = chunks; chunk; chunk = chunk->next) {
+    PageLocks& pages = *chunk->locks;
+    if (pages.is_busy) continue;
+    unused = pages.locked;
+    for (size_t page = 0; page < PageLocks::kPages; ++page) {
+      if (pages.users[page] > 0) unused[page] = false;
+    }
+    if (unused.none()) continue;
+    pages.is_busy = true;
+    return chunk;
+  }
+  return nullptr;
+}
+
 int64_t Arena::State::unlock_unused_pages() noexcept {
   int64_t bytes = 0;
-  const std::lock_guard lock(mutex);
-  for (const auto& chunk : chunks) {
+  std::bitset<PageLocks::kPages> unused;
+  while (const Chunk* chunk = begin_unlocking(unused)) {
+    const PageTurn turn(*this, *chunk->locks, std::adopt_lock);  // a new user of these pages waits for its end
     for (size_t page = 0; page < PageLocks::kPages; ++page) {
-      if (!chunk->locks->locked[page] || chunk->locks->users[page] > 0) continue;
-      unlock_pages(chunk->data + static_cast<int64_t>(page) * kPage, kPage);
-      chunk->locks->locked[page] = false;
-      bytes += kPage;
+      if (unused[page]) unlock_pages(chunk->data + static_cast<int64_t>(page) * kPage, kPage);
     }
+    chunk->locks->locked &= ~unused;
+    bytes += static_cast<int64_t>(unused.count()) * kPage;
   }
   locked.fetch_sub(bytes, std::memory_order_relaxed);
   return bytes;
@@ -97,8 +142,7 @@ int64_t Arena::State::unlock_unused_pages() noexcept {
 
 int Arena::State::try_lock(Block* block) noexcept {
   if (block->size_class_ >= 0) {
-    const std::lock_guard lock(mutex);
-    if (const int error = lock_small_locked(block)) return error;
+    if (const int error = lock_small(block)) return error;
   } else if (!block->is_locked()) {
     if (const int error = lock_pages(block->data_, block->capacity_)) return error;
     locked.fetch_add(block->capacity_, std::memory_order_relaxed);
@@ -115,7 +159,7 @@ void Arena::State::lock_pages_of(Block* block) noexcept {
   }
   int error = try_lock(block);
   // What is cached keeps its locks while nobody needs them.
-  if (error != 0 && trim_mapped(true) + unlock_unused_pages() > 0) error = try_lock(block);
+  if (error != 0 && evict(-1, true) + unlock_unused_pages() > 0) error = try_lock(block);
   if (error == 0) {
     locked_in_use.fetch_add(block->capacity_, std::memory_order_relaxed);
   } else {
@@ -134,7 +178,7 @@ void Arena::State::forget_lock(const Block* block) noexcept {
   if (pinned && block->is_locked()) locked.fetch_sub(block->capacity_, std::memory_order_relaxed);
 }
 
-void Arena::State::forget_lock_of_chunk_locked(const Chunk& chunk) noexcept {
+void Arena::State::forget_lock_of_chunk(const Chunk& chunk) noexcept {
   if (!chunk.locks) return;
   locked.fetch_sub(static_cast<int64_t>(chunk.locks->locked.count()) * kPage, std::memory_order_relaxed);
 }
@@ -142,7 +186,10 @@ void Arena::State::forget_lock_of_chunk_locked(const Chunk& chunk) noexcept {
 void Arena::State::forget_locks_in_child() noexcept {
   if (!pinned) return;
   g_trouble.error.store(0, std::memory_order_relaxed);
-  for (const auto& chunk : chunks) chunk->locks->locked.reset();
+  for (Chunk* chunk = chunks; chunk; chunk = chunk->next) {
+    chunk->locks->locked.reset();
+    chunk->locks->is_busy = false;  // that thread is in the parent only
+  }
   locked.store(0, std::memory_order_relaxed);
   locked_in_use.store(0, std::memory_order_relaxed);
 }

@@ -39,13 +39,13 @@ Arena::State::~State() = default;
 std::byte* Arena::State::map(int64_t bytes, bool huge) noexcept {
   if (std::byte* data = cut_reserve(bytes)) return data;
   const bool ordinary = arena->kind() == MemoryKind::kUnpinnedHost;
-  return map_pages(
+  return take_pages(
       bytes,
       {.node = ordinary ? -1 : arena->node(), .aligned = !ordinary && bytes >= kMappedFrom, .huge = huge && !ordinary});
 }
 
 void Arena::State::unmap(std::byte* data, int64_t bytes) noexcept {
-  if (!unmap_reserve(data, bytes)) unmap_pages(data, bytes);
+  if (!unmap_reserve(data, bytes)) return_pages(data, bytes);
 }
 
 std::byte* Arena::State::cut_reserve(int64_t bytes) noexcept {
@@ -69,39 +69,44 @@ bool Arena::State::is_in_reserve(const std::byte* data) noexcept {
 
 bool Arena::State::unmap_reserve(std::byte* data, int64_t bytes) noexcept {
   if (!has_reserves.load(std::memory_order_acquire)) return false;
-  const std::lock_guard lock(reserves_mutex);
-  const auto found = std::ranges::find_if(reserves, [&](const auto& reserve) { return reserve->contains(data); });
-  if (found == reserves.end()) return false;
-  Reserve& reserve = **found;
-  poison(data, bytes);
-  reserve.give(data, bytes);
-  if (!reserve.is_retired) {
-    reserved_free.fetch_add(Reserve::rounded(bytes), std::memory_order_relaxed);
-  } else {
-    reserved_bytes.fetch_sub(Reserve::rounded(bytes), std::memory_order_relaxed);
-    if (reserve.is_unused()) {
-      unmap_pages(reserve.data(), reserve.bytes());
-      reserves.erase(found);
-    }
+  std::unique_ptr<Reserve> unused;
+  {
+    const std::lock_guard lock(reserves_mutex);
+    const auto found = std::ranges::find_if(reserves, [&](const auto& reserve) { return reserve->contains(data); });
+    if (found == reserves.end()) return false;
+    Reserve& reserve = **found;
+    poison(data, bytes);
+    reserve.give(data, bytes);
+    (reserve.is_retired ? reserved_bytes : reserved_free)
+        .fetch_add(reserve.is_retired ? -Reserve::rounded(bytes) : Reserve::rounded(bytes), std::memory_order_relaxed);
+    unused = take_unused_locked(found);
   }
-  has_reserves.store(!reserves.empty(), std::memory_order_release);
+  if (unused) return_pages(unused->data(), unused->bytes());
   return true;
 }
 
 void Arena::State::retire_reserve(const Reserve* retired) noexcept {
-  const std::lock_guard lock(reserves_mutex);
-  const auto found = std::ranges::find_if(reserves, [&](const auto& reserve) { return reserve.get() == retired; });
-  if (found == reserves.end()) return;
-  Reserve& reserve = **found;
-  reserve.is_retired = true;
-  // What is in use counts until it is back.
-  reserved_free.fetch_sub(reserve.free_bytes(), std::memory_order_relaxed);
-  reserved_bytes.fetch_sub(reserve.free_bytes(), std::memory_order_relaxed);
-  if (reserve.is_unused()) {
-    unmap_pages(reserve.data(), reserve.bytes());
-    reserves.erase(found);
+  std::unique_ptr<Reserve> unused;
+  {
+    const std::lock_guard lock(reserves_mutex);
+    const auto found = std::ranges::find_if(reserves, [&](const auto& reserve) { return reserve.get() == retired; });
+    if (found == reserves.end()) return;
+    Reserve& reserve = **found;
+    reserve.is_retired = true;
+    // What is in use counts until it is back.
+    reserved_free.fetch_sub(reserve.free_bytes(), std::memory_order_relaxed);
+    reserved_bytes.fetch_sub(reserve.free_bytes(), std::memory_order_relaxed);
+    unused = take_unused_locked(found);
   }
+  if (unused) return_pages(unused->data(), unused->bytes());
+}
+
+std::unique_ptr<Reserve> Arena::State::take_unused_locked(std::vector<std::unique_ptr<Reserve>>::iterator at) noexcept {
+  if (!(*at)->is_retired || !(*at)->is_unused()) return nullptr;
+  std::unique_ptr<Reserve> unused = std::move(*at);
+  reserves.erase(at);
   has_reserves.store(!reserves.empty(), std::memory_order_release);
+  return unused;
 }
 
 std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operation) {
@@ -109,8 +114,12 @@ std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operati
   constexpr int64_t kLargest = int64_t{1} << 47;  // of a user's address space
   constexpr int64_t kPiece = int64_t{64} << 20;   // touched without a look at Ctrl-C
   const int64_t wanted = Reserve::rounded(std::min(bytes, kLargest));
-  const int64_t free = std::min(available_memory_bytes().value_or(INT64_MAX),
-                                std::max<int64_t>(usable_memory_bytes_now() - State::total_in_use(), 0));
+  const auto free_bytes = [] {
+    return std::min(available_memory_bytes().value_or(INT64_MAX),
+                    std::max<int64_t>(usable_memory_bytes_now() - mapped_bytes() + total_cached_bytes(), 0));
+  };
+  int64_t free = free_bytes();
+  if (wanted > free && trim_all() > 0) free = free_bytes();
   const auto refuse = [&](std::string_view why) {
     fail<OutOfMemory>(
         "RESOURCE_EXHAUSTED: {}: {} bytes cannot be taken up front on NUMA node {}: {}; expected at most the {} bytes "
@@ -118,7 +127,7 @@ std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operati
         operation, wanted, node_, why, free);
   };
   if (wanted > free) refuse("that is more than is free");
-  std::byte* data = map_pages(wanted, {.node = node_, .aligned = true, .huge = true});
+  std::byte* data = take_pages(wanted, {.node = node_, .aligned = true, .huge = true});
   if (!data) refuse("the system has no address space for it");
   try {
     // The system clears them, which more cores do faster; the pages are bound to the node whoever touches them.
@@ -143,7 +152,7 @@ std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operati
     state_->has_reserves.store(true, std::memory_order_release);
     return held;
   } catch (...) {
-    unmap_pages(data, wanted);
+    return_pages(data, wanted);
     throw;
   }
 }

@@ -11,6 +11,7 @@
 
 #include "artifex_devices/base/mutex.h"
 #include "artifex_devices/device/arena.h"
+#include "artifex_devices/device/free_blocks.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define ARTIFEX_ASAN 1
@@ -31,6 +32,7 @@ inline constexpr int64_t kMappedFrom = int64_t{1} << 20;  // blocks of this size
 inline constexpr int64_t kChunkBytes = int64_t{2} << 20;
 inline constexpr int kSizeClasses = 52;
 inline constexpr int64_t kPage = 4096;
+inline constexpr int kMostTries = 32;  // to get memory: other threads may take what was released
 
 /// Classes are the multiples of 64 up to 512, then four a doubling up to 1 MiB: at most a fifth is lost.
 /// Example: 513 bytes are of class 8, which has 640.
@@ -68,8 +70,9 @@ class ShortLock {
 /// The pages of a chunk that are locked in RAM, and how many blocks in use lie on each.
 struct PageLocks {
   static constexpr size_t kPages = kChunkBytes / kPage;
-  std::bitset<kPages> locked;
+  std::bitset<kPages> locked;  // written by the thread whose turn it is
   std::array<uint16_t, kPages> users{};
+  bool is_busy = false;  // a thread has its turn to lock or unlock pages
 };
 
 /// 2 MiB that small blocks of any class are cut from, front to back.
@@ -78,34 +81,41 @@ struct Chunk {
   int64_t cut = 0;                   // bytes from the front that are cut into blocks
   int64_t in_use = 0;                // blocks with users
   std::unique_ptr<PageLocks> locks;  // of a pinned arena
+  Chunk* next = nullptr;
 };
 
 class Reserve;
 
-/// The counters and the small blocks of one arena, all under `mutex`; the atomics are written under it too.
+/// The counters and the free blocks of one arena, all under `mutex`; the atomics are written under it too. No system
+/// call is made under it, but for those of a fork.
 struct Arena::State {
   explicit State(Arena* owner);
   ~State();
+
+  struct MappedBlock;  // the header of a block that is mapped on its own
 
   Arena* const arena;
   const bool pinned;
   mutable NamedLock<ShortLock, "arena"> mutex;
   std::array<Block*, kSizeClasses> free{};  // last in, first out
   Block* spare_headers = nullptr;
-  std::vector<std::unique_ptr<Chunk>> chunks;
+  int64_t num_spare_headers = 0;
+  Chunk* chunks = nullptr;  // the newest first
+  int64_t num_chunks = 0;
   Chunk* cutting = nullptr;
   int64_t empty_chunks = 0;  // without a block in use
+  FreeBlocks free_mapped;
   std::atomic<int64_t> in_use{0};
   std::atomic<int64_t> cached{0};  // of small blocks
   int64_t peak_in_use = 0;
   int64_t num_allocs = 0;
   int64_t cache_hits = 0;
   std::atomic<int64_t> mapped_in_use{0};  // of mapped blocks, part of in_use
-  std::atomic<int64_t> mapped_cached{0};  // written under the lock of mapped blocks
+  std::atomic<int64_t> mapped_cached{0};  // of free_mapped
   std::atomic<int64_t> locked{0};         // bytes of pages
   std::atomic<int64_t> locked_in_use{0};  // of blocks
 
-  // What was taken up front (arena_reserve.cpp). `mutex` may be held when this one is taken.
+  // What was taken up front (arena_reserve.cpp).
   Mutex<"reserves of an arena"> reserves_mutex;
   std::vector<std::unique_ptr<Reserve>> reserves;
   std::atomic<bool> has_reserves{false};
@@ -113,26 +123,35 @@ struct Arena::State {
   std::atomic<int64_t> reserved_free{0};
 
   /// Null when the system has no memory.
-  Block* take_small(int64_t bytes);
-  /// The second try, with nothing cached any more. Throws OutOfMemory.
-  Block* take_after_trim(int64_t bytes);
-  void give_small(Block* block) noexcept;
-  /// Frees chunks without a block in use, the one being cut only when asked; returns the bytes of free blocks in them.
-  int64_t trim_chunks_locked(bool cutting_too) noexcept;
-  void count_taken_locked(int64_t capacity, bool hit) noexcept;
+  Block* take(int64_t bytes) {
+    return bytes < kMappedFrom && arena->is_caching() ? take_small(bytes) : take_mapped(bytes);
+  }
+  /// After a failure: drops what is cached, waits for threads that are unmapping pages, and tries again. Throws
+  /// OutOfMemory.
+  Block* take_again(int64_t bytes);
 
-  /// Blocks of 1 MiB and more. Null when the system has no memory.
-  Block* take_mapped(int64_t bytes);
-  static void give_mapped(Block* block) noexcept;
-  static int64_t trim_mapped(bool pinned_only = false) noexcept;
+  void give_small(Block* block) noexcept;
+  /// Unmaps chunks without a block in use, the one being cut only when asked; returns the bytes of free blocks in them.
+  int64_t trim_chunks(bool cutting_too) noexcept;
+
+  /// Blocks of 1 MiB and more.
+  void give_mapped(Block* block) noexcept;
+  /// Unmaps the least recently freed ones of all arenas until no more than `bound` bytes are cached, small blocks
+  /// included; returns the bytes.
+  static int64_t evict(int64_t bound, bool pinned_only = false) noexcept;
+  /// Drops what is cached as far as the process would pass `usable` bytes with `bytes` more, if dropping can help.
+  /// Returns the bytes dropped.
+  static int64_t drop_cached_for(int64_t bytes, int64_t usable) noexcept;
+
   static void before_fork() noexcept;
-  static void after_fork(bool in_child) noexcept;
+  static void after_fork_in_parent() noexcept;
+  static void after_fork_in_child() noexcept;
 
   /// Locks the pages of a block in use, or leaves it as it is and says so.
   void lock_pages_of(Block* block) noexcept;
   void let_go_of_pages(Block* block) noexcept;    // of a block that is no longer in use
   void forget_lock(const Block* block) noexcept;  // before its own pages go
-  void forget_lock_of_chunk_locked(const Chunk& chunk) noexcept;
+  void forget_lock_of_chunk(const Chunk& chunk) noexcept;
   void forget_locks_in_child() noexcept;
 
   /// Pages for this arena, from what was taken up front if there is enough; null when the system has no memory.
@@ -146,31 +165,53 @@ struct Arena::State {
   static const std::vector<Arena*>* arenas_if_made() noexcept;
   static void lock_making() noexcept;
   static void unlock_making() noexcept;
-  static int64_t total_in_use() noexcept;  // and what is taken up front
-  /// Whether the process cannot have so much more, whatever the system promises.
-  static bool exceeds_memory(int64_t bytes) noexcept;
-  static int64_t total_small_cached() noexcept;
 
  private:
+  Block* take_small(int64_t bytes);
+  Block* take_mapped(int64_t bytes);
+  void count_taken_locked(int64_t capacity, bool hit) noexcept;
+
+  Block* cut_small(int size_class, int64_t bytes) noexcept;
+  Block* pop_small_locked(int size_class) noexcept;
+  void use_small_locked(Block* block, int64_t bytes, bool hit) noexcept;
+  Block* cut_locked(int size_class, Chunk*& fresh) noexcept;
+  Block* cut_block_locked(int size_class) noexcept;
+  void cut_rest_locked(int largest_class) noexcept;
+  void add_headers_locked(Block* slab) noexcept;
+  Chunk* new_chunk(bool huge) noexcept;
+  void drop_chunks(Chunk* first) noexcept;
+
+  MappedBlock* take_free(int64_t wanted) noexcept;
+  MappedBlock* map_block(int64_t wanted) noexcept;
+  void use_mapped_locked(MappedBlock& block, bool hit) noexcept;
+  void remove_free_locked(MappedBlock& block) noexcept;
+  static void unmap_list(MappedBlock* first) noexcept;
+  template <class Work>
+  static void for_each_free(Work work) noexcept;  // `work` may remove the block
+  static void lock_all() noexcept;
+  static void unlock_all() noexcept;
+
   int try_lock(Block* block) noexcept;  // these two: 0, or the error number
-  int lock_small_locked(Block* block) noexcept;
+  int lock_small(Block* block) noexcept;
+  Chunk* begin_unlocking(std::bitset<PageLocks::kPages>& unused) noexcept;
   void count_users_locked(const Block* block, int by) noexcept;
   int64_t unlock_unused_pages() noexcept;
   bool unmap_reserve(std::byte* data, int64_t bytes) noexcept;
-  Block* cut_locked(int size_class);
-  Block* header_locked();
-  bool add_chunk_locked();
-  static void unlink_locked(Block* block) noexcept;
-  static void unmap_list(Block* first) noexcept;
+  /// Takes a retired reserve without a piece in use off the list; null: this one is not.
+  std::unique_ptr<Reserve> take_unused_locked(std::vector<std::unique_ptr<Reserve>>::iterator at) noexcept;
+};
+
+struct Arena::State::MappedBlock : Block, FreeBlock {
+  MappedBlock* next_dropped = nullptr;
+  bool is_in_child = true;  // a child that is being forked has its pages
 };
 
 /// All arenas, made at the first call and never destroyed.
 inline const std::vector<Arena*>& all_arenas() { return Arena::State::arenas(); }
 
-/// Creates and deletes headers of blocks that are not small.
+/// Creates and deletes headers of blocks that no arena owns.
 class BlockOwner {
  public:
-  static Block* make() noexcept;
   static void destroy(Block* block) noexcept;
   static BlockRef foreign(void* data, int64_t bytes, std::function<void()> release);
 };
@@ -191,6 +232,38 @@ int lock_pages(std::byte* data, int64_t bytes) noexcept;
 void unlock_pages(std::byte* data, int64_t bytes) noexcept;
 /// Whether a forked child gets these pages; false where the system does not say yes.
 bool keep_in_children(std::byte* data, int64_t bytes, bool keep) noexcept;
+/// Lets the system take the pages, with what is in them, when it is short of memory; until then they stay and can be
+/// written to without a page fault. False where it cannot.
+bool offer_pages(std::byte* data, int64_t bytes) noexcept;
+
+/// Memory that the process may use, as the machine had it at the first use; tests set it.
+extern std::atomic<int64_t> g_usable_bytes;
+int64_t usable_bytes() noexcept;
+
+/// Bytes that all arenas have from the system, by take_pages.
+int64_t mapped_bytes() noexcept;
+/// In a forked child: `missing` bytes of them are not there, and no thread is releasing any.
+void correct_mapped_in_child(int64_t missing) noexcept;
+/// As map_pages, within what is usable; drops cached blocks where they would not fit beside the new pages.
+std::byte* take_pages(int64_t bytes, const PageAdvice& advice) noexcept;
+void return_pages(std::byte* data, int64_t bytes) noexcept;
+
+/// Begun by a thread before it takes pages that it will unmap off their list, so that others can wait for them.
+class Releasing {
+ public:
+  Releasing() = default;
+  Releasing(const Releasing&) = delete;
+  Releasing& operator=(const Releasing&) = delete;
+  ~Releasing();
+  void begin() noexcept;
+
+ private:
+  bool begun_ = false;
+};
+/// Number of releases that have ended.
+int ended_releases() noexcept;
+/// Waits for a release that is under way. False: there is none, and none has ended since ended_releases() was `seen`.
+bool wait_for_release(int seen) noexcept;
 
 /// Under AddressSanitizer, makes every access an error (or fine again); else nothing.
 #ifdef ARTIFEX_ASAN
@@ -207,5 +280,7 @@ inline void unpoison(const void*, int64_t) noexcept {}
 
 /// `config().cache_bytes`, its default resolved.
 int64_t cache_bound() noexcept;
+/// Bytes of cached blocks that the system cannot take by itself (offer_pages) are at most these.
+int64_t firm_cache_bound() noexcept;
 
 }  // namespace artifex_devices

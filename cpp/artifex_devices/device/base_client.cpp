@@ -14,7 +14,6 @@ namespace {
 constexpr const char* kCountVariable = "JAX_NUM_CPU_DEVICES";
 constexpr const char* kFlagsVariable = "XLA_FLAGS";
 constexpr std::string_view kCountFlag = "--xla_force_host_platform_device_count";
-constexpr int64_t kMostDevices = int64_t{1} << 24;
 
 // Never destroyed: arrays may be freed by static destructors of others.
 struct BaseState {
@@ -34,7 +33,7 @@ constinit NeverDestroyed g_state;
 
 BaseState& state() noexcept { return g_state.value; }
 
-[[maybe_unused]] const bool g_held_over_fork = [] {
+[[maybe_unused]] const bool g_base_held_over_fork = [] {
   register_fork_handlers({.prepare = [] { state().mutex.lock(); },
                           .parent = [] { state().mutex.unlock(); },
                           .child = [] { state().mutex.unlock(); },
@@ -47,11 +46,11 @@ int64_t parse_count(std::string_view text, std::string_view variable, std::strin
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostDevices) {
+  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostClientDevices) {
     fail(
         "devices: the environment variable {} is {:?}; expected a number of devices from 1 to {}, got {:?}; correct or "
         "unset the variable before the first use of a device",
-        variable, whole, kMostDevices, text);
+        variable, whole, kMostClientDevices, text);
   }
   return value;
 }
@@ -116,9 +115,9 @@ bool Client::base_exists() noexcept { return state().exists.load(std::memory_ord
 
 void Client::set_num_cpu_devices(std::optional<int64_t> count) {
   BaseState& base = state();
-  if (count && (*count < 1 || *count > kMostDevices)) {
+  if (count && (*count < 1 || *count > kMostClientDevices)) {
     fail("jax_num_cpu_devices: {} is no number of devices; expected 1 to {}, or None for one a CPU domain", *count,
-         kMostDevices);
+         kMostClientDevices);
   }
   const std::lock_guard lock(base.mutex);
   if (base.made || base.exchanged) {

@@ -14,8 +14,6 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kMostDevices = int64_t{1} << 24;
-
 // One lane a CPU domain of the machine that we run on; together no more workers than CPUs that we may keep busy, but at
 // least one a lane.
 bool configure_workers() {
@@ -30,7 +28,7 @@ bool configure_workers() {
     lanes.push_back({static_cast<int>(std::max<int64_t>(share, 1)),
                      [machine, cpus = domain.cpus] { bind_this_thread(*machine, cpus); }});
   }
-  return WorkerPool::process().configure(std::move(lanes));
+  return WorkerPool::configure(std::move(lanes));
 }
 
 // What a device's node has: hwloc's figure, scaled where the process may use less (or the system says there is more)
@@ -71,8 +69,8 @@ std::string host_name() {
 }
 
 void check_count(int64_t count) {
-  if (count >= 1 && count <= kMostDevices) return;
-  fail("make_client: num_devices is {}; expected a number of devices from 1 to {}", count, kMostDevices);
+  if (count >= 1 && count <= kMostClientDevices) return;
+  fail("make_client: num_devices is {}; expected a number of devices from 1 to {}", count, kMostClientDevices);
 }
 
 /// What is wrong with the list of processes, this one's entry above all; the number of all devices.

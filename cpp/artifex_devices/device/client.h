@@ -21,6 +21,9 @@ namespace artifex_devices {
 class Client;
 class Memory;
 
+/// Devices that one client may have.
+inline constexpr int64_t kMostClientDevices = int64_t{1} << 24;
+
 /// Logical bytes that arrays hold on one device, replicas included.
 struct DeviceMemoryStats {
   int64_t bytes_in_use = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "artifex_devices/base/atomic_max.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/cluster_client.h"
@@ -9,12 +10,6 @@ namespace artifex_devices {
 namespace {
 
 const std::string kCpu = "cpu";
-
-void raise_to(std::atomic<int64_t>& target, int64_t value) noexcept {
-  int64_t seen = target.load(std::memory_order_relaxed);
-  while (seen < value && !target.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
-  }
-}
 
 const char* class_name(const std::string& platform) noexcept {
   return platform == "tpu" ? "Tpu" : platform == "gpu" ? "Gpu" : "Cpu";

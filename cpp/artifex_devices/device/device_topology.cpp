@@ -15,7 +15,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr std::string_view kCpu = "cpu";
+constexpr std::string_view kCpuPlatform = "cpu";
 
 std::vector<std::string> memory_kinds_of(const Device&) {
   std::vector<std::string> kinds;
@@ -203,8 +203,8 @@ DeviceTopology DeviceTopology::deserialize(std::string_view bytes) {
 
 ClientRef DeviceTopology::make_compile_only_client() const {
   constexpr std::string_view kOperation = "_make_compile_only_devices";
-  const auto foreign = std::ranges::find_if(devices_, [](const auto& run) { return run.kind != kCpu; });
-  if (platform_ != kCpu || foreign != devices_.end()) {
+  const auto foreign = std::ranges::find_if(devices_, [](const auto& run) { return run.kind != kCpuPlatform; });
+  if (platform_ != kCpuPlatform || foreign != devices_.end()) {
     const TopologyDevices& run = foreign == devices_.end() ? devices_[0] : *foreign;
     fail<Unavailable>(
         "{}: device {} is of platform {:?} and kind {:?}; expected platform 'cpu' and kind 'cpu', the only ones that "

@@ -3,16 +3,11 @@
 
 #include <algorithm>
 
+#include "artifex_devices/base/atomic_max.h"
 #include "artifex_devices/base/error.h"
 
 namespace artifex_devices {
 namespace {
-
-void raise_to(std::atomic<int64_t>& target, int64_t value) noexcept {
-  int64_t seen = target.load(std::memory_order_relaxed);
-  while (seen < value && !target.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
-  }
-}
 
 std::optional<MemoryKind> kind_of(std::string_view name) noexcept {
   if (name == "default") return MemoryKind::kDevice;

@@ -8,14 +8,13 @@
 #include <atomic>
 #include <cerrno>
 
-#include "artifex_devices/base/config.h"
 #include "artifex_devices/device/arena_state.h"
 #include "artifex_devices/topology/binding.h"
 
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kHugePage = int64_t{2} << 20;
+constexpr int64_t kHugePageBytes = int64_t{2} << 20;
 
 void* map(int64_t bytes) noexcept {
   void* data = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -27,7 +26,7 @@ void unmap(std::byte* data, int64_t bytes) noexcept {
 }
 
 int64_t past_alignment(const void* data) noexcept {
-  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(kHugePage));
+  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(kHugePageBytes));
 }
 
 }  // namespace
@@ -38,15 +37,15 @@ std::byte* map_pages(int64_t bytes, const PageAdvice& advice) noexcept {
   if (advice.aligned && past_alignment(data)) {
     // Newer kernels align by themselves; else map too much and give the ends back.
     unmap(data, bytes);
-    data = static_cast<std::byte*>(map(bytes + kHugePage));
+    data = static_cast<std::byte*>(map(bytes + kHugePageBytes));
     if (!data) return nullptr;
     const int64_t past = past_alignment(data);
-    const int64_t front = past ? kHugePage - past : 0;
+    const int64_t front = past ? kHugePageBytes - past : 0;
     unmap(data, front);
     data += front;
-    unmap(data + bytes, kHugePage - front);
+    unmap(data + bytes, kHugePageBytes - front);
   }
-  if (advice.huge && bytes >= kHugePage) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  if (advice.huge && bytes >= kHugePageBytes) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   if (advice.node < 0) return data;
   const std::shared_ptr<const Machine> machine = Machine::live();
   if (machine->numa_nodes().size() > 1) bind_memory(*machine, advice.node, data, static_cast<size_t>(bytes));
@@ -87,17 +86,14 @@ bool keep_in_children(std::byte* data, int64_t bytes, bool keep) noexcept {
   return madvise(data, static_cast<size_t>(bytes), keep ? MADV_DOFORK : MADV_DONTFORK) == 0;
 }
 
-int64_t cache_bound() noexcept {
-  const int64_t asked = config().cache_bytes.load(std::memory_order_relaxed);
-  if (asked >= 0) return asked;
-  // Not a guarded static: it takes a while to read, and a child forked meanwhile would wait for the guard for ever.
-  static std::atomic<int64_t> known{-1};
-  int64_t bound = known.load(std::memory_order_relaxed);
-  if (bound < 0) {
-    bound = std::min(int64_t{1} << 30, Machine::live()->usable_memory_bytes() / 8);
-    known.store(bound, std::memory_order_relaxed);
-  }
-  return bound;
+bool offer_pages(std::byte* data, int64_t bytes) noexcept {
+#ifdef MADV_FREE
+  return madvise(data, static_cast<size_t>(bytes), MADV_FREE) == 0;
+#else
+  static_cast<void>(data);
+  static_cast<void>(bytes);
+  return false;
+#endif
 }
 
 }  // namespace artifex_devices

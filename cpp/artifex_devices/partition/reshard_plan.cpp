@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
-#include <unordered_map>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/partition/reshard_check.h"
@@ -12,293 +11,269 @@
 namespace artifex_devices {
 namespace {
 
-/// The source buffers by tile, and within a tile by arena and device: the nearest one is found by binary search.
-class Replicas {
- public:
-  Replicas(const ShardDomains& source, const std::vector<BufferPlace>& places) : places_(places) {
-    const int64_t tiles = source.grid().tiles();
-    order_.resize(places.size());
-    std::iota(order_.begin(), order_.end(), int64_t{0});
-    std::ranges::sort(order_, {}, [&](int64_t i) {
-      const BufferPlace& place = at(i);
-      return std::tuple(place.tile, place.host, place.process, place.arena, place.device, i);
-    });
-    for (const BufferPlace& place : places) {
-      many_processes_ = many_processes_ || place.process != places.front().process;
-    }
-    first_.assign(static_cast<size_t>(tiles) + 1, 0);
-    turn_.assign(static_cast<size_t>(tiles), 0);
-    for (const BufferPlace& place : places) {
-      if (place.tile < 0 || place.tile >= tiles) {
-        fail(
-            "reshard: a source buffer holds tile {}; expected one of 0 to {}; number tiles as the sharding's grid does",
-            place.tile, tiles - 1);
-      }
-      ++first_[static_cast<size_t>(place.tile) + 1];
-    }
-    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+/// The source tiles that a box with elements overlaps: in each dimension the cuts from `first` to `last`.
+void overlapping_cuts(const ShardDomains& source, const IndexDomain& box, Dims* first, Dims* last) {
+  first->resize(box.rank(), 0);
+  last->resize(box.rank(), 0);
+  for (int64_t d = 0; d < box.rank(); ++d) {
+    const int64_t chunk = source.shard_shape()[d];
+    (*first)[d] = box.origin[d] / chunk;
+    (*last)[d] = (box.origin[d] + box.shape[d] - 1) / chunk;
   }
+}
 
-  struct Choice {
-    int64_t source;
-    Link link;
-  };
+}  // namespace
 
-  Choice nearest(int64_t tile, const BufferPlace& wanted) {
-    auto begin = order_.cbegin() + first_[static_cast<size_t>(tile)];
-    auto end = order_.cbegin() + first_[static_cast<size_t>(tile) + 1];
-    if (begin == end) {
+ReshardPlan::ReshardPlan(const ShardDomains& source, std::vector<BufferPlace> source_places,
+                         const ShardDomains& destination, std::vector<BufferPlace> destination_places, int64_t itemsize,
+                         bool copies_all)
+    : source_(source),
+      destination_(destination),
+      source_places_(std::move(source_places)),
+      destination_places_(std::move(destination_places)),
+      itemsize_(itemsize),
+      is_copied_(destination_places_.size(), false) {
+  if (!check_reshard(source_, destination_, itemsize_, "reshard")) return;
+  const Dims& parts = source_.grid().parts();
+  tile_strides_ = Dims(parts.size(), 1);
+  for (int64_t d = parts.size() - 2; d >= 0; --d) tile_strides_[d] = tile_strides_[d + 1] * parts[d + 1];
+  sort_sources();
+  plan_destinations(copies_all);
+}
+
+void ReshardPlan::sort_sources() {
+  const int64_t tiles = source_.grid().tiles();
+  const auto place = [&](int64_t i) -> const BufferPlace& { return source_places_[static_cast<size_t>(i)]; };
+  first_.assign(static_cast<size_t>(tiles) + 1, 0);
+  bool is_sorted = true;  // one buffer for each tile in the order of tiles, as in one memory
+  for (size_t i = 0; i < source_places_.size(); ++i) {
+    const int64_t tile = source_places_[i].tile;
+    if (tile < 0 || tile >= tiles) {
+      fail("reshard: a source buffer holds tile {}; expected one of 0 to {}; number tiles as the sharding's grid does",
+           tile, tiles - 1);
+    }
+    ++first_[static_cast<size_t>(tile) + 1];
+    is_sorted = is_sorted && tile == static_cast<int64_t>(i);
+  }
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  order_.resize(source_places_.size());
+  std::iota(order_.begin(), order_.end(), int64_t{0});
+  if (is_sorted) return;
+  std::ranges::sort(order_, {}, [&](int64_t i) {
+    const BufferPlace& at = place(i);
+    return std::tuple(at.tile, at.host, at.process, at.arena, at.device, i);
+  });
+}
+
+void ReshardPlan::plan_destinations(bool copies_all) {
+  const bool is_complete = std::ranges::adjacent_find(first_) == first_.end();
+  const bool has_replicas = static_cast<int64_t>(source_places_.size()) > source_.grid().tiles();
+  std::vector<int64_t> seen(has_replicas ? static_cast<size_t>(destination_.grid().tiles()) : 0, 0);
+  const BufferPlace* any = nullptr;
+  for (const auto* places : {&source_places_, &destination_places_}) {
+    for (const BufferPlace& place : *places) {
+      if (any == nullptr) any = &place;
+      in_one_process_ = in_one_process_ && place.process == any->process;
+      in_one_arena_ = in_one_arena_ && in_one_process_ && place.arena == any->arena;
+    }
+  }
+  Dims first;
+  Dims last;
+  for (size_t i = 0; i < destination_places_.size(); ++i) {
+    const auto number = static_cast<int64_t>(i);
+    const int64_t tile = destination_places_[i].tile;
+    if (tile < 0 || tile >= destination_.grid().tiles()) {
+      fail(
+          "reshard: destination buffer {} holds tile {}; expected one of 0 to {}; number tiles as the sharding's grid "
+          "does",
+          number, tile, destination_.grid().tiles() - 1);
+    }
+    if (has_replicas) turns_.push_back(seen[static_cast<size_t>(tile)]++);
+    const IndexDomain box = destination_.domain(tile);
+    const int64_t bytes = box.volume() * itemsize_;
+    if (bytes == 0) continue;
+    is_copied_[i] = true;
+    overlapping_cuts(source_, box, &first, &last);
+    int64_t copies = 1;
+    int64_t source_tile = 0;
+    bool is_source_tile = true;  // the box is a tile of the source
+    for (int64_t d = 0; d < box.rank(); ++d) {
+      copies *= last[d] - first[d] + 1;
+      if (d < tile_strides_.size()) source_tile += first[d] * tile_strides_[d];
+      is_source_tile = is_source_tile && source_.begin(d, first[d]) == box.origin[d] &&
+                       source_.begin(d, first[d] + 1) == box.origin[d] + box.shape[d];
+    }
+    if (!is_complete) check_sources(number);
+    if (is_source_tile) {
+      const int64_t from = source_of(source_tile, number);
+      if (!copies_all && link(from, number) <= Link::kSameArena) {
+        is_copied_[i] = false;
+        reused_.emplace_back(number, from);
+        add_bytes(&bytes_reused_, bytes, 1, "reshard");
+        continue;
+      }
+    }
+    copy_count_ += copies;
+    add_bytes(&bytes_copied_, bytes, 1, "reshard");
+  }
+}
+
+void ReshardPlan::check_sources(int64_t destination) const {
+  for (ReshardRuns runs(*this, destination); runs.next();) {
+    for (int64_t i = 0; i < runs.run().count; ++i) {
+      const int64_t tile = runs.run().tile + i * runs.run().tile_step;
+      if (first_[static_cast<size_t>(tile)] < first_[static_cast<size_t>(tile) + 1]) continue;
       fail(
           "reshard: no source buffer holds tile {}; expected at least one of each tile; give all buffers of the source",
           tile);
     }
-    Link link = Link::kOtherArena;
-    if (many_processes_ || at(*begin).process != wanted.process) {
-      const auto here = std::ranges::equal_range(begin, end, wanted.host, {}, [&](int64_t i) { return at(i).host; });
-      if (here.empty()) return in_turn(tile, begin, end, Link::kOtherHost);
-      const auto own = std::ranges::equal_range(here, wanted.process, {}, [&](int64_t i) { return at(i).process; });
-      if (own.empty()) return in_turn(tile, here.begin(), here.end(), Link::kOtherProcess);
-      begin = own.begin();
-      end = own.end();
-    }
-    const auto near = std::ranges::equal_range(begin, end, wanted.arena, {}, [&](int64_t i) { return at(i).arena; });
-    if (!near.empty()) {
-      const auto own = std::ranges::lower_bound(near, wanted.device, {}, [&](int64_t i) { return at(i).device; });
-      if (own != near.end() && at(*own).device == wanted.device) return {*own, Link::kSameDevice};
-      begin = near.begin();
-      end = near.end();
-      link = Link::kSameArena;
-    }
-    return in_turn(tile, begin, end, link);
   }
+}
 
- private:
-  Choice in_turn(int64_t tile, std::vector<int64_t>::const_iterator begin, std::vector<int64_t>::const_iterator end,
-                 Link link) {
-    if (end - begin == 1) return {*begin, link};
-    return {begin[turn_[static_cast<size_t>(tile)]++ % (end - begin)], link};
-  }
-  const BufferPlace& at(int64_t i) const { return places_[static_cast<size_t>(i)]; }
+Link ReshardPlan::link(int64_t source, int64_t destination) const noexcept {
+  const BufferPlace& from = source_places_[static_cast<size_t>(source)];
+  const BufferPlace& to = destination_places_[static_cast<size_t>(destination)];
+  if (from.host != to.host) return Link::kOtherHost;
+  if (from.process != to.process) return Link::kOtherProcess;
+  if (from.arena != to.arena) return Link::kOtherArena;
+  return from.device == to.device ? Link::kSameDevice : Link::kSameArena;
+}
 
-  const std::vector<BufferPlace>& places_;
-  std::vector<int64_t> order_;
-  std::vector<int64_t> first_;  // of each tile in order_
-  std::vector<int64_t> turn_;   // copies taken from each tile's replicas so far
-  bool many_processes_ = false;
-};
-
-/// The source tiles that overlap one destination box: in each dimension the cuts from `first` to `last`.
-class Overlap {
- public:
-  Overlap(const ShardDomains& source, const IndexDomain& box)
-      : source_(source), box_(box), first_(box.rank(), 0), last_(box.rank(), 0) {
-    for (int64_t d = 0; d < box.rank(); ++d) {
-      const int64_t chunk = source.shard_shape()[d];
-      first_[d] = box.origin[d] / chunk;
-      last_[d] = (box.origin[d] + box.shape[d] - 1) / chunk;
-    }
-    cut_ = first_;
-  }
-
-  int64_t tile() const {
-    int64_t tile = 0;
-    for (int64_t d = 0; d < source_.grid().parts().size(); ++d) tile = tile * source_.grid().parts(d) + cut_[d];
-    return tile;
-  }
-
-  /// The common part of the box and the tile that it stands at.
-  IndexDomain part() const {
-    IndexDomain part = box_;
-    for (int64_t d = 0; d < box_.rank(); ++d) {
-      const int64_t begin = std::max(box_.origin[d], source_.begin(d, cut_[d]));
-      const int64_t end = std::min(box_.origin[d] + box_.shape[d], source_.begin(d, cut_[d] + 1));
-      part.origin[d] = begin;
-      part.shape[d] = end - begin;
-    }
-    return part;
-  }
-
-  /// Whether one source tile is the whole box and nothing else.
-  bool is_same_box() const {
-    for (int64_t d = 0; d < box_.rank(); ++d) {
-      if (source_.begin(d, first_[d]) != box_.origin[d]) return false;
-      if (source_.begin(d, first_[d] + 1) != box_.origin[d] + box_.shape[d]) return false;
-    }
+int64_t ReshardPlan::nearest(int64_t tile, int64_t destination) const {
+  const BufferPlace& wanted = destination_places_[static_cast<size_t>(destination)];
+  const auto at = [&](int64_t i) -> const BufferPlace& { return source_places_[static_cast<size_t>(i)]; };
+  auto begin = order_.cbegin() + first_[static_cast<size_t>(tile)];
+  auto end = order_.cbegin() + first_[static_cast<size_t>(tile) + 1];
+  // Narrows the candidates to those that are equal in one more respect; false where there are none.
+  const auto narrow = [&](auto field) {
+    const auto equal = std::ranges::equal_range(begin, end, wanted.*field, {}, [&](int64_t i) { return at(i).*field; });
+    if (equal.empty()) return false;
+    begin = equal.begin();
+    end = equal.end();
     return true;
-  }
-
-  bool next() {
-    for (int64_t d = box_.rank() - 1; d >= 0; --d) {
-      if (cut_[d]++ < last_[d]) return true;
-      cut_[d] = first_[d];
-    }
-    return false;
-  }
-
- private:
-  const ShardDomains& source_;
-  const IndexDomain& box_;
-  Dims first_;
-  Dims last_;
-  Dims cut_;
-};
-
-/// Where the cuts of each dimension begin, so that no position divides to find out.
-class Cuts {
- public:
-  explicit Cuts(const ShardDomains& domains) : parts_(domains.grid().parts()), shape_(domains.shape()) {
-    for (int64_t d = 0; d < parts_.size(); ++d) {
-      auto& begins = begins_.emplace_back();
-      for (int64_t cut = 0; cut <= parts_[d]; ++cut) begins.push_back(domains.begin(d, cut));
-    }
-  }
-
-  /// The range in dimension d of what is left of the tile's number, which loses that dimension.
-  std::pair<int64_t, int64_t> next(int64_t d, int64_t* tile) const noexcept {
-    if (d >= parts_.size()) return {0, shape_[d]};
-    const auto cut = static_cast<size_t>(*tile % parts_[d]);
-    *tile /= parts_[d];
-    const auto& begins = begins_[static_cast<size_t>(d)];
-    return {begins[cut], begins[cut + 1]};
-  }
-
- private:
-  const Dims& parts_;
-  const Dims& shape_;
-  std::vector<std::vector<int64_t>> begins_;
-};
-
-/// A table where ids are small, as those of a client's devices are; a hash map otherwise.
-class PositionOfDevice {
- public:
-  explicit PositionOfDevice(const std::vector<int64_t>& devices) {
-    const auto [least, greatest] = std::ranges::minmax_element(devices);
-    const auto count = static_cast<int64_t>(devices.size());
-    if (*least >= 0 && *greatest < 4 * count) table_.assign(static_cast<size_t>(*greatest) + 1, -1);
-    for (int64_t position = count - 1; position >= 0; --position) {  // the first position of a device stays
-      const int64_t device = devices[static_cast<size_t>(position)];
-      (table_.empty() ? map_[device] : table_[static_cast<size_t>(device)]) = position;
-    }
-  }
-
-  /// -1 for a device that is not there.
-  int64_t find(int64_t device) const noexcept {
-    if (!table_.empty()) {
-      return device >= 0 && device < static_cast<int64_t>(table_.size()) ? table_[static_cast<size_t>(device)] : -1;
-    }
-    const auto found = map_.find(device);
-    return found == map_.end() ? -1 : found->second;
-  }
-
- private:
-  std::vector<int64_t> table_;
-  std::unordered_map<int64_t, int64_t> map_;
-};
-
-}  // namespace
-
-ReshardPlan make_reshard_plan(const ShardDomains& source, const std::vector<BufferPlace>& source_places,
-                              const ShardDomains& destination, const std::vector<BufferPlace>& destination_places,
-                              int64_t itemsize) {
-  ReshardPlan plan;
-  if (!check_reshard(source, destination, itemsize, "reshard")) return plan;
-  Replicas replicas(source, source_places);
-  for (size_t i = 0; i < destination_places.size(); ++i) {
-    const auto number = static_cast<int64_t>(i);
-    const BufferPlace& place = destination_places[i];
-    if (place.tile < 0 || place.tile >= destination.grid().tiles()) {
-      fail(
-          "reshard: destination buffer {} holds tile {}; expected one of 0 to {}; number tiles as the sharding's grid "
-          "does",
-          number, place.tile, destination.grid().tiles() - 1);
-    }
-    const IndexDomain box = destination.domain(place.tile);
-    const int64_t box_bytes = box.volume() * itemsize;
-    if (box_bytes == 0) continue;
-    Overlap overlap(source, box);
-    const bool same_box = overlap.is_same_box();
-    do {
-      const auto [from, link] = replicas.nearest(overlap.tile(), place);
-      if (same_box && (link == Link::kSameDevice || link == Link::kSameArena)) {
-        plan.reused.emplace_back(number, from);
-        add_bytes(&plan.bytes_reused, box_bytes, 1, "reshard");
-        break;
-      }
-      ReshardCopy& copy = plan.copies.emplace_back();
-      copy.source = from;
-      copy.destination = number;
-      copy.box = overlap.part();
-      copy.bytes = copy.box.volume() * itemsize;
-      copy.link = link;
-      add_bytes(&plan.bytes_copied, copy.bytes, 1, "reshard");
-      if (link != Link::kSameDevice) plan.bytes_between_devices += copy.bytes;
-      if (link >= Link::kOtherArena) plan.bytes_between_arenas += copy.bytes;
-      if (link >= Link::kOtherProcess) plan.bytes_between_processes += copy.bytes;
-      if (link == Link::kOtherHost) plan.bytes_between_hosts += copy.bytes;
-    } while (overlap.next());
-  }
-  return plan;
-}
-
-void copy_reused(ReshardPlan* plan, const ShardDomains& destination, const std::vector<BufferPlace>& source_places,
-                 const std::vector<BufferPlace>& destination_places, int64_t itemsize) {
-  for (const auto& [to, from] : plan->reused) {
-    const BufferPlace& wanted = destination_places[static_cast<size_t>(to)];
-    const BufferPlace& held = source_places[static_cast<size_t>(from)];
-    ReshardCopy copy;
-    copy.source = from;
-    copy.destination = to;
-    copy.box = destination.domain(wanted.tile);
-    copy.bytes = copy.box.volume() * itemsize;
-    copy.link = held.device == wanted.device ? Link::kSameDevice
-                : held.arena == wanted.arena ? Link::kSameArena
-                                             : Link::kOtherArena;
-    add_bytes(&plan->bytes_copied, copy.bytes, 1, "reshard");
-    if (copy.link != Link::kSameDevice) plan->bytes_between_devices += copy.bytes;
-    if (copy.bytes > 0) plan->copies.push_back(std::move(copy));
-  }
-  plan->reused.clear();
-  plan->bytes_reused = 0;
-}
-
-std::vector<int64_t> ingress_bytes(const ShardDomains& source, const std::vector<int64_t>& source_device_of_position,
-                                   const ShardDomains& destination,
-                                   const std::vector<int64_t>& destination_device_of_position, int64_t itemsize) {
-  const bool any = check_reshard(source, destination, itemsize, "ingress_bytes");
-  const auto check_positions = [](const ShardDomains& domains, const std::vector<int64_t>& devices, const char* which) {
-    if (static_cast<int64_t>(devices.size()) == domains.grid().positions()) return;
-    fail("ingress_bytes: the {} has {} devices; expected one for each of its {} positions; give all of them", which,
-         devices.size(), domains.grid().positions());
   };
-  check_positions(source, source_device_of_position, "source");
-  check_positions(destination, destination_device_of_position, "destination");
-
-  std::vector<int64_t> bytes(destination_device_of_position.size(), 0);
-  if (!any) return bytes;
-  const std::vector<int64_t> from_tiles = source.grid().tiles_by_position();
-  const std::vector<int64_t> to_tiles = destination.grid().tiles_by_position();
-  const Cuts from_cuts(source);
-  const Cuts to_cuts(destination);
-  const PositionOfDevice source_position(source_device_of_position);
-  const int64_t cut_dimensions = std::max(source.grid().parts().size(), destination.grid().parts().size());
-  int64_t uncut = itemsize;  // bytes of the dimensions that neither cuts
-  for (int64_t d = cut_dimensions; d < source.shape().size(); ++d) uncut *= source.shape()[d];
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    // Without boxes in between: this runs for a million positions.
-    const int64_t at = source_position.find(destination_device_of_position[i]);
-    int64_t to = to_tiles[i];
-    int64_t from = at < 0 ? 0 : from_tiles[static_cast<size_t>(at)];
-    int64_t wanted = uncut;
-    int64_t held = at < 0 ? 0 : uncut;
-    for (int64_t d = cut_dimensions - 1; d >= 0; --d) {
-      const auto [to_begin, to_end] = to_cuts.next(d, &to);
-      const auto [from_begin, from_end] = from_cuts.next(d, &from);
-      wanted *= to_end - to_begin;
-      held *= std::max<int64_t>(0, std::min(to_end, from_end) - std::max(to_begin, from_begin));
-    }
-    bytes[i] = wanted - held;
+  if (narrow(&BufferPlace::host) && narrow(&BufferPlace::process) && narrow(&BufferPlace::arena) &&
+      narrow(&BufferPlace::device)) {
+    return *begin;
   }
+  return end - begin == 1 ? *begin : begin[turn(tile, destination) % (end - begin)];
+}
+
+int64_t ReshardPlan::turn(int64_t tile, int64_t destination) const {
+  const int64_t destination_tile = destination_places_[static_cast<size_t>(destination)].tile;
+  int64_t readers = 1;
+  int64_t turn = 0;
+  for (int64_t d = 0; d < source_.shape().size(); ++d) {
+    const int64_t cut = source_.grid().tile_coordinate(tile, d);
+    const int64_t chunk = destination_.shard_shape()[d];
+    const int64_t first = source_.begin(d, cut) / chunk;
+    const int64_t last = (source_.begin(d, cut + 1) - 1) / chunk;
+    readers *= last - first + 1;
+    turn = turn * (last - first + 1) + destination_.grid().tile_coordinate(destination_tile, d) - first;
+  }
+  return turns_[static_cast<size_t>(destination)] * readers + turn;
+}
+
+std::array<int64_t, kLinks> ReshardPlan::bytes_by_link() const {
+  std::array<int64_t, kLinks> bytes{};
+  if (!in_one_arena_) {
+    for_each_copy([&](const ReshardCopy& copy) { bytes[static_cast<size_t>(copy.link)] += copy.bytes; });
+    return bytes;
+  }
+  // What a device's own buffer holds comes from there; the rest is in the same arena.
+  std::vector<int64_t> by_device = order_;  // in the order of tiles, where devices are equal
+  const auto device = [&](int64_t i) { return source_places_[static_cast<size_t>(i)].device; };
+  std::ranges::stable_sort(by_device, {}, device);
+  for (size_t i = 0; i < destination_places_.size(); ++i) {
+    if (!is_copied_to(static_cast<int64_t>(i))) continue;
+    const IndexDomain box = destination_.domain(destination_places_[i].tile);
+    int64_t before = -1;
+    for (const int64_t own : std::ranges::equal_range(by_device, destination_places_[i].device, {}, device)) {
+      const int64_t tile = source_places_[static_cast<size_t>(own)].tile;
+      if (std::exchange(before, tile) == tile) continue;
+      if (const auto common = intersect(box, source_.domain(tile))) bytes[0] += common->volume() * itemsize_;
+    }
+  }
+  bytes[static_cast<size_t>(Link::kSameArena)] = bytes_copied_ - bytes[0];
   return bytes;
+}
+
+int64_t ReshardPlan::bytes_over(Link link) const {
+  const auto bytes = bytes_by_link();
+  return std::accumulate(bytes.begin() + static_cast<int64_t>(link), bytes.end(), int64_t{0});
+}
+
+std::vector<ReshardCopy> ReshardPlan::list_copies() const {
+  std::vector<ReshardCopy> copies;
+  copies.reserve(static_cast<size_t>(copy_count_));
+  for_each_copy([&](const ReshardCopy& copy) { copies.push_back(copy); });
+  return copies;
+}
+
+CutRange ReshardPlan::cuts_of_process(int process) const {
+  const int64_t rank = tile_strides_.size();
+  CutRange range{Dims(rank, INT64_MAX), Dims(rank, -1)};
+  for (const BufferPlace& place : source_places_) {
+    if (place.process != process) continue;
+    for (int64_t d = 0; d < rank; ++d) {
+      const int64_t cut = source_.grid().tile_coordinate(place.tile, d);
+      range.first[d] = std::min(range.first[d], cut);
+      range.last[d] = std::max(range.last[d], cut);
+    }
+  }
+  return range;
+}
+
+ReshardRuns::ReshardRuns(const ReshardPlan& plan, int64_t destination, const CutRange* within) : plan_(plan) {
+  any_ = plan.is_copied_to(destination);
+  if (!any_) return;
+  box_ = plan.destination_.domain(plan.destination_places_[static_cast<size_t>(destination)].tile);
+  overlapping_cuts(plan.source_, box_, &first_, &last_);
+  for (int64_t d = 0; within != nullptr && d < plan.tile_strides_.size(); ++d) {
+    first_[d] = std::max(first_[d], within->first[d]);
+    last_[d] = std::min(last_[d], within->last[d]);
+    any_ = any_ && first_[d] <= last_[d];
+  }
+  cut_ = first_;
+  run_.box = box_;
+  run_.dimension = std::max<int64_t>(box_.rank() - 1, 0);
+  while (run_.dimension > 0 && first_[run_.dimension] == last_[run_.dimension]) --run_.dimension;
+  if (run_.dimension < plan.tile_strides_.size()) run_.tile_step = plan.tile_strides_[run_.dimension];
+}
+
+bool ReshardRuns::next() {
+  if (!any_) return false;
+  const ShardDomains& source = plan_.source_;
+  const int64_t rank = box_.rank();
+  run_.tile = 0;
+  run_.count = 1;
+  run_.bytes = plan_.itemsize_;
+  for (int64_t d = 0; d < rank; ++d) {
+    const int64_t begin = std::max(box_.origin[d], source.begin(d, cut_[d]));
+    const int64_t end = std::min(box_.origin[d] + box_.shape[d], source.begin(d, cut_[d] + 1));
+    run_.box.origin[d] = begin;
+    run_.box.shape[d] = end - begin;
+    run_.bytes *= end - begin;
+    if (d < plan_.tile_strides_.size()) run_.tile += cut_[d] * plan_.tile_strides_[d];
+  }
+  any_ = false;
+  if (rank == 0) return true;
+
+  const int64_t along = run_.dimension;
+  const int64_t chunk = source.shard_shape()[along];
+  if (run_.box.shape[along] == chunk) {  // a full tile: so are those up to the end of the box
+    const int64_t full = (box_.origin[along] + box_.shape[along]) / chunk;
+    run_.count = std::min(last_[along] + 1, full) - cut_[along];
+  }
+  cut_[along] += run_.count;
+  any_ = cut_[along] <= last_[along];
+  if (any_) return true;
+  cut_[along] = first_[along];
+  for (int64_t d = along - 1; d >= 0 && !any_; --d) {
+    any_ = cut_[d] < last_[d];
+    cut_[d] = any_ ? cut_[d] + 1 : first_[d];
+  }
+  return true;
 }
 
 }  // namespace artifex_devices

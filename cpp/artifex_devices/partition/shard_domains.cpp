@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/partition/shard_domains.h"
 
+#include <functional>
+
 #include "artifex_devices/base/error.h"
 
 namespace artifex_devices {
@@ -74,22 +76,6 @@ int64_t TileGrid::replica(int64_t position) const noexcept {
   int64_t replica = 0;
   for (const Axis& axis : axes_) replica += position / axis.position_stride % axis.size * axis.replica_stride;
   return replica;
-}
-
-int64_t TileGrid::replica(int64_t position, const Dims& shape) const {
-  const auto is_empty = [&](int64_t d) { return d < shape.size() && shape[d] == 0 && parts_[d] > 1; };
-  bool any = false;
-  for (int64_t d = 0; d < parts_.size(); ++d) any = any || is_empty(d);
-  if (!any) return replica(position);
-
-  int64_t result = 0;
-  int64_t stride = 1;
-  for (const Digit& digit : digits()) {
-    if (digit.dimension >= 0 && !is_empty(digit.dimension)) continue;
-    result += position / digit.position_stride % digit.size * stride;
-    stride *= digit.size;
-  }
-  return result;
 }
 
 std::vector<TileGrid::Digit> TileGrid::digits() const {
@@ -194,13 +180,66 @@ IndexDomain ShardDomains::domain(int64_t tile) const {
   return box;
 }
 
+namespace {
+
+/// In how many ways digits of one dimension add up to a cut of at least `least`. Each digit's cut stride is more than
+/// all digits of smaller strides come to together.
+int64_t ways_to_reach(std::vector<TileGrid::Digit> digits, int64_t least) {
+  std::ranges::sort(digits, std::greater<>(), &TileGrid::Digit::cut_stride);
+  int64_t rest = 1;  // ways of the digits that are still to come
+  for (const TileGrid::Digit& digit : digits) rest *= digit.size;
+  int64_t ways = 0;
+  for (const TileGrid::Digit& digit : digits) {
+    if (least <= 0) break;
+    rest /= digit.size;
+    const int64_t value = least / digit.cut_stride;  // smaller values do not reach it, greater ones always do
+    if (value >= digit.size) return ways;
+    ways += (digit.size - 1 - value) * rest;
+    least -= value * digit.cut_stride;
+  }
+  return least <= 0 ? ways + rest : ways;
+}
+
+}  // namespace
+
 int64_t ShardDomains::replica(int64_t position) const {
-  if (even_) return grid_->replica(position, shape_);
-  const IndexDomain box = domain(grid_->tile(position));
-  if (std::ranges::count(box.shape, 0) == 0) return grid_->replica(position);
-  int64_t earlier = 0;  // what a last-short cut left empty: boxes of several tiles may be one
-  for (int64_t other = 0; other < position; ++other) {
-    if (domain(grid_->tile(other)) == box) ++earlier;
+  // The cuts of a dimension that are empty are all one box; the others differ from each other.
+  const Dims& parts = grid_->parts();
+  const int64_t tile = grid_->tile(position);
+  Dims first_empty(parts.size(), -1);  // where this position's cut is one of them
+  bool any = false;
+  for (int64_t d = 0; d < parts.size(); ++d) {
+    const int64_t filled = shard_shape_[d] == 0 ? 0 : ceil_divide(shape_[d], shard_shape_[d]);
+    if (grid_->tile_coordinate(tile, d) < filled) continue;
+    first_empty[d] = filled;
+    any = true;
+  }
+  if (!any) return grid_->replica(position);
+
+  // An earlier position has equal digits down to one that is smaller, and any digits after it. All are counted at once
+  // for each such digit: as many as the free digits of each dimension have ways to be an equal box.
+  const std::vector<TileGrid::Digit> digits = grid_->digits();  // minor first
+  int64_t earlier = 0;
+  for (size_t k = 0; k < digits.size(); ++k) {
+    const int64_t value = position / digits[k].position_stride % digits[k].size;
+    if (value == 0 || (digits[k].dimension >= 0 && first_empty[digits[k].dimension] < 0)) continue;
+    int64_t ways = 1;
+    for (int64_t d = -1; d < parts.size(); ++d) {
+      if (d >= 0 && first_empty[d] < 0) continue;
+      std::vector<TileGrid::Digit> free;
+      int64_t least = d < 0 ? 0 : first_empty[d];
+      for (size_t i = 0; i < digits.size(); ++i) {
+        if (digits[i].dimension != d) continue;
+        if (i > k) {
+          least -= position / digits[i].position_stride % digits[i].size * digits[i].cut_stride;
+          continue;
+        }
+        free.push_back(digits[i]);
+        if (i == k) free.back().size = value;
+      }
+      ways *= ways_to_reach(std::move(free), least);
+    }
+    earlier += ways;
   }
   return earlier;
 }

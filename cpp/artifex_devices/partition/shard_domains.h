@@ -46,9 +46,6 @@ class TileGrid {
   int64_t tile_coordinate(int64_t tile, int64_t dimension) const noexcept;
   /// How many earlier positions hold the same tile.
   int64_t replica(int64_t position) const noexcept;
-  /// How many earlier positions hold the same box of an array of `shape`, JAX's replica_id. Differs from the one above
-  /// only where a dimension of size 0 is cut: all its parts are the same box.
-  int64_t replica(int64_t position, const Dims& shape) const;
   /// The inverse: the position that holds `tile` as its `replica`-th.
   int64_t position(int64_t tile, int64_t replica) const noexcept;
 
@@ -103,8 +100,9 @@ class ShardDomains {
   bool is_even() const noexcept { return even_; }
   /// The box of one tile; empty in a dimension where a last-short cut has nothing left.
   IndexDomain domain(int64_t tile) const;
-  /// How many earlier positions hold the same box, as JAX counts replicas: as TileGrid::replica, but all empty boxes at
-  /// one place are alike. Example: shape (0,) cut in two: both boxes are [0, 0), replicas 0 and 1.
+  /// How many earlier positions hold the same box, JAX's replica_id: as TileGrid::replica, but all empty boxes at one
+  /// place are alike. Its cost depends on the mesh's axes only. Example: shape (0,) cut in two: both boxes are [0, 0),
+  /// replicas 0 and 1.
   int64_t replica(int64_t position) const;
   /// First index of cut `coordinate` of a dimension, at most its size; that of the next cut is the end.
   int64_t begin(int64_t dimension, int64_t coordinate) const noexcept {

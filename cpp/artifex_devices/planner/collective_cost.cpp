@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kNames = {"all_gather", "reduce_scatter", "all_reduce", "all_to_all",
                                                     "broadcast"};
-constexpr std::string_view kOperation = "collective_costs";
+constexpr std::string_view kCostOperation = "collective_costs";
 
 using Costs = std::vector<CollectiveCost>;
 
@@ -24,20 +24,20 @@ double square_of(int64_t n) { return static_cast<double>(n * n - n % 2); }
 
 void check_rate(double rate, std::string_view what) {
   if (!(rate > 0) || std::isinf(rate)) {
-    fail("{}: {} is {} bytes/s; expected more than 0; give the rate of one direction", kOperation, what, rate);
+    fail("{}: {} is {} bytes/s; expected more than 0; give the rate of one direction", kCostOperation, what, rate);
   }
 }
 
 void check_latency(const Latency& latency) {
   if (!(latency.once >= 0) || !(latency.step >= 0) || std::isinf(latency.once + latency.step)) {
-    fail("{}: the latency is {} s and {} s a step; expected 0 or more", kOperation, latency.once, latency.step);
+    fail("{}: the latency is {} s and {} s a step; expected 0 or more", kCostOperation, latency.once, latency.step);
   }
 }
 
 void check_count(int64_t count, std::string_view what) {
   // Squares of it must be exact.
   if (count < 1 || count > (int64_t{1} << 26)) {
-    fail("{}: {} is {}; expected 1 to 2**26; count the devices of one group", kOperation, what, count);
+    fail("{}: {} is {}; expected 1 to 2**26; count the devices of one group", kCostOperation, what, count);
   }
 }
 
@@ -51,7 +51,8 @@ void check(const LocalGroup& group) {
       check_count(axis.stride, "the stride of an axis");
       devices *= static_cast<double>(axis.size);
     }
-    if (devices > double{1 << 26}) fail("{}: the group has {} devices; expected at most 2**26", kOperation, devices);
+    if (devices > double{1 << 26})
+      fail("{}: the group has {} devices; expected at most 2**26", kCostOperation, devices);
   } else if (const auto* behind = std::get_if<SwitchGroup>(&group)) {
     check_rate(behind->egress, "the egress");
     check_latency(behind->latency);
@@ -66,7 +67,7 @@ void check(const LocalGroup& group) {
 
 void check_bytes(double bytes) {
   if (!(bytes >= 0) || std::isinf(bytes)) {
-    fail("{}: bytes is {}; expected 0 or more; give the bytes of the whole array of the group", kOperation, bytes);
+    fail("{}: bytes is {}; expected 0 or more; give the bytes of the whole array of the group", kCostOperation, bytes);
   }
 }
 

@@ -83,26 +83,26 @@ CopyTerms dense_copy_terms(int64_t bytes, int64_t copies, const CopyLimits& limi
 
 CopyTerms copy_terms(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize,
                      const CopyLimits& limits) {
-  CopyTerms terms = dense_copy_terms(way.plan.bytes_copied, static_cast<int64_t>(way.plan.copies.size()), limits);
-  const auto bytes = static_cast<double>(way.plan.bytes_copied);
+  CopyTerms terms = dense_copy_terms(way.plan.bytes_copied(), way.plan.copy_count(), limits);
+  const auto bytes = static_cast<double>(way.plan.bytes_copied());
   const double cold = bytes > 0 ? terms[kMemory] / bytes : 0;
-  for (const ReshardCopy& copy : way.plan.copies) {
+  way.plan.for_each_copy([&](const ReshardCopy& copy) {
     const Dims from = source.domains.domain(source.places[static_cast<size_t>(copy.source)].tile).shape;
     const Dims to = destination.domains.domain(destination.places[static_cast<size_t>(copy.destination)].tile).shape;
     const int64_t run = dense_bytes(copy.box.shape, {&from, &to}, itemsize);
-    if (run == copy.bytes) continue;
+    if (run == copy.bytes) return;
     if (dense_bytes(copy.box.shape, {&from}, itemsize) == run) add_short_runs(&terms, kRead, run, copy.bytes, cold);
     if (dense_bytes(copy.box.shape, {&to}, itemsize) == run) add_short_runs(&terms, kWritten, run, copy.bytes, cold);
-  }
+  });
   return terms;
 }
 
 std::vector<MemoryBytes> bytes_by_memory(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination) {
   std::map<std::pair<int32_t, int32_t>, int64_t> pairs;
-  for (const ReshardCopy& copy : way.plan.copies) {
+  way.plan.for_each_copy([&](const ReshardCopy& copy) {
     pairs[{source.places[static_cast<size_t>(copy.source)].arena,
            destination.places[static_cast<size_t>(copy.destination)].arena}] += copy.bytes;
-  }
+  });
   std::vector<MemoryBytes> result;
   for (const auto& [pair, bytes] : pairs) result.push_back({pair.first, pair.second, bytes});
   return result;

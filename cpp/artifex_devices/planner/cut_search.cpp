@@ -15,13 +15,13 @@
 namespace artifex_devices {
 namespace {
 
-using Run = std::vector<int>;
+using AxisRun = std::vector<int>;
 
 constexpr size_t kLongestGather = 3;  // axes at once, where the far side must keep to a memory limit
 
 std::string key_of(const Cut& cut) {
   std::string key;
-  for (const Run& axes : cut) {
+  for (const AxisRun& axes : cut) {
     for (const int axis : axes) key += static_cast<char>(axis + 1);
     key += '\0';
   }
@@ -31,7 +31,7 @@ std::string key_of(const Cut& cut) {
 /// Cuts with the same key here have shards of the same shape.
 std::string parts_key(const CutSpace& space, const Cut& cut) {
   std::string key;
-  for (const Run& axes : cut) {
+  for (const AxisRun& axes : cut) {
     int64_t parts = 1;
     for (const int axis : axes) parts *= space.sizes[static_cast<size_t>(axis)];
     key += std::to_string(parts) + ',';
@@ -41,7 +41,7 @@ std::string parts_key(const CutSpace& space, const Cut& cut) {
 
 std::vector<bool> used_axes(const CutSpace& space, const Cut& cut) {
   std::vector<bool> used(space.sizes.size(), false);
-  for (const Run& axes : cut) {
+  for (const AxisRun& axes : cut) {
     for (const int axis : axes) used[static_cast<size_t>(axis)] = true;
   }
   return used;
@@ -204,7 +204,7 @@ class Side {
 };
 
 /// Takes the last axis of `size` from a run, or returns -1.
-int take_last(const CutSpace& space, Run* axes, int64_t size) {
+int take_last(const CutSpace& space, AxisRun* axes, int64_t size) {
   for (size_t i = axes->size(); i-- > 0;) {
     const int axis = (*axes)[i];
     if (space.sizes[static_cast<size_t>(axis)] != size) continue;
@@ -214,7 +214,7 @@ int take_last(const CutSpace& space, Run* axes, int64_t size) {
   return -1;
 }
 
-int first_unused(const CutSpace& space, const Cut& cut, int64_t size, const Run& preferred) {
+int first_unused(const CutSpace& space, const Cut& cut, int64_t size, const AxisRun& preferred) {
   const std::vector<bool> used = used_axes(space, cut);
   for (const int axis : preferred) {
     if (!used[static_cast<size_t>(axis)] && space.sizes[static_cast<size_t>(axis)] == size) return axis;
@@ -248,10 +248,10 @@ std::optional<std::vector<int>> exchanged_axes(const Cut& before, const Cut& aft
     ++differing;
   }
   if (differing != 2 || shorter == before.size() || longer == before.size()) return std::nullopt;
-  Run moved(before[shorter].begin() + static_cast<std::ptrdiff_t>(after[shorter].size()), before[shorter].end());
-  Run whole = after[shorter];
+  AxisRun moved(before[shorter].begin() + static_cast<std::ptrdiff_t>(after[shorter].size()), before[shorter].end());
+  AxisRun whole = after[shorter];
   whole.insert(whole.end(), moved.begin(), moved.end());
-  Run grown = before[longer];
+  AxisRun grown = before[longer];
   grown.insert(grown.end(), moved.begin(), moved.end());
   if (whole != before[shorter] || grown != after[longer]) return std::nullopt;
   return moved;
@@ -286,7 +286,7 @@ CutPath safe_path(const CutSpace& space, const Cut& source, const Cut& destinati
     std::vector<size_t> surplus;
     std::vector<size_t> deficit;
     for (size_t d = 0; d < rank; ++d) {
-      const auto count = [&, p = size](const Run& axes) {
+      const auto count = [&, p = size](const AxisRun& axes) {
         return std::ranges::count_if(axes, [&](int axis) { return space.sizes[static_cast<size_t>(axis)] == p; });
       };
       const auto had = count(source[d]);
@@ -309,13 +309,13 @@ CutPath safe_path(const CutSpace& space, const Cut& source, const Cut& destinati
   // What moves stands innermost, then all of it moves, dimension by dimension.
   std::ranges::stable_sort(transfers, {}, [](const Transfer& t) { return std::pair(t.from, t.to); });
   Cut arranged = sliced;
-  std::vector<std::tuple<size_t, size_t, Run>> runs;
+  std::vector<std::tuple<size_t, size_t, AxisRun>> runs;
   for (auto t = transfers.rbegin(); t != transfers.rend(); ++t) {  // innermost first
     const int axis = take_last(space, &arranged[t->from], t->size);
     if (runs.empty() || std::get<0>(runs.back()) != t->from || std::get<1>(runs.back()) != t->to) {
-      runs.emplace_back(t->from, t->to, Run{});
+      runs.emplace_back(t->from, t->to, AxisRun{});
     }
-    Run& run = std::get<2>(runs.back());
+    AxisRun& run = std::get<2>(runs.back());
     run.insert(run.begin(), axis);
   }
   for (auto outer = runs.rbegin(); outer != runs.rend(); ++outer) {
@@ -327,7 +327,7 @@ CutPath safe_path(const CutSpace& space, const Cut& source, const Cut& destinati
   };
   go(arranged);
   for (const auto& [from, to, run] : runs) {
-    Run& left = arranged[from];
+    AxisRun& left = arranged[from];
     if (!std::equal(run.rbegin(), run.rend(), left.rbegin(), left.rbegin() + static_cast<std::ptrdiff_t>(run.size()))) {
       std::erase_if(left, [&, &moved = run](int axis) { return std::ranges::find(moved, axis) != moved.end(); });
       left.insert(left.end(), run.begin(), run.end());  // something came in meanwhile

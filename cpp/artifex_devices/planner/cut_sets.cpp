@@ -10,14 +10,15 @@
 namespace artifex_devices {
 namespace {
 
-constexpr const char* kOperation = "suggest";
-constexpr size_t kBetweenInterrupts = size_t{1} << 14;  // sets
+constexpr const char* kSuggestOperation = "suggest";
+constexpr size_t kSetsBetweenInterrupts = size_t{1} << 14;
 
 }  // namespace
 
 CutSets::CutSets(const StepModel& model, const std::vector<int>& may_cut) : divisors_(model.logical_axes.size(), 0) {
   if (model.logical_axes.size() > 64) {
-    fail("{}: the model has {} logical axes; expected at most 64; join some", kOperation, model.logical_axes.size());
+    fail("{}: the model has {} logical axes; expected at most 64; join some", kSuggestOperation,
+         model.logical_axes.size());
   }
   std::vector<AxisSet> rivals(divisors_.size(), 0);  // axes that share a tensor with one
   for (const StepTensor& tensor : model.tensors) {
@@ -41,7 +42,7 @@ CutSets::CutSets(const StepModel& model, const std::vector<int>& may_cut) : divi
       fail(
           "{}: one axis of a mesh may cut more than 2^20 sets of the model's logical axes; expected fewer; name those "
           "that may be cut",
-          kOperation);
+          kSuggestOperation);
     }
   }
 }
@@ -57,7 +58,7 @@ template <class Visit>
 void CutSets::each_for_size(int64_t size, Visit visit) const {
   const size_t count = size == 1 ? 1 : sets_.size();
   for (size_t i = 0; i < count; ++i) {
-    if (i % kBetweenInterrupts == 0) check_interrupt();
+    if (i % kSetsBetweenInterrupts == 0) check_interrupt();
     if (divides(sets_[i], size)) visit(sets_[i]);
   }
 }

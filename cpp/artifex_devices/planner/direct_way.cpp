@@ -48,15 +48,14 @@ double most_copies(const ShardDomains& from, const ShardDomains& to, int64_t buf
 }
 
 DirectWay make_direct_way(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize, bool copies_all) {
-  DirectWay way;
-  way.plan = make_reshard_plan(source.domains, source.places, destination.domains, destination.places, itemsize);
-  if (copies_all) copy_reused(&way.plan, destination.domains, source.places, destination.places, itemsize);
+  DirectWay way{
+      ReshardPlan(source.domains, source.places, destination.domains, destination.places, itemsize, copies_all), {}};
   std::vector<int64_t> into(destination.places.size(), 0);
-  for (const ReshardCopy& copy : way.plan.copies) {
+  way.plan.for_each_copy([&](const ReshardCopy& copy) {
     if (copy.link != Link::kSameDevice) into[static_cast<size_t>(copy.destination)] += copy.bytes;
-  }
+  });
   std::vector<bool> is_reused(destination.places.size(), false);
-  for (const auto& [to, from] : way.plan.reused) is_reused[static_cast<size_t>(to)] = true;
+  for (const auto& [to, from] : way.plan.reused()) is_reused[static_cast<size_t>(to)] = true;
 
   const auto tile_bytes = [&](const ShardDomains& domains, size_t position) {
     return domains.domain(domains.grid().tile(static_cast<int64_t>(position))).volume() * itemsize;
@@ -77,11 +76,11 @@ DirectWay make_direct_way(const PlacedEnd& source, const PlacedEnd& destination,
 
 std::vector<Message> messages_of(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination) {
   std::vector<Message> messages;
-  messages.reserve(way.plan.copies.size());
-  for (const ReshardCopy& copy : way.plan.copies) {
+  messages.reserve(static_cast<size_t>(way.plan.copy_count()));
+  way.plan.for_each_copy([&](const ReshardCopy& copy) {
     messages.push_back({source.places[static_cast<size_t>(copy.source)].device,
                         destination.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
-  }
+  });
   return messages;
 }
 

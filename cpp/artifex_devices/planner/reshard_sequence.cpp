@@ -11,7 +11,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr std::string_view kOperation = "plan_reshard";
+constexpr std::string_view kSequenceOperation = "plan_reshard";
 constexpr int64_t kMostBytes = int64_t{1} << 58;
 constexpr size_t kMostAxes = 63;  // 2^63 positions
 
@@ -78,7 +78,7 @@ CommonAxes common_axes(const ReshardEnd& source, const ReshardEnd& destination, 
   const std::vector<int64_t> others = strides_of(destination.mesh);
   if (strides.front() != others.front()) {
     fail("{}: no sequence of collectives leads from {} devices to {}; expected equally many; use direct copies",
-         kOperation, strides.front(), others.front());
+         kSequenceOperation, strides.front(), others.front());
   }
   strides.insert(strides.end(), others.begin(), others.end());
   std::ranges::sort(strides, std::greater<>());
@@ -89,7 +89,7 @@ CommonAxes common_axes(const ReshardEnd& source, const ReshardEnd& destination, 
       fail(
           "{}: the meshes ({}) and ({}) have no common factors; expected axes that can be taken apart into the same "
           "ones, as 8 and 2 x 4; use direct copies",
-          kOperation, source.mesh.axes_text(), destination.mesh.axes_text());
+          kSequenceOperation, source.mesh.axes_text(), destination.mesh.axes_text());
     }
     std::vector<int64_t> primes;
     append_primes(strides[i - 1] / strides[i], &primes);
@@ -286,9 +286,9 @@ int64_t peak_of(const CutSpace& space, const CutPath& path) {
 }
 
 int64_t most_ingress(const TileGrid& from, const TileGrid& to, const Dims& shape, int64_t itemsize) {
-  const ShardDomains::Names names{.operation = kOperation};
+  const ShardDomains::Names names{.operation = kSequenceOperation};
   return ingress_totals(ShardDomains(from, shape, Uneven::kError, names),
-                        ShardDomains(to, shape, Uneven::kError, names), itemsize, kOperation)
+                        ShardDomains(to, shape, Uneven::kError, names), itemsize, kSequenceOperation)
       .most_bytes;
 }
 
@@ -328,11 +328,11 @@ std::optional<Found> cheapest_path(const CutSpace& space, const CommonAxes& comm
 void check_end(const ReshardEnd& end) {
   for (const SpecEntry& entry : end.spec.entries()) {
     if (entry.kind == SpecEntry::Kind::kUnconstrained) {
-      fail("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut", kOperation,
+      fail("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut", kSequenceOperation,
            end.spec.to_string());
     }
   }
-  end.spec.check(end.mesh, kOperation);
+  end.spec.check(end.mesh, kSequenceOperation);
 }
 
 }  // namespace
@@ -348,15 +348,16 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
   check_end(destination);
   const TileGrid from(source.mesh, source.spec);
   const TileGrid to(destination.mesh, destination.spec);
-  const ShardDomains from_domains(from, shape, Uneven::kError, {kOperation, &source.spec, &source.mesh});
-  const ShardDomains to_domains(to, shape, Uneven::kError, {kOperation, &destination.spec, &destination.mesh});
-  const auto bytes = checked_mul(checked_product(shape, kOperation), itemsize);
+  const ShardDomains from_domains(from, shape, Uneven::kError, {kSequenceOperation, &source.spec, &source.mesh});
+  const ShardDomains to_domains(to, shape, Uneven::kError, {kSequenceOperation, &destination.spec, &destination.mesh});
+  const auto bytes = checked_mul(checked_product(shape, kSequenceOperation), itemsize);
   if (itemsize < 1 || !bytes || *bytes > kMostBytes) {
     fail("{}: shape {} times itemsize {} is out of range; expected 1 byte an element or more and at most 2**58 in all",
-         kOperation, to_string(shape), itemsize);
+         kSequenceOperation, to_string(shape), itemsize);
   }
   const CommonAxes common = common_axes(source, destination, shape.size());
-  if (common.axes.size() > kMostAxes) fail("{}: the mesh has {} prime factors; expected fewer", kOperation, kMostAxes);
+  if (common.axes.size() > kMostAxes)
+    fail("{}: the mesh has {} prime factors; expected fewer", kSequenceOperation, kMostAxes);
 
   CutSpace space{shape, *bytes, {}, 0, 0, options.memory_limit};
   for (const SubAxis& axis : common.axes) space.sizes.push_back(axis.size);
@@ -374,7 +375,7 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
     fail(
         "{}: memory_limit is {} bytes; expected what a sequence of collectives needs on each device, {} bytes for the "
         "one that moves least ({} of them are the source's shard); raise the limit or use more devices",
-        kOperation, *options.memory_limit, peak_of(free, least.path), space.source_bytes);
+        kSequenceOperation, *options.memory_limit, peak_of(free, least.path), space.source_bytes);
   }
   const CutPath& path = found->path;
   sequence.is_cheapest = found->is_cheapest;

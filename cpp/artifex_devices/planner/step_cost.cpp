@@ -11,7 +11,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr size_t kBetweenInterrupts = 256;  // collectives
+constexpr size_t kCollectivesBetweenInterrupts = 256;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double peak_of(const StepHardware& hardware, MatmulFormat format) {
@@ -77,7 +77,7 @@ Tangents tangents_at(const StepFlow& flow, const StepHardware& hardware, const S
   sum.memory += update;
   sum.device += update;
   for (size_t i = 0; i < flow.collectives.size(); ++i) {
-    if (i % kBetweenInterrupts == 0) check_interrupt();
+    if (i % kCollectivesBetweenInterrupts == 0) check_interrupt();
     const StepCollective& each = flow.collectives[i];
     // Of no bytes yet the line is that of the first ones: without a slope it would touch its curve nowhere else.
     const double bytes = each.bytes.at(scale) > 0 || each.bytes.scaled <= 0 ? each.bytes.at(scale) : 1;

@@ -15,7 +15,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr const char* kOperation = "suggest";
+constexpr const char* kSearchOperation = "suggest";
 constexpr int64_t kBetweenReports = 1024;   // candidates
 constexpr int64_t kWorkToReport = 1 << 16;  // operations of candidates
 
@@ -76,7 +76,8 @@ StepNetwork network_of(const Cluster& cluster, const LaidMesh& mesh, const std::
     }
     check_interrupt();
     try {
-      network.groups[axes] = std::move(step_network(cluster, mesh.sizes, mesh.devices, {own}, kOperation).groups[own]);
+      network.groups[axes] =
+          std::move(step_network(cluster, mesh.sizes, mesh.devices, {own}, kSearchOperation).groups[own]);
     } catch (const InvalidArgument&) {  // no boxes: options that need them are counted
     }
   }
@@ -93,7 +94,7 @@ class Search {
       : model_(model),
         space_(space),
         progress_(progress),
-        hardware_(step_hardware(cluster, kOperation)),
+        hardware_(step_hardware(cluster, kSearchOperation)),
         cuts_(model, space.may_cut),
         families_(families_of(space)) {
     const int64_t count = count_of(families_, cuts_);
@@ -101,7 +102,7 @@ class Search {
       fail(
           "{}: the space has {} candidates; expected at most {}; allow fewer axes of the mesh, or name fewer logical "
           "axes that may be cut",
-          kOperation, count, kMostCandidates);
+          kSearchOperation, count, kMostCandidates);
     }
     for (Family& family : families_) {
       for (const int64_t size : family.sizes) {
@@ -162,7 +163,7 @@ class Search {
         rules[static_cast<size_t>(std::countr_zero(rest))] |= MeshAxes{1} << axis;
       }
     }
-    StepFlow flow = step_flow(model_, family.sizes, rules, kOperation);
+    StepFlow flow = step_flow(model_, family.sizes, rules, kSearchOperation);
     const double memory = flow.memory.at(1);
     const bool fits = memory <= static_cast<double>(hardware_.memory_bytes);
     const bool is_hopeless = cannot_lead(flow, fits, memory);
@@ -274,7 +275,7 @@ void add_shapes(int64_t rest, size_t axes, std::vector<int64_t>& shape, std::vec
 std::vector<std::vector<int64_t>> mesh_shapes(int64_t devices, int most_axes) {
   if (devices < 1 || most_axes < 1 || most_axes > kStepMeshAxes) {
     fail("{}: there are {} devices and at most {} axes; expected 1 or more devices, 1 to {} axes; correct them",
-         kOperation, devices, most_axes, kStepMeshAxes);
+         kSearchOperation, devices, most_axes, kStepMeshAxes);
   }
   std::vector<std::vector<int64_t>> shapes;
   std::vector<int64_t> shape;

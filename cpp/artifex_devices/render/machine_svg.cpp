@@ -16,11 +16,9 @@
 namespace artifex_devices {
 namespace {
 
-constexpr double kMargin = 12;
-constexpr double kLine = 20;
 constexpr double kGap = 6;
 constexpr double kTile = 24;
-constexpr double kShape = 1.7;  // width by height that boxes of many children come near to
+constexpr double kBoxShape = 1.7;  // width by height that boxes of many children come near to
 
 /// One box or tile with what lies in it.
 struct Part {
@@ -54,18 +52,19 @@ class MachinePicture {
     arrange(root);
     const std::string title = heading();
     SvgDocument document(title);
-    document.text(kMargin, kMargin + kLine / 2, SvgDocument::Anchor::kStart, title);
-    add(document, root, kMargin, kMargin + kLine + kGap);
-    double end = kMargin + kLine + 2 * kGap + root.height;
+    document.text(SvgDocument::kMargin, SvgDocument::kMargin + SvgDocument::kLineHeight / 2,
+                  SvgDocument::Anchor::kStart, title);
+    add(document, root, SvgDocument::kMargin, SvgDocument::kMargin + SvgDocument::kLineHeight + kGap);
+    double end = SvgDocument::kMargin + SvgDocument::kLineHeight + 2 * kGap + root.height;
     std::vector<std::string> notes = {"colours: CPU devices with their memory; hollow: no device of its own"};
     if (left_out_ > 0) notes.push_back(fmt::format("{} PUs are left out", left_out_));
     double width = std::max(root.width, SvgDocument::label_width(text_width(title)));
     for (const std::string& note : notes) {
-      document.text(kMargin, end + kLine / 2, SvgDocument::Anchor::kStart, note, true);
+      document.text(SvgDocument::kMargin, end + SvgDocument::kLineHeight / 2, SvgDocument::Anchor::kStart, note, true);
       width = std::max(width, SvgDocument::label_width(text_width(note)));
-      end += kLine;
+      end += SvgDocument::kLineHeight;
     }
-    return document.finish(width + 2 * kMargin, end + kMargin);
+    return document.finish(width + 2 * SvgDocument::kMargin, end + SvgDocument::kMargin);
   }
 
  private:
@@ -197,7 +196,7 @@ class MachinePicture {
     double y = kGap;
     for (const std::string& title : part.titles) {
       part.width = std::max(part.width, SvgDocument::label_width(text_width(title)) + 2 * kGap);
-      y += kLine;
+      y += SvgDocument::kLineHeight;
     }
     for (std::vector<Part>* each : {&part.memory, &part.hardware, &part.parts}) place_grid(*each, y, part.width, y);
     stretch_columns(part);
@@ -223,7 +222,7 @@ class MachinePicture {
       highest = std::max(highest, part.height);
     }
     const size_t count = parts.size();
-    const double best = std::sqrt(static_cast<double>(count) * kShape * (highest + kGap) / (widest + kGap));
+    const double best = std::sqrt(static_cast<double>(count) * kBoxShape * (highest + kGap) / (widest + kGap));
     size_t columns = std::clamp<size_t>(static_cast<size_t>(std::lround(best)), 1, count);
     for (const size_t other : {columns + 1, columns - 1}) {  // full rows look better
       if (count % columns != 0 && other > 0 && count % other == 0) columns = other;
@@ -257,8 +256,8 @@ class MachinePicture {
     document.box(x, y, part.width, part.height, part.tooltip);
     double line = y + kGap;
     for (const std::string& title : part.titles) {
-      document.text(x + kGap, line + kLine / 2 - kGap / 2, SvgDocument::Anchor::kStart, title, true);
-      line += kLine;
+      document.text(x + kGap, line + SvgDocument::kLineHeight / 2 - kGap / 2, SvgDocument::Anchor::kStart, title, true);
+      line += SvgDocument::kLineHeight;
     }
     for (const std::vector<Part>* each : {&part.memory, &part.hardware, &part.parts}) {
       for (const Part& inner : *each) add(document, inner, x, y);

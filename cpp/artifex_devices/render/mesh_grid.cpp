@@ -11,7 +11,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kRow = 16;  // of a mesh of one axis
+constexpr int64_t kDevicesPerRow = 16;  // of a mesh of one axis
 
 }  // namespace
 
@@ -19,7 +19,7 @@ MeshGrid::MeshGrid(const Mesh& mesh, int64_t max_cells) : mesh_(mesh) {
   const Dims& sizes = mesh.abstract_mesh().axis_sizes();
   const int64_t most = std::max<int64_t>(max_cells, 1);
   has_row_axis_ = sizes.size() > 1;
-  all_columns_ = has_row_axis_ ? mesh.size() / sizes[0] : std::min(mesh.size(), kRow);
+  all_columns_ = has_row_axis_ ? mesh.size() / sizes[0] : std::min(mesh.size(), kDevicesPerRow);
   all_rows_ = has_row_axis_ ? sizes[0] : (mesh.size() + all_columns_ - 1) / all_columns_;
   // About as many rows as columns where both must be cut short.
   const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(most)));

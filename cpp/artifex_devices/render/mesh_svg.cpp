@@ -11,8 +11,6 @@
 namespace artifex_devices {
 namespace {
 
-constexpr double kMargin = 12;
-constexpr double kLine = 20;
 constexpr double kCellHeight = 30;
 
 }  // namespace
@@ -22,8 +20,9 @@ std::string mesh_svg(const Mesh& mesh, int max_cells) {
   if (mesh.empty()) {
     const std::string title = mesh.to_string() + ": no devices";
     SvgDocument document(title);
-    document.text(kMargin, kMargin + kLine / 2, Anchor::kStart, title);
-    return document.finish(SvgDocument::label_width(text_width(title)) + 2 * kMargin, kLine + 2 * kMargin);
+    document.text(SvgDocument::kMargin, SvgDocument::kMargin + SvgDocument::kLineHeight / 2, Anchor::kStart, title);
+    return document.finish(SvgDocument::label_width(text_width(title)) + 2 * SvgDocument::kMargin,
+                           SvgDocument::kLineHeight + 2 * SvgDocument::kMargin);
   }
   const MeshGrid grid(mesh, max_cells);
   const DeviceList& devices = *mesh.devices();
@@ -43,17 +42,18 @@ std::string mesh_svg(const Mesh& mesh, int max_cells) {
     label_characters = std::max(label_characters, text_width(grid.column_label(column)));
   }
   const double cell_width = SvgDocument::label_width(label_characters);
-  const double left = kMargin + kLine + SvgDocument::label_width(row_characters);
-  const double top = kMargin + 3 * kLine;
+  const double left = SvgDocument::kMargin + SvgDocument::kLineHeight + SvgDocument::label_width(row_characters);
+  const double top = SvgDocument::kMargin + 3 * SvgDocument::kLineHeight;
   const double right = left + cell_width * static_cast<double>(grid.columns());
   const double bottom = top + kCellHeight * static_cast<double>(grid.rows());
 
-  document.text(kMargin, kMargin + kLine / 2, Anchor::kStart, grid.title());
-  document.text((left + right) / 2, top - 1.5 * kLine, Anchor::kMiddle, grid.column_axes(), true);
-  document.upward_text(kMargin + kLine / 2, (top + bottom) / 2, grid.row_axis());
+  document.text(SvgDocument::kMargin, SvgDocument::kMargin + SvgDocument::kLineHeight / 2, Anchor::kStart,
+                grid.title());
+  document.text((left + right) / 2, top - 1.5 * SvgDocument::kLineHeight, Anchor::kMiddle, grid.column_axes(), true);
+  document.upward_text(SvgDocument::kMargin + SvgDocument::kLineHeight / 2, (top + bottom) / 2, grid.row_axis());
   for (int64_t column = 0; column < grid.columns(); ++column) {
-    document.text(left + cell_width * (static_cast<double>(column) + 0.5), top - kLine / 2, Anchor::kMiddle,
-                  grid.column_label(column), true);
+    document.text(left + cell_width * (static_cast<double>(column) + 0.5), top - SvgDocument::kLineHeight / 2,
+                  Anchor::kMiddle, grid.column_label(column), true);
   }
   for (int64_t row = 0; row < grid.rows(); ++row) {
     const double y = top + kCellHeight * static_cast<double>(row);
@@ -68,14 +68,14 @@ std::string mesh_svg(const Mesh& mesh, int max_cells) {
     }
   }
 
-  double end = bottom + kMargin;
+  double end = bottom + SvgDocument::kMargin;
   const auto add_note = [&](const std::string& note) {
-    document.text(left, end + kLine / 2, Anchor::kStart, note, true);
-    end += kLine;
+    document.text(left, end + SvgDocument::kLineHeight / 2, Anchor::kStart, note, true);
+    end += SvgDocument::kLineHeight;
   };
   if (const std::string note = grid.note(); !note.empty()) add_note(note);
   if (!devices.on_one_arena()) add_note("colours: memory that devices share");
-  const double width = std::max(right, SvgDocument::label_width(text_width(grid.title()))) + kMargin;
+  const double width = std::max(right, SvgDocument::label_width(text_width(grid.title()))) + SvgDocument::kMargin;
   return document.finish(width, end);
 }
 

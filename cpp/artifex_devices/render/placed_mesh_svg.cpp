@@ -14,10 +14,8 @@
 namespace artifex_devices {
 namespace {
 
-constexpr double kMargin = 12;
-constexpr double kLine = 20;
 constexpr double kStub = 8;               // of a link that goes round
-constexpr double kAcross = 1040;          // pixels that a picture fills, about
+constexpr double kMeshAcross = 1040;      // pixels that a picture fills, about
 constexpr int64_t kMaxSide = 32;          // devices along x or y that are drawn
 constexpr int64_t kMaxPanels = 4;         // axes of the mesh that are drawn
 constexpr int64_t kMostPlaces = 1 << 24;  // of a chip along an axis, of cores on it
@@ -47,31 +45,37 @@ class PlacedMeshPicture {
 
   std::string draw() const {
     SvgDocument document(mesh_.title);
-    document.text(kMargin, kMargin + kLine / 2, SvgDocument::Anchor::kStart, mesh_.title);
+    document.text(SvgDocument::kMargin, SvgDocument::kMargin + SvgDocument::kLineHeight / 2,
+                  SvgDocument::Anchor::kStart, mesh_.title);
     double panel_width = width_;
     for (const size_t axis : drawn_axes_) {
       panel_width = std::max(panel_width, SvgDocument::label_width(text_width(caption(axis))));
     }
     const auto panels = static_cast<int64_t>(drawn_axes_.size());
-    const auto fitting = static_cast<int64_t>((kAcross + 2 * kLine) / (panel_width + 2 * kLine));
+    const auto fitting = static_cast<int64_t>((kMeshAcross + 2 * SvgDocument::kLineHeight) /
+                                              (panel_width + 2 * SvgDocument::kLineHeight));
     const int64_t columns = std::clamp<int64_t>(fitting, 1, panels);
-    const double panel_height = height_ + 2 * kLine;
+    const double panel_height = height_ + 2 * SvgDocument::kLineHeight;
     for (int64_t panel = 0; panel < panels; ++panel) {
-      const double x = kMargin + static_cast<double>(panel % columns) * (panel_width + 2 * kLine);
-      const double y = kMargin + 1.5 * kLine + static_cast<double>(panel / columns) * panel_height;
-      document.text(x, y + kLine / 2, SvgDocument::Anchor::kStart, caption(drawn_axes_[static_cast<size_t>(panel)]));
-      draw_panel(document, drawn_axes_[static_cast<size_t>(panel)], x, y + kLine);
+      const double x =
+          SvgDocument::kMargin + static_cast<double>(panel % columns) * (panel_width + 2 * SvgDocument::kLineHeight);
+      const double y =
+          SvgDocument::kMargin + 1.5 * SvgDocument::kLineHeight + static_cast<double>(panel / columns) * panel_height;
+      document.text(x, y + SvgDocument::kLineHeight / 2, SvgDocument::Anchor::kStart,
+                    caption(drawn_axes_[static_cast<size_t>(panel)]));
+      draw_panel(document, drawn_axes_[static_cast<size_t>(panel)], x, y + SvgDocument::kLineHeight);
     }
     const int64_t down = (panels + columns - 1) / columns;
-    double end = kMargin + 1.5 * kLine + static_cast<double>(down) * panel_height;
-    double width = std::max(SvgDocument::label_width(text_width(mesh_.title)),
-                            static_cast<double>(columns) * panel_width + 2 * kLine * static_cast<double>(columns - 1));
+    double end = SvgDocument::kMargin + 1.5 * SvgDocument::kLineHeight + static_cast<double>(down) * panel_height;
+    double width = std::max(
+        SvgDocument::label_width(text_width(mesh_.title)),
+        static_cast<double>(columns) * panel_width + 2 * SvgDocument::kLineHeight * static_cast<double>(columns - 1));
     for (const std::string& note : notes()) {
-      document.text(kMargin, end + kLine / 2, SvgDocument::Anchor::kStart, note, true);
+      document.text(SvgDocument::kMargin, end + SvgDocument::kLineHeight / 2, SvgDocument::Anchor::kStart, note, true);
       width = std::max(width, SvgDocument::label_width(text_width(note)));
-      end += kLine;
+      end += SvgDocument::kLineHeight;
     }
-    return document.finish(width + 2 * kMargin, end + kMargin);
+    return document.finish(width + 2 * SvgDocument::kMargin, end + SvgDocument::kMargin);
   }
 
  private:
@@ -191,22 +195,26 @@ class PlacedMeshPicture {
     block_width_ = static_cast<double>(columns_.drawn) * pitch_x() - gap_ + 2 * frame;
     block_height_ = static_cast<double>(rows_.drawn) * (tile_height_ + gap_) - gap_ + 2 * frame;
     if (layers_.all > 1) {
-      block_height_ += kLine;
+      block_height_ += SvgDocument::kLineHeight;
       block_width_ = std::max(block_width_, SvgDocument::label_width(text_width(fmt::format("z = {}", layers_.all))));
     }
-    layers_across_ = SvgDocument::boxes_across(layers_.drawn, block_width_ + kLine / 2, block_height_, kAcross);
-    slice_width_ = static_cast<double>(layers_across_) * (block_width_ + kLine / 2) - kLine / 2;
-    slice_height_ =
-        static_cast<double>((layers_.drawn + layers_across_ - 1) / layers_across_) * (block_height_ + kLine / 2) -
-        kLine / 2;
+    layers_across_ = SvgDocument::boxes_across(layers_.drawn, block_width_ + SvgDocument::kLineHeight / 2,
+                                               block_height_, kMeshAcross);
+    slice_width_ = static_cast<double>(layers_across_) * (block_width_ + SvgDocument::kLineHeight / 2) -
+                   SvgDocument::kLineHeight / 2;
+    slice_height_ = static_cast<double>((layers_.drawn + layers_across_ - 1) / layers_across_) *
+                        (block_height_ + SvgDocument::kLineHeight / 2) -
+                    SvgDocument::kLineHeight / 2;
     if (slice_count_.all > 1) {
       slice_width_ = std::max(slice_width_, SvgDocument::label_width(text_width(slice_title(slice_count_.all)))) + 12;
-      slice_height_ += kLine + 10;
+      slice_height_ += SvgDocument::kLineHeight + 10;
     }
-    slices_across_ = SvgDocument::boxes_across(slice_count_.drawn, slice_width_ + kLine / 2, slice_height_, kAcross);
-    width_ = static_cast<double>(slices_across_) * (slice_width_ + kLine / 2) - kLine / 2;
-    height_ =
-        static_cast<double>((slice_count_.drawn + slices_across_ - 1) / slices_across_) * (slice_height_ + kLine / 2);
+    slices_across_ = SvgDocument::boxes_across(slice_count_.drawn, slice_width_ + SvgDocument::kLineHeight / 2,
+                                               slice_height_, kMeshAcross);
+    width_ = static_cast<double>(slices_across_) * (slice_width_ + SvgDocument::kLineHeight / 2) -
+             SvgDocument::kLineHeight / 2;
+    height_ = static_cast<double>((slice_count_.drawn + slices_across_ - 1) / slices_across_) *
+              (slice_height_ + SvgDocument::kLineHeight / 2);
   }
 
   double pitch_x() const { return tile_width_ * static_cast<double>(cores_) + gap_; }
@@ -234,28 +242,28 @@ class PlacedMeshPicture {
 
   void draw_panel(SvgDocument& document, size_t axis, double x, double y) const {
     for (int64_t slice = 0; slice < slice_count_.drawn; ++slice) {
-      double left = x + static_cast<double>(slice % slices_across_) * (slice_width_ + kLine / 2);
-      double top = y + static_cast<double>(slice / slices_across_) * (slice_height_ + kLine / 2);
+      double left = x + static_cast<double>(slice % slices_across_) * (slice_width_ + SvgDocument::kLineHeight / 2);
+      double top = y + static_cast<double>(slice / slices_across_) * (slice_height_ + SvgDocument::kLineHeight / 2);
       if (slice_count_.all > 1) {
         const std::string title = slice_title(slices_[static_cast<size_t>(slice)]);
         document.box(left, top, slice_width_, slice_height_, title);
-        document.text(left + 6, top + kLine / 2, SvgDocument::Anchor::kStart, title, true);
+        document.text(left + 6, top + SvgDocument::kLineHeight / 2, SvgDocument::Anchor::kStart, title, true);
         left += 6;
-        top += kLine;
+        top += SvgDocument::kLineHeight;
       }
       for (int64_t layer = 0; layer < layers_.drawn; ++layer) {
         draw_block(document, axis, slice, layer,
-                   left + static_cast<double>(layer % layers_across_) * (block_width_ + kLine / 2),
-                   top + static_cast<double>(layer / layers_across_) * (block_height_ + kLine / 2));
+                   left + static_cast<double>(layer % layers_across_) * (block_width_ + SvgDocument::kLineHeight / 2),
+                   top + static_cast<double>(layer / layers_across_) * (block_height_ + SvgDocument::kLineHeight / 2));
       }
     }
   }
 
   void draw_block(SvgDocument& document, size_t axis, int64_t slice, int64_t layer, double x, double y) const {
     if (layers_.all > 1) {
-      document.text(x + (is_torus() ? kStub : 0), y + kLine / 2, SvgDocument::Anchor::kStart,
+      document.text(x + (is_torus() ? kStub : 0), y + SvgDocument::kLineHeight / 2, SvgDocument::Anchor::kStart,
                     fmt::format("z = {}", first_.at(slices_[static_cast<size_t>(slice)])[2] + layer), true);
-      y += kLine;
+      y += SvgDocument::kLineHeight;
     }
     if (is_torus()) {
       x += kStub;

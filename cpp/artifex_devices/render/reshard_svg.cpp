@@ -15,10 +15,8 @@
 namespace artifex_devices {
 namespace {
 
-constexpr double kMargin = 12;
-constexpr double kLine = 20;
 constexpr double kPort = 17;  // from one end of an arrow to the next
-constexpr double kRow = 28;
+constexpr double kRowHeight = 28;
 constexpr double kCurves = 200;
 constexpr int64_t kMaxArrows = 32;
 constexpr int64_t kMaxGroups = 24;
@@ -41,9 +39,9 @@ struct Column {
   double label_width = 0;
 };
 
-class Drawing {
+class ReshardDrawing {
  public:
-  Drawing(const Sharding& source, const Sharding& destination, const Dims& shape, const ReshardPicture& picture)
+  ReshardDrawing(const Sharding& source, const Sharding& destination, const Dims& shape, const ReshardPicture& picture)
       : picture_(picture),
         before_(source, shape, kPanel, "reshard_svg"),
         after_(destination, shape, kPanel, "reshard_svg") {
@@ -63,17 +61,18 @@ class Drawing {
 
   std::string draw() const {
     SvgDocument document(picture_.title);
-    document.text(kMargin, kMargin + kLine / 2, SvgDocument::Anchor::kStart, picture_.title);
-    double y = kMargin + 1.5 * kLine;
+    document.text(SvgDocument::kMargin, SvgDocument::kMargin + SvgDocument::kLineHeight / 2,
+                  SvgDocument::Anchor::kStart, picture_.title);
+    double y = SvgDocument::kMargin + 1.5 * SvgDocument::kLineHeight;
     width_ = pixels(picture_.title);
-    y = draw_ends(document, y) + kLine;
-    if (!groups_.arrows.empty()) y = draw_arrows(document, y) + kLine / 2;
+    y = draw_ends(document, y) + SvgDocument::kLineHeight;
+    if (!groups_.arrows.empty()) y = draw_arrows(document, y) + SvgDocument::kLineHeight / 2;
     for (const std::string& note : notes()) {
-      document.text(kMargin, y + kLine / 2, SvgDocument::Anchor::kStart, note, true);
+      document.text(SvgDocument::kMargin, y + SvgDocument::kLineHeight / 2, SvgDocument::Anchor::kStart, note, true);
       width_ = std::max(width_, pixels(note));
-      y += kLine;
+      y += SvgDocument::kLineHeight;
     }
-    return document.finish(width_ + 2 * kMargin, y + kMargin);
+    return document.finish(width_ + 2 * SvgDocument::kMargin, y + SvgDocument::kMargin);
   }
 
  private:
@@ -88,25 +87,26 @@ class Drawing {
     double words = 80;
     for (const std::string& step : picture_.steps) words = std::max(words, pixels(step));
     const auto lines = static_cast<double>(std::max<size_t>(picture_.steps.size(), 1));
-    const double height = std::max({before_.height(), after_.height(), lines * kLine + kLine});
-    const double left = kMargin;
-    const double arrow = left + before_.width() + kLine / 2;
-    const double right = arrow + words + kLine;
-    document.text(left, y + kLine / 2, SvgDocument::Anchor::kStart, "before");
-    document.text(right, y + kLine / 2, SvgDocument::Anchor::kStart, "after");
-    y += kLine;
+    const double height =
+        std::max({before_.height(), after_.height(), lines * SvgDocument::kLineHeight + SvgDocument::kLineHeight});
+    const double left = SvgDocument::kMargin;
+    const double arrow = left + before_.width() + SvgDocument::kLineHeight / 2;
+    const double right = arrow + words + SvgDocument::kLineHeight;
+    document.text(left, y + SvgDocument::kLineHeight / 2, SvgDocument::Anchor::kStart, "before");
+    document.text(right, y + SvgDocument::kLineHeight / 2, SvgDocument::Anchor::kStart, "after");
+    y += SvgDocument::kLineHeight;
     before_.draw(document, left, y + (height - before_.height()) / 2);
     after_.draw(document, right, y + (height - after_.height()) / 2);
-    const double middle = y + (height + lines * kLine) / 2;
-    double text = middle - lines * kLine;
+    const double middle = y + (height + lines * SvgDocument::kLineHeight) / 2;
+    double text = middle - lines * SvgDocument::kLineHeight;
     for (const std::string& step : picture_.steps) {
-      document.text(arrow + words / 2, text + kLine / 2 - 2, SvgDocument::Anchor::kMiddle, step);
-      text += kLine;
+      document.text(arrow + words / 2, text + SvgDocument::kLineHeight / 2 - 2, SvgDocument::Anchor::kMiddle, step);
+      text += SvgDocument::kLineHeight;
     }
     const SvgDocument::Stroke stroke = {.width = 2, .opacity = 0.7};
     document.lines(fmt::format("M{:g} {:g}H{:g}", arrow, middle, arrow + words - 6), stroke);
     document.arrow_head(arrow + words, middle, stroke);
-    width_ = std::max(width_, right + after_.width() - kMargin);
+    width_ = std::max(width_, right + after_.width() - SvgDocument::kMargin);
     return y + height;
   }
 
@@ -130,7 +130,7 @@ class Drawing {
     for (const int64_t group : column.groups) {
       if (is_after && groups_.kept.contains(group)) ++ports[group];
       const double spacing = is_after ? kPort : kPort / 2;
-      const double height = std::max(kRow - 4, static_cast<double>(ports[group]) * spacing + 4);
+      const double height = std::max(kRowHeight - 4, static_cast<double>(ports[group]) * spacing + 4);
       column.heights[group] = height;
       column.height += height + 4;
       column.label_width = std::max(column.label_width, pixels(label_of(group, members.at(group))) + 8);
@@ -157,7 +157,7 @@ class Drawing {
     double words = 0;
     for (const TrafficGroups::Arrow& arrow : groups_.arrows) words = std::max(words, pixels(bytes_text(arrow.bytes)));
     for (const auto& [group, bytes] : groups_.kept) words = std::max(words, pixels(kept_text(bytes)));
-    const double left = kMargin + from.label_width;
+    const double left = SvgDocument::kMargin + from.label_width;
     const double tips = left + kCurves;
     const double right = tips + words;
 
@@ -181,9 +181,9 @@ class Drawing {
     for (const auto& [group, bytes] : groups_.kept) {
       document.text(tips + 4, port(to, group, coming[group]), SvgDocument::Anchor::kStart, kept_text(bytes), true);
     }
-    draw_column(document, from, kMargin, members_from_, part_before_);
+    draw_column(document, from, SvgDocument::kMargin, members_from_, part_before_);
     draw_column(document, to, right, members_to_, part_after_);
-    width_ = std::max(width_, right + to.label_width - kMargin);
+    width_ = std::max(width_, right + to.label_width - SvgDocument::kMargin);
     return top + height;
   }
 
@@ -247,7 +247,7 @@ class Drawing {
 
 std::string reshard_svg(const Sharding& source, const Sharding& destination, const Dims& shape,
                         const ReshardPicture& picture) {
-  return Drawing(source, destination, shape, picture).draw();
+  return ReshardDrawing(source, destination, shape, picture).draw();
 }
 
 }  // namespace artifex_devices

@@ -19,8 +19,6 @@ namespace {
 
 using Anchor = SvgDocument::Anchor;
 
-constexpr double kMargin = 12;
-constexpr double kLine = 20;
 constexpr double kLeft = 92;
 constexpr double kTop = 44;
 constexpr double kWidth = 560;
@@ -66,9 +64,9 @@ void check(const RooflinePlot& plot) {
       fmt::join(wrong, "; "), kMaxRoofs, kMaxPoints, kLeast, kMost);
 }
 
-class Drawing {
+class RooflineDrawing {
  public:
-  explicit Drawing(const RooflinePlot& plot)
+  explicit RooflineDrawing(const RooflinePlot& plot)
       : plot_(plot),
         level_(first(false)),
         slope_(first(true)),
@@ -77,29 +75,32 @@ class Drawing {
 
   std::string draw() {
     SvgDocument document(plot_.title);
-    document.text(kMargin, kMargin + kLine / 2, Anchor::kStart, plot_.title);
+    document.text(SvgDocument::kMargin, SvgDocument::kMargin + SvgDocument::kLineHeight / 2, Anchor::kStart,
+                  plot_.title);
     draw_axes(document);
     int64_t colour = 0;
     for (const Roof& roof : plot_.roofs) draw_roof(document, roof, colour++);
     draw_points(document);
-    double width = std::max({kLeft + kWidth + 90, SvgDocument::label_width(text_width(plot_.title)) + 2 * kMargin});
-    double end = kTop + kHeight + 3 * kLine;
+    double width =
+        std::max({kLeft + kWidth + 90, SvgDocument::label_width(text_width(plot_.title)) + 2 * SvgDocument::kMargin});
+    double end = kTop + kHeight + 3 * SvgDocument::kLineHeight;
     colour = 0;
     for (const Roof& roof : plot_.roofs) {
       const std::string text = legend(roof);
-      document.lines(fmt::format("M{:g} {:g}h20", kLeft, end + kLine / 2), stroke_of(roof, colour++));
-      document.text(kLeft + 26, end + kLine / 2, Anchor::kStart, text);
+      document.lines(fmt::format("M{:g} {:g}h20", kLeft, end + SvgDocument::kLineHeight / 2),
+                     stroke_of(roof, colour++));
+      document.text(kLeft + 26, end + SvgDocument::kLineHeight / 2, Anchor::kStart, text);
       width = std::max(width, kLeft + 26 + SvgDocument::label_width(text_width(text)));
-      end += kLine;
+      end += SvgDocument::kLineHeight;
     }
     for (const std::string& note : notes()) {
       for (const std::string& line : wrapped(note, kNoteWidth)) {
-        document.text(kLeft, end + kLine / 2, Anchor::kStart, line, true);
+        document.text(kLeft, end + SvgDocument::kLineHeight / 2, Anchor::kStart, line, true);
         width = std::max(width, kLeft + SvgDocument::label_width(text_width(line)));
-        end += kLine;
+        end += SvgDocument::kLineHeight;
       }
     }
-    return document.finish(width + kMargin, end + kMargin);
+    return document.finish(width + SvgDocument::kMargin, end + SvgDocument::kMargin);
   }
 
  private:
@@ -139,7 +140,8 @@ class Drawing {
     std::string grid;
     for (const double tick : x_.ticks()) {
       grid += fmt::format("M{:g} {:g}V{:g}", x_.pixel(tick), kTop, kTop + kHeight);
-      document.text(x_.pixel(tick), kTop + kHeight + kLine / 2 + 2, Anchor::kMiddle, si_text(tick), true);
+      document.text(x_.pixel(tick), kTop + kHeight + SvgDocument::kLineHeight / 2 + 2, Anchor::kMiddle, si_text(tick),
+                    true);
     }
     for (const double tick : y_.ticks()) {
       grid += fmt::format("M{:g} {:g}H{:g}", kLeft, y_.pixel(tick), kLeft + kWidth);
@@ -147,9 +149,9 @@ class Drawing {
     }
     document.lines(grid, {.opacity = 0.15});
     document.lines(fmt::format("M{:g} {:g}V{:g}H{:g}", kLeft, kTop, kTop + kHeight, kLeft + kWidth), {.opacity = 0.6});
-    document.text(kLeft + kWidth / 2, kTop + kHeight + 1.5 * kLine + 4, Anchor::kMiddle,
+    document.text(kLeft + kWidth / 2, kTop + kHeight + 1.5 * SvgDocument::kLineHeight + 4, Anchor::kMiddle,
                   "FLOP for each byte that moves");
-    document.upward_text(kMargin + kLine / 2, kTop + kHeight / 2, "FLOP/s");
+    document.upward_text(SvgDocument::kMargin + SvgDocument::kLineHeight / 2, kTop + kHeight / 2, "FLOP/s");
   }
 
   // The limits of the points are drawn whole, other roofs dashed.
@@ -265,7 +267,7 @@ class Drawing {
 
 std::string roofline_svg(const RooflinePlot& plot) {
   check(plot);
-  return Drawing(plot).draw();
+  return RooflineDrawing(plot).draw();
 }
 
 }  // namespace artifex_devices

@@ -13,11 +13,10 @@ namespace artifex_devices {
 namespace {
 
 constexpr int64_t kMaxCuts = 32;  // drawn of a dimension
-constexpr double kLine = 20;
-constexpr double kGap = 16;
+constexpr double kSliceGap = 16;
 constexpr double kMinWidth = 160;
-constexpr double kRowHeight = 28;
-constexpr double kAcross = 900;  // pixels that slices beside each other fill
+constexpr double kSliceRowHeight = 28;
+constexpr double kSlicesAcross = 900;  // pixels that slices beside each other fill
 
 /// "dimension 0: 16, cut by x, y"
 std::string dimension_label(const Sharding& sharding, const Dims& shape, int64_t dimension) {
@@ -74,11 +73,11 @@ void ShardingPanel::arrange(const Limits& limits) {
   const double wanted = std::max({columns * (SvgDocument::label_width(characters) + 12), label_pixels(column_label_),
                                   grid_.slices() > 1 ? caption : 0.0});
   const double width = std::clamp(wanted, std::min(kMinWidth, limits.width), limits.width);
-  double height = kRowHeight;
+  double height = kSliceRowHeight;
   if (grid_.row_dimension() >= 0) {
     const auto down = static_cast<double>(std::max<int64_t>(grid_.row_begin(grid_.all_rows()), 1));
     const auto across = static_cast<double>(std::max<int64_t>(grid_.column_begin(grid_.all_columns()), 1));
-    const double least = std::min(std::max(rows * kRowHeight, label_pixels(row_label_)), limits.height);
+    const double least = std::min(std::max(rows * kSliceRowHeight, label_pixels(row_label_)), limits.height);
     height = std::clamp(width * down / across, least, limits.height);
   }
   std::vector<int64_t> row_sizes;
@@ -90,36 +89,38 @@ void ShardingPanel::arrange(const Limits& limits) {
   cells_width_ = std::accumulate(column_lengths_.begin(), column_lengths_.end(), 0.0);
   cells_height_ = std::accumulate(row_lengths_.begin(), row_lengths_.end(), 0.0);
 
-  const double left = row_label_.empty() ? 0 : kLine + 4;
-  const double top = kLine + 4;
+  const double left = row_label_.empty() ? 0 : SvgDocument::kLineHeight + 4;
+  const double top = SvgDocument::kLineHeight + 4;
   if (grid_.slices() == 1) {
     width_ = left + cells_width_;
     height_ = top + cells_height_;
     return;
   }
-  const double block = std::max(cells_width_, caption) + kGap;
-  across_ = SvgDocument::boxes_across(grid_.slices(), block, cells_height_ + kLine + kGap, kAcross);
+  const double block = std::max(cells_width_, caption) + kSliceGap;
+  across_ = SvgDocument::boxes_across(grid_.slices(), block, cells_height_ + SvgDocument::kLineHeight + kSliceGap,
+                                      kSlicesAcross);
   const int64_t down = (grid_.slices() + across_ - 1) / across_;
-  width_ = left + static_cast<double>(across_) * block - kGap;
-  height_ = top + static_cast<double>(down) * (cells_height_ + kLine + kGap) - kGap;
+  width_ = left + static_cast<double>(across_) * block - kSliceGap;
+  height_ = top + static_cast<double>(down) * (cells_height_ + SvgDocument::kLineHeight + kSliceGap) - kSliceGap;
 }
 
 void ShardingPanel::draw(SvgDocument& document, double x, double y) const {
   using Anchor = SvgDocument::Anchor;
-  const double left = x + (row_label_.empty() ? 0 : kLine + 4);
-  const double top = y + kLine + 4;
-  document.text((left + x + width_) / 2, top - kLine / 2 - 2, Anchor::kMiddle, column_label_, true);
-  if (!row_label_.empty()) document.upward_text(x + kLine / 2, (top + y + height_) / 2, row_label_);
+  const double left = x + (row_label_.empty() ? 0 : SvgDocument::kLineHeight + 4);
+  const double top = y + SvgDocument::kLineHeight + 4;
+  document.text((left + x + width_) / 2, top - SvgDocument::kLineHeight / 2 - 2, Anchor::kMiddle, column_label_, true);
+  if (!row_label_.empty()) document.upward_text(x + SvgDocument::kLineHeight / 2, (top + y + height_) / 2, row_label_);
   if (grid_.slices() == 1) {
     draw_slice(document, 0, left, top);
     return;
   }
-  const double block = (x + width_ - left + kGap) / static_cast<double>(across_);
+  const double block = (x + width_ - left + kSliceGap) / static_cast<double>(across_);
   for (int64_t slice = 0; slice < grid_.slices(); ++slice) {
     const double block_x = left + static_cast<double>(slice % across_) * block;
-    const double block_y = top + static_cast<double>(slice / across_) * (cells_height_ + kLine + kGap);
-    document.text(block_x, block_y + kLine / 2, Anchor::kStart, grid_.slice_label(slice));
-    draw_slice(document, slice, block_x, block_y + kLine);
+    const double block_y =
+        top + static_cast<double>(slice / across_) * (cells_height_ + SvgDocument::kLineHeight + kSliceGap);
+    document.text(block_x, block_y + SvgDocument::kLineHeight / 2, Anchor::kStart, grid_.slice_label(slice));
+    draw_slice(document, slice, block_x, block_y + SvgDocument::kLineHeight);
   }
 }
 

@@ -12,8 +12,6 @@
 namespace artifex_devices {
 namespace {
 
-constexpr double kMargin = 12;
-constexpr double kLine = 20;
 constexpr ShardingPanel::Limits kWhole = {};
 constexpr ShardingPanel::Limits kInSlices = {.width = 260, .height = 200};
 
@@ -37,16 +35,17 @@ std::string sharding_svg(const Sharding& sharding, const Dims& shape) {
   const ShardingPanel panel(sharding, shape, has_slices(sharding) ? kInSlices : kWhole, "sharding_svg");
   const std::string title = title_of(sharding, shape);
   SvgDocument document(title);
-  panel.draw(document, kMargin, kMargin + kLine);
-  document.text(kMargin, kMargin + kLine / 2, SvgDocument::Anchor::kStart, title);
-  double end = kMargin + kLine + panel.height() + kMargin;
+  panel.draw(document, SvgDocument::kMargin, SvgDocument::kMargin + SvgDocument::kLineHeight);
+  document.text(SvgDocument::kMargin, SvgDocument::kMargin + SvgDocument::kLineHeight / 2, SvgDocument::Anchor::kStart,
+                title);
+  double end = SvgDocument::kMargin + SvgDocument::kLineHeight + panel.height() + SvgDocument::kMargin;
   double widest = std::max(panel.width(), SvgDocument::label_width(text_width(title)));
   for (const std::string& note : panel.grid().notes()) {
-    document.text(kMargin, end + kLine / 2, SvgDocument::Anchor::kStart, note, true);
+    document.text(SvgDocument::kMargin, end + SvgDocument::kLineHeight / 2, SvgDocument::Anchor::kStart, note, true);
     widest = std::max(widest, SvgDocument::label_width(text_width(note)));
-    end += kLine;
+    end += SvgDocument::kLineHeight;
   }
-  return document.finish(2 * kMargin + widest, end);
+  return document.finish(2 * SvgDocument::kMargin + widest, end);
 }
 
 }  // namespace artifex_devices

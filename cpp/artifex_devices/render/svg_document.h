@@ -30,6 +30,9 @@ class SvgDocument {
   /// Colours of lines: each has a contrast of 3 or more on white and on dark pages (#0d1117).
   static constexpr int64_t kStrokeColours = 6;
   static constexpr double kFontSize = 12;
+  static constexpr double kLineHeight = 20;
+  /// Around the whole picture.
+  static constexpr double kMargin = 12;
 
   /// Pixels that a text of so many characters takes at most, with some room on both sides.
   static double label_width(int64_t characters) { return 7.0 * static_cast<double>(characters) + 8.0; }

@@ -12,7 +12,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int kMostNodes = 4096;  // the search for domains compares all pairs
+constexpr int kMostNumaNodes = 4096;  // the search for domains compares all pairs
 
 CpuSet cpus_of(hwloc_const_cpuset_t set) {
   CpuSet cpus;
@@ -85,8 +85,8 @@ void LoadedMachine::count_objects() {
 }
 
 void LoadedMachine::read_numa_nodes(const std::string& operation) {
-  if (counts_.numa_nodes > kMostNodes) {
-    fail("{} has {} NUMA nodes; expected at most {}", operation, counts_.numa_nodes, kMostNodes);
+  if (counts_.numa_nodes > kMostNumaNodes) {
+    fail("{} has {} NUMA nodes; expected at most {}", operation, counts_.numa_nodes, kMostNumaNodes);
   }
   for (hwloc_obj_t node = nullptr; (node = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_NUMANODE, node));) {
     numa_nodes_.push_back(

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <hwloc.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 
@@ -12,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "artifex_devices/base/affinity.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
@@ -96,18 +96,7 @@ CgroupLimits read_limits() {
 
 CpuSet affinity_cpus() {
   CpuSet cpus;
-  for (int most = 1024; most <= (1 << 20); most *= 2) {
-    const auto free_set = [](cpu_set_t* cpu_set) { CPU_FREE(cpu_set); };
-    const std::unique_ptr<cpu_set_t, decltype(free_set)> own(CPU_ALLOC(static_cast<size_t>(most)), free_set);
-    cpu_set_t* const set = own.get();
-    if (!set) break;
-    const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(most));
-    const bool got = sched_getaffinity(0, size, set) == 0;
-    for (int cpu = 0; got && cpu < most; ++cpu) {
-      if (CPU_ISSET_S(static_cast<size_t>(cpu), size, set)) cpus.cpus.push_back(cpu);
-    }
-    if (got) break;
-  }
+  AffinityMask().for_each([&](int cpu) { cpus.cpus.push_back(cpu); });
   if (cpus.cpus.empty()) cpus.cpus.push_back(0);
   return cpus;
 }

@@ -13,8 +13,8 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kMostPus = 4096;
-constexpr int64_t kMostIndex = 65'535;
+constexpr int64_t kMostSyntheticPus = 4096;
+constexpr int64_t kMostSyntheticIndex = 65'535;
 constexpr int64_t kMostLevels = 100;
 constexpr size_t kMostCharacters = size_t{64} << 10;
 
@@ -46,8 +46,8 @@ void check_attributes(const std::string& description, std::string_view attribute
       int64_t index = 0;
       const char* const end = attributes.data() + attributes.size();
       const auto [stop, error] = std::from_chars(attributes.data() + at, end, index);
-      if (error == std::errc::result_out_of_range || index > kMostIndex) {
-        refuse(description, fmt::format("it has an index of more than {}", kMostIndex));
+      if (error == std::errc::result_out_of_range || index > kMostSyntheticIndex) {
+        refuse(description, fmt::format("it has an index of more than {}", kMostSyntheticIndex));
       }
       if (error == std::errc{}) at = static_cast<size_t>(stop - attributes.data()) - 1;
     }
@@ -89,7 +89,8 @@ void check_synthetic(const std::string& description) {
         refuse(description, "only numa stands in brackets");
       }
       attached += width;
-      if (attached > kMostPus) refuse(description, fmt::format("it has more than {} memories", kMostPus));
+      if (attached > kMostSyntheticPus)
+        refuse(description, fmt::format("it has more than {} memories", kMostSyntheticPus));
     } else {
       const size_t begin = i;
       while (i < description.size() && !is_blank(description[i]) && description[i] != '(' && description[i] != '[') ++i;
@@ -106,8 +107,8 @@ void check_synthetic(const std::string& description) {
         refuse(description, fmt::format("level {:?} has no count of 1 or more", level));
       }
       width = checked_mul(width, count).value_or(INT64_MAX);
-      if (width > kMostPus) {
-        refuse(description, fmt::format("level {:?} makes more than {} PUs", level, kMostPus));
+      if (width > kMostSyntheticPus) {
+        refuse(description, fmt::format("level {:?} makes more than {} PUs", level, kMostSyntheticPus));
       }
       if (++levels > kMostLevels) refuse(description, fmt::format("it has more than {} levels", kMostLevels));
     }

@@ -141,6 +141,17 @@ std::optional<int64_t> available_memory_bytes(const std::string& root) {
   return bytes;
 }
 
+int64_t resident_memory_bytes() noexcept {
+  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  std::array<char, 128> text{};  // "size resident shared ..." in pages
+  const ssize_t bytes = read(file, text.data(), text.size() - 1);
+  close(file);
+  long long pages = 0;
+  if (bytes <= 0 || std::sscanf(text.data(), "%*d %lld", &pages) != 1) return 0;
+  return static_cast<int64_t>(pages) * sysconf(_SC_PAGESIZE);
+}
+
 std::string hwloc_version() { return HWLOC_VERSION; }
 
 std::vector<MissingFact> missing_facts(const std::string& root) {

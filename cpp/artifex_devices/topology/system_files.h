@@ -42,6 +42,9 @@ MemoryPolicy memory_policy();
 /// `root`/proc/meminfo); nothing if it does not say.
 std::optional<int64_t> available_memory_bytes(const std::string& root = "");
 
+/// Memory that this process has in RAM, shared pages included; 0 where the system does not say. Allocates nothing.
+int64_t resident_memory_bytes() noexcept;
+
 /// The hwloc that was built against: "2.9.0".
 std::string hwloc_version();
 

@@ -11,8 +11,8 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kMostNodes = 1024;
-constexpr int64_t kMostPus = 1024;
+constexpr int64_t kMostWorldNodes = 1024;
+constexpr int64_t kMostWorldPus = 1024;
 constexpr int64_t kMostDevices = int64_t{1} << 24;
 
 std::string_view trimmed(std::string_view text) {
@@ -63,12 +63,12 @@ WorldText parse_world(const std::string& text) {
   if (!take_word(rest, "devices")) take_word(rest, "device");
   if (!each || !rest.empty()) fail("simulate: {:?} is no world; expected it as in \"2 nodes x 4\"", text);
   const std::optional<int64_t> devices = checked_mul(*first, *each);
-  if (*first < 1 || *each < 1 || *first > kMostNodes || !devices || *devices > kMostDevices) {
+  if (*first < 1 || *each < 1 || *first > kMostWorldNodes || !devices || *devices > kMostDevices) {
     fail("simulate: {:?} has {} nodes with {} devices each; expected 1 to {} nodes and at most {} devices", text,
-         *first, *each, kMostNodes, kMostDevices);
+         *first, *each, kMostWorldNodes, kMostDevices);
   }
   // Cores are for show here; hwloc's time grows faster than the square of their number.
-  const int64_t cores = std::clamp<int64_t>(*each, 1, std::max<int64_t>(kMostPus / *first, 1));
+  const int64_t cores = std::clamp<int64_t>(*each, 1, std::max<int64_t>(kMostWorldPus / *first, 1));
   return {.num_devices = devices, .synthetic = fmt::format("numa:{} core:{} pu:1", *first, cores), .xml_path = ""};
 }
 

@@ -12,9 +12,9 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int kMostIndex = 65535;              // of a CPU or node
+constexpr int kMostXmlIndex = 65535;           // of a CPU or node
 constexpr size_t kMostSetCharacters = 32'768;  // 65,536 bits as hwloc writes them
-constexpr size_t kMostPus = 16'384;            // hwloc's time grows with their square
+constexpr size_t kMostXmlPus = 16'384;         // hwloc's time grows with their square
 constexpr int64_t kMostDistances = 4096;       // objects in one matrix
 
 // "0x00000003,,0x1": words of 32 bits, highest first, zero ones perhaps left out. hwloc's own parser asserts what it
@@ -49,7 +49,7 @@ class Bits {
     if (text.size() > kMostSetCharacters || !is_set_text(text)) return false;
     set_ = hwloc_bitmap_alloc();
     return set_ && hwloc_bitmap_sscanf(set_, std::string(text).c_str()) == 0 && hwloc_bitmap_weight(set_) >= 0 &&
-           hwloc_bitmap_last(set_) <= kMostIndex;
+           hwloc_bitmap_last(set_) <= kMostXmlIndex;
   }
   explicit operator bool() const noexcept { return set_ != nullptr; }
   bool is_within(const Bits& other) const { return !set_ || !other.set_ || hwloc_bitmap_isincluded(set_, other.set_); }
@@ -184,7 +184,7 @@ std::string XmlObjects::check_sets(Frame& frame, const XmlAttributes& attributes
     if (!set) continue;
     if (*set) return fmt::format("{} has {} twice", frame.name, key);
     if (!set->parse(text))
-      return fmt::format("{} of {} is no finite set with indexes up to {}", key, frame.name, kMostIndex);
+      return fmt::format("{} of {} is no finite set with indexes up to {}", key, frame.name, kMostXmlIndex);
   }
   if (special) {
     const bool any = frame.cpus || frame.complete_cpus || frame.nodes || frame.complete_nodes;
@@ -208,10 +208,10 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
     return fmt::format("the os_index of {} is no index", frame.name);
   }
   if (frame.kind == Kind::kPu || frame.kind == Kind::kNode) {
-    if (!index || *index > kMostIndex) return fmt::format("{} has no os_index up to {}", frame.name, kMostIndex);
+    if (!index || *index > kMostXmlIndex) return fmt::format("{} has no os_index up to {}", frame.name, kMostXmlIndex);
     const bool is_pu = frame.kind == Kind::kPu;
     if (!(is_pu ? pus_ : nodes_).insert(*index).second) return fmt::format("{} is there twice", frame.name);
-    if (pus_.size() > kMostPus) return fmt::format("it has more than {} PUs", kMostPus);
+    if (pus_.size() > kMostXmlPus) return fmt::format("it has more than {} PUs", kMostXmlPus);
     const Bits& own = is_pu ? frame.complete_cpus : frame.complete_nodes;
     if (!own || !own.is_just(*index)) return fmt::format("the complete set of {} is not its index", frame.name);
     if (!(is_pu ? frame.cpus : frame.nodes).is_empty()) (is_pu ? any_pu_ : any_node_) = true;

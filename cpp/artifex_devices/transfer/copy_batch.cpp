@@ -12,6 +12,7 @@
 #include "artifex_devices/base/event.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/transfer/counters.h"
 
 namespace artifex_devices {
 namespace {
@@ -32,6 +33,12 @@ void CopyBatch::add(const StridedCopy& copy, int lane) {
   copies_.push_back({copy, lane});
 }
 
+void CopyBatch::add(Bulk bulk) {
+  if (bulk.bytes == 0) return;
+  bytes_ += bulk.bytes;
+  bulks_.push_back(std::move(bulk));
+}
+
 /// Puts copies that continue each other side by side.
 void CopyBatch::order() {
   const auto count = static_cast<int64_t>(copies_.size());
@@ -50,6 +57,27 @@ void CopyBatch::order() {
   copies_ = std::move(copies);
 }
 
+CopyBatch::LaneWork& CopyBatch::work_of(int lane) {
+  // Devices of machines that are not this one name lanes that it does not have.
+  if (lane >= WorkerPool::process().lanes()) lane = -1;
+  auto work = std::ranges::find(work_, lane, &LaneWork::lane);
+  if (work == work_.end()) work = work_.insert(work_.end(), LaneWork{lane, {}});
+  return *work;
+}
+
+void CopyBatch::cut_bulks(int64_t piece_bytes) {
+  for (const Bulk& bulk : bulks_) {
+    LaneWork& work = work_of(bulk.lane);
+    const int64_t pieces = std::clamp<int64_t>(bulk.bytes / piece_bytes, 1, bulk.units);
+    for (int64_t i = 0; i < pieces; ++i) {
+      const auto begin = [&](int64_t piece) {
+        return bulk.units / pieces * piece + std::min(piece, bulk.units % pieces);
+      };
+      work.pieces.push_back({begin(i), begin(i + 1), 0, 0, false, &bulk});
+    }
+  }
+}
+
 void CopyBatch::cut() {
   order();
   const WorkerPool& pool = WorkerPool::process();
@@ -59,10 +87,7 @@ void CopyBatch::cut() {
   const auto count = static_cast<int64_t>(copies_.size());
   for (int64_t i = 0; i < count; ++i) {
     const Copy& each = copies_[static_cast<size_t>(i)];
-    // Devices of machines that are not this one name lanes that it does not have.
-    const int lane = each.lane < pool.lanes() ? each.lane : -1;
-    auto work = std::ranges::find(work_, lane, &LaneWork::lane);
-    if (work == work_.end()) work = work_.insert(work_.end(), LaneWork{lane, {}});
+    LaneWork* const work = &work_of(each.lane);
     int64_t last = i + 1;
     const auto follows = [&](int64_t next) {
       const Copy& other = copies_[static_cast<size_t>(next)];
@@ -84,9 +109,12 @@ void CopyBatch::cut() {
     for (int64_t piece = 0; piece < pieces; ++piece) work->pieces.push_back({i, last, piece, pieces, false});
     i = last - 1;
   }
+  cut_bulks(piece_bytes);
+  counters.copies_listed.fetch_add(count, std::memory_order_relaxed);
 }
 
-void CopyBatch::run_piece(const Piece& piece) const noexcept {
+void CopyBatch::run_piece(const Piece& piece) const {
+  if (piece.bulk != nullptr) return piece.bulk->run(piece.first, piece.last);
   if (piece.together) {
     std::array<const StridedCopy*, kMostTogether> copies;
     const auto count = static_cast<size_t>(piece.last - piece.first);
@@ -100,6 +128,7 @@ void CopyBatch::run_piece(const Piece& piece) const noexcept {
 void CopyBatch::run() {
   if (bytes_ < config().parallel_copy_bytes.load(std::memory_order_relaxed)) {
     for (const Copy& each : copies_) each.copy.run();
+    for (const Bulk& bulk : bulks_) bulk.run(0, bulk.units);
     return;
   }
   check_interrupt();
@@ -125,7 +154,11 @@ void CopyBatch::run() {
                   [ended](std::exception_ptr failed) { failed ? ended->set_error(std::move(failed)) : ended->set(); });
       others.push_back(std::move(ended));
     } catch (...) {  // no thread, or no memory to ask for one: nothing of it was begun, and the caller does it
-      for (const Piece& piece : work.pieces) run_piece(piece);
+      try {
+        for (const Piece& piece : work.pieces) run_piece(piece);
+      } catch (...) {
+        error = std::current_exception();  // leaves after the lanes that were begun
+      }
     }
   }
   try {
@@ -141,9 +174,15 @@ void CopyBatch::run() {
       } catch (...) {
         if (!error) error = std::current_exception();
       }
-    } while (!ended->is_set());
+    } while (!ended->is_set() && !ended->lost_by_fork());  // a signal handler that forks ends the wait in the child
   }
   if (error) std::rethrow_exception(error);
+}
+
+void CopyBatch::end(const std::function<void(std::exception_ptr)>& done, std::exception_ptr error) {
+  std::erase_if(held_, [](const BufferRef& buffer) { return !buffer.block || !buffer.block->is_foreign(); });
+  done(std::move(error));
+  held_.clear();
 }
 
 void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::exception_ptr)> done) {
@@ -151,13 +190,15 @@ void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::
     std::shared_ptr<CopyBatch> batch;
     std::function<void(std::exception_ptr)> done;
     std::atomic<int64_t> lanes_left;
+    std::atomic<bool> has_failed{false};
+    std::exception_ptr error;  // of the first lane that failed
 
     Run(std::shared_ptr<CopyBatch> copies, std::function<void(std::exception_ptr)> then, int64_t count)
         : batch(std::move(copies)), done(std::move(then)), lanes_left(count) {}
-    void lane_ended() {
+    void lane_ended(std::exception_ptr failed) {
+      if (failed && !has_failed.exchange(true, std::memory_order_relaxed)) error = std::move(failed);
       if (lanes_left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-      batch->held_.clear();
-      done(nullptr);  // pieces cannot fail
+      batch->end(done, std::move(error));
     }
   };
   batch->cut();
@@ -169,18 +210,25 @@ void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::
       WorkerPool::process().submit(
           static_cast<int64_t>(each.pieces.size()), each.lane,
           [run, &each](int64_t i) { run->batch->run_piece(each.pieces[static_cast<size_t>(i)]); },
-          [run](std::exception_ptr) { run->lane_ended(); });
+          [run](std::exception_ptr error) { run->lane_ended(std::move(error)); });
     } catch (...) {  // as in run(); to give up here would leave the lanes that were begun writing
-      for (const Piece& piece : each.pieces) run->batch->run_piece(piece);
-      run->lane_ended();
+      std::exception_ptr error;
+      try {
+        for (const Piece& piece : each.pieces) run->batch->run_piece(piece);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      run->lane_ended(std::move(error));
     }
   }
-  run->lane_ended();
+  run->lane_ended(nullptr);
 }
 
 EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter) {
   auto ready = std::make_shared<Event>();
-  const auto finish = [ready, &counter, bytes = batch->bytes()](std::exception_ptr error) {
+  // A function from the start: where it is called, there may be no memory to make one.
+  const std::function<void(std::exception_ptr)> finish = [ready, &counter,
+                                                          bytes = batch->bytes()](std::exception_ptr error) {
     if (error) {
       ready->set_error(std::move(error));
     } else {
@@ -190,8 +238,7 @@ EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, s
   };
   auto go = [batch = std::move(batch), finish](std::exception_ptr error) mutable {
     if (error) {
-      batch.reset();  // lets the buffers go before anybody hears of the end
-      finish(std::move(error));
+      batch->end(finish, std::move(error));
       return;
     }
     try {

@@ -22,6 +22,15 @@ class CopyBatch {
   void reserve(int64_t copies) { copies_.reserve(static_cast<size_t>(copies)); }
   /// `lane` of the device that the memory is written for.
   void add(const StridedCopy& copy, int lane);
+  /// Copies that are too many to list: `run(first, last)` makes those of the units [first, last) and writes on no other
+  /// unit's memory. It is called on several threads. An exception ends the batch with it.
+  struct Bulk {
+    int lane = -1;
+    int64_t units = 0;
+    int64_t bytes = 0;
+    std::function<void(int64_t, int64_t)> run;
+  };
+  void add(Bulk bulk);
   /// Kept until the batch is done.
   void hold(BufferRef buffer) { held_.push_back(std::move(buffer)); }
 
@@ -31,10 +40,14 @@ class CopyBatch {
   /// running any more when Interrupted leaves.
   void run();
 
-  /// Returns at once. `done(error)` runs on a worker after everything held was let go, or here when no thread can be
-  /// made. Nothing is copied on the calling thread otherwise. `done` must not throw. Where this throws, nothing was
+  /// Returns at once. `done(error)` runs on a worker, or here when no thread can be made; nothing is copied on the
+  /// calling thread otherwise. Then the batch ends as in end(). `done` must not throw. Where this throws, nothing was
   /// begun.
   static void start(std::shared_ptr<CopyBatch> batch, std::function<void(std::exception_ptr)> done);
+
+  /// Ends it, whatever was copied: frees held memory of arenas, calls `done(error)`, then drops held memory of others,
+  /// whose release is foreign code that may take its time.
+  void end(const std::function<void(std::exception_ptr)>& done, std::exception_ptr error);
 
  private:
   struct Copy {
@@ -47,6 +60,7 @@ class CopyBatch {
     int64_t index;
     int64_t count;
     bool together;
+    const Bulk* bulk = nullptr;  // not null: units [first, last) of it
   };
   struct LaneWork {
     int lane;
@@ -54,9 +68,12 @@ class CopyBatch {
   };
   void order();
   void cut();
-  void run_piece(const Piece& piece) const noexcept;
+  void cut_bulks(int64_t piece_bytes);
+  LaneWork& work_of(int lane);
+  void run_piece(const Piece& piece) const;
 
   std::vector<Copy> copies_;
+  std::vector<Bulk> bulks_;
   std::vector<BufferRef> held_;
   std::vector<LaneWork> work_;
   int64_t bytes_ = 0;

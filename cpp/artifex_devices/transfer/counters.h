@@ -11,6 +11,7 @@ struct Counters {
   std::atomic<int64_t> host_to_device_bytes{0};
   std::atomic<int64_t> device_to_host_bytes{0};
   std::atomic<int64_t> device_to_device_bytes{0};
+  std::atomic<int64_t> copies_listed{0};
 };
 inline constinit Counters counters;
 

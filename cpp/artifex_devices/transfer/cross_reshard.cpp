@@ -4,16 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
-#include <tuple>
+#include <utility>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/transfer/copy_chain.h"
+#include "artifex_devices/transfer/planned_copies.h"
 
 namespace artifex_devices {
 namespace {
 
-constexpr std::string_view kOperation = "device_put";
+constexpr std::string_view kCrossOperation = "device_put";
 
 const BufferPlace& at(const WorldPlaces& places, int64_t number) { return places.places[static_cast<size_t>(number)]; }
 
@@ -59,64 +60,161 @@ CrossReshard::CrossReshard(ArrayRef source, ShardingRef sharding, const ReshardO
       options_(options),
       layout_(options.layout.value_or(source_->layout())),
       itemsize_(artifex_devices::itemsize(source_->dtype())),
-      from_domains_(source_->sharding()->domains(source_->shape(), kOperation)),
-      to_domains_(sharding_->domains(source_->shape(), kOperation)),
+      from_domains_(source_->sharding()->domains(source_->shape(), kCrossOperation)),
+      to_domains_(sharding_->domains(source_->shape(), kCrossOperation)),
       from_(*source_->sharding()),
       to_(*sharding_) {
-  source_->check_alive(kOperation);
-  plan_ = make_reshard_plan(from_domains_, from_.places, to_domains_, to_.places, itemsize_);
-  for (const ReshardCopy& copy : plan_.copies) {
-    if (copy.link < Link::kOtherProcess) continue;
-    processes_.push_back(at(from_, copy.source).process);
-    processes_.push_back(at(to_, copy.destination).process);
+  source_->check_alive(kCrossOperation);
+  const auto count = static_cast<size_t>(client()->process_count());
+  plan_ = make_plan(*source_, *sharding_, from_, to_, copies_all(*source_, *sharding_, options_));
+  buffers_of_.resize(count);
+  for (size_t i = 0; i < to_.places.size(); ++i) {
+    buffers_of_[static_cast<size_t>(to_.places[i].process)].push_back(static_cast<int64_t>(i));
   }
-  std::ranges::sort(processes_);
-  processes_.erase(std::ranges::unique(processes_).begin(), processes_.end());
-  split();
+  find_processes();
+  cuts_of_.resize(count);
+  for (const int process : processes_) cuts_of_[static_cast<size_t>(process)] = plan_->cuts_of_process(process);
+  find_owners();
+  const int own = client()->process_index();
+  const int all = client()->process_count();
+  const auto takes_part = [&](int process) { return std::ranges::binary_search(processes_, process); };
+  for (int distance = 1; distance < all; ++distance) {
+    const int receiver = (own + distance) % all;
+    const int sender = (own - distance + all) % all;
+    if (takes_part(receiver)) split(own, receiver);
+    if (takes_part(sender)) split(sender, own);
+  }
 }
 
-/// The messages of this process.
-void CrossReshard::split() {
-  const int own = client()->process_index();
-  const int count = client()->process_count();
-  struct Open {
-    std::vector<Parts> messages;
-    int64_t bytes = 0;  // of the last one
+void CrossReshard::find_processes() {
+  // Ends when every process that has any buffer is known to take part, as it mostly is after a few buffers.
+  const auto count = static_cast<size_t>(client()->process_count());
+  std::vector<bool> is_open(count, false);
+  for (const WorldPlaces* places : {&from_, &to_}) {
+    for (const BufferPlace& place : places->places) is_open[static_cast<size_t>(place.process)] = true;
+  }
+  int64_t open = std::ranges::count(is_open, true);
+  const auto add = [&](int process) {
+    if (!is_open[static_cast<size_t>(process)]) return;
+    is_open[static_cast<size_t>(process)] = false;
+    processes_.push_back(process);
+    --open;
   };
-  // By (distance, direction): all messages of one pair of processes, in the order of the plan.
-  std::map<std::tuple<int, Side>, Open> pairs;
-  std::vector<IndexDomain> pieces;
-  for (const ReshardCopy& copy : plan_.copies) {
-    const int sender = at(from_, copy.source).process;
-    const int receiver = at(to_, copy.destination).process;
-    if (sender == receiver || (sender != own && receiver != own)) continue;
-    Open& open = pairs[{(receiver - sender + count) % count, sender == own ? kFrom : kTo}];
-    pieces.clear();
-    cut(copy.box, itemsize_, kMessageBytes, &pieces);
-    for (IndexDomain& piece : pieces) {
-      const int64_t bytes = piece.volume() * itemsize_;
-      if (open.messages.empty() || open.bytes + bytes > kMessageBytes) {
-        open.messages.emplace_back();
-        open.bytes = 0;
+  for (size_t i = 0; i < to_.places.size() && open > 0; ++i) {
+    const auto number = static_cast<int64_t>(i);
+    for (ReshardRuns runs(*plan_, number); open > 0 && runs.next();) {
+      const ReshardRun& run = runs.run();
+      for (int64_t k = 0; k < run.count; ++k) {
+        const int sender = at(from_, plan_->source_of(run.tile + k * run.tile_step, number)).process;
+        if (sender == to_.places[i].process) continue;
+        add(sender);
+        add(to_.places[i].process);
       }
-      open.messages.back().push_back({copy.source, copy.destination, std::move(piece), bytes});
-      open.bytes += bytes;
     }
   }
-  for (auto& [key, open] : pairs) {
-    const auto [distance, side] = key;
-    const int peer = side == kFrom ? (own + distance) % count : (own - distance + count) % count;
-    for (Parts& parts : open.messages) {
-      Message message{peer, 0};
-      for (const Part& part : parts) message.bytes += part.bytes;
-      (side == kFrom ? sends_ : receives_).push_back(message);
-      (side == kFrom ? send_parts_ : receive_parts_).push_back(std::move(parts));
+  std::ranges::sort(processes_);
+}
+
+void CrossReshard::find_owners() {
+  constexpr int kNone = -1;
+  constexpr int kSeveral = -2;
+  std::vector<int> owners(static_cast<size_t>(from_domains_.grid().tiles()), kNone);
+  for (const BufferPlace& place : from_.places) {
+    int& owner = owners[static_cast<size_t>(place.tile)];
+    owner = owner == kNone || owner == place.process ? place.process : kSeveral;
+  }
+  std::vector<int64_t> owned(cuts_of_.size(), 0);
+  for (const int owner : owners) {
+    if (owner >= 0) ++owned[static_cast<size_t>(owner)];
+  }
+  holds_its_cuts_.resize(cuts_of_.size(), false);
+  for (const int process : processes_) {
+    const CutRange& cuts = cuts_of_[static_cast<size_t>(process)];
+    int64_t tiles = 1;
+    for (int64_t d = 0; d < cuts.first.size(); ++d) tiles *= std::max<int64_t>(0, cuts.last[d] - cuts.first[d] + 1);
+    holds_its_cuts_[static_cast<size_t>(process)] = owned[static_cast<size_t>(process)] == tiles;
+  }
+}
+
+template <class F>
+void CrossReshard::for_parts(const Parts& parts, F&& f) const {
+  int64_t skipped = parts.skipped;
+  int64_t left = parts.count < 0 ? INT64_MAX : parts.count;
+  const std::vector<int64_t>& buffers = buffers_of_[static_cast<size_t>(parts.receiver)];
+  const bool all_are_sent = holds_its_cuts_[static_cast<size_t>(parts.sender)];
+  std::vector<IndexDomain> pieces;
+  for (size_t b = parts.first; b < buffers.size() && left > 0; ++b) {
+    const auto is_sent = [&](int64_t tile) {
+      return at(from_, plan_->source_of(tile, buffers[b])).process == parts.sender;
+    };
+    // Calls f for some that follow each other, but for those that are to be left out.
+    const auto emit = [&](Part part, int64_t count) {
+      const int64_t out = std::min(skipped, count);
+      skipped -= out;
+      part.count = std::min(count - out, left);
+      left -= part.count;
+      part.tile += out * part.tile_step;
+      if (out > 0) part.box.origin[part.dimension] += out * part.box.shape[part.dimension];
+      if (part.count > 0) f(std::as_const(part), b);
+    };
+    for (ReshardRuns runs(*plan_, buffers[b], &cuts_of_[static_cast<size_t>(parts.sender)]); left > 0 && runs.next();) {
+      const ReshardRun& run = runs.run();
+      for (int64_t i = 0, end = 0; i < run.count; i = end + 1) {
+        end = all_are_sent ? run.count : i;
+        while (end < run.count && is_sent(run.tile + end * run.tile_step)) ++end;
+        if (end == i) continue;
+        Part part{run.tile + i * run.tile_step, run.tile_step, buffers[b], run.dimension, run.box, run.bytes, 1};
+        if (i > 0) part.box.origin[run.dimension] += i * run.box.shape[run.dimension];
+        if (run.bytes <= kMessageBytes) {
+          emit(std::move(part), end - i);
+          continue;
+        }
+        for (int64_t k = i; k < end; ++k) {
+          pieces.clear();
+          cut(part.box, itemsize_, kMessageBytes, &pieces);
+          for (IndexDomain& piece : pieces) {
+            Part one = part;
+            one.bytes = piece.volume() * itemsize_;
+            one.box = std::move(piece);
+            emit(std::move(one), 1);
+          }
+          part.tile += run.tile_step;
+          if (k + 1 < end) part.box.origin[run.dimension] += run.box.shape[run.dimension];
+        }
+      }
     }
   }
+}
+
+/// The messages from one process to another, of which one is this process.
+void CrossReshard::split(int sender, int receiver) {
+  const bool is_send = sender == client()->process_index();
+  std::vector<Message>& messages = is_send ? sends_ : receives_;
+  std::vector<Parts>& all = is_send ? send_parts_ : receive_parts_;
+  bool is_open = false;
+  size_t buffer = 0;
+  int64_t number = 0;  // of the part among those into its buffer
+  for_parts({sender, receiver, 0, 0, -1}, [&](const Part& part, size_t b) {
+    number = b == buffer ? number : 0;
+    buffer = b;
+    for (int64_t left = part.count; left > 0;) {
+      int64_t taken = is_open ? std::min(left, (kMessageBytes - messages.back().bytes) / part.bytes) : 0;
+      if (taken == 0) {
+        messages.push_back({is_send ? receiver : sender, 0});
+        all.push_back({sender, receiver, b, number, 0});
+        is_open = true;
+        taken = std::clamp<int64_t>(kMessageBytes / part.bytes, 1, left);
+      }
+      messages.back().bytes += taken * part.bytes;
+      all.back().count += taken;
+      number += taken;
+      left -= taken;
+    }
+  });
 }
 
 std::string CrossReshard::text() const {
-  return fmt::format("{} of {}{} from {} to {}", kOperation, name(source_->dtype()), to_string(source_->shape()),
+  return fmt::format("{} of {}{} from {} to {}", kCrossOperation, name(source_->dtype()), to_string(source_->shape()),
                      source_->sharding()->to_string(), sharding_->to_string());
 }
 
@@ -126,38 +224,27 @@ std::string CrossReshard::identity() const {
                      layout_ ? layout_->to_string() : "", kMessageBytes);
 }
 
-/// The plan's copies within this process, by the numbers that buffers have here.
-ReshardPlan CrossReshard::local_plan() const {
-  ReshardPlan mine;
-  const int own = client()->process_index();
-  for (const auto& [to, from] : plan_.reused) {
-    if (at(to_, to).process != own) continue;
-    mine.reused.emplace_back(local(to_, to), local(from_, from));
-    mine.bytes_reused += to_domains_.domain(at(to_, to).tile).volume() * itemsize_;
-  }
-  for (const ReshardCopy& copy : plan_.copies) {
-    if (copy.link >= Link::kOtherProcess || at(to_, copy.destination).process != own) continue;
-    mine.copies.push_back(copy);
-    mine.copies.back().source = local(from_, copy.source);
-    mine.copies.back().destination = local(to_, copy.destination);
-    mine.bytes_copied += copy.bytes;
-  }
-  return mine;
-}
-
 void CrossReshard::begin() {
   source_->block_until_ready();
   for (int64_t b = 0; b < source_->sharding()->buffers().size(); ++b) {
     const bool is_whole = source_->position_in_storage() < 0;
     held_.push_back(source_->storage()->buffer(is_whole ? b : source_->buffer_number(0)));
   }
-  moved_ = execute_plan(*source_, sharding_, options_, local_plan());
+  only_buffer_.resize(static_cast<size_t>(from_domains_.grid().tiles()), nullptr);
+  std::vector<bool> is_known(only_buffer_.size(), false);
+  for (size_t i = 0; i < from_.places.size(); ++i) {
+    const auto tile = static_cast<size_t>(from_.places[i].tile);
+    const int64_t mine = from_.local_numbers[i];
+    only_buffer_[tile] = mine >= 0 && !is_known[tile] ? held_[static_cast<size_t>(mine)].data() : nullptr;
+    is_known[tile] = true;
+  }
+  moved_ = execute_plan(*source_, sharding_, options_, plan_, from_, to_);
 }
 
 CrossReshard::Place CrossReshard::place(const Part& part, Side side) const {
   const bool is_from = side == kFrom;
   const WorldPlaces& places = is_from ? from_ : to_;
-  const int64_t number = is_from ? part.source : part.destination;
+  const int64_t number = is_from ? plan_->source_of(part.tile, part.destination) : part.destination;
   const IndexDomain tile = (is_from ? from_domains_ : to_domains_).domain(at(places, number).tile);
   const Layout* layout = is_from ? source_->layout().get() : layout_.get();
   const int64_t mine = local(places, number);
@@ -170,39 +257,64 @@ CrossReshard::Place CrossReshard::place(const Part& part, Side side) const {
 }
 
 BufferRef CrossReshard::in_place(const Parts& parts, Side side) const {
-  if (parts.size() != 1) return {};
-  Place found = place(parts[0], side);
-  return is_dense(parts[0].box.shape, found.strides, itemsize_) ? std::move(found.memory) : BufferRef();
+  if (parts.count != 1) return {};
+  BufferRef found;
+  for_parts(parts, [&](const Part& part, size_t) {
+    Place at_side = place(part, side);
+    if (is_dense(part.box.shape, at_side.strides, itemsize_)) found = std::move(at_side.memory);
+  });
+  return found;
+}
+
+template <class Sink>
+void CrossReshard::copy(const Parts& parts, Side side, std::byte* packed, Sink&& sink) const {
+  for_parts(parts, [&](const Part& part, size_t) {
+    const Place first = place(part, side);
+    const Dims dense = row_major_strides(part.box.shape, itemsize_);
+    if (side == kTo) {  // in one tile of the destination
+      sink.begin({part.box.shape, first.strides, dense, itemsize_, 0, first.lane});
+      const int64_t step = part.count > 1 ? part.box.shape[part.dimension] * first.strides[part.dimension] : 0;
+      sink.add(BoxRun{first.memory.data(), packed, part.count, step, part.bytes});
+      packed += part.count * part.bytes;
+      return;
+    }
+    sink.begin({part.box.shape, dense, first.strides, itemsize_, 0, first.lane});
+    const auto start = [&](int64_t i) {
+      const int64_t tile = part.tile + i * part.tile_step;
+      if (std::byte* const only = only_buffer_[static_cast<size_t>(tile)]) return only;
+      const int64_t source = plan_->source_of(tile, part.destination);
+      return held_[static_cast<size_t>(local(from_, source))].data();
+    };
+    const int64_t offset = first.memory.data() - start(0);  // the same in each tile
+    for (int64_t i = 0; i < part.count; ++i, packed += part.bytes) sink.add(packed, start(i) + offset);
+  });
+}
+
+void CrossReshard::copy(const Parts& parts, Side side, std::byte* packed) const {
+  // A message of many boxes has small ones: to list them would take longer than to copy them.
+  if (parts.count > PlannedCopies::most_listed.load(std::memory_order_relaxed) / 32) {
+    CopyChain chain;
+    copy(parts, side, packed, chain);
+    return chain.flush();
+  }
+  CopyBatch batch;
+  copy(parts, side, packed, CopyLister(&batch));
+  batch.run();
 }
 
 void CrossReshard::pack(int64_t i, std::byte* packed) const {
-  CopyBatch batch;
-  for (const Part& part : send_parts_[static_cast<size_t>(i)]) {
-    const Place from = place(part, kFrom);
-    batch.add(StridedCopy(packed, row_major_strides(part.box.shape, itemsize_), from.memory.data(), from.strides,
-                          part.box.shape, itemsize_),
-              from.lane);
-    packed += part.bytes;
-  }
-  batch.run();
+  copy(send_parts_[static_cast<size_t>(i)], kFrom, packed);
 }
 
 void CrossReshard::unpack(int64_t i, const std::byte* packed) const {
-  CopyBatch batch;
-  for (const Part& part : receive_parts_[static_cast<size_t>(i)]) {
-    const Place to = place(part, kTo);
-    batch.add(StridedCopy(to.memory.data(), to.strides, packed, row_major_strides(part.box.shape, itemsize_),
-                          part.box.shape, itemsize_),
-              to.lane);
-    packed += part.bytes;
-  }
-  batch.run();
+  copy(receive_parts_[static_cast<size_t>(i)], kTo, const_cast<std::byte*>(packed));  // only read on this way
 }
 
 ArrayRef CrossReshard::finish() {
   ArrayRef result = Array::make(source_->shape(), source_->dtype(), sharding_, std::move(moved_.storage),
                                 std::move(moved_.ready), options_.committed, layout_);
   held_.clear();
+  only_buffer_.clear();
   if (!client()->is_asynchronous()) result->block_until_ready();
   if (options_.donate) source_->donate();
   return result;

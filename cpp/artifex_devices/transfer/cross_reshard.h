@@ -19,6 +19,7 @@ namespace artifex_devices {
 /// after the other, together at most kMessageBytes (a single row of a box that is longer is one message). Sends and
 /// receives come in one order that all processes share: by (receiver - sender) modulo the number of processes, then as
 /// in the plan. Who keeps the next ones of each list in flight, at least one of each, never waits in a circle.
+/// A message is remembered by where it begins in the plan; its boxes, of which there can be millions, are not stored.
 ///
 /// Use: begin, then for each send pack (or in_place) and carry, for each receive carry and unpack (or in_place), then
 /// finish. Example: (8,) of 4-byte items from P('x') to P() on one device in each of two processes is one message of
@@ -38,7 +39,7 @@ class CrossReshard {
   /// The processes that send or receive anything, ascending; none where nothing goes from process to process.
   const std::vector<int>& processes() const noexcept { return processes_; }
   bool has_messages() const noexcept { return !processes_.empty(); }
-  const ReshardPlan& plan() const noexcept { return plan_; }
+  const ReshardPlan& plan() const noexcept { return *plan_; }
   /// "device_put of float32(8, 4) from P('x') ... to ...", for messages.
   std::string text() const;
   /// A text that is equal in two processes where they plan the same reshard.
@@ -63,24 +64,43 @@ class CrossReshard {
   ArrayRef finish();
 
  private:
-  /// A box, as numbers of the world's buffers.
-  struct Part {
-    int64_t source;
-    int64_t destination;
-    IndexDomain box;
-    int64_t bytes;
-  };
-  using Parts = std::vector<Part>;
   enum Side : uint8_t { kFrom, kTo };
-  /// The memory of a box on one side.
+  /// Boxes of one shape that follow each other along one dimension, each from the same place of a source tile of its
+  /// own; or a piece of a box that is longer than a message.
+  struct Part {
+    int64_t tile = 0;  // of the source, that the first box is read from
+    int64_t tile_step = 0;
+    int64_t destination = 0;  // number of the world's buffer
+    int64_t dimension = 0;
+    IndexDomain box;    // the first one
+    int64_t bytes = 0;  // of one box
+    int64_t count = 1;
+  };
+  /// The memory of a part on one side.
   struct Place {
     BufferRef memory;
     Dims strides;
     int lane;
   };
-
-  void split();
-  ReshardPlan local_plan() const;
+  /// The boxes of one message: `count` of those from the sender to the receiver, in the order of the plan, after the
+  /// first `skipped` of those into the receiver's buffer `first`.
+  struct Parts {
+    int sender = 0;
+    int receiver = 0;
+    size_t first = 0;  // in buffers_of_[receiver]
+    int64_t skipped = 0;
+    int64_t count = 0;
+  };
+  void find_processes();
+  void find_owners();
+  void split(int sender, int receiver);
+  /// Calls `f(const Part&, size_t buffer)` for the boxes of a message: `buffer` as in Parts::first. With a count of -1,
+  /// for all boxes from the sender to the receiver.
+  template <class F>
+  void for_parts(const Parts& parts, F&& f) const;
+  template <class Sink>
+  void copy(const Parts& parts, Side side, std::byte* packed, Sink&& sink) const;
+  void copy(const Parts& parts, Side side, std::byte* packed) const;
   Place place(const Part& part, Side side) const;
   BufferRef in_place(const Parts& parts, Side side) const;
 
@@ -93,13 +113,17 @@ class CrossReshard {
   ShardDomains to_domains_;
   WorldPlaces from_;
   WorldPlaces to_;
-  ReshardPlan plan_;  // of the world
+  std::shared_ptr<const ReshardPlan> plan_;       // of the world
+  std::vector<std::vector<int64_t>> buffers_of_;  // of the destination, by process
+  std::vector<CutRange> cuts_of_;                 // of the source, by process
+  std::vector<bool> holds_its_cuts_;              // by process: whether no other holds a tile in its cuts_of_
   std::vector<int> processes_;
   std::vector<Message> sends_;
   std::vector<Message> receives_;
   std::vector<Parts> send_parts_;
   std::vector<Parts> receive_parts_;
-  std::vector<BufferRef> held_;  // of the source, by its numbers here
+  std::vector<BufferRef> held_;          // of the source, by its numbers here
+  std::vector<std::byte*> only_buffer_;  // by source tile: the memory of its one buffer, null unless that is here
   Moved moved_;
 };
 

@@ -110,10 +110,20 @@ std::shared_ptr<const HostView> gathered_before(const Array& array) {
 }  // namespace
 
 std::shared_ptr<const HostView> device_get(const ArrayRef& array) {
+  for (;;) {
+    if (auto value = device_get_if_ready(array)) return value;
+    wait_for(array->ready_event());
+    if (const auto coming = gathered_before(*array)) wait_for(coming->ready);
+  }
+}
+
+std::shared_ptr<const HostView> device_get_if_ready(const ArrayRef& array) {
   array->check_alive("device_get");
   array->check_addressable("device_get");
-  wait_for(array->ready_event());
+  if (!is_ready(array->ready_event())) return nullptr;
+  wait_for(array->ready_event());  // rethrows what went wrong
   if (auto cached = gathered_before(*array)) {
+    if (!is_ready(cached->ready)) return nullptr;
     wait_for(cached->ready);
     return cached;
   }
@@ -139,7 +149,9 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
     return view;
   }
   const bool is_small = array->nbytes() < config().async_copy_bytes.load(std::memory_order_relaxed);
-  if (is_small && is_ready(source_ready) && !(source_ready && source_ready->error())) return device_get(array);
+  if (is_small && is_ready(source_ready) && !(source_ready && source_ready->error())) {
+    if (auto value = device_get_if_ready(array)) return value;
+  }
 
   const BufferRef memory = host_buffer(*array);
   auto view = show_gathered(*array, memory);

@@ -14,6 +14,9 @@ namespace artifex_devices {
 /// the array. `owner` keeps the memory alive. Throws DeletedArray, NotAddressable.
 std::shared_ptr<const HostView> device_get(const ArrayRef& array);
 
+/// device_get where the array and what was begun to be gathered of it are ready; null where it would have to wait.
+std::shared_ptr<const HostView> device_get_if_ready(const ArrayRef& array);
+
 /// Begins to gather and returns at once; memory is taken in the call. The value's `ready` says when it is written, or
 /// what went wrong in the transfer that makes the array. It is kept with the array as device_get keeps it, and a
 /// device_get meanwhile waits for it. Deleting the array does not disturb it. Below config().async_copy_bytes it is

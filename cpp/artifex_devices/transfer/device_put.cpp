@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/copy_batch.h"
@@ -14,18 +15,12 @@ namespace artifex_devices {
 namespace {
 
 /// The bytes of the whole value. Throws when strides do not go with the shape, or when that does not fit 63 bits.
-int64_t checked_bytes(const HostView& source, std::string_view operation) {
+int64_t bytes_of(const HostView& source, std::string_view operation) {
   if (source.byte_strides.size() != source.shape.size()) {
     fail("{}: source has {} strides for the {} dimensions of shape {}; expected one each", operation,
          source.byte_strides.size(), source.shape.size(), to_string(source.shape));
   }
-  const int64_t elements = checked_product(source.shape, operation);
-  const auto bytes = checked_mul(elements, itemsize(source.dtype));
-  if (!bytes) {
-    fail("{}: source of shape {} and dtype {} is more bytes than fit 63 bits; use smaller sizes", operation,
-         to_string(source.shape), name(source.dtype));
-  }
-  return *bytes;
+  return checked_bytes(source.shape, source.dtype, operation);
 }
 
 /// Writes all buffers; `total` is their bytes.
@@ -75,7 +70,7 @@ int64_t physical_bytes(const Storage& storage) noexcept {
 }  // namespace
 
 ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed, LayoutRef layout) {
-  checked_bytes(source, "device_put");
+  bytes_of(source, "device_put");
   const ShardDomains domains = sharding->domains(source.shape, "device_put");
   auto storage = Storage::allocate(sharding, domains, source.dtype, "device_put");
   const int64_t bytes = physical_bytes(*storage);
@@ -86,7 +81,7 @@ ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool co
 
 ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, bool committed) {
   constexpr std::string_view kOperation = "device_put";
-  const int64_t bytes = checked_bytes(source, kOperation);
+  const int64_t bytes = bytes_of(source, kOperation);
   const ShardDomains domains = sharding->domains(source.shape, kOperation);
   const bool dense = is_dense(source.shape, source.byte_strides, itemsize(source.dtype));
   const int64_t buffers = sharding->buffers().size();

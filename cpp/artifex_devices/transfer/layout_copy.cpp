@@ -13,7 +13,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr std::string_view kOperation = "Layout";
+constexpr std::string_view kLayoutOperation = "Layout";
 
 enum class Way : uint8_t { kToLayout, kFromLayout };
 
@@ -178,7 +178,7 @@ void copy_elements(Way way, std::byte* memory, const Layout& layout, Strided pla
   Dims shape = plain.shape;
   for (const Dims& tile : layout.tiles()) {
     if (tile.empty()) continue;
-    steps.push_back(tile_step(shape, tile, kOperation));
+    steps.push_back(tile_step(shape, tile, kLayoutOperation));
     shape = steps.back().result;
   }
   if (steps.empty()) return copy_plain(way, dense(memory, shape, itemsize), plain, itemsize);
@@ -248,8 +248,8 @@ void stretch(std::byte* bytes, const std::byte* packed, int64_t elements, int64_
 }
 
 void copy(Way way, std::byte* memory, const Layout& layout, const HostView& view) {
-  const int64_t bytes = layout.byte_size(view.shape, view.dtype, kOperation);
-  const Dims physical = layout.physical_shape(view.shape, kOperation);
+  const int64_t bytes = layout.byte_size(view.shape, view.dtype, kLayoutOperation);
+  const Dims physical = layout.physical_shape(view.shape, kLayoutOperation);
   const int64_t size = itemsize(view.dtype);
   const int64_t elements = elements_of(physical);
   Strided plain{static_cast<std::byte*>(view.data), {}, {}};

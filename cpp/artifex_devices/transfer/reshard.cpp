@@ -8,6 +8,7 @@
 #include "artifex_devices/transfer/copy_batch.h"
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/cross_reshard.h"
+#include "artifex_devices/transfer/planned_copies.h"
 #include "artifex_devices/transfer/tiling.h"
 
 namespace artifex_devices {
@@ -15,59 +16,13 @@ namespace {
 
 constexpr std::string_view kOperation = "device_put";
 
-int64_t offset_in(const IndexDomain& box, const Dims& tile_origin, const Dims& strides) noexcept {
-  int64_t offset = 0;
-  for (int64_t d = 0; d < box.rank(); ++d) offset += (box.origin[d] - tile_origin[d]) * strides[d];
-  return offset;
-}
-
-/// In which order of dimensions tiles lie on both sides.
-struct Layouts {
-  const Layout* from;
-  const Layout* to;
-};
-
-/// The plan as copies between memories. Takes a reference on every buffer that it reads or writes.
-std::shared_ptr<CopyBatch> make_batch(const ReshardPlan& plan, const std::vector<BufferRef>& from,
-                                      const ShardDomains& source_domains, const std::vector<BufferPlace>& source_places,
-                                      const Storage& to, const ShardDomains& domains,
-                                      const std::vector<BufferPlace>& places, const Layouts& layouts, int64_t size) {
-  auto batch = std::make_shared<CopyBatch>();
-  batch->reserve(static_cast<int64_t>(plan.copies.size()));
-  const Sharding& sharding = *to.sharding();
-  int64_t number = -1;  // copies come by destination
-  std::byte* data = nullptr;
-  int lane = 0;
-  IndexDomain tile;
-  Dims strides;
-  for (const ReshardCopy& each : plan.copies) {
-    if (each.destination != number) {
-      number = each.destination;
-      BufferRef buffer = to.buffer(number);
-      data = buffer.data();
-      batch->hold(std::move(buffer));
-      lane = (*sharding.devices())[sharding.buffers().position(sharding.grid(), number)]->lane();
-      tile = domains.domain(places[static_cast<size_t>(number)].tile);
-      strides = buffer_strides(layouts.to, tile.shape, size);
-    }
-    const IndexDomain source_tile = source_domains.domain(source_places[static_cast<size_t>(each.source)].tile);
-    const Dims source_strides = buffer_strides(layouts.from, source_tile.shape, size);
-    batch->add(StridedCopy(data + offset_in(each.box, tile.origin, strides), strides,
-                           from[static_cast<size_t>(each.source)].data() +
-                               offset_in(each.box, source_tile.origin, source_strides),
-                           source_strides, each.box.shape, size, plan.bytes_copied),
-               lane);
-  }
-  return batch;
-}
-
 /// One array on its way from one sharding to another.
 struct Move {
   const Array& source;
   const ShardingRef& sharding;
   const ReshardOptions& options;
   LayoutRef layout;  // of the result
-  bool force_copy;   // also between kinds of memory, and between layouts
+  bool force_copy;   // copies_all()
   int64_t size;      // of an element
   ShardDomains source_domains;
   ShardDomains domains;
@@ -77,8 +32,7 @@ struct Move {
         sharding(to),
         options(how),
         layout(how.layout.value_or(from.layout())),
-        force_copy(how.force_copy || from.sharding()->memory_kind() != to->memory_kind() ||
-                   !equal_layouts(layout, from.layout())),
+        force_copy(copies_all(from, *to, how)),
         size(itemsize(from.dtype())),
         source_domains(from.sharding()->domains(from.shape(), kOperation)),
         domains(to->domains(from.shape(), kOperation)) {}
@@ -93,8 +47,19 @@ struct Move {
   }
 };
 
-/// What the plan comes to in one memory, without making it: tiles cut alike are shared, small ones cut differently are
-/// copied in one go. Nothing where it is not as simple as that.
+/// Runs the copies into `storage` now where they are few and the source is written, else when it is.
+Moved run_or_start(const Move& move, std::shared_ptr<Storage> storage, std::shared_ptr<CopyBatch> batch) {
+  if (move.source_is_good() && batch->bytes() < config().async_copy_bytes.load(std::memory_order_relaxed)) {
+    batch->run();
+    counters.device_to_device_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
+    return {std::move(storage), nullptr};
+  }
+  EventRef ready = start_after(move.source.ready_event(), std::move(batch), counters.device_to_device_bytes);
+  return {std::move(storage), std::move(ready)};
+}
+
+/// What the plan comes to in one memory, without making it: tiles of equal shapes are shared, others are moved by one
+/// copy where both ends are slabs. Nothing where it is not as simple as that.
 std::optional<Moved> move_tilings(const Move& move) {
   const Sharding& from = *move.source.sharding();
   const Sharding& to = *move.sharding;
@@ -112,10 +77,9 @@ std::optional<Moved> move_tilings(const Move& move) {
     return Moved{std::move(storage), move.source.ready_event()};
   }
 
-  const bool small = move.source.nbytes() < config().parallel_copy_bytes.load(std::memory_order_relaxed);
-  if (!small || !move.source_is_good() || !parts_divide(from.grid(), to.grid(), move.source.rank()))
-    return std::nullopt;
-  const BufferRef held = move.source_buffer(0);  // all of a slab
+  const bool is_slab = to.grid().tiles() == 1 || move.source.nbytes() / to.grid().tiles() < Storage::kSlabShardBytes;
+  if (!is_slab || !parts_divide(from.grid(), to.grid(), move.source.rank())) return std::nullopt;
+  BufferRef held = move.source_buffer(0);  // all of a slab
   Tiling from_tiles;
   if (from.grid().tiles() == 1) {
     from_tiles = {held.data(), move.source.strides(move.source.shape()), {}, 0};
@@ -129,57 +93,103 @@ std::optional<Moved> move_tilings(const Move& move) {
   const auto to_tiles = Tiling::of(*storage, move.domains, move.layout.get(), move.size);
   if (!to_tiles) return std::nullopt;
   const StridedCopy copy = tiling_copy(*to_tiles, from_tiles, move.source.shape(), move.size);
-  copy.run();
-  counters.device_to_device_bytes.fetch_add(copy.bytes(), std::memory_order_relaxed);
-  return Moved{std::move(storage), nullptr};
+  const bool small = copy.bytes() < config().parallel_copy_bytes.load(std::memory_order_relaxed);
+  if (small && move.source_is_good()) {
+    copy.run();
+    counters.device_to_device_bytes.fetch_add(copy.bytes(), std::memory_order_relaxed);
+    return Moved{std::move(storage), nullptr};
+  }
+  auto batch = std::make_shared<CopyBatch>();
+  batch->add(copy, (*to.devices())[0]->lane());
+  batch->hold(std::move(held));
+  batch->hold(storage->buffer(0));
+  return run_or_start(move, std::move(storage), std::move(batch));
 }
 
-Moved move_by_plan(const Move& move, std::optional<ReshardPlan> given = std::nullopt) {
-  const Sharding& from = *move.source.sharding();
-  const std::vector<BufferPlace> source_places = from.buffers().places(from.grid(), *from.devices());
-  const std::vector<BufferPlace> places =
-      move.sharding->buffers().places(move.sharding->grid(), *move.sharding->devices());
-  ReshardPlan plan = given ? std::move(*given)
-                           : make_reshard_plan(move.source_domains, source_places, move.domains, places, move.size);
-  if (move.force_copy) copy_reused(&plan, move.domains, source_places, places, move.size);
-
-  std::vector<BufferRef> held;  // through a delete of the source meanwhile
-  held.reserve(source_places.size());
-  for (int64_t b = 0; b < from.buffers().size(); ++b) held.push_back(move.source_buffer(b));
-  std::vector<BufferRef> buffers(places.size());
-  for (const auto& [to, reused] : plan.reused) buffers[static_cast<size_t>(to)] = held[static_cast<size_t>(reused)];
+/// `from` and `to`: the ends as the plan numbers their buffers.
+Moved move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from,
+                   const WorldPlaces& to) {
+  auto batch = std::make_shared<CopyBatch>();
+  PlannedCopies::End source{{}, {}, move.source.layout()};
+  source.data.resize(from.places.size());
+  std::vector<BufferRef> held(from.places.size());
+  for (size_t i = 0; i < held.size(); ++i) {
+    if (from.local_numbers[i] < 0) continue;
+    held[i] = move.source_buffer(from.local_numbers[i]);
+    source.data[i] = held[i].data();
+  }
+  if (move.source.sharding()->buffers().is_tile() && move.source.position_in_storage() < 0) {
+    move.source.storage()->slab(&source.tile_stride);
+  }
+  std::vector<BufferRef> buffers(static_cast<size_t>(move.sharding->buffers().size()));
+  const auto local_of = [&](int64_t number) { return to.local_numbers[static_cast<size_t>(number)]; };
+  PlannedCopies::End destination{{}, {}, move.layout};
+  std::vector<bool> is_reused(to.places.size(), false);
+  for (const auto& [number, reused] : plan->reused()) {
+    is_reused[static_cast<size_t>(number)] = true;
+    if (local_of(number) < 0) continue;
+    buffers[static_cast<size_t>(local_of(number))] = held[static_cast<size_t>(reused)];
+  }
   Moved moved{Storage::adopt(move.sharding, move.domains, move.source.dtype(), std::move(buffers), kOperation),
               move.source.ready_event()};
-  if (plan.copies.empty()) return moved;
+  if (plan->copy_count() == 0) return moved;
 
-  auto batch = make_batch(plan, held, move.source_domains, source_places, *moved.storage, move.domains, places,
-                          {move.source.layout().get(), move.layout.get()}, move.size);
-  if (move.source_is_good() && batch->bytes() < config().async_copy_bytes.load(std::memory_order_relaxed)) {
-    batch->run();
-    counters.device_to_device_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
-    moved.ready = nullptr;
-  } else {
-    for (BufferRef& buffer : held) batch->hold(std::move(buffer));
-    moved.ready = start_after(moved.ready, std::move(batch), counters.device_to_device_bytes);
+  const Sharding& sharding = *move.sharding;
+  destination.data.resize(to.places.size());
+  destination.lanes.resize(to.places.size());
+  for (size_t i = 0; i < to.places.size(); ++i) {
+    const int64_t number = to.local_numbers[i];
+    if (number < 0 || is_reused[i]) continue;
+    BufferRef buffer = moved.storage->buffer(number);
+    destination.data[i] = buffer.data();
+    destination.lanes[i] = (*sharding.devices())[sharding.buffers().position(sharding.grid(), number)]->lane();
+    batch->hold(std::move(buffer));
   }
-  return moved;
+  const int process =
+      sharding.devices()->client()->is_multi_process() ? sharding.devices()->client()->process_index() : 0;
+  PlannedCopies::add_to(batch.get(), std::make_shared<const PlannedCopies>(std::move(plan), std::move(source),
+                                                                           std::move(destination), process));
+  if (batch->bytes() == 0) return moved;
+  for (BufferRef& buffer : held) {  // through a delete of the source meanwhile
+    if (buffer.block) batch->hold(std::move(buffer));
+  }
+  return run_or_start(move, std::move(moved.storage), std::move(batch));
 }
 
 }  // namespace
 
-Moved execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options, ReshardPlan plan) {
-  return move_by_plan(Move(source, sharding, options), std::move(plan));
+bool copies_all(const Array& source, const Sharding& sharding, const ReshardOptions& options) {
+  return options.force_copy || source.sharding()->memory_kind() != sharding.memory_kind() ||
+         !equal_layouts(options.layout.value_or(source.layout()), source.layout());
+}
+
+std::shared_ptr<const ReshardPlan> make_plan(const Array& source, const Sharding& sharding, const WorldPlaces& from,
+                                             const WorldPlaces& to, bool copies_all) {
+  struct OwnGrids {
+    TileGrid source;
+    TileGrid destination;
+    std::optional<ReshardPlan> plan;
+  };
+  auto made = std::make_shared<OwnGrids>(OwnGrids{source.sharding()->grid(), sharding.grid(), {}});
+  const auto domains = [&](const TileGrid& grid) {  // what is uneven was allowed to be when the ends were checked
+    return ShardDomains(grid, source.shape(), Uneven::kLastShort, {.operation = kOperation});
+  };
+  made->plan.emplace(domains(made->source), from.places, domains(made->destination), to.places,
+                     itemsize(source.dtype()), copies_all);
+  const ReshardPlan* plan = &*made->plan;
+  return {std::move(made), plan};
+}
+
+Moved execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options,
+                   std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from, const WorldPlaces& to) {
+  return move_by_plan(Move(source, sharding, options), std::move(plan), from, to);
 }
 
 ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding) {
   const Sharding& from = *source.sharding();
-  const int64_t size = itemsize(source.dtype());
-  const ShardDomains domains = sharding.domains(source.shape(), kOperation);
-  const std::vector<BufferPlace> source_places = WorldPlaces(from).places;
-  const std::vector<BufferPlace> places = WorldPlaces(sharding).places;
-  ReshardPlan plan = make_reshard_plan(from.domains(source.shape(), kOperation), source_places, domains, places, size);
-  if (from.memory_kind() != sharding.memory_kind()) copy_reused(&plan, domains, source_places, places, size);
-  return plan;
+  return ReshardPlan(from.domains(source.shape(), kOperation), WorldPlaces(from).places,
+                     sharding.domains(source.shape(), kOperation), WorldPlaces(sharding).places,
+                     itemsize(source.dtype()), from.memory_kind() != sharding.memory_kind());
 }
 
 /// On devices of several processes, where each has what it needs.
@@ -209,7 +219,11 @@ ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const Resh
   }
   const Move move(*source, sharding, options);
   std::optional<Moved> moved = move_tilings(move);
-  if (!moved) moved = move_by_plan(move);
+  if (!moved) {
+    const WorldPlaces from(*source->sharding());
+    const WorldPlaces to(*sharding);
+    moved = move_by_plan(move, make_plan(*source, *sharding, from, to, move.force_copy), from, to);
+  }
   ArrayRef result = Array::make(source->shape(), source->dtype(), sharding, std::move(moved->storage),
                                 std::move(moved->ready), options.committed, move.layout);
   if (!sharding->devices()->client()->is_asynchronous()) result->block_until_ready();
@@ -225,7 +239,8 @@ ArrayRef row_major(const ArrayRef& array) {
 TransferCounters transfer_counters() noexcept {
   return {counters.host_to_device_bytes.load(std::memory_order_relaxed),
           counters.device_to_host_bytes.load(std::memory_order_relaxed),
-          counters.device_to_device_bytes.load(std::memory_order_relaxed)};
+          counters.device_to_device_bytes.load(std::memory_order_relaxed),
+          counters.copies_listed.load(std::memory_order_relaxed)};
 }
 
 }  // namespace artifex_devices

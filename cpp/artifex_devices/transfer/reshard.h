@@ -5,6 +5,7 @@
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/partition/reshard_plan.h"
+#include "artifex_devices/sharding/world_places.h"
 
 namespace artifex_devices {
 
@@ -14,6 +15,9 @@ struct ReshardOptions {
   bool force_copy = false;                         // never share a buffer with the source (may_alias=False)
   std::optional<LayoutRef> layout = std::nullopt;  // nothing: the source's
 };
+
+/// Whether no buffer of the source is shared: where a copy is asked for, and between kinds of memory, and layouts.
+bool copies_all(const Array& source, const Sharding& sharding, const ReshardOptions& options);
 
 /// `source` with another sharding on the same client. Buffers that are already right are shared (arrays are immutable).
 /// Checks and allocation happen in the call; copies of config().async_copy_bytes and more go on after it returned, and
@@ -31,18 +35,26 @@ struct Moved {
   EventRef ready;
 };
 
-/// The part of a reshard that happens within this process: allocates, and copies what `plan` says, which has the
-/// numbers of buffers here. What it leaves out is for others to write.
-Moved execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options, ReshardPlan plan);
+/// The plan of a reshard over the buffers of all processes. It has grids of its own: copies that go on after the call
+/// may outlive both shardings.
+std::shared_ptr<const ReshardPlan> make_plan(const Array& source, const Sharding& sharding, const WorldPlaces& from,
+                                             const WorldPlaces& to, bool copies_all);
 
-/// The plan that reshard() would execute; of all processes.
+/// The part of a reshard that happens within this process: allocates, and runs the copies of `plan` between buffers of
+/// this process. What comes from other processes is for the caller to write.
+Moved execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options,
+                   std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from, const WorldPlaces& to);
+
+/// The plan that reshard() would execute; of all processes. Both shardings must outlive it.
 ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding);
 
-/// Bytes that transfers have copied so far in this process, by kind; tests compare them with plans.
+/// Bytes that transfers have copied so far in this process, by kind, and the copies that were listed for workers; tests
+/// compare them with plans.
 struct TransferCounters {
   int64_t host_to_device_bytes = 0;
   int64_t device_to_host_bytes = 0;
   int64_t device_to_device_bytes = 0;
+  int64_t copies_listed = 0;
 };
 TransferCounters transfer_counters() noexcept;
 

@@ -38,10 +38,6 @@ class ThroughputModel:
         """Seconds of one call."""
         return max(self.floor_s, self.fixed_s + batch_size / self.examples_per_s)
 
-    def throughput(self, batch_size: int) -> float:
-        """Examples per second."""
-        return batch_size / self.seconds(batch_size)
-
     @property
     def critical(self) -> float:
         """The batch whose own work takes as long as what a call costs anyway: latency before, throughput behind."""

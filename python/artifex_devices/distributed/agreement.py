@@ -48,7 +48,7 @@ class Meeting:
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
         """Sends this process's record to the others; only when the last use is done."""
-        words = text.encode()[:_TEXT]
+        words = text.encode(errors="backslashreplace")[:_TEXT]
         _HEAD.pack_into(self._record, 0, digest, self._group, kind, len(payload), len(words), payload)
         self._record[_HEAD.size : _HEAD.size + len(words)] = words
         self._views[self._mine][:] = self._record

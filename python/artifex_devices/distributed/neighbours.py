@@ -67,7 +67,7 @@ class NeighbourMeeting:
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
         """Sends this process's letter to the others; only when the last use is done."""
-        words = text.encode()[:_MOST_TEXT]
+        words = text.encode(errors="backslashreplace")[:_MOST_TEXT]
         head = _HEAD.pack(digest, self._group, kind, len(payload), len(words))
         self._letter = b"".join((head, payload, words))
         self._lanes.post(self._others, self._letter)

@@ -16,6 +16,7 @@ __all__ = ["Peer", "Peers"]
 _LENGTH = struct.Struct("!I")
 _MOST = 1 << 16  # bytes of one message
 _TEXT = 8000  # characters of one text in it
+_TEXT_BYTES = 30_000  # and its bytes, so that two texts fit
 
 
 class Peer:
@@ -94,7 +95,7 @@ class Peers:
 
     def say_failed(self, reason: str, is_echo: bool = False) -> None:
         """Tells the others that this process cannot go on, and why; an echo repeats what it heard of another."""
-        self.tell({"kind": "failed", "reason": reason[:_TEXT], "is_echo": is_echo})
+        self.tell({"kind": "failed", "reason": _short(reason), "is_echo": is_echo})
 
     def say_left(self) -> None:
         """Tells the others that this process takes no further part."""
@@ -102,7 +103,7 @@ class Peers:
 
     def say_stuck(self, reason: str, position: str) -> None:
         """Tells the others that something does not fit, and where this process is; they answer likewise."""
-        self.tell({"kind": "stuck", "reason": reason[:_TEXT], "position": position[:_TEXT]})
+        self.tell({"kind": "stuck", "reason": _short(reason), "position": _short(position)})
 
     def broken(self) -> Peer | None:
         """One that has failed or is lost; those that failed by themselves before the others."""
@@ -179,3 +180,11 @@ class Peers:
             self._by_file.pop(peer.connection.fileno(), None)
             peer.connection.close()
             peer.connection = None
+
+
+def _short(text: str) -> str:
+    """The beginning of a text. JSON needs up to 12 bytes for a character."""
+    text = text[:_TEXT]
+    while len(json.dumps(text)) > _TEXT_BYTES:
+        text = text[: len(text) // 2]
+    return text

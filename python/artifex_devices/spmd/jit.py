@@ -51,7 +51,8 @@ def jit(
             of arguments that are not static. Committed Arrays must lie so already, as in JAX.
         out_shardings: Where results shall lie; a prefix of what f returns. Where it says nothing, ndarrays and numbers
             go to the default device and Arrays stay where they are.
-        static_argnums: Positions of arguments that are not arrays; they must be hashable.
+        static_argnums: Positions of arguments that are not arrays; they must be hashable. Negative ones count from the
+            last parameter, or from the last argument of a call where the function takes `*args`.
         static_argnames: Names of such arguments.
         donate_argnums: Positions of arguments whose Arrays are deleted after the call.
         donate_argnames: Names of such arguments.
@@ -196,7 +197,8 @@ class _Placed:
                 f"{self.operation}: {kind}_argnums has {wrong}; expected numbers of the {count} positional arguments; "
                 "check them"
             )
-        places = [place + count if place < 0 else place for place in places]
+        if not takes_more:  # else a call knows what the last argument is
+            places = [place + count if place < 0 else place for place in places]
         known = {p.name for p in parameters}
         if not any(p.kind == p.VAR_KEYWORD for p in parameters) and called - known:
             raise ValueError(
@@ -236,22 +238,36 @@ class _Placed:
                 f"{self.operation}: keyword arguments came with in_shardings; expected positional ones, which "
                 f"in_shardings go by, got {', '.join(kwargs)}; pass them by position"
             )
-        self._check_static(args, kwargs)
-        dynamic = tuple(x for i, x in enumerate(args) if i not in self.static_numbers)
+        static_numbers = self._in_call("static", self.static_numbers, len(args))
+        donated_numbers = self._in_call("donate", self.donated_numbers, len(args))
+        self._check_static(args, kwargs, static_numbers)
+        dynamic = tuple(x for i, x in enumerate(args) if i not in static_numbers)
         placed = iter(self._place_arguments(dynamic))
-        taken = [x if i in self.static_numbers else next(placed) for i, x in enumerate(args)]
+        taken = [x if i in static_numbers else next(placed) for i, x in enumerate(args)]
         named = {
             name: x if name in self.static_names else self._place_tree("args", x, None, name)
             for name, x in kwargs.items()
         }
-        donated = [x for i, x in enumerate(args) if i in self.donated_numbers]
+        donated = [x for i, x in enumerate(args) if i in donated_numbers]
         donated += [x for name, x in kwargs.items() if name in self.donated_names]
         result = self._place_results(self.f(*taken, **named))
         _delete(donated, result)
         return result
 
-    def _check_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        static = [(str(i), args[i]) for i in sorted(self.static_numbers) if i < len(args)]
+    def _in_call(self, kind: str, numbers: frozenset[int], count: int) -> frozenset[int]:
+        """The numbers in a call with `count` positional arguments: negative ones count from the last argument."""
+        if min(numbers, default=0) >= 0:
+            return numbers
+        wrong = sorted(number for number in numbers if number < -count)
+        if wrong:
+            raise ValueError(
+                f"{self.operation}: {kind}_argnums has {wrong}; expected numbers of the {count} positional arguments "
+                "of this call; pass more arguments"
+            )
+        return frozenset(number + count if number < 0 else number for number in numbers)
+
+    def _check_static(self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: frozenset[int]) -> None:
+        static = [(str(i), args[i]) for i in sorted(numbers) if i < len(args)]
         static += [(name, x) for name, x in kwargs.items() if name in self.static_names]
         for name, x in static:
             try:

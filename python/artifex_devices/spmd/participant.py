@@ -109,16 +109,6 @@ class Participant(_core._Participant):
         return self.program.axis_names
 
     @property
-    def axis_sizes(self) -> tuple[int, ...]:
-        """Sizes of those axes."""
-        return self.program.axis_sizes
-
-    @property
-    def coordinates(self) -> tuple[int, ...]:
-        """Where this participant lies on each of those axes."""
-        return self.program.coordinates[self.position]
-
-    @property
     def call(self) -> tuple[CodeType | None, int]:
         """Where the body called its last collective: the code and the place in it."""
         return self._code, 0 if self._code is None else self._instruction

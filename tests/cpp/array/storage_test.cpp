@@ -166,6 +166,8 @@ TEST(StorageCharge, bytes_beyond_63_bits_are_an_invalid_argument) {
       error_of<InvalidArgument>([&] { allocate(sharding, {2, int64_t{1} << 61}); }),
       "test: shards of shape (1, 2305843009213693952) of float32 on 2 devices are more bytes than fit 63 bits; use "
       "smaller sizes");
+  EXPECT_THROW(allocate(sharding, {0, int64_t{1} << 40, int64_t{1} << 40}), InvalidArgument);
+  EXPECT_THROW(allocate(sharding, {int64_t{1} << 40, int64_t{1} << 40, 0}), InvalidArgument);
   // The bytes of one device fit, those of all do not.
   EXPECT_THROW(allocate(sharding, {2, int64_t{1} << 60}), InvalidArgument);
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));

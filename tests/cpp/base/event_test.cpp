@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstring>
 #include <latch>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -129,6 +132,50 @@ TEST(Event, WakesAllWaitersAndRunsEachContinuationOnce) {
     ASSERT_EQ(woken.load(), 8);
     ASSERT_EQ(continued.load(), 8);
   }
+}
+
+// Its memory is written over, so that any later access by the setter would show.
+struct Destroyed {
+  alignas(Event) std::byte memory[sizeof(Event)];
+  Event* event = new (memory) Event;
+  void destroy() {
+    event->~Event();
+    std::memset(memory, 0xff, sizeof(memory));
+  }
+};
+
+TEST(Event, AContinuationMayDestroyIt) {
+  Destroyed place;
+  std::string seen;
+  place.event->then([&](std::exception_ptr) {
+    EXPECT_TRUE(place.event->is_set());
+    place.destroy();
+  });
+  place.event->then([&](std::exception_ptr error) { seen = text(error); });
+  place.event->set_error(out_of_memory("no room"));
+  EXPECT_EQ(seen, "no room");
+}
+
+TEST(Event, AWaiterMayDestroyItAsSoonAsItIsSet) {
+  std::atomic<Event*> next{nullptr};
+  std::atomic<bool> ended{false};
+  std::thread setter([&] {
+    while (!ended) {
+      if (Event* event = next.exchange(nullptr)) {
+        event->set();
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  });
+  for (int round = 0; round < 2000; ++round) {
+    Destroyed place;
+    next = place.event;
+    while (!place.event->is_set()) std::this_thread::yield();
+    place.destroy();
+  }
+  ended = true;
+  setter.join();
 }
 
 TEST(Event, OneOfManySettersWins) {

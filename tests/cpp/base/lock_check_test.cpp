@@ -3,6 +3,7 @@
 // stays with the process.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -170,8 +171,57 @@ TEST_F(LockCheck, NoWaitWithPythonsLock) {
   ConditionVariable changed;
   std::unique_lock lock(mutex);
   lock_check::set_python_lock_hook([] { return true; });
-  EXPECT_EQ(message_of([&] { changed.wait_for(lock, std::chrono::microseconds(1)); }),
-            "wait: this thread waits for others with Python's lock held");
+  EXPECT_EQ(
+      message_of([&] { changed.wait_for(lock, std::chrono::microseconds(1)); }),
+      "wait: this thread waits under \"of a wait in Python\" with Python's lock held; release that lock before the "
+      "wait");
+}
+
+TEST_F(LockCheck, NoWaitForAnEventOrForWorkersWithPythonsLock) {
+  lock_check::set_python_lock_hook([] { return true; });
+  Event event;
+  EXPECT_EQ(message_of([&] { event.wait_for(0.001); }),
+            "wait: this thread waits for an event with Python's lock held; release that lock before the wait");
+  event.set();
+  event.wait();  // does not wait
+  std::atomic<int> items{0};
+  const auto item = [&](int64_t) { ++items; };
+  EXPECT_EQ(message_of([&] { WorkerPool::process().parallel_for(2, -1, item); }),
+            "wait: this thread waits for the workers (parallel_for) with Python's lock held; release that lock before "
+            "the wait");
+  EXPECT_EQ(items.load(), 0);
+  WorkerPool::process().parallel_for(1, -1, item);  // runs here
+  EXPECT_EQ(items.load(), 1);
+  lock_check::set_python_lock_hook([] { return false; });
+  event.wait_for(0.001);
+  WorkerPool::process().parallel_for(2, -1, item);
+  EXPECT_EQ(items.load(), 3);
+}
+
+std::string message_of_worker(WorkerPool& pool, void (*body)()) {
+  std::string said;
+  const auto ended = std::make_shared<Event>();
+  pool.submit(1, -1, [&](int64_t) { said = message_of(body); }, [ended](std::exception_ptr) { ended->set(); });
+  ended->wait();
+  pool.shutdown();
+  return said;
+}
+
+TEST_F(LockCheck, AWorkerNeverAsksForPythonsLock) {
+  constexpr auto kAsk = [] { asking_for_python("a finalizer"); };
+  EXPECT_EQ(message_of_worker(WorkerPool::process(), kAsk),
+            "a finalizer: a worker asks for Python's lock; queue the work for another thread");
+  EXPECT_EQ(message_of_worker(WorkerPool::python(),
+                              [] {
+                                asking_for_python("a finalizer");
+                                throw Unavailable("no violation");
+                              }),
+            "no violation");
+  asking_for_python("a finalizer");
+  Mutex<"of a thread that asks"> mutex;
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(message_of(kAsk),
+            "a finalizer: foreign code would run under a lock; this thread holds \"of a thread that asks\"");
 }
 
 TEST_F(LockCheck, WithPythonsLockNoLockUnderWhichOthersWait) {

@@ -16,6 +16,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/event.h"
+#include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "forked_child.h"
 
@@ -96,9 +97,46 @@ TEST(WorkerPoolFork, AForkInsideAnItemIsAClearErrorInTheChild) {
     said = error.what();
   }
   if (getpid() != parent) {
-    const bool clear = said.empty() || said.starts_with("parallel_for: the process was forked by one of its own items");
+    const bool clear = said.empty() || said.starts_with("parallel_for: the process was forked amid this call");
     _exit(clear ? 0 : 1);
   }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(said, "");
+}
+
+TEST(WorkerPoolFork, AForkInTheInterruptHookIsAClearErrorInTheChild) {
+  ARTIFEX_SKIP_WITHOUT_FORK();
+  static pid_t child;
+  static std::atomic<bool> worker_is_at_work;
+  static std::atomic<bool> forked;
+  child = -1;
+  worker_is_at_work = forked = false;
+  set_interrupt_hook([] {
+    if (!worker_is_at_work || child >= 0) return false;
+    child = fork();
+    if (child == 0) alarm(10);
+    forked = true;
+    return false;
+  });
+  const auto caller = std::this_thread::get_id();
+  const pid_t parent = getpid();
+  std::string said;
+  try {
+    pool().parallel_for(2, -1, [&](int64_t) {
+      if (std::this_thread::get_id() == caller) {
+        while (!worker_is_at_work) std::this_thread::yield();
+        return;
+      }
+      worker_is_at_work = true;
+      while (!forked) std::this_thread::yield();
+    });
+  } catch (const Unavailable& error) {
+    said = error.what();
+  }
+  set_interrupt_hook(nullptr);
+  if (getpid() != parent) _exit(said.starts_with("parallel_for: the process was forked amid this call") ? 0 : 1);
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);

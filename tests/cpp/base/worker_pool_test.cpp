@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <latch>
@@ -122,6 +123,8 @@ TEST_F(WorkerPoolTest, RethrowsTheFirstErrorAndStartsNoFurtherItem) {
                                    [&](int64_t i) {
                                      ++started;
                                      if (i == 3) throw OutOfMemory("no room");
+                                     // On a busy machine the others would end all items before this one's thread runs.
+                                     std::this_thread::sleep_for(std::chrono::microseconds(10));
                                    }),
                OutOfMemory);
   EXPECT_LT(started.load(), 100000);

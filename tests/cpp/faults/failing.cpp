@@ -2,11 +2,15 @@
 #include "failing.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -25,12 +29,25 @@ constinit std::atomic<int64_t> g_first{0};
 constinit std::atomic<bool> g_and_later{false};
 
 constinit std::atomic<std::function<void(const void*)>*> g_disturbance{nullptr};
+constinit std::atomic<std::function<void()>*> g_at_refusal{nullptr};
+
+constinit std::atomic<int> g_possible_cpus{0};  // 0: the system's own
+constinit std::atomic<int> g_allowed_cpus{0};
+
+constinit std::atomic<std::function<bool(const char*, size_t)>*> g_page_disturbance{nullptr};
+
+bool page_call_fails(const char* name, size_t bytes) {
+  const auto* disturbance = g_page_disturbance.load();
+  return disturbance != nullptr && (*disturbance)(name, bytes);
+}
 
 bool fails(Call call) noexcept {
   if (g_armed.load(std::memory_order_relaxed) != static_cast<int>(call)) return false;
   const int64_t number = g_calls.fetch_add(1, std::memory_order_relaxed) + 1;
   const int64_t first = g_first.load(std::memory_order_relaxed);
-  return number == first || (first > 0 && number > first && g_and_later.load(std::memory_order_relaxed));
+  const bool fails_now = number == first || (first > 0 && number > first && g_and_later.load());
+  if (const auto* disturbance = fails_now ? g_at_refusal.load() : nullptr) (*disturbance)();
+  return fails_now;
 }
 
 // Before each block lies its size.
@@ -89,6 +106,22 @@ Held held_at_rest() {
 
 void before_each_copy(std::function<void(const void*)> disturbance) {
   delete g_disturbance.exchange(disturbance ? new std::function<void(const void*)>(std::move(disturbance)) : nullptr);
+}
+
+void before_each_refusal(std::function<void()> disturbance) {
+  delete g_at_refusal.exchange(disturbance ? new std::function<void()>(std::move(disturbance)) : nullptr);
+}
+
+LargeSystem::LargeSystem(int possible, int allowed) {
+  g_allowed_cpus.store(allowed);
+  g_possible_cpus.store(possible);
+}
+
+LargeSystem::~LargeSystem() { g_possible_cpus.store(0); }
+
+void before_each_page_call(std::function<bool(const char*, size_t)> disturbance) {
+  using Disturbance = std::function<bool(const char*, size_t)>;
+  delete g_page_disturbance.exchange(disturbance ? new Disturbance(std::move(disturbance)) : nullptr);
 }
 
 int64_t fail_each(const char* name, Call call, const std::function<std::string()>& work, int64_t step) {
@@ -205,11 +238,13 @@ extern "C" {
 void* __real_mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset);
 int __real_munmap(void* address, size_t bytes);
 int __real_madvise(void* address, size_t bytes, int advice);
+long __real_syscall(long number, ...);
 int __real_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*), void* argument);
+int __real_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t* set);
 void __real__ZNK15artifex_devices11StridedCopy3runEll(const void* copy, int64_t piece, int64_t pieces);
 
 void* __wrap_mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
-  if (fails(Call::kMap)) {
+  if (page_call_fails("mmap", bytes) || fails(Call::kMap)) {
     errno = ENOMEM;
     return MAP_FAILED;
   }
@@ -219,21 +254,52 @@ void* __wrap_mmap(void* address, size_t bytes, int protection, int flags, int fi
 }
 
 int __wrap_munmap(void* address, size_t bytes) {
+  page_call_fails("munmap", bytes);
   g_mapped.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
   return __real_munmap(address, bytes);
 }
 
 int __wrap_madvise(void* address, size_t bytes, int advice) {
-  if (fails(Call::kMap)) {
+  if (page_call_fails("madvise", bytes) || fails(Call::kMap)) {
     errno = ENOMEM;
     return -1;
   }
   return __real_madvise(address, bytes, advice);
 }
 
+// The core locks pages by calls of its own.
+// Passes on six arguments, as the kernel takes them; where a caller gave fewer, the others are what the registers hold.
+__attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...) {
+  std::array<long, 6> arguments{};
+  va_list list;
+  va_start(list, number);
+  for (long& each : arguments) each = va_arg(list, long);
+  va_end(list);
+  const auto& [a, b, c, d, e, f] = arguments;
+  if ((number == SYS_mlock && page_call_fails("mlock", static_cast<size_t>(b))) ||
+      (number == SYS_munlock && page_call_fails("munlock", static_cast<size_t>(b)))) {
+    errno = ENOMEM;
+    return -1;
+  }
+  return __real_syscall(number, a, b, c, d, e, f);
+}
+
 int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*), void* argument) {
   if (fails(Call::kThread)) return EAGAIN;
   return __real_pthread_create(thread, attributes, body, argument);
+}
+
+int __wrap_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t* set) {
+  const auto possible = static_cast<size_t>(g_possible_cpus.load());
+  if (bytes * 8 < possible) {
+    errno = EINVAL;
+    return -1;
+  }
+  const auto allowed = static_cast<size_t>(g_allowed_cpus.load());
+  if (possible == 0 || allowed == 0) return __real_sched_getaffinity(thread, bytes, set);
+  CPU_ZERO_S(bytes, set);
+  for (size_t cpu = 0; cpu < allowed; ++cpu) CPU_SET_S(cpu, bytes, set);
+  return 0;
 }
 
 // StridedCopy::run(piece, pieces)

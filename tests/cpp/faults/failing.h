@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -48,9 +49,26 @@ Held held() noexcept;
 /// The same at rest: workers have ended, so that nothing is let go any more, and nothing is cached.
 Held held_at_rest();
 
+/// Runs before each call that fails. Nothing: none is.
+void before_each_refusal(std::function<void()> disturbance);
+
+/// While it lives, the system has `possible` CPUs, and as Linux does there it refuses shorter sets of CPUs. Threads may
+/// run on the first `allowed` of them; 0: on those on which they may run here.
+class LargeSystem {
+ public:
+  LargeSystem(int possible, int allowed);
+  ~LargeSystem();
+  LargeSystem(const LargeSystem&) = delete;
+  LargeSystem& operator=(const LargeSystem&) = delete;
+};
+
 /// Every piece of a copy that the core makes first runs this, on the thread and with the address that it writes to.
 /// Nothing: copies are not disturbed.
 void before_each_copy(std::function<void(const void*)> disturbance);
+
+/// Each system call of the core for pages first runs this, with its name ("mmap", "munmap", "madvise", "mlock",
+/// "munlock") and its bytes; the call fails where it returns true. Nothing: they are not disturbed.
+void before_each_page_call(std::function<bool(const char* name, size_t bytes)> disturbance);
 
 /// `work` returns what it has made, as bytes that are equal each time, and undoes the rest. Runs it with call 1, 2, ...
 /// failing until none does, and each time expects:

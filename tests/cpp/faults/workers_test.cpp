@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "../base/forked_child.h"
 #include "../transfer/host_arrays.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/event.h"
@@ -212,6 +213,45 @@ TEST_F(SlowDevices, ValuesAreRightInWhateverOrderDevicesWork) {
   pool().shutdown();
   EXPECT_EQ(bytes_in_use(client_), everywhere(client_, 0));
   EXPECT_EQ(arena_bytes_in_use(client_), 0);
+}
+
+// As a signal handler of Python does it: the hook runs while the calling thread waits for the other lane.
+TEST_F(SlowDevices, AForkAmidACopyOverTwoLanesIsAClearErrorInTheChild) {
+  ARTIFEX_SKIP_WITHOUT_FORK();
+  static pid_t child;
+  static std::atomic<bool> others_are_at_work;
+  static std::atomic<bool> forked;
+  child = -1;
+  others_are_at_work = forked = false;
+  set_interrupt_hook([] {
+    if (!others_are_at_work || child >= 0) return false;
+    child = fork();
+    if (child == 0) alarm(10);
+    forked = true;
+    return false;
+  });
+  const auto caller = std::this_thread::get_id();
+  before_each_copy([caller](const void*) {
+    if (std::this_thread::get_id() == caller) return;
+    others_are_at_work = true;
+    while (!forked) std::this_thread::yield();
+  });
+  const pid_t parent = getpid();
+  std::string said;
+  ArrayRef copied;
+  try {
+    copied = device_put(value_, rows_, true);
+  } catch (const Unavailable& error) {
+    said = error.what();
+  }
+  set_interrupt_hook(nullptr);
+  if (getpid() != parent) _exit(said.find("forked") != std::string::npos ? 0 : 1);
+  before_each_copy(nullptr);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(values(*device_get(copied)), values(value_));
 }
 
 TEST_F(SlowDevices, ASlowOneIsNotReadyAndTheOthersGoOn) {

@@ -85,9 +85,9 @@ TEST(ReshardBytes, AgreeWithAllCasesOfTheTable) {
       source_places.push_back({from.tile(p), p, static_cast<int32_t>(p)});
       destination_places.push_back({to.tile(p), p, static_cast<int32_t>(p)});
     }
-    const ReshardPlan plan = make_reshard_plan(source, source_places, destination, destination_places, itemsize);
-    EXPECT_EQ(plan.bytes_between_devices, total);
-    EXPECT_EQ(plan.copies.empty(), value_of(line, "pure_alias") == "true");
+    const ReshardPlan plan(source, source_places, destination, destination_places, itemsize);
+    EXPECT_EQ(plan.bytes_over(Link::kSameArena), total);
+    EXPECT_EQ(plan.copy_count() == 0, value_of(line, "pure_alias") == "true");
   }
   EXPECT_EQ(rows, 121);
 }

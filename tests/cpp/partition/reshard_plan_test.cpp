@@ -35,7 +35,7 @@ std::vector<BufferPlace> places(const TileGrid& grid, int64_t per_arena, int64_t
 
 std::vector<std::string> copies_text(const ReshardPlan& plan) {
   std::vector<std::string> lines;
-  for (const ReshardCopy& copy : plan.copies) {
+  for (const ReshardCopy& copy : plan.list_copies()) {
     lines.push_back(fmt::format("{}->{} {}+{} {} bytes link {}", copy.source, copy.destination,
                                 to_string(copy.box.origin), to_string(copy.box.shape), copy.bytes,
                                 static_cast<int>(copy.link)));
@@ -49,44 +49,41 @@ using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 TEST(ReshardPlan, ExampleOfTheHeader) {
   const TileGrid two(line(2), P({SpecEntry(x)}));
   const TileGrid four(line(4), P({SpecEntry(x)}));
-  const ReshardPlan plan = make_reshard_plan(domains(two, {8}), places(two, 4), domains(four, {8}), places(four, 4), 4);
+  const ReshardPlan plan(domains(two, {8}), places(two, 4), domains(four, {8}), places(four, 4), 4);
   EXPECT_EQ(copies_text(plan), (Lines{"0->0 (0,)+(2,) 8 bytes link 0", "0->1 (2,)+(2,) 8 bytes link 1",
                                       "1->2 (4,)+(2,) 8 bytes link 1", "1->3 (6,)+(2,) 8 bytes link 1"}));
-  EXPECT_TRUE(plan.reused.empty());
-  EXPECT_EQ(plan.bytes_copied, 32);
-  EXPECT_EQ(plan.bytes_between_devices, 24);
-  EXPECT_EQ(plan.bytes_between_arenas, 0);
-  EXPECT_EQ(plan.bytes_reused, 0);
+  EXPECT_TRUE(plan.reused().empty());
+  EXPECT_EQ(plan.bytes_copied(), 32);
+  EXPECT_EQ(plan.bytes_over(Link::kSameArena), 24);
+  EXPECT_EQ(plan.bytes_over(Link::kOtherArena), 0);
+  EXPECT_EQ(plan.bytes_reused(), 0);
   EXPECT_EQ(ingress_bytes(domains(two, {8}), {0, 1}, domains(four, {8}), {0, 1, 2, 3}, 4),
             (std::vector<int64_t>{0, 8, 8, 8}));
 }
 
 TEST(ReshardPlan, EqualShardingsReuseEveryBuffer) {
   const TileGrid grid(line(4), P({SpecEntry(x)}));
-  const ReshardPlan plan =
-      make_reshard_plan(domains(grid, {8}), places(grid, 1), domains(grid, {8}), places(grid, 1), 4);
-  EXPECT_EQ(plan.reused, (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
-  EXPECT_TRUE(plan.copies.empty());
-  EXPECT_EQ(plan.bytes_reused, 32);
+  const ReshardPlan plan(domains(grid, {8}), places(grid, 1), domains(grid, {8}), places(grid, 1), 4);
+  EXPECT_EQ(plan.reused(), (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
+  EXPECT_TRUE(plan.list_copies().empty());
+  EXPECT_EQ(plan.bytes_reused(), 32);
 }
 
 TEST(ReshardPlan, EqualBoxesInOneArenaAreReusedOnAnotherDevice) {
   const TileGrid grid(line(2), P({SpecEntry(x)}));
   // The same tiles on devices 2 and 3 of an arena of four.
-  const ReshardPlan plan =
-      make_reshard_plan(domains(grid, {8}), places(grid, 4), domains(grid, {8}), places(grid, 4, 2), 4);
-  EXPECT_EQ(plan.reused, (Pairs{{0, 0}, {1, 1}}));
-  EXPECT_TRUE(plan.copies.empty());
+  const ReshardPlan plan(domains(grid, {8}), places(grid, 4), domains(grid, {8}), places(grid, 4, 2), 4);
+  EXPECT_EQ(plan.reused(), (Pairs{{0, 0}, {1, 1}}));
+  EXPECT_TRUE(plan.list_copies().empty());
 }
 
 TEST(ReshardPlan, EqualBoxesInAnotherArenaAreCopied) {
   const TileGrid grid(line(2), P({SpecEntry(x)}));
-  const ReshardPlan plan =
-      make_reshard_plan(domains(grid, {8}), places(grid, 2), domains(grid, {8}), places(grid, 2, 2), 4);
-  EXPECT_TRUE(plan.reused.empty());
+  const ReshardPlan plan(domains(grid, {8}), places(grid, 2), domains(grid, {8}), places(grid, 2, 2), 4);
+  EXPECT_TRUE(plan.reused().empty());
   EXPECT_EQ(copies_text(plan), (Lines{"0->0 (0,)+(4,) 16 bytes link 2", "1->1 (4,)+(4,) 16 bytes link 2"}));
-  EXPECT_EQ(plan.bytes_between_arenas, 32);
-  EXPECT_EQ(plan.bytes_between_devices, 32);
+  EXPECT_EQ(plan.bytes_over(Link::kOtherArena), 32);
+  EXPECT_EQ(plan.bytes_over(Link::kSameArena), 32);
 }
 
 TEST(ReshardPlan, ReadsTheNearestReplica) {
@@ -95,9 +92,9 @@ TEST(ReshardPlan, ReadsTheNearestReplica) {
   const std::vector<BufferPlace> from = {{0, 0, 0}, {0, 1, 0}, {0, 2, 1}};
   const TileGrid halves(line(4), P({SpecEntry(x)}));
   const std::vector<BufferPlace> to = {{0, 1, 0}, {1, 2, 1}, {2, 5, 1}, {3, 6, 0}};
-  const ReshardPlan plan = make_reshard_plan(domains(replicated, {4}), from, domains(halves, {4}), to, 1);
+  const ReshardPlan plan(domains(replicated, {4}), from, domains(halves, {4}), to, 1);
   EXPECT_EQ(copies_text(plan), (Lines{"1->0 (0,)+(1,) 1 bytes link 0", "2->1 (1,)+(1,) 1 bytes link 0",
-                                      "2->2 (2,)+(1,) 1 bytes link 1", "0->3 (3,)+(1,) 1 bytes link 1"}));
+                                      "2->2 (2,)+(1,) 1 bytes link 1", "1->3 (3,)+(1,) 1 bytes link 1"}));
 }
 
 TEST(ReshardPlan, ReadsTheNearestReplicaOfManyProcesses) {
@@ -113,40 +110,38 @@ TEST(ReshardPlan, ReadsTheNearestReplicaOfManyProcesses) {
       {5, 9, 6, 4, 2},                    // another host: all take turns
       {6, 10, 6, 4, 2}, {7, 11, 7, 5, 0},
   };
-  const ReshardPlan plan = make_reshard_plan(domains(replicated, {8}), from, domains(parts, {8}), to, 1);
+  const ReshardPlan plan(domains(replicated, {8}), from, domains(parts, {8}), to, 1);
   std::vector<std::pair<int64_t, Link>> chosen;
-  for (const ReshardCopy& copy : plan.copies) chosen.emplace_back(copy.source, copy.link);
+  for (const ReshardCopy& copy : plan.list_copies()) chosen.emplace_back(copy.source, copy.link);
   EXPECT_EQ(chosen, (std::vector<std::pair<int64_t, Link>>{{3, Link::kSameDevice},
                                                            {2, Link::kSameArena},
                                                            {2, Link::kOtherArena},
                                                            {3, Link::kOtherArena},
                                                            {2, Link::kOtherProcess},
-                                                           {3, Link::kOtherHost},
-                                                           {0, Link::kOtherHost},
+                                                           {1, Link::kOtherHost},
+                                                           {2, Link::kOtherHost},
                                                            {1, Link::kOtherProcess}}));
-  EXPECT_EQ(plan.bytes_copied, 8);
-  EXPECT_EQ(plan.bytes_between_devices, 7);
-  EXPECT_EQ(plan.bytes_between_arenas, 6);
-  EXPECT_EQ(plan.bytes_between_processes, 4);
-  EXPECT_EQ(plan.bytes_between_hosts, 2);
+  EXPECT_EQ(plan.bytes_copied(), 8);
+  EXPECT_EQ(plan.bytes_over(Link::kSameArena), 7);
+  EXPECT_EQ(plan.bytes_over(Link::kOtherArena), 6);
+  EXPECT_EQ(plan.bytes_over(Link::kOtherProcess), 4);
+  EXPECT_EQ(plan.bytes_over(Link::kOtherHost), 2);
 }
 
 TEST(ReshardPlan, EquallyFarReplicasTakeTurns) {
   const TileGrid replicated(line(2), P({}));
   const std::vector<BufferPlace> from = {{0, 0, 0}, {0, 1, 1}};
   const TileGrid quarters(line(4), P({SpecEntry(x)}));
-  const ReshardPlan plan =
-      make_reshard_plan(domains(replicated, {4}), from, domains(quarters, {4}), places(quarters, 1, 10), 1);
+  const ReshardPlan plan(domains(replicated, {4}), from, domains(quarters, {4}), places(quarters, 1, 10), 1);
   std::vector<int64_t> sources;
-  for (const ReshardCopy& copy : plan.copies) sources.push_back(copy.source);
+  for (const ReshardCopy& copy : plan.list_copies()) sources.push_back(copy.source);
   EXPECT_EQ(sources, (std::vector<int64_t>{0, 1, 0, 1}));
 }
 
 TEST(ReshardPlan, CopiesComeByDestinationThenRowMajor) {
   const TileGrid rows(line(2), P({SpecEntry(x)}));
   const TileGrid columns(line(2), P({SpecEntry(), SpecEntry(x)}));
-  const ReshardPlan plan =
-      make_reshard_plan(domains(rows, {4, 6}), places(rows, 1), domains(columns, {4, 6}), places(columns, 1), 2);
+  const ReshardPlan plan(domains(rows, {4, 6}), places(rows, 1), domains(columns, {4, 6}), places(columns, 1), 2);
   EXPECT_EQ(copies_text(plan), (Lines{"0->0 (0, 0)+(2, 3) 12 bytes link 0", "1->0 (2, 0)+(2, 3) 12 bytes link 2",
                                       "0->1 (0, 3)+(2, 3) 12 bytes link 2", "1->1 (2, 3)+(2, 3) 12 bytes link 0"}));
 }
@@ -156,15 +151,14 @@ TEST(ReshardPlan, EmptyArraysAndEmptyTilesMoveNothing) {
   const TileGrid four(line(4), P({SpecEntry(x)}));
   const Dims huge_beside_zero{0, int64_t{1} << 40, int64_t{1} << 40};
   for (const Dims& shape : {Dims{0}, huge_beside_zero}) {
-    const ReshardPlan plan =
-        make_reshard_plan(domains(two, shape), places(two, 1), domains(four, shape), places(four, 1), 8);
-    EXPECT_TRUE(plan.copies.empty());
-    EXPECT_TRUE(plan.reused.empty());
+    const ReshardPlan plan(domains(two, shape), places(two, 1), domains(four, shape), places(four, 1), 8);
+    EXPECT_TRUE(plan.list_copies().empty());
+    EXPECT_TRUE(plan.reused().empty());
     EXPECT_EQ(ingress_bytes(domains(two, shape), {0, 1}, domains(four, shape), {0, 1, 2, 3}, 8),
               (std::vector<int64_t>{0, 0, 0, 0}));
   }
   // 5 in 4 parts is 2, 2, 1, 0.
-  const ReshardPlan plan = make_reshard_plan(domains(two, {5}), places(two, 8), domains(four, {5}), places(four, 8), 1);
+  const ReshardPlan plan(domains(two, {5}), places(two, 8), domains(four, {5}), places(four, 8), 1);
   EXPECT_EQ(copies_text(plan), (Lines{"0->0 (0,)+(2,) 2 bytes link 0", "0->1 (2,)+(1,) 1 bytes link 1",
                                       "1->1 (3,)+(1,) 1 bytes link 0", "1->2 (4,)+(1,) 1 bytes link 1"}));
 }
@@ -172,7 +166,7 @@ TEST(ReshardPlan, EmptyArraysAndEmptyTilesMoveNothing) {
 TEST(ReshardPlan, RefusesWhatDoesNotFit) {
   const TileGrid two(line(2), P({SpecEntry(x)}));
   const auto plan = [&](const Dims& from, const Dims& to, std::vector<BufferPlace> sources, int64_t itemsize) {
-    return make_reshard_plan(domains(two, from), sources, domains(two, to), places(two, 1, 7), itemsize);
+    return ReshardPlan(domains(two, from), sources, domains(two, to), places(two, 1, 7), itemsize);
   };
   EXPECT_THROW(plan({8}, {6}, places(two, 1), 4), InvalidArgument);
   EXPECT_THROW(plan({8}, {8}, {{0, 0, 0}}, 4), InvalidArgument);             // nobody holds tile 1
@@ -187,7 +181,7 @@ TEST(ReshardPlan, RefusesTotalsThatOverflow) {
   const std::vector<BufferPlace> from = {{0, 0, 0}};
   const std::vector<BufferPlace> to = {{0, 1, 1}, {0, 2, 2}};
   const Dims shape{INT64_MAX / 2 + 1};
-  EXPECT_THROW(make_reshard_plan(domains(replicated, shape), from, domains(replicated, shape), to, 1), InvalidArgument);
+  EXPECT_THROW(ReshardPlan(domains(replicated, shape), from, domains(replicated, shape), to, 1), InvalidArgument);
 }
 
 bool contains(const IndexDomain& outer, const IndexDomain& inner) {
@@ -205,14 +199,14 @@ Link link_of(const BufferPlace& a, const BufferPlace& b) {
 /// Everything that the header promises, checked element by element.
 void check_plan(const ShardDomains& source, const std::vector<BufferPlace>& from, const ShardDomains& destination,
                 const std::vector<BufferPlace>& to, int64_t itemsize) {
-  const ReshardPlan plan = make_reshard_plan(source, from, destination, to, itemsize);
+  const ReshardPlan plan(source, from, destination, to, itemsize);
   const auto at = [](const auto& list, int64_t i) -> const auto& { return list.at(static_cast<size_t>(i)); };
   std::vector<std::vector<int>> written(to.size());
   for (size_t i = 0; i < to.size(); ++i) {
     written[i].assign(static_cast<size_t>(destination.domain(to[i].tile).volume()), 0);
   }
   int64_t reused = 0;
-  for (const auto& [into, out_of] : plan.reused) {
+  for (const auto& [into, out_of] : plan.reused()) {
     const IndexDomain box = destination.domain(at(to, into).tile);
     ASSERT_EQ(box, source.domain(at(from, out_of).tile));
     ASSERT_NE(link_of(at(to, into), at(from, out_of)), Link::kOtherArena);
@@ -223,7 +217,7 @@ void check_plan(const ShardDomains& source, const std::vector<BufferPlace>& from
   int64_t between_devices = 0;
   int64_t between_arenas = 0;
   std::pair<int64_t, Dims> previous{-1, {}};
-  for (const ReshardCopy& copy : plan.copies) {
+  for (const ReshardCopy& copy : plan.list_copies()) {
     const BufferPlace& target = at(to, copy.destination);
     const IndexDomain whole = destination.domain(target.tile);
     ASSERT_TRUE(contains(source.domain(at(from, copy.source).tile), copy.box));
@@ -253,10 +247,10 @@ void check_plan(const ShardDomains& source, const std::vector<BufferPlace>& from
     between_arenas += copy.link == Link::kOtherArena ? copy.bytes : 0;
   }
   for (const auto& buffer : written) ASSERT_TRUE(std::ranges::all_of(buffer, [](int times) { return times == 1; }));
-  ASSERT_EQ(plan.bytes_reused, reused);
-  ASSERT_EQ(plan.bytes_copied, copied);
-  ASSERT_EQ(plan.bytes_between_devices, between_devices);
-  ASSERT_EQ(plan.bytes_between_arenas, between_arenas);
+  ASSERT_EQ(plan.bytes_reused(), reused);
+  ASSERT_EQ(plan.bytes_copied(), copied);
+  ASSERT_EQ(plan.bytes_over(Link::kSameArena), between_devices);
+  ASSERT_EQ(plan.bytes_over(Link::kOtherArena), between_arenas);
 }
 
 TEST(ReshardPlan, WritesEveryElementOnceFromTheNearestReplicaForRandomShardings) {
@@ -308,9 +302,9 @@ TEST(ReshardPlan, WhatEntersADeviceIsWhatItsOwnShardLacksForRandomShardings) {
       const int64_t device = devices[static_cast<size_t>(p)];
       destination_places.push_back({to.tile(p), device, static_cast<int32_t>(device)});
     }
-    const ReshardPlan plan = make_reshard_plan(source, source_places, destination, destination_places, 2);
+    const ReshardPlan plan(source, source_places, destination, destination_places, 2);
     std::vector<int64_t> planned(ingress.size(), 0);
-    for (const ReshardCopy& copy : plan.copies) {
+    for (const ReshardCopy& copy : plan.list_copies()) {
       if (copy.link != Link::kSameDevice) planned[static_cast<size_t>(copy.destination)] += copy.bytes;
     }
     ASSERT_EQ(ingress, planned) << describe(a) << " to " << describe(b) << " " << to_string(shape);
@@ -323,11 +317,65 @@ TEST(ReshardPlan, CostGrowsWithTheCopiesAndNotWithDevicesSquared) {
   const TileGrid from(line(size), P({SpecEntry(x)}));
   const TileGrid to(line(size / 2), P({SpecEntry(x)}));
   const Dims shape{size * 2};
-  const ReshardPlan plan =
-      make_reshard_plan(domains(from, shape), places(from, 1), domains(to, shape), places(to, 1), 4);
-  EXPECT_EQ(plan.copies.size(), static_cast<size_t>(size));
-  EXPECT_EQ(plan.bytes_copied, size * 8);
-  EXPECT_EQ(plan.bytes_between_devices, (size - 1) * 8);  // device 0 keeps its first half
+  const ReshardPlan plan(domains(from, shape), places(from, 1), domains(to, shape), places(to, 1), 4);
+  EXPECT_EQ(plan.list_copies().size(), static_cast<size_t>(size));
+  EXPECT_EQ(plan.bytes_copied(), size * 8);
+  EXPECT_EQ(plan.bytes_over(Link::kSameArena), (size - 1) * 8);  // device 0 keeps its first half
+}
+
+TEST(ReshardPlan, TotalsOfAllPairsAreCountedWithoutListingThem) {
+  // Rows to columns over 65,536 devices of one memory: 4 * 10^9 copies.
+  const int64_t size = int64_t{1} << 16;
+  const TileGrid rows(line(size), P({SpecEntry(x)}));
+  const TileGrid columns(line(size), P({SpecEntry(), SpecEntry(x)}));
+  const ReshardPlan plan(domains(rows, {size, size}), places(rows, size), domains(columns, {size, size}),
+                         places(columns, size), 4);
+  EXPECT_EQ(plan.copy_count(), size * size);
+  EXPECT_EQ(plan.bytes_copied(), size * size * 4);
+  EXPECT_EQ(plan.bytes_over(Link::kSameArena), size * (size - 1) * 4);
+  EXPECT_EQ(plan.bytes_over(Link::kOtherArena), 0);
+  int64_t boxes = 0;
+  int64_t runs = 0;
+  for (ReshardRuns into(plan, size - 1); into.next(); ++runs) boxes += into.run().count;
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(boxes, size);
+}
+
+TEST(ReshardPlan, RunsWithinARangeOfSourceTilesAreThoseOfTheTiles) {
+  std::mt19937 random(6);
+  for (int round = 0; round < 200; ++round) {
+    const RandomSpec a = random_case(random, 24, 3);
+    const RandomSpec b = random_case(random, 24, 3);
+    Dims shape;
+    for (int64_t d = 0; d < 3; ++d) shape.push_back(draw(random, 1, 13));
+    SCOPED_TRACE(describe(a) + " to " + describe(b) + " " + to_string(shape));
+    const TileGrid from(a.mesh, a.spec);
+    const TileGrid to(b.mesh, b.spec);
+    std::vector<BufferPlace> source_places = places(from, 1);
+    for (BufferPlace& place : source_places) place.process = static_cast<int32_t>(draw(random, 0, 1));
+    const ReshardPlan plan(domains(from, shape), source_places, domains(to, shape), places(to, 1, 1000), 4);
+    const CutRange range = plan.cuts_of_process(1);
+    for (int64_t i = 0; i < static_cast<int64_t>(plan.destination_places().size()); ++i) {
+      std::vector<std::pair<int64_t, Dims>> expected;
+      plan.for_copies_into(i, [&](const ReshardCopy& copy) {
+        const int64_t tile = source_places[static_cast<size_t>(copy.source)].tile;
+        for (int64_t d = 0; d < from.parts().size(); ++d) {
+          const int64_t cut = from.tile_coordinate(tile, d);
+          if (cut < range.first[d] || cut > range.last[d]) return;
+        }
+        expected.emplace_back(tile, copy.box.origin);
+      });
+      std::vector<std::pair<int64_t, Dims>> found;
+      for (ReshardRuns runs(plan, i, &range); runs.next();) {
+        Dims origin = runs.run().box.origin;
+        for (int64_t k = 0; k < runs.run().count; ++k) {
+          found.emplace_back(runs.run().tile + k * runs.run().tile_step, origin);
+          if (k + 1 < runs.run().count) origin[runs.run().dimension] += runs.run().box.shape[runs.run().dimension];
+        }
+      }
+      ASSERT_EQ(found, expected);
+    }
+  }
 }
 
 }  // namespace

@@ -26,8 +26,9 @@ std::vector<int64_t> tiles_of(const TileGrid& grid) {
 }
 
 std::vector<int64_t> replicas_of(const TileGrid& grid, const Dims& shape) {
+  const ShardDomains domains(grid, shape, Uneven::kError, {.operation = "test"});
   std::vector<int64_t> replicas;
-  for (int64_t p = 0; p < grid.positions(); ++p) replicas.push_back(grid.replica(p, shape));
+  for (int64_t p = 0; p < grid.positions(); ++p) replicas.push_back(domains.replica(p));
   return replicas;
 }
 
@@ -129,7 +130,7 @@ TEST(TileGrid, AgreesWithTheDefinitionForRandomMeshesAndSpecs) {
       }
       ASSERT_EQ(grid.tile(p), tile);
       ASSERT_EQ(grid.replica(p), seen[tile]++);
-      ASSERT_EQ(grid.replica(p, shape), seen_boxes[cuts]++);
+      ASSERT_EQ(domains(grid, shape).replica(p), seen_boxes[cuts]++);
       ASSERT_EQ(grid.position(grid.tile(p), grid.replica(p)), p);
     }
     ASSERT_EQ(static_cast<int64_t>(seen.size()), grid.tiles());
@@ -191,6 +192,16 @@ TEST(ShardDomains, ReplicasCountEqualBoxes) {
   const int64_t huge = int64_t{1} << 40;
   EXPECT_EQ(domains(grid, {0, huge, huge}).replica(7), 7);
   EXPECT_EQ(domains(grid, {8}).replica(7), 0);
+}
+
+TEST(ShardDomains, ReplicasOfAMillionEmptyBoxesAreCountedWithoutListingThem) {
+  // Comparing each position with all before it would be 5 * 10^11 boxes.
+  const int64_t side = int64_t{1} << 10;
+  const TileGrid grid(AbstractMesh({x, y}, {side, side}), P({on({y, x})}));
+  const ShardDomains of = domains(grid, {10}, Uneven::kLastShort);  // tiles 0 to 9 have one element each
+  for (int64_t p = 0, empty = 0; p < side * side; ++p) {
+    ASSERT_EQ(of.replica(p), grid.tile(p) < 10 ? 0 : empty++) << p;
+  }
 }
 
 TEST(ShardDomains, LastShortOfTheLargestSizeDoesNotOverflow) {

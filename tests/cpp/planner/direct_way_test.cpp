@@ -29,9 +29,9 @@ TEST(DirectWay, DevicesReceiveWhatTheyLack) {
     const int64_t both = 1024 / from.tiles() + 1024 / to.tiles();
     EXPECT_EQ(way.peak_bytes, pair.value("pure_alias") == "true" ? 1024 / from.tiles() : both);
     const MessagesPrice price = price_messages(*cluster, messages_of(way, source, destination));
-    EXPECT_EQ(price.bytes[0] + price.bytes[1] + price.bytes[2] + price.bytes[3], way.plan.bytes_copied);
+    EXPECT_EQ(price.bytes[0] + price.bytes[1] + price.bytes[2] + price.bytes[3], way.plan.bytes_copied());
     EXPECT_EQ(price.bytes[2] + price.bytes[3], pair.number("total_ingress"));
-    EXPECT_EQ(price.bytes[3], way.plan.bytes_between_hosts);
+    EXPECT_EQ(price.bytes[3], way.plan.bytes_over(Link::kOtherHost));
     EXPECT_GE(price.price.seconds(), least_seconds(*cluster, way.bytes_in, pair.numbers("interhost_ingress")));
   }
 }
@@ -49,7 +49,7 @@ TEST(DirectWay, NumberOfCopiesIsKnownBefore) {
     const PlacedEnd b =
         place_on_cluster(ShardDomains(destination, shape, Uneven::kLastShort, names), devices, *cluster);
     const double most = most_copies(a, b);
-    EXPECT_GE(most, static_cast<double>(make_direct_way(a, b, 1).plan.copies.size()));
+    EXPECT_GE(most, static_cast<double>(make_direct_way(a, b, 1).plan.copy_count()));
     return most;
   };
   EXPECT_EQ(copies({{"x"}, {}}, {{}, {"x"}}, {16, 16}), 8 * 4);

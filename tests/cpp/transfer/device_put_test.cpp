@@ -190,10 +190,18 @@ TEST(DevicePut, refuses_sizes_beyond_63_bits) {
       "device_put: the product of the sizes (1099511627776, 1099511627776) does not fit 63 bits; expected at most "
       "9223372036854775807; use smaller sizes");
   source.shape = {int64_t{1} << 62, 1};
-  EXPECT_EQ(
-      error_of<InvalidArgument>([&] { device_put(source, named(world, {2}, {"a"}), true); }),
-      "device_put: source of shape (4611686018427387904, 1) and dtype float32 is more bytes than fit 63 bits; use "
-      "smaller sizes");
+  EXPECT_EQ(error_of<InvalidArgument>([&] { device_put(source, named(world, {2}, {"a"}), true); }),
+            "device_put: shape (4611686018427387904, 1) of float32 is more bytes than fit 63 bits; use "
+            "smaller sizes");
+  const int64_t huge = int64_t{1} << 40;
+  for (const Dims& shape : {Dims{0, huge, huge}, Dims{huge, huge, 0}}) {  // whose strides do not fit
+    source.shape = shape;
+    source.byte_strides = {0, 0, 0};
+    const std::string told = error_of<InvalidArgument>([&] { device_put(source, named(world, {2}, {"a"}), true); });
+    EXPECT_EQ(told, "device_put: shape " + to_string(shape) +
+                        " of float32 is more bytes than fit 63 bits, counting sizes of 0 as 1; use smaller sizes");
+  }
+  source.byte_strides = {0, 0};
   source.shape = {int64_t{1} << 50, 1};
   EXPECT_THROW(device_put(source, named(world, {2}, {"a"}), true), OutOfMemory);
   source.shape = {-4, 2};

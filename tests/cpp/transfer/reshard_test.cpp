@@ -10,6 +10,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
+#include "artifex_devices/transfer/planned_copies.h"
 #include "host_arrays.h"
 
 namespace artifex_devices {
@@ -37,6 +38,16 @@ class CopySizes {
  private:
   int64_t parallel_;
   int64_t async_;
+};
+
+/// Sets how many copies are listed at most; more are computed where they are run.
+class MostListed {
+ public:
+  explicit MostListed(int64_t count) : before_(PlannedCopies::most_listed.exchange(count)) {}
+  ~MostListed() { PlannedCopies::most_listed = before_; }
+
+ private:
+  int64_t before_;
 };
 
 ArrayRef put(Random& random, const ShardingRef& sharding, const Dims& shape) {
@@ -71,6 +82,7 @@ TEST_P(ReshardRandom, keeps_the_value_and_moves_the_planned_bytes) {
     // Small in one go, by plan at once, on workers, after the call.
     const int64_t huge = int64_t{1} << 40;
     const CopySizes sizes(round % 4 == 0 ? huge : 0, round % 4 == 3 ? 0 : huge);
+    const MostListed listed(round % 3 == 0 ? 0 : huge);
     const Dims shape = test::random_shape(random);
     const HostView source = test::dense(random, shape, test::random_dtype(random));
     const auto [from, from_text] = test::random_layout(random, world, shape, round % 5 == 0);
@@ -85,7 +97,7 @@ TEST_P(ReshardRandom, keeps_the_value_and_moves_the_planned_bytes) {
     const ArrayRef result = reshard(array, to, options);
     result->block_until_ready();
     const int64_t moved = transfer_counters().device_to_device_bytes - before;
-    EXPECT_EQ(moved, options.force_copy ? plan.bytes_copied + plan.bytes_reused : plan.bytes_copied);
+    EXPECT_EQ(moved, options.force_copy ? plan.bytes_copied() + plan.bytes_reused() : plan.bytes_copied());
     EXPECT_EQ(result->committed(), options.committed);
     EXPECT_EQ(result->sharding(), to);
     if (test::pick(random, 0, 1)) array->delete_();
@@ -101,8 +113,64 @@ TEST(Reshard, counts_the_bytes_of_the_example) {
   const auto world = make_world(1, 4);
   const ArrayRef array = put(random, named(world, {2}, {"a"}), {8});
   const ReshardPlan plan = plan_of_reshard(*array, *named(world, {4}, {"a"}));
-  EXPECT_EQ(plan.copies.size(), 4u);
-  EXPECT_EQ(plan.bytes_copied, 32);
+  EXPECT_EQ(plan.copy_count(), 4);
+  EXPECT_EQ(plan.bytes_copied(), 32);
+}
+
+/// From rows to columns over `count` devices on `arenas`: what it listed, after checking value and bytes.
+int64_t listed_by_rows_to_columns(int arenas, int64_t count, const Dims& shape, Uneven uneven, bool reverse) {
+  Random random(7);
+  const auto world = make_world(arenas, count);
+  std::vector<Device*> devices = test::devices_of(world);
+  const MeshRef mesh = make_mesh({count}, {AxisName("a")}, {}, devices, "test");
+  if (reverse) std::ranges::reverse(devices);
+  const MeshRef other = make_mesh({count}, {AxisName("a")}, {}, devices, "test");
+  const auto rows = NamedSharding::make(mesh, test::spec_of({"a"}), MemoryKind::kDevice, uneven);
+  const auto columns = NamedSharding::make(other, test::spec_of({"", "a"}), MemoryKind::kDevice, uneven);
+  const HostView source = test::dense(random, shape, DType::kInt8);
+  const ArrayRef array = device_put(source, rows, true);
+  const ReshardPlan plan = plan_of_reshard(*array, *columns);
+  const TransferCounters before = transfer_counters();
+  const ArrayRef moved = reshard(array, columns, {});
+  moved->block_until_ready();
+  const TransferCounters after = transfer_counters();
+  EXPECT_EQ(after.device_to_device_bytes - before.device_to_device_bytes, plan.bytes_copied());
+  test::expect_shards(moved, source);
+  const ArrayRef back = reshard(moved, rows, {});
+  EXPECT_EQ(values(*device_get(back)), values(source));
+  return after.copies_listed - before.copies_listed;
+}
+
+TEST(Reshard, rows_to_columns_of_many_shards_lists_no_pairs) {
+  const int64_t count = 1024;  // a million pairs
+  EXPECT_LE(listed_by_rows_to_columns(1, count, {count, 2 * count}, Uneven::kError, false), 1);
+  EXPECT_LE(listed_by_rows_to_columns(1, count, {count, 2 * count}, Uneven::kError, true), 1);
+  EXPECT_EQ(listed_by_rows_to_columns(1, count, {count - 3, 2 * count - 5}, Uneven::kLastShort, true), 0);
+  EXPECT_EQ(listed_by_rows_to_columns(4, count, {count, 2 * count}, Uneven::kError, false), 0);
+  EXPECT_EQ(listed_by_rows_to_columns(4, count, {count - 3, 2 * count - 5}, Uneven::kLastShort, true), 0);
+}
+
+TEST(Reshard, blocks_of_their_own_are_moved_without_a_list) {
+  Random random(8);
+  const MostListed listed(0);
+  const auto world = make_world(1, 8);
+  const HostView source = test::dense(random, {1024, 4096}, DType::kFloat32);  // 2 MiB a shard: no slab
+  const ArrayRef array = device_put(source, named(world, {8}, {"a"}), true);
+  const int64_t before = transfer_counters().copies_listed;
+  const ArrayRef moved = reshard(array, named(world, {2, 4}, {"b", "a"}), {});
+  moved->block_until_ready();
+  EXPECT_EQ(transfer_counters().copies_listed, before);
+  test::expect_shards(moved, source);
+}
+
+TEST(ReshardAsync, an_error_reaches_results_that_are_not_listed) {
+  const MostListed listed(0);
+  const auto world = make_world(2, 8);
+  auto ready = std::make_shared<Event>();
+  const ArrayRef source = unfinished(named(world, {8}, {"a"}), {8, 8}, ready);
+  const ArrayRef moved = reshard(source, named(world, {8}, {"", "a"}), {});
+  ready->set_error(std::make_exception_ptr(InvalidArgument("the disk is gone")));
+  EXPECT_EQ(error_of<InvalidArgument>([&] { moved->block_until_ready(); }), "the disk is gone");
 }
 
 TEST(Reshard, is_done_on_return_on_a_client_that_is_not_asynchronous) {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/transfer/planned_copies.h"
+
+#include <map>
+#include <utility>
+
+#include "artifex_devices/transfer/copy_chain.h"
+
+namespace artifex_devices {
+namespace {
+
+int64_t offset_in(const IndexDomain& box, const Dims& tile_origin, const Dims& strides) noexcept {
+  int64_t offset = 0;
+  for (int64_t d = 0; d < box.rank(); ++d) offset += (box.origin[d] - tile_origin[d]) * strides[d];
+  return offset;
+}
+
+}  // namespace
+
+PlannedCopies::PlannedCopies(std::shared_ptr<const ReshardPlan> plan, End from, End to, int process)
+    : plan_(std::move(plan)),
+      from_(std::move(from)),
+      to_(std::move(to)),
+      cuts_(plan_->cuts_of_process(process)),
+      is_one_process_(plan_->is_one_process()) {}
+
+/// Tells `sink` of each box that is copied within this process: begin() for each run, then add().
+template <class Sink>
+void PlannedCopies::for_boxes(int64_t destination, Sink& sink) const {
+  std::byte* const to = to_.data[static_cast<size_t>(destination)];
+  if (to == nullptr) return;
+  const IndexDomain tile =
+      plan_->destination().domain(plan_->destination_places()[static_cast<size_t>(destination)].tile);
+  const int64_t size = plan_->itemsize();
+  const Dims to_strides = buffer_strides(to_.layout.get(), tile.shape, size);
+  for (ReshardRuns runs(*plan_, destination, is_one_process_ ? nullptr : &cuts_); runs.next();) {
+    const ReshardRun& run = runs.run();
+    const IndexDomain from_tile = plan_->source().domain(run.tile);
+    const Dims from_strides = buffer_strides(from_.layout.get(), from_tile.shape, size);
+    const int64_t from_offset = offset_in(run.box, from_tile.origin, from_strides);
+    const int64_t to_step = run.count > 1 ? run.box.shape[run.dimension] * to_strides[run.dimension] : 0;
+    std::byte* at = to + offset_in(run.box, tile.origin, to_strides);
+    sink.begin({run.box.shape, to_strides, from_strides, size, plan_->bytes_copied(),
+                to_.lanes[static_cast<size_t>(destination)]});
+    if (from_.tile_stride > 0) {
+      const std::byte* const from = from_.data[0] + run.tile * from_.tile_stride + from_offset;
+      sink.add(BoxRun{at, from, run.count, to_step, run.tile_step * from_.tile_stride});
+      continue;
+    }
+    for (int64_t i = 0; i < run.count; ++i, at += to_step) {
+      const int64_t source = plan_->source_of(run.tile + i * run.tile_step, destination);
+      if (const std::byte* from = from_.data[static_cast<size_t>(source)]) sink.add(at, from + from_offset);
+    }
+  }
+}
+
+int64_t PlannedCopies::bytes_into(int64_t destination) const {
+  int64_t bytes = 0;
+  if (to_.data[static_cast<size_t>(destination)] == nullptr) return bytes;
+  if (is_one_process_) {
+    const int64_t tile = plan_->destination_places()[static_cast<size_t>(destination)].tile;
+    return plan_->destination().domain(tile).volume() * plan_->itemsize();
+  }
+  for (ReshardRuns runs(*plan_, destination, &cuts_); runs.next();) {
+    const ReshardRun& run = runs.run();
+    for (int64_t i = 0; i < run.count; ++i) {
+      const int64_t source = plan_->source_of(run.tile + i * run.tile_step, destination);
+      if (from_.data[static_cast<size_t>(source)] != nullptr) bytes += run.bytes;
+    }
+  }
+  return bytes;
+}
+
+void PlannedCopies::add_to(CopyBatch* batch, std::shared_ptr<const PlannedCopies> copies) {
+  const auto count = static_cast<int64_t>(copies->to_.data.size());
+  if (copies->plan_->copy_count() <= most_listed.load(std::memory_order_relaxed)) {
+    batch->reserve(copies->plan_->copy_count());
+    CopyLister lister(batch);
+    for (int64_t i = 0; i < count; ++i) copies->for_boxes(i, lister);
+    return;
+  }
+  struct Lane {
+    std::vector<int64_t> destinations;
+    int64_t bytes = 0;
+  };
+  std::map<int, Lane> lanes;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t bytes = copies->bytes_into(i);
+    if (bytes == 0) continue;
+    Lane& lane = lanes[copies->to_.lanes[static_cast<size_t>(i)]];
+    lane.destinations.push_back(i);
+    lane.bytes += bytes;
+  }
+  for (auto& [lane, work] : lanes) {
+    const auto units = static_cast<int64_t>(work.destinations.size());
+    auto run = [copies, destinations = std::move(work.destinations)](int64_t first, int64_t last) {
+      CopyChain chain;
+      for (int64_t i = first; i < last; ++i) copies->for_boxes(destinations[static_cast<size_t>(i)], chain);
+      chain.flush();
+    };
+    batch->add(CopyBatch::Bulk{lane, units, work.bytes, std::move(run)});
+  }
+}
+
+}  // namespace artifex_devices

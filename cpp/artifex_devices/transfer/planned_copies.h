@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "artifex_devices/array/array.h"
+#include "artifex_devices/partition/reshard_plan.h"
+#include "artifex_devices/transfer/copy_batch.h"
+
+namespace artifex_devices {
+
+/// The copies of a plan between memories of this process. Few of them are listed in a CopyBatch, which orders them by
+/// the source; many are computed by the workers that run them, one destination buffer at a time, so that the memory
+/// they take grows with the buffers only.
+class PlannedCopies {
+ public:
+  /// More copies than this are not listed: 10 MB, and once more while they are ordered. Tests set it.
+  static inline std::atomic<int64_t> most_listed{int64_t{1} << 15};
+
+  /// The memory of one end, by the plan's number of each buffer: null where it is in another process, or, at the
+  /// destination, where nothing is copied to it.
+  struct End {
+    std::vector<std::byte*> data;
+    std::vector<int> lanes;   // of the destination's devices; not needed for the source
+    LayoutRef layout;         // of each buffer
+    int64_t tile_stride = 0;  // of the source, where the buffer of tile t begins t times this after that of tile 0
+  };
+
+  /// `process`: the number of this process in the plan's places.
+  PlannedCopies(std::shared_ptr<const ReshardPlan> plan, End from, End to, int process);
+
+  /// Copies for `batch`, which must hold the memory of both ends.
+  static void add_to(CopyBatch* batch, std::shared_ptr<const PlannedCopies> copies);
+
+ private:
+  template <class Sink>
+  void for_boxes(int64_t destination, Sink& sink) const;
+  int64_t bytes_into(int64_t destination) const;
+
+  std::shared_ptr<const ReshardPlan> plan_;
+  End from_;
+  End to_;
+  CutRange cuts_;  // of the source tiles in this process
+  bool is_one_process_;
+};
+
+}  // namespace artifex_devices

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python_owner.h"
+
+#include <new>
+
+#include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/mutex.h"
+#include "gil.h"
+
+namespace artifex_devices::bindings {
+
+/// One owner, and its entry in the queue: dropping it needs no memory.
+class PythonOwner {
+ public:
+  PythonOwner(void* what, void (*release)(void*)) noexcept : what_(what), release_(release) {}
+
+  /// On any thread: calls `release` here if this thread has the GIL, else queues it.
+  static void drop(PythonOwner* owner) noexcept;
+
+  /// The newest of the queue, or null. Only with the GIL: one thread at a time takes from the queue.
+  static PythonOwner* take() noexcept {
+    PythonOwner* first = g_dropped_owners.load(std::memory_order_acquire);
+    while (first != nullptr &&
+           !g_dropped_owners.compare_exchange_weak(first, first->next_, std::memory_order_acq_rel)) {
+    }
+    return first;
+  }
+
+  /// With the GIL. Ends this owner.
+  void end() noexcept {
+    void* const what = what_;
+    void (*const release)(void*) = release_;
+    delete this;
+    try {
+      release(what);
+    } catch (...) {  // a deleter of DLPack promises not to throw; the dropping thread has nobody to tell
+    }
+  }
+
+ private:
+  void* what_;
+  void (*release_)(void*);
+  PythonOwner* next_ = nullptr;
+};
+
+namespace {
+
+// The generation of forks in which a pending call is under way, plus one; 0: none is. A pending call that was asked for
+// during a fork may be lost to the child, which therefore asks again.
+constinit std::atomic<int64_t> g_pending_in{0};
+
+int run_pending_call(void*) {
+  g_pending_in.exchange(0);  // before the queue is read: a later owner asks for the next call
+  release_dropped_owners();
+  return 0;
+}
+
+// Py_AddPendingCall needs no GIL. Where the interpreter's list is full, the next owner or call of the library comes.
+void ask_for_pending_call() noexcept {
+  const int64_t now = fork_generation() + 1;
+  if (g_pending_in.exchange(now) == now) return;
+  const ExitGate gate;  // the interpreter's list is gone once exit has ended
+  const bool runs = gate.is_open() && Py_IsInitialized() != 0;
+  if (!runs || Py_AddPendingCall(&run_pending_call, nullptr) != 0) g_pending_in.store(0);
+}
+
+}  // namespace
+
+void PythonOwner::drop(PythonOwner* owner) noexcept {
+  no_lock_held("the release of a Python owner");
+  if (holds_gil()) {
+    const py::error_scope keep_error;
+    owner->end();
+    return;
+  }
+  owner->next_ = g_dropped_owners.load(std::memory_order_relaxed);
+  while (!g_dropped_owners.compare_exchange_weak(owner->next_, owner, std::memory_order_acq_rel)) {
+  }
+  ask_for_pending_call();
+}
+
+void release_all_dropped_owners() noexcept {
+  no_lock_held("the release of Python owners");
+  const py::error_scope keep_error;
+  while (PythonOwner* const owner = PythonOwner::take()) owner->end();
+}
+
+std::shared_ptr<void> python_owner(void* what, void (*release)(void*)) {
+  auto* owner = new (std::nothrow) PythonOwner(what, release);
+  if (owner == nullptr) {
+    release(what);
+    throw std::bad_alloc();
+  }
+  return {owner, &PythonOwner::drop};
+}
+
+std::shared_ptr<void> python_owner(py::object object) {
+  return python_owner(object.release().ptr(), [](void* kept) { Py_DECREF(static_cast<PyObject*>(kept)); });
+}
+
+void bind_python_owners(py::module_& module) {
+  module.def("_release_dropped_owners", &release_dropped_owners,
+             "Releases borrowed memory that workers have dropped; calls of the library do so by themselves.");
+  py::module_::import("os").attr("register_at_fork")(py::arg("after_in_child") =
+                                                         module.attr("_release_dropped_owners"));
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the places of the package that can be changed, and draws mutants from them."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+__all__ = ["PACKAGE", "Finder", "Mutant", "choose"]
+
+PACKAGE = Path(__file__).resolve().parents[2] / "python" / "artifex_devices"
+_ONLY_UNDER_MPIEXEC = (
+    "calibration_processes.py",
+    *(
+        f"distributed/{name}.py"
+        for name in ("agreement", "connecting", "engine", "job", "mpi_transport", "neighbours", "waiting")
+    ),
+)
+
+_COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),  # codespell:ignore notin
+    ast.NotIn: (ast.In,),  # codespell:ignore notin
+}
+_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    """One change of one file.
+
+    Attributes:
+        path: File, relative to the package.
+        function: Name of the function that is changed; "" outside of functions.
+        start: First byte that is replaced.
+        end: The byte after the last one that is replaced.
+        text: What stands there instead.
+    """
+
+    path: str
+    function: str
+    start: int
+    end: int
+    text: str
+
+    def source(self) -> str:
+        """The changed file."""
+        before = (PACKAGE / self.path).read_bytes()
+        return (before[: self.start] + self.text.encode() + before[self.end :]).decode()
+
+    def diff(self) -> str:
+        """The change with the lines around it."""
+        before = (PACKAGE / self.path).read_text().splitlines()
+        lines = difflib.unified_diff(before, self.source().splitlines(), self.path, self.path, n=2, lineterm="")
+        return "\n".join(list(lines)[2:])
+
+    def title(self) -> str:
+        """File, line and change in one line."""
+        before = (PACKAGE / self.path).read_bytes()
+        old = " ".join(before[self.start : self.end].decode().split())
+        line = before[: self.start].count(b"\n") + 1
+        return f"{self.path}:{line} {old if len(old) < 60 else old[:57] + '...'}  ->  {self.text[:60]}"
+
+
+class Finder(ast.NodeVisitor):
+    """Collects the places of a file that can be changed; each with the changes that are possible there."""
+
+    def __init__(self, name: str, source: bytes) -> None:
+        self.name = name
+        self.line_starts = [0]
+        for line in source.splitlines(keepends=True):
+            self.line_starts.append(self.line_starts[-1] + len(line))
+        self.functions = [""]
+        self.places: list[list[Mutant]] = []
+        self.visit(ast.parse(source))
+
+    def add(self, node: ast.expr | ast.stmt, *texts: str) -> None:
+        """Notes a place and what may replace it."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        start = self.line_starts[node.lineno - 1] + node.col_offset
+        end = self.line_starts[node.end_lineno - 1] + node.end_col_offset
+        self.places.append([Mutant(self.name, self.functions[-1], start, end, text) for text in texts])
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.functions.append(node.name)
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if isinstance(default, ast.Constant) and isinstance(default.value, str):
+                self.add(default, "'mutant'")
+            elif default is not None:
+                self.visit(default)
+        for statement in node.body:
+            self.visit(statement)
+        self.functions.pop()
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for child in (*node.decorator_list, *node.body):
+            self.visit(child)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        names = {target.id for target in node.targets if isinstance(target, ast.Name)}
+        if names & {"__all__", "__slots__"} or "TypeVar" in ast.dump(node.value):
+            return
+        if any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in node.targets):
+            self.add(node, "pass")
+        self.visit(node.value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self.add(node, "pass")
+        self.visit(node.value)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):
+            self.add(node, "pass")
+            self.visit(node.value)
+
+    def visit_Return(self, node: ast.Return) -> None:
+        if node.value is not None:
+            if not (isinstance(node.value, ast.Constant) and node.value.value is None):
+                self.add(node, "return None")
+            self.visit(node.value)
+
+    def visit_Raise(self, node: ast.Raise) -> None:
+        self.add(node, "pass")
+
+    def visit_Continue(self, node: ast.Continue | ast.Break) -> None:
+        self.add(node, "pass")
+
+    visit_Break = visit_Continue  # noqa: N815
+
+    def visit_If(self, node: ast.If | ast.IfExp) -> None:
+        if ast.unparse(node.test) == "TYPE_CHECKING":
+            return
+        self.add(node.test, "True", "False")
+        self.generic_visit(node)
+
+    visit_IfExp = visit_If  # noqa: N815
+
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        for condition in node.ifs:
+            self.add(condition, "True")
+        self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        changed = []
+        for i, op in enumerate(node.ops):
+            for other in _COMPARISONS[type(op)]:
+                ops = [*node.ops[:i], other(), *node.ops[i + 1 :]]
+                changed.append(f"({ast.unparse(ast.Compare(node.left, ops, node.comparators))})")
+        self.add(node, *changed)
+        self.generic_visit(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        self.add(node, f"({ast.unparse(ast.BoolOp(op, node.values))})")
+        self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        if isinstance(node.op, (ast.Not, ast.USub)):
+            self.add(node, f"({ast.unparse(node.operand)})")
+        self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        other = _OPERATORS.get(type(node.op))
+        if other is not None:
+            self.add(node, f"({ast.unparse(ast.BinOp(node.left, other(), node.right))})")
+        self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg != "strict":  # of zip: a check like an assert
+            self.visit(node.value)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, bool):
+            self.add(node, str(not node.value))
+        elif isinstance(node.value, (int, float)):
+            self.add(node, repr(node.value + 1), f"({node.value - 1!r})")
+
+    def skip(self, node: ast.AST) -> None:
+        """Not changed, nor what is in it."""
+
+    visit_Assert = visit_JoinedStr = visit_Import = visit_ImportFrom = skip  # noqa: N815
+
+
+def files(only: Sequence[str]) -> Iterator[Path]:
+    """The files of the package whose path has one of the texts."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = str(path.relative_to(PACKAGE))
+        if name not in _ONLY_UNDER_MPIEXEC and (not only or any(text in name for text in only)):
+            yield path
+
+
+def choose(seed: int, count: int, only: Sequence[str]) -> list[Mutant]:
+    """Random mutants, the same for the same seed and the same code."""
+    places = [
+        place for path in files(only) for place in Finder(str(path.relative_to(PACKAGE)), path.read_bytes()).places
+    ]
+    draw = random.Random(seed)
+    chosen = draw.sample(places, min(count, len(places)))
+    return [draw.choice(place) for place in chosen]
