@@ -125,8 +125,10 @@ def _of_dump(dump: Path) -> tuple[str, int]:
 
 
 def compare(now: dict[str, int], spread: dict[str, float], recorded: dict[str, int]) -> tuple[list[str], list[str]]:
-    """Prints the table; returns the names of calls that take more, and fewer, than recorded, tolerance and spread
-    allowed for. A call that is no longer counted, or was never recorded, is among the first."""
+    """Prints the table; returns the names of the calls that take more than recorded, and of those that take fewer.
+
+    Tolerance and spread are allowed for. A call that is no longer counted, or was never recorded, is among the first.
+    """
     dearer, cheaper = [name for name in recorded if name not in now], []
     print(f"{'call':44} {'instructions':>12} {'recorded':>12} {'change':>8} {'spread':>7}")
     for name, number in now.items():
@@ -165,7 +167,7 @@ def main() -> int:
     if cheaper:
         print(f"more than {TOLERANCE:.0%} below the record: {'; '.join(cheaper)}. Keep the gain: --update and say why.")
     if dearer:
-        print(f"more than {TOLERANCE:.0%} above the record: {'; '.join(dearer)}. If that is meant: --update and say why.")
+        print(f"more than {TOLERANCE:.0%} above the record: {'; '.join(dearer)}. Meant: --update and say why.")
     return 1 if dearer and not others else 0
 
 
