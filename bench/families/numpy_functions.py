@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from measure import Row
+from ml_dtypes import bfloat16
 
 from families.sources import SMALL, source
 
@@ -32,6 +33,11 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
         yield Row(f"{name} (8,16) f32, 8 shards", _waited(peer, run), calls=100, repeats=20)
     for name, run in _big(peer.numpy, y).items():
         yield Row(f"{name} 128 MiB, 8 shards", _waited(peer, run), bytes=long.nbytes, repeats=5)
+    for dtype in (np.dtype(np.float32), np.dtype(np.float16), np.dtype(bfloat16)):
+        numbers = long.astype(dtype) if dtype.itemsize < 4 else long[: LONG[0] // 2]  # 64 MiB each
+        z = peer.put(numbers, cut) if peer.HAS_MESHES else numbers
+        for name, run in _reductions(z).items():
+            yield Row(f"{name} of {dtype.name}, 8 shards", _waited(peer, run), bytes=numbers.nbytes, repeats=5)
     yield Row(f"{SIDE}^3 f32 matmul, summed dimension over 8", _waited(peer, lambda: left @ top), repeats=5)
     yield Row(f"{SIDE}^3 f32 matmul, columns over 8", _waited(peer, lambda: right @ left), repeats=5)
 
@@ -58,6 +64,16 @@ def _big(numpy_like: Any, y: Any) -> dict[str, Callable[[], Any]]:
         "max over dimension 0": lambda: y.max(axis=0),
         "std": lambda: y.std(),
         "where(y > 0.5, y, 0)": lambda: numpy_like.where(y > 0.5, y, 0),
+    }
+
+
+def _reductions(z: Any) -> dict[str, Callable[[], Any]]:
+    return {
+        "sum": lambda: z.sum(),
+        "sum over dimension 0": lambda: z.sum(axis=0),
+        "sum over dimension 1": lambda: z.sum(axis=1),
+        "mean": lambda: z.mean(),
+        "max": lambda: z.max(),
     }
 
 

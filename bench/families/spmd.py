@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from measure import Row
+from ml_dtypes import bfloat16
 
 DEVICE_COUNTS = (2, 8, 64, 256)
 TOTAL_BYTES = 32 << 20  # of all blocks: 4 MiB each on 8 devices
@@ -27,6 +28,7 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
             calls=max(1, 400 // count),
             repeats=20,
         )
+    yield from _reductions_by_dtype(peer)
     square = np.random.default_rng(0).standard_normal((2048, 2048)).astype(np.float32)
     for count in DEVICE_COUNTS:
         yield from _collectives(peer, count, TOTAL_BYTES // count)
@@ -37,6 +39,19 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
             f"2048^3 f32 matmul under shard_map, rows over {count} devices",
             lambda _, f=multiply, a=left, b=right: peer.wait(f(a, b)),
         )
+
+
+def _reductions_by_dtype(peer: Any) -> Iterator[Row]:
+    """Floats of 16 bits beside float32: the same bytes, twice the numbers."""
+    count, block_bytes = 8, 4 << 20
+    mesh = peer.mesh(np.array(peer.devices()[:count]), ("i",))
+    for dtype in (np.dtype(np.float32), np.dtype(np.float16), np.dtype(bfloat16)):
+        host = np.ones(count * block_bytes // dtype.itemsize, dtype)
+        x = peer.put(host, peer.named(mesh, "i"))
+        for name in ("psum", "pmean", "pmax"):
+            collective = getattr(peer.lax, name)
+            mapped = peer.mapped(lambda block, c=collective: c(block, "i"), mesh, peer.P("i"), peer.P())
+            yield Row(f"{name} of 4 MiB x 8, {dtype.name}", lambda _, f=mapped, x=x: peer.wait(f(x)), bytes=host.nbytes)
 
 
 def _collectives(peer: Any, count: int, block_bytes: int) -> Iterator[Row]:

@@ -9,6 +9,7 @@
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/collective/halves.h"
 #include "artifex_devices/collective/reduce.h"
 #include "artifex_devices/device/arena.h"
 #include "artifex_devices/transfer/copy_batch.h"
@@ -54,11 +55,70 @@ void reduce_into(const std::string& kind, const py::list& inputs, const py::obje
   all_reduce(reduction, views, target);
 }
 
+void divide_into(const py::object& array, float by) {
+  const HostView view = leaf_from_python(array, "divide").view;
+  if (!view.writable) fail("divide: the array is read-only; expected memory to write; make it by _host_empty");
+  if (copies_with_gil(checked_bytes(view.shape, view.dtype, "divide"))) return divide_in_place(view, by);
+  const ReleaseGil release;
+  divide_in_place(view, by);
+}
+
+// A dense leaf of floats of 16 bits, and the float32 that it is to become.
+struct HalvesAndFloats {
+  HostView halves;
+  Lane lane;
+  float* floats;
+};
+
+HalvesAndFloats halves_and_floats(const char* operation, const py::object& array, const py::object& out,
+                                  int64_t count) {
+  const HostView view = leaf_from_python(array, operation).view;
+  const HostView target = leaf_from_python(out, operation).view;
+  const bool is_half = view.dtype == DType::kFloat16 || view.dtype == DType::kBFloat16;
+  if (!is_half || !is_dense(view.shape, view.byte_strides, itemsize(view.dtype))) {
+    fail("{}: expected dense float16 or bfloat16, got {}{}", operation, name(view.dtype), to_string(view.shape));
+  }
+  if (target.dtype != DType::kFloat32 || !target.writable || checked_product(target.shape, operation) != count ||
+      !is_dense(target.shape, target.byte_strides, itemsize(target.dtype))) {
+    fail("{}: out does not fit; expected dense float32 to write, of {} elements, got {}{}", operation, count,
+         name(target.dtype), to_string(target.shape));
+  }
+  return {view, view.dtype == DType::kFloat16 ? Lane::kFloat16 : Lane::kBFloat16, static_cast<float*>(target.data)};
+}
+
+// An array of floats of 16 bits, reduced in float32 over its dimensions [first, last) into `out`.
+void fold_dimensions(const std::string& kind, const py::object& array, int64_t first, int64_t last,
+                     const py::object& out) {
+  const Reduction reduction = reduction_from_name(kind);
+  const Dims shape = leaf_from_python(array, "reduce").view.shape;
+  if (first < 0 || first >= last || last > shape.size()) {
+    fail("reduce: expected dimensions 0 <= first < last <= {}, got {} and {}", shape.size(), first, last);
+  }
+  int64_t sizes[3] = {1, 1, 1};  // outer, reduced, inner
+  for (int64_t d = 0; d < shape.size(); ++d) sizes[d < first ? 0 : d < last ? 1 : 2] *= shape[d];
+  const auto [halves, lane, floats] = halves_and_floats("reduce", array, out, sizes[0] * sizes[2]);
+  if (sizes[1] == 0) fail("reduce: there is nothing to reduce in {}; expected 1 or more", to_string(shape));
+  if (copies_with_gil(checked_bytes(shape, halves.dtype, "reduce"))) {
+    return fold(reduction, lane, halves.data, sizes[0], sizes[1], sizes[2], floats);
+  }
+  const ReleaseGil release;
+  fold(reduction, lane, halves.data, sizes[0], sizes[1], sizes[2], floats);
+}
+
+void widen_into(const py::object& array, const py::object& out) {
+  const int64_t count = checked_product(leaf_from_python(array, "widen").view.shape, "widen");
+  const auto [halves, lane, floats] = halves_and_floats("widen", array, out, count);
+  if (copies_with_gil(count * itemsize(halves.dtype))) return widen(lane, halves.data, count, floats);
+  const ReleaseGil release;
+  widen(lane, halves.data, count, floats);
+}
+
 py::object host_empty(py::handle shape, py::handle dtype) {
   const Dims dims = dims_from_python(shape, "host_empty", "shape");
   const DType element = dtype_from_python(dtype, "host_empty");
   const int64_t bytes = checked_bytes(dims, element, "host_empty");
-  BufferRef buffer{current_client()->default_device()->arena().allocate(bytes), 0};
+  const auto client = current_client();
+  BufferRef buffer{client->shared_arena(*client->default_device(), bytes).allocate(bytes), 0};
   return ndarray_of_buffer(std::move(buffer), dims, row_major_strides(dims, itemsize(element)), element, true);
 }
 
@@ -142,6 +202,11 @@ void bind_collective(py::module_& module) {
   module.def(
       "_all_reduce", &reduce_into, py::arg("kind"), py::arg("inputs"), py::arg("out"),
       "out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.");
+  module.def("_divide", &divide_into, py::arg("array"), py::arg("by"),
+             "Divides a dense array of floats of 16 bits in place, each number in float32.");
+  module.def("_fold", &fold_dimensions, py::arg("kind"), py::arg("array"), py::arg("first"), py::arg("last"),
+             py::arg("out"), "Floats of 16 bits reduced in float32 over dimensions [first, last).");
+  module.def("_widen", &widen_into, py::arg("array"), py::arg("out"), "Floats of 16 bits as float32.");
   module.def("_host_empty", &host_empty, py::arg("shape"), py::arg("dtype"),
              "An ndarray to write, on memory of the library's cache.");
   module.def("_is_constant", &is_constant, py::arg("array"),

@@ -2949,6 +2949,11 @@ def _device_places(devices: collections.abc.Sequence[typing.Any]) -> typing.Any:
 
 def _device_topology(data: typing.Any) -> DeviceTopology: ...
 def _devices() -> list[typing.Any]: ...
+def _divide(array: typing.Any, by: float) -> None:
+    """
+    Divides a dense array of floats of 16 bits in place, each number in float32.
+    """
+
 def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
     """
     An Array whose memory is to be written through _local_arrays or _slab_array.
@@ -2966,6 +2971,11 @@ def _fit_relative(
 ) -> tuple[typing.Any, ...]:
     """
     (coefficients, relative errors): non-negative least squares of relative errors; a list of terms a sample.
+    """
+
+def _fold(kind: str, array: typing.Any, first: int, last: int, out: typing.Any) -> None:
+    """
+    Floats of 16 bits reduced in float32 over dimensions [first, last).
     """
 
 def _forget_recent() -> None:
@@ -3390,6 +3400,11 @@ def _tree_open(
     Leaves and node of a tree; the node of a leaf is None.
     """
 
+def _tree_paths(node: typing.Any, keys_of: collections.abc.Callable[..., typing.Any]) -> list[typing.Any]:
+    """
+    The path of each leaf, a tuple of keys.
+    """
+
 def _trim() -> int: ...
 def _under_our_frame(function: typing.Any, x: typing.Any) -> typing.Any:
     """
@@ -3404,6 +3419,11 @@ def _use_copy_isa(name: str) -> None:
 def _use_participant_variable(variable: typing.Any) -> None:
     """
     The context variable that says who runs in a context, for good.
+    """
+
+def _widen(array: typing.Any, out: typing.Any) -> None:
+    """
+    Floats of 16 bits as float32.
     """
 
 def _wraps_by_rule(device_kind: str, dims: collections.abc.Sequence[int]) -> list[bool]:

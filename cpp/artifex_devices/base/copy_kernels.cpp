@@ -17,7 +17,7 @@ bool runs_here(CopyIsa isa) noexcept {
   if (isa == CopyIsa::kBaseline) return true;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (isa == CopyIsa::kAvx2) return __builtin_cpu_supports("avx2");
+  if (isa == CopyIsa::kAvx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
   if (isa == CopyIsa::kAvx512) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/collective/chain.h"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -11,29 +10,14 @@
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/collective/halves.h"
 #include "artifex_devices/collective/reduce.h"
 
 namespace artifex_devices {
 namespace {
 
-// From here on the result bypasses the cache.
-constexpr int64_t kStreamBytes = int64_t{4} << 20;
 // What one core does at a time.
 constexpr int64_t kPartBytes = int64_t{32} << 10;
-
-template <class Half>
-void widen(const std::byte* from, int64_t count, float* to) {
-  using Halves = Eigen::Array<Half, Eigen::Dynamic, 1>;
-  Eigen::Map<Eigen::ArrayXf>(to, count) =
-      Eigen::Map<const Halves>(reinterpret_cast<const Half*>(from), count).template cast<float>();
-}
-
-template <class Half>
-void narrow(const float* from, int64_t count, std::byte* to) {
-  using Halves = Eigen::Array<Half, Eigen::Dynamic, 1>;
-  Eigen::Map<Halves>(reinterpret_cast<Half*>(to), count) =
-      Eigen::Map<const Eigen::ArrayXf>(from, count).template cast<Half>();
-}
 
 HostView view_of(const void* data, DType dtype, int64_t count) {
   HostView view;
@@ -158,18 +142,18 @@ void Chain::combine_part(const Piece& at, const std::byte* carried, std::byte* t
     for (const HostView& block : blocks_) inputs.push_back(view_of(at_element(block, at.begin), dtype, at.count));
     return all_reduce(reduction_, inputs, view_of(target, dtype, at.count));
   }
-  const bool is_half = out_.dtype == DType::kFloat16;
+  const Lane lane = out_.dtype == DType::kFloat16 ? Lane::kFloat16 : Lane::kBFloat16;
   std::vector<float> wide(blocks_.size() * static_cast<size_t>(at.count));
   float* next = wide.data();
   for (const HostView& block : blocks_) {
-    (is_half ? widen<Eigen::half> : widen<Eigen::bfloat16>)(at_element(block, at.begin), at.count, next);
+    widen(lane, at_element(block, at.begin), at.count, next);
     inputs.push_back(view_of(next, dtype, at.count));
     next += at.count;
   }
   if (to_after_ != nullptr) return all_reduce(reduction_, inputs, view_of(target, dtype, at.count));
   std::vector<float> total(static_cast<size_t>(at.count));
   all_reduce(reduction_, inputs, view_of(total.data(), dtype, at.count));
-  (is_half ? narrow<Eigen::half> : narrow<Eigen::bfloat16>)(total.data(), at.count, target);
+  narrow(lane, total.data(), at.count, target);
 }
 
 void Chain::keep(const Piece& at, const std::byte* finished) const {
@@ -177,7 +161,7 @@ void Chain::keep(const Piece& at, const std::byte* finished) const {
   const int64_t end = std::min(at.begin + at.count, end_);
   if (begin >= end) return;
   const int64_t size = itemsize(out_.dtype);
-  const bool streams = (end_ - share_.begin) * size >= kStreamBytes;
+  const bool streams = (end_ - share_.begin) * size >= stream_bytes();
   in_parts({begin, end - begin}, [&](const Piece& part) {
     std::byte* target = static_cast<std::byte*>(out_.data) + (part.begin - share_.begin) * size;
     const std::byte* source = finished + (part.begin - at.begin) * size;

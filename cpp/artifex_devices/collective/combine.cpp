@@ -5,9 +5,8 @@
 #include "artifex_devices/collective/combine_loops.h"
 
 namespace artifex_devices {
-namespace {
 
-const CombineLoops& loops() noexcept {
+const CombineLoops& combine_loops() noexcept {
 #if defined(__x86_64__)
   const CopyIsa isa = copy_isa();
   if (isa == CopyIsa::kAvx512) return combine_loops_avx512;
@@ -16,12 +15,10 @@ const CombineLoops& loops() noexcept {
   return combine_loops_baseline;
 }
 
-}  // namespace
-
 void combine(Reduction reduction, Lane lane, std::span<const void* const> inputs, void* out, int64_t begin, int64_t end,
              bool stream) noexcept {
-  loops().of[static_cast<int>(reduction)][static_cast<int>(lane)](inputs.data(), static_cast<int64_t>(inputs.size()),
-                                                                  out, begin, end, stream);
+  combine_loops().of[static_cast<int>(reduction)][static_cast<int>(lane)](
+      inputs.data(), static_cast<int64_t>(inputs.size()), out, begin, end, stream);
 }
 
 }  // namespace artifex_devices

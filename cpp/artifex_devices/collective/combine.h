@@ -8,7 +8,8 @@ namespace artifex_devices {
 
 enum class Reduction : uint8_t { kSum, kProduct, kMax, kMin };
 
-/// Numbers that a vector register adds and compares as they are.
+/// Numbers by how they are added: each width of integers and floats, and floats of 16 bits, which add up in float32 and
+/// are rounded once.
 enum class Lane : uint8_t {
   kInt8,
   kInt16,
@@ -20,6 +21,8 @@ enum class Lane : uint8_t {
   kUInt64,
   kFloat32,
   kFloat64,
+  kFloat16,
+  kBFloat16,
 };
 
 /// Writes inputs[0] op inputs[1] op ... for elements [begin, end) of dense arrays, always in this order, so that bits

@@ -89,20 +89,34 @@ void loop(const void* const* inputs, int64_t count, void* out, int64_t begin, in
 }
 
 }  // namespace
+}  // namespace artifex_devices
+
+#include "artifex_devices/collective/halves_template.h"
+
+namespace artifex_devices {
 
 // Signed overflow wraps, as in NumPy; on unsigned numbers that is defined, and the bits are the same.
-#define ARTIFEX_WRAPPING(step)                                                                                  \
-  {loop<step, uint8_t>,  loop<step, uint16_t>, loop<step, uint32_t>, loop<step, uint64_t>, loop<step, uint8_t>, \
-   loop<step, uint16_t>, loop<step, uint32_t>, loop<step, uint64_t>, loop<step, float>,    loop<step, double>}
-#define ARTIFEX_ORDERED(step)                                                                                  \
-  {loop<step, int8_t>,   loop<step, int16_t>,  loop<step, int32_t>,  loop<step, int64_t>, loop<step, uint8_t>, \
-   loop<step, uint16_t>, loop<step, uint32_t>, loop<step, uint64_t>, loop<step, float>,   loop<step, double>}
+#define ARTIFEX_WRAPPING(step)                                                                  \
+  {loop<step, uint8_t>, loop<step, uint16_t>, loop<step, uint32_t>,       loop<step, uint64_t>, \
+   loop<step, uint8_t>, loop<step, uint16_t>, loop<step, uint32_t>,       loop<step, uint64_t>, \
+   loop<step, float>,   loop<step, double>,   loop_halves<step, Float16>, loop_halves<step, BFloat16>}
+#define ARTIFEX_ORDERED(step)                                                                   \
+  {loop<step, int8_t>,  loop<step, int16_t>,  loop<step, int32_t>,        loop<step, int64_t>,  \
+   loop<step, uint8_t>, loop<step, uint16_t>, loop<step, uint32_t>,       loop<step, uint64_t>, \
+   loop<step, float>,   loop<step, double>,   loop_halves<step, Float16>, loop_halves<step, BFloat16>}
+#define ARTIFEX_FOLDS(step) {fold_halves<step, Float16>, fold_halves<step, BFloat16>}
 
 extern const CombineLoops ARTIFEX_COMBINE_LOOPS;
-const CombineLoops ARTIFEX_COMBINE_LOOPS = {{ARTIFEX_WRAPPING(Step::kSum), ARTIFEX_WRAPPING(Step::kProduct),
-                                             ARTIFEX_ORDERED(Step::kMax), ARTIFEX_ORDERED(Step::kMin)}};
+const CombineLoops ARTIFEX_COMBINE_LOOPS = {
+    {ARTIFEX_WRAPPING(Step::kSum), ARTIFEX_WRAPPING(Step::kProduct), ARTIFEX_ORDERED(Step::kMax),
+     ARTIFEX_ORDERED(Step::kMin)},
+    {ARTIFEX_FOLDS(Step::kSum), ARTIFEX_FOLDS(Step::kProduct), ARTIFEX_FOLDS(Step::kMax), ARTIFEX_FOLDS(Step::kMin)},
+    {widen_halves<Float16>, widen_halves<BFloat16>},
+    {narrow_halves<Float16>, narrow_halves<BFloat16>},
+    {divide_halves<Float16>, divide_halves<BFloat16>}};
 
 #undef ARTIFEX_WRAPPING
 #undef ARTIFEX_ORDERED
+#undef ARTIFEX_FOLDS
 
 }  // namespace artifex_devices

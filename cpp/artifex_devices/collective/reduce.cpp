@@ -12,6 +12,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/collective/halves.h"
 
 namespace artifex_devices {
 namespace {
@@ -20,8 +21,6 @@ namespace {
 constexpr int64_t kPieceInputBytes = int64_t{4} << 20;
 constexpr int64_t kLeastPieceBytes = int64_t{16} << 10;
 constexpr int64_t kMostPieceBytes = int64_t{256} << 10;
-// From here on the result bypasses the cache.
-constexpr int64_t kStreamBlockBytes = int64_t{4} << 20;
 // A tile of the result stays in the first-level cache while all inputs are added to it.
 constexpr int64_t kTileBytes = int64_t{8} << 10;
 
@@ -42,54 +41,26 @@ void in_pieces(size_t inputs, int64_t elements, int64_t itemsize, const Body& bo
 }
 
 void reduce_lanes(Reduction reduction, Lane lane, Inputs inputs, void* out, int64_t elements, int64_t itemsize) {
-  const bool stream = elements * itemsize >= kStreamBlockBytes;
+  const bool stream = elements * itemsize >= stream_bytes();
   in_pieces(inputs.size(), elements, itemsize, [&](int64_t begin, int64_t end) {
     combine(reduction, lane, inputs, out, begin, end, stream);
     if (stream) stream_fence();
   });
 }
 
-/// One range of numbers that no register adds as they are, in the type that they are added up in.
-template <class T, class Accumulator, class Combine>
-void reduce_range(Inputs inputs, void* out, int64_t begin, int64_t end, const Combine& combine_with) {
-  constexpr int64_t kTile = kTileBytes / static_cast<int64_t>(sizeof(Accumulator));
-  using Totals = Eigen::Array<Accumulator, Eigen::Dynamic, 1, 0, kTile, 1>;
+/// The product of complex numbers, tile by tile.
+template <class T>
+void multiply(Inputs inputs, void* out, int64_t begin, int64_t end) {
+  constexpr int64_t kTile = kTileBytes / static_cast<int64_t>(sizeof(T));
+  using Numbers = Eigen::Array<T, Eigen::Dynamic, 1>;
   const auto read = [](const void* data, int64_t from, int64_t count) {
-    return Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>(static_cast<const T*>(data) + from, count)
-        .template cast<Accumulator>();
+    return Eigen::Map<const Numbers>(static_cast<const T*>(data) + from, count);
   };
   for (int64_t from = begin; from < end; from += kTile) {
     const int64_t count = std::min(kTile, end - from);
-    Totals total = read(inputs[0], from, count);
-    for (const void* input : inputs.subspan(1)) {
-      const Totals next = read(input, from, count);  // evaluated first: select() asks for its operands more than once
-      combine_with(total, next);
-    }
-    Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>(static_cast<T*>(out) + from, count) = total.template cast<T>();
-  }
-}
-
-template <class T, class Accumulator, class Combine>
-void reduce_wide(Inputs inputs, void* out, int64_t elements, const Combine& combine_with) {
-  in_pieces(inputs.size(), elements, sizeof(T),
-            [&](int64_t begin, int64_t end) { reduce_range<T, Accumulator>(inputs, out, begin, end, combine_with); });
-}
-
-template <class T>
-void reduce_halves(Reduction reduction, Inputs inputs, void* out, int64_t elements) {
-  switch (reduction) {
-    case Reduction::kSum:
-      return reduce_wide<T, float>(inputs, out, elements, [](auto& total, const auto& next) { total += next; });
-    case Reduction::kProduct:
-      return reduce_wide<T, float>(inputs, out, elements, [](auto& total, const auto& next) { total *= next; });
-    case Reduction::kMax:  // a NaN stays, and comes in
-      return reduce_wide<T, float>(inputs, out, elements, [](auto& total, const auto& next) {
-        total = (total >= next || total != total).select(total, next);
-      });
-    case Reduction::kMin:
-      return reduce_wide<T, float>(inputs, out, elements, [](auto& total, const auto& next) {
-        total = (total <= next || total != total).select(total, next);
-      });
+    Eigen::Map<Numbers> total(static_cast<T*>(out) + from, count);
+    total = read(inputs[0], from, count);
+    for (const void* input : inputs.subspan(1)) total *= read(input, from, count);
   }
 }
 
@@ -97,7 +68,8 @@ template <class T>
 void reduce_complex(Reduction reduction, Lane lane, Inputs inputs, const HostView& out, int64_t elements) {
   if (reduction == Reduction::kSum) return reduce_lanes(reduction, lane, inputs, out.data, elements * 2, sizeof(T) / 2);
   if (reduction == Reduction::kProduct) {
-    return reduce_wide<T, T>(inputs, out.data, elements, [](auto& total, const auto& next) { total *= next; });
+    return in_pieces(inputs.size(), elements, sizeof(T),
+                     [&](int64_t begin, int64_t end) { multiply<T>(inputs, out.data, begin, end); });
   }
   fail<TypeMismatch>(
       "all_reduce: complex numbers have no order; expected real numbers for max and min, got {}; reduce np.abs(x), or "
@@ -130,6 +102,10 @@ std::optional<Lane> lane_of(DType dtype, Reduction reduction) {
       return Lane::kFloat32;
     case DType::kFloat64:
       return Lane::kFloat64;
+    case DType::kFloat16:
+      return Lane::kFloat16;
+    case DType::kBFloat16:
+      return Lane::kBFloat16;
     default:
       return std::nullopt;
   }
@@ -152,6 +128,17 @@ void check(std::span<const HostView> inputs, const HostView& out) {
 
 }  // namespace
 
+void divide_in_place(const HostView& data, float by) {
+  check({&data, 1}, data);
+  const std::optional<Lane> lane = lane_of(data.dtype, Reduction::kSum);
+  if (lane != Lane::kFloat16 && lane != Lane::kBFloat16) {
+    fail<TypeMismatch>("divide: data is {}; expected float16 or bfloat16; divide others by NumPy", name(data.dtype));
+  }
+  in_pieces(1, checked_product(data.shape, "divide"), itemsize(data.dtype), [&](int64_t begin, int64_t end) {
+    divide(*lane, static_cast<std::byte*>(data.data) + begin * itemsize(data.dtype), end - begin, by);
+  });
+}
+
 void all_reduce(Reduction reduction, std::span<const HostView> inputs, const HostView& out) {
   check(inputs, out);
   const int64_t elements = checked_product(out.shape, "all_reduce");
@@ -162,10 +149,6 @@ void all_reduce(Reduction reduction, std::span<const HostView> inputs, const Hos
     return reduce_lanes(reduction, *lane, data, out.data, elements, itemsize(out.dtype));
   }
   switch (out.dtype) {
-    case DType::kFloat16:
-      return reduce_halves<Eigen::half>(reduction, data, out.data, elements);
-    case DType::kBFloat16:
-      return reduce_halves<Eigen::bfloat16>(reduction, data, out.data, elements);
     case DType::kComplex64:
       return reduce_complex<std::complex<float>>(reduction, Lane::kFloat32, data, out, elements);
     case DType::kComplex128:

@@ -16,4 +16,8 @@ namespace artifex_devices {
 /// operation: max and min of complex numbers, and types of ml_dtypes other than bfloat16.
 void all_reduce(Reduction reduction, std::span<const HostView> inputs, const HostView& out);
 
+/// Divides dense float16 or bfloat16 in place, as `divide` does, over cores as all_reduce. Throws TypeMismatch for
+/// another dtype.
+void divide_in_place(const HostView& data, float by);
+
 }  // namespace artifex_devices

@@ -12,6 +12,7 @@ from artifex_devices._core import Array
 from artifex_devices.array_ops.arguments import array_operand, normal_axes
 from artifex_devices.array_ops.blocks import PIECE_BYTES
 from artifex_devices.array_ops.dispatch import implements, implements_method
+from artifex_devices.array_ops.halves import fold, folds
 from artifex_devices.array_ops.out import host_target
 from artifex_devices.array_ops.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices.remembering import remembered
@@ -116,8 +117,12 @@ def reduce_ufunc(
     if given and not has_identity:
         options["initial"] = initial  # harmless more than once: these are idempotent or see it all at once
 
+    is_folded = not masked and "initial" not in options and folds(ufunc, x.dtype, work)
+
     def local(part: Part) -> State:
         block = part.block if prepare is None else prepare(part.block)
+        if is_folded:
+            return (fold(ufunc, block, axes),)
         if masked:
             return (ufunc.reduce(block, where=part.extras[0], **options),)
         return (ufunc.reduce(block, **options),)
@@ -228,11 +233,13 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any
     dtype = np.ptp(np.ones(1, x.dtype)).dtype
 
     def local(part: Part) -> State:
+        if folds(np.maximum, x.dtype, None):
+            return tuple(fold(extreme, part.block, axes) for extreme in (np.maximum, np.minimum))
         return tuple(extreme.reduce(part.block, axis=axes, keepdims=True) for extreme in (np.maximum, np.minimum))
 
     rule = Rule(
         local,
         lambda a, b: (np.maximum(a[0], b[0]), np.minimum(a[1], b[1])),
-        lambda state: (np.subtract(state[0], state[1]),),
+        lambda state: (np.subtract(*(extreme.astype(x.dtype, copy=False) for extreme in state)),),
     )
     return reduce_parts("ptp", x, axes, (dtype,), rule, keepdims=keepdims, into=host_target("ptp", out))[0]

@@ -11,7 +11,9 @@ import numpy as np
 
 from artifex_devices._core import Array
 from artifex_devices.array_ops.arguments import array_operand, normal_axes
+from artifex_devices.array_ops.blocks import PIECE_BYTES
 from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.halves import fold, folds, widened
 from artifex_devices.array_ops.operands import as_operand
 from artifex_devices.array_ops.out import host_target
 from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
@@ -85,7 +87,10 @@ def _mean(operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
 
     def local(part: Part) -> State:
         selected = _selected(part, skips, bool(extras))
-        total = np.add.reduce(part.block, axis=axes, dtype=work, keepdims=True, where=selected)
+        if selected is True and folds(np.add, x.dtype, work):
+            total = fold(np.add, part.block, axes)
+        else:
+            total = np.add.reduce(part.block, axis=axes, dtype=work, keepdims=True, where=selected)
         return total, _count(part, axes, selected)
 
     def finish(state: State) -> State:
@@ -204,16 +209,24 @@ def _spread(
         )
     masks = _mask(where)
     means = () if given_mean is _UNSET else (given_mean if isinstance(given_mean, Array) else np.asarray(given_mean),)
+    is_half = folds(np.add, x.dtype, work)
 
     def local(part: Part) -> State:
         selected = _selected(part, operation.startswith("nan"), bool(masks))
         count = _count(part, axes, selected)
+        block = widened(part.block) if is_half else part.block
         if means:
             middle = part.extras[0]
         else:
-            middle = np.add.reduce(part.block, axis=axes, dtype=work, keepdims=True, where=selected)
+            middle = np.add.reduce(block, axis=axes, dtype=work, keepdims=True, where=selected)
             middle = np.divide(middle, np.maximum(count, 1), dtype=work)
-        return count, middle, _square_sum(np.subtract(part.block, middle, dtype=work), axes, selected)
+        return (
+            count,
+            middle,
+            _square_sum(
+                np.subtract(block, middle, dtype=work, out=None if block is part.block else block), axes, selected
+            ),
+        )
 
     def combine(one: State, two: State) -> State:
         (n, a_mean, a_squares), (m, b_mean, b_squares) = one, two
@@ -240,7 +253,7 @@ def _spread(
             value = np.sqrt(value)
         return (value.astype(result, copy=False),)
 
-    rule = Rule(local, combine, finish)
+    rule = Rule(local, combine, finish, piece_bytes=PIECE_BYTES // 4 if is_half else PIECE_BYTES)
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=means + masks, into=into)[0]
 
 

@@ -137,6 +137,15 @@ def _reduced(operation: str, kind: str, parts: Leaves) -> NDArray[Any]:
     return out
 
 
+def _divide(total: NDArray[Any], size: int) -> None:
+    """Total / size in place, by the size as a number of its dtype, as JAX divides."""
+    by = total.dtype.type(size)
+    if total.dtype.name in ("float16", "bfloat16"):
+        _core._divide(total, float(by))
+    else:
+        np.divide(total, by, out=total)
+
+
 def reduce(
     operation: str, kind: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, *, mean: bool = False
 ) -> Leaves:
@@ -145,7 +154,7 @@ def reduce(
     def share(totals: Leaves, size: int) -> Sequence[Leaves]:
         for total in totals:
             if mean:
-                np.divide(total, total.dtype.type(size), out=total)
+                _divide(total, size)
             _sealed(total)
         return [totals] * size
 
