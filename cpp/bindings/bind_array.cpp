@@ -11,6 +11,7 @@
 #include "bindings.h"
 #include "devices_indices.h"
 #include "gil.h"
+#include "kept_slot.h"
 #include "mesh_short_cuts.h"
 #include "numpy_bridge.h"
 #include "python_owner.h"
@@ -21,10 +22,11 @@
 namespace artifex_devices::bindings {
 namespace {
 
-/// One device's part as Python sees it; the data is made an Array only when asked for.
+/// One device's part as Python sees it; the data is made an Array when it is first asked for.
 struct ShardView {
   ArrayRef array;
   int64_t position;
+  py::object data = {};  // null: not yet
 };
 
 py::tuple shard_index(const ShardView& self) {
@@ -69,19 +71,41 @@ PyObject* short_committed(PyObject* self) {
 const Device& device_of_shard(const ShardView& self) { return *(*self.array->sharding()->devices())[self.position]; }
 
 /// None for a part that lies in another process, as in JAX.
-py::object shard_data(const ShardView& self) {
+py::object shard_data(ShardView& self) {
   if (!device_of_shard(self).is_addressable()) return py::none();
-  return py::cast(self.array->shard_data(self.position));
+  self.array->check_alive("shard_data");
+  if (!self.data) self.data = py::cast(self.array->shard_data(self.position));
+  return self.data;
 }
 
-py::list addressable_shards(const ArrayRef& self) {
-  self->check_alive("addressable_shards");
-  const DeviceList& devices = *self->sharding()->devices();
-  py::list result;
-  for (int64_t i = 0; i < devices.addressable_count(); ++i) {
-    result.append(ShardView{self, devices.addressable_position(i)});
+PyObject* short_shard_data(PyObject* self) {
+  ShardView* shard = value_in<ShardView>(self);
+  return shard == nullptr ? nullptr : shard_data(*shard).release().ptr();
+}
+
+/// A list of the caller's own; the Shards in it are made once for each Array.
+py::list addressable_shards(const py::object& self) {
+  const auto array = self.cast<ArrayRef>();
+  array->check_alive("addressable_shards");
+  PyObject*& kept = KeptSlot<Array>::of(self.ptr());
+  if (kept == nullptr) {
+    const DeviceList& devices = *array->sharding()->devices();
+    py::list shards;
+    for (int64_t i = 0; i < devices.addressable_count(); ++i) {
+      shards.append(ShardView{array, devices.addressable_position(i)});
+    }
+    // Making them may have run code that asked for them, too.
+    if (kept == nullptr) kept = shards.release().ptr();
   }
-  return result;
+  PyObject* const copy = PyList_GetSlice(kept, 0, PyList_GET_SIZE(kept));
+  if (copy == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::list>(copy);
+}
+
+PyObject* short_shards(PyObject* self) {
+  const Array* array = value_in<Array>(self);
+  PyObject* const kept = array == nullptr || array->is_deleted() ? nullptr : KeptSlot<Array>::of(self);
+  return kept == nullptr ? nullptr : PyList_GetSlice(kept, 0, PyList_GET_SIZE(kept));
 }
 
 py::list global_shards(const ArrayRef& self) {
@@ -145,7 +169,8 @@ py::object scalar_of(const ArrayRef& self, const char* operation) {
 }
 
 void bind_shard(py::module_& module) {
-  py::class_<ShardView>(module, "Shard", "One device's part of an Array.")
+  py::class_<ShardView> shard(module, "Shard", "One device's part of an Array.");
+  shard
       .def_property_readonly(
           "device",
           [](const ShardView& self) { return handle_of((*self.array->sharding()->devices())[self.position]); },
@@ -155,12 +180,13 @@ void bind_shard(py::module_& module) {
       .def_property_readonly("data", &shard_data,
                              "The part as an Array of its device, sharing the memory; deleting either deletes both. "
                              "None in another process.")
-      .def("__repr__", [](const ShardView& self) {
+      .def("__repr__", [](ShardView& self) {
         const py::object data = shard_data(self);
         return py::str("Shard(device={!r}, index={}, replica_id={}, data={})")
             .format(handle_of((*self.array->sharding()->devices())[self.position]), shard_index(self),
                     shard_replica(self), py::str(data));
       });
+  shorten_property<&short_shard_data>(shard, "data");
 }
 
 void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
@@ -263,7 +289,8 @@ Example:
     >>> x = ad.device_put(np.arange(4.0))
     >>> x.shape, x.dtype, x.device == ad.devices()[0]
     ((4,), dtype('float64'), True)
-)");
+)",
+                                                  KeptSlot<Array>::setup());
   array.def_property_readonly(
            "shape", [](const Array& self) { return tuple_from_dims(self.shape()); }, "Tuple of int.")
       .def_property_readonly(
@@ -308,6 +335,7 @@ Example:
   shorten_property<&short_rank>(array, "ndim");
   shorten_property<&short_bytes>(array, "nbytes");
   shorten_property<&short_committed>(array, "committed");
+  shorten_property<&short_shards>(array, "addressable_shards");
   shorten_method<&short_devices>(array, "devices");
   bind_array_looks(array);
   bind_array_memory(array);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees of plain dicts, lists, tuples and None, taken apart and put together in one call from Python. Whatever else is
+// Trees of plain dicts, lists, tuples and None, taken apart in one call from Python. Whatever else is
 // a node goes back to the Python functions that are given (python/artifex_devices/_tree_flatten.py, _tree_def.py),
 // which also say what is wrong. Structures are the tuples of _tree_def.py: (type, data, children).
 #include <pybind11/pybind11.h>
@@ -10,82 +10,11 @@
 
 #include "bindings.h"
 #include "recent.h"
+#include "tree_node.h"
 
 namespace artifex_devices::bindings {
+namespace trees {
 namespace {
-
-constexpr int kMostLevels = 1000;  // as _tree_flatten.py says
-
-py::object steal(PyObject* object) {
-  if (object == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(object);
-}
-
-py::object borrow(PyObject* object) { return py::reinterpret_borrow<py::object>(object); }
-
-void check(bool went_well) {
-  if (!went_well) throw py::error_already_set();
-}
-
-PyObject* as_object(PyTypeObject* type) { return reinterpret_cast<PyObject*>(type); }
-
-/// One level of a tree. The limit is our own, so that it is the same in every Python and under any number of calls.
-class Level {
- public:
-  explicit Level(int* depth) : depth_(depth) {
-    if (++*depth_ <= kMostLevels) return;
-    --*depth_;
-    PyErr_Format(
-        PyExc_RecursionError,
-        "a tree is nested too deep; expected at most %d levels, got more; put inner ones into a leaf of your own",
-        kMostLevels);
-    throw py::error_already_set();
-  }
-  ~Level() { --*depth_; }
-  Level(const Level&) = delete;
-  Level& operator=(const Level&) = delete;
-
- private:
-  int* depth_;
-};
-
-[[noreturn]] void fail_structure() {
-  PyErr_SetString(
-      PyExc_TypeError,
-      "PyTreeDef: a node is not (type, data, children), or has other keys or leaves than it counts; expected "
-      "a structure that tree.structure made, got another; do not make them by hand");
-  throw py::error_already_set();
-}
-
-/// A node as it must be, so that no structure that somebody made up or unpickled can be read wrongly.
-struct Node {
-  PyTypeObject* type;
-  PyObject* data;
-  PyObject* children;
-  Py_ssize_t count;
-
-  explicit Node(PyObject* node) {
-    if (!PyTuple_CheckExact(node) || PyTuple_GET_SIZE(node) != 3) fail_structure();
-    if (!PyType_Check(PyTuple_GET_ITEM(node, 0))) fail_structure();
-    type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(node, 0));
-    data = PyTuple_GET_ITEM(node, 1);
-    children = PyTuple_GET_ITEM(node, 2);
-    if (PyTuple_CheckExact(children)) {
-      count = PyTuple_GET_SIZE(children);
-    } else {
-      count = PyLong_CheckExact(children) ? PyLong_AsSsize_t(children) : -1;
-      PyErr_Clear();
-    }
-    if (count < 0) fail_structure();
-    if (type == &PyDict_Type && (!PyTuple_CheckExact(data) || PyTuple_GET_SIZE(data) != count)) fail_structure();
-  }
-
-  /// None for a leaf.
-  PyObject* child(Py_ssize_t i) const { return children_are_leaves() ? Py_None : PyTuple_GET_ITEM(children, i); }
-  bool children_are_leaves() const { return PyLong_CheckExact(children); }
-  /// None is a node without a level of its own.
-  bool is_of_none() const { return type == Py_TYPE(Py_None); }
-};
 
 /// Throws RecursionError where a structure has too many levels below `depth`.
 void check_levels(PyObject* structure, int* depth) {
@@ -320,127 +249,6 @@ class Flattening {
   int depth_ = 0;
 };
 
-class Building {
- public:
-  Building(PyObject* leaves, PyObject* make_node) : leaves_(leaves), make_node_(make_node) {}
-
-  py::object build(PyObject* structure) {
-    if (structure == Py_None) return next();
-    const Node node(structure);
-    if (node.is_of_none()) return py::none();
-    const Level level(&depth_);
-    if (node.children_are_leaves() && node.count > PyList_GET_SIZE(leaves_) - at_) fail_structure();
-    if (node.type == &PyDict_Type) {
-      py::object made = steal(PyDict_New());
-      for (Py_ssize_t i = 0; i < node.count; ++i) {
-        PyObject* value = build_child(node.child(i)).release().ptr();
-        const bool is_set = PyDict_SetItem(made.ptr(), PyTuple_GET_ITEM(node.data, i), value) == 0;
-        Py_DECREF(value);
-        check(is_set);
-      }
-      return made;
-    }
-    if (node.type == &PyTuple_Type) {
-      py::object made = steal(PyTuple_New(node.count));
-      for (Py_ssize_t i = 0; i < node.count; ++i) {
-        PyTuple_SET_ITEM(made.ptr(), i, build_child(node.child(i)).release().ptr());
-      }
-      return made;
-    }
-    py::object made = steal(PyList_New(node.count));
-    for (Py_ssize_t i = 0; i < node.count; ++i) {
-      PyList_SET_ITEM(made.ptr(), i, build_child(node.child(i)).release().ptr());
-    }
-    if (node.type == &PyList_Type) return made;
-    return steal(PyObject_CallFunctionObjArgs(make_node_, as_object(node.type), node.data, made.ptr(), nullptr));
-  }
-
- private:
-  py::object build_child(PyObject* child) { return child == Py_None ? next() : build(child); }
-
-  py::object next() {
-    if (at_ >= PyList_GET_SIZE(leaves_)) fail_structure();
-    return borrow(PyList_GET_ITEM(leaves_, at_++));
-  }
-
-  PyObject* leaves_;
-  PyObject* make_node_;
-  Py_ssize_t at_ = 0;
-  int depth_ = 0;
-};
-
-class Collecting {
- public:
-  Collecting(PyObject* found, PyObject* children_of) : found_(found), children_of_(children_of) {}
-
-  /// False where the tree has another structure.
-  bool collect(PyObject* structure, PyObject* tree) {
-    if (structure == Py_None) {
-      check(PyList_Append(found_, tree) == 0);
-      return true;
-    }
-    const Node node(structure);
-    if (Py_TYPE(tree) != node.type) return false;
-    if (node.is_of_none()) return true;
-    const Level level(&depth_);
-    if (node.type == &PyDict_Type) {
-      if (PyDict_GET_SIZE(tree) != node.count) return false;
-      for (Py_ssize_t i = 0; i < node.count; ++i) {
-        PyObject* value = PyDict_GetItemWithError(tree, PyTuple_GET_ITEM(node.data, i));
-        if (value == nullptr) {
-          check(PyErr_Occurred() == nullptr);
-          return false;
-        }
-        if (!collect(node.child(i), borrow(value).ptr())) return false;
-      }
-      return true;
-    }
-    if (node.type == &PyList_Type || node.type == &PyTuple_Type) return collect_each(node, tree);
-    const py::object children = steal(PyObject_CallFunctionObjArgs(children_of_, tree, node.data, nullptr));
-    return !children.is_none() && PyTuple_CheckExact(children.ptr()) && collect_each(node, children.ptr());
-  }
-
- private:
-  bool collect_each(const Node& node, PyObject* values) {
-    for (Py_ssize_t i = 0; i < node.count && i < PySequence_Fast_GET_SIZE(values); ++i) {
-      const py::object value = borrow(PySequence_Fast_GET_ITEM(values, i));
-      if (!collect(node.child(i), value.ptr())) return false;
-    }
-    return PySequence_Fast_GET_SIZE(values) == node.count;
-  }
-
-  PyObject* found_;
-  PyObject* children_of_;
-  int depth_ = 0;
-};
-
-/// Runs `work`; what it throws becomes the Python error that it is.
-template <class Work>
-PyObject* guarded(Work&& work) noexcept {
-  try {
-    return work().release().ptr();
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  }
-  return nullptr;
-}
-
-bool has_count(Py_ssize_t count, Py_ssize_t expected, const char* name) {
-  if (count == expected) return true;
-  PyErr_Format(PyExc_TypeError, "%s: %zd arguments; expected %zd", name, count, expected);
-  return false;
-}
-
-bool is_exact(PyObject* object, PyTypeObject* type, const char* name) {
-  if (Py_TYPE(object) == type) return true;
-  PyErr_Format(PyExc_TypeError, "%s: got a %s; expected a %s", name, Py_TYPE(object)->tp_name, type->tp_name);
-  return false;
-}
-
 PyObject* tree_open(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
   constexpr const char* kName = "_tree_open";
   if (!has_count(count, 5, kName) || !is_exact(arguments[1], &PySet_Type, kName)) return nullptr;
@@ -449,21 +257,6 @@ PyObject* tree_open(PyObject*, PyObject* const* arguments, Py_ssize_t count) noe
     const py::object leaves = steal(PyList_New(0));
     const py::object node = Flattening(opener, leaves.ptr()).open(arguments[0]);
     return steal(PyTuple_Pack(2, leaves.ptr(), node.ptr()));
-  });
-}
-
-PyObject* tree_build(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  constexpr const char* kName = "_tree_build";
-  if (!has_count(count, 3, kName) || !is_exact(arguments[1], &PyList_Type, kName)) return nullptr;
-  return guarded([&] { return Building(arguments[1], arguments[2]).build(arguments[0]); });
-}
-
-PyObject* tree_collect(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  if (!has_count(count, 3, "_tree_collect")) return nullptr;
-  return guarded([&]() -> py::object {
-    const py::object found = steal(PyList_New(0));
-    const bool fits = Collecting(found.ptr(), arguments[2]).collect(arguments[0], arguments[1]);
-    return fits ? found : py::none();
   });
 }
 
@@ -489,7 +282,7 @@ PyCFunction as_method() {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-std::array<PyMethodDef, 6> g_functions = {{
+std::array<PyMethodDef, 7> g_functions = {{
     {"_tree_open", as_method<&tree_open>(), METH_FASTCALL,
      "_tree_open(tree: object, plain: set, is_node: collections.abc.Callable, open_other: collections.abc.Callable, "
      "sorted_keys: collections.abc.Callable) -> tuple\n\nLeaves and node of a tree; the node of a leaf is None."},
@@ -500,6 +293,8 @@ std::array<PyMethodDef, 6> g_functions = {{
      "_tree_collect(node: object, tree: object, children_of: collections.abc.Callable) -> list | None\n\nWhat stands "
      "in "
      "the tree at the leaves of the node; None where it has another structure."},
+    {"_tree_paths", as_method<&tree_paths>(), METH_FASTCALL,
+     "_tree_paths(node: object, keys_of: collections.abc.Callable) -> list\n\nThe path of each leaf, a tuple of keys."},
     {"_tree_check_levels", as_method<&tree_check_levels>(), METH_FASTCALL,
      "_tree_check_levels(node: object) -> None\n\nRaises RecursionError where a node has too many levels."},
     {"_tree_equal", as_method<&tree_equal>(), METH_FASTCALL,
@@ -508,7 +303,10 @@ std::array<PyMethodDef, 6> g_functions = {{
 }};
 
 }  // namespace
+}  // namespace trees
 
-void bind_tree(py::module_& module) { check(PyModule_AddFunctions(module.ptr(), g_functions.data()) == 0); }
+void bind_tree(py::module_& module) {
+  trees::check(PyModule_AddFunctions(module.ptr(), trees::g_functions.data()) == 0);
+}
 
 }  // namespace artifex_devices::bindings

@@ -11,7 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from artifex_devices._core import _tree_build, _tree_check_levels, _tree_collect, _tree_equal
+from artifex_devices._core import _tree_build, _tree_check_levels, _tree_collect, _tree_equal, _tree_paths
 from artifex_devices._tree_mismatch import explain
 from artifex_devices._tree_nodes import (
     Aux,
@@ -179,21 +179,7 @@ class PyTreeDef:
 
     def paths(self) -> list[tuple[Any, ...]]:
         """The path of each leaf, as `tree_flatten_with_path` has them."""
-        found: list[tuple[Any, ...]] = []
-        open_: list[tuple[Node | None, tuple[Any, ...]]] = [(self._node, ())]
-        while open_:
-            node, path = open_.pop()
-            if node is None:
-                found.append(path)
-                continue
-            typ, data, children = node
-            count = children if type(children) is int else len(children)
-            paths = [(*path, key) for key in keys_of(typ, data, count)]
-            if type(children) is int:
-                found.extend(paths)
-            else:
-                open_.extend(zip(reversed(children), reversed(paths), strict=True))
-        return found
+        return _tree_paths(self._node, keys_of)
 
     def __eq__(self, other: object) -> bool:
         return _tree_equal(self._node, other._node) if isinstance(other, PyTreeDef) else NotImplemented

@@ -410,3 +410,29 @@ def test_item_of_a_number_and_of_a_vector(named):
 def test_item_refuses_other_indices(index, error, named):
     with pytest.raises(error):
         ad.device_put(np.ones((8, 8)), named("x")).item(*index)
+
+
+def test_shards_and_their_data_are_made_once_and_go_with_the_array() -> None:
+    with ad.simulate(4):
+        x = ad.device_put(np.arange(8.0), ad.NamedSharding(ad.make_mesh((4,), ("x",)), ad.P("x")))
+        shards = x.addressable_shards
+        assert x.addressable_shards[2] is shards[2]
+        assert shards[2].data is x.addressable_shards[2].data
+        shards.clear()  # the caller's own list
+        assert [shard.data.tolist() for shard in x.addressable_shards] == [
+            [0.0, 1.0],
+            [2.0, 3.0],
+            [4.0, 5.0],
+            [6.0, 7.0],
+        ]
+        kept = weakref.ref(x.addressable_shards[1].data)
+        assert kept() is not None
+        del x
+        assert kept() is None
+        y = ad.device_put(np.arange(4.0), ad.devices()[1])
+        shard = y.addressable_shards[0]
+        shard.data.delete()
+        with pytest.raises(RuntimeError, match="deleted"):
+            y.addressable_shards  # noqa: B018
+        with pytest.raises(RuntimeError, match="deleted"):
+            shard.data  # noqa: B018

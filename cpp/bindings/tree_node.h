@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the functions over trees share (bind_tree.cpp, tree_build.cpp, tree_paths.cpp): the nodes of structures, levels,
+// and errors of Python's C interface.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <new>
+
+namespace artifex_devices::bindings::trees {
+
+constexpr int kMostLevels = 1000;  // as _tree_flatten.py says
+
+inline py::object steal(PyObject* object) {
+  if (object == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(object);
+}
+
+inline py::object borrow(PyObject* object) { return py::reinterpret_borrow<py::object>(object); }
+
+inline void check(bool went_well) {
+  if (!went_well) throw py::error_already_set();
+}
+
+inline PyObject* as_object(PyTypeObject* type) { return reinterpret_cast<PyObject*>(type); }
+
+/// One level of a tree. The limit is our own, so that it is the same in every Python and under any number of calls.
+class Level {
+ public:
+  explicit Level(int* depth) : depth_(depth) {
+    if (++*depth_ <= kMostLevels) return;
+    --*depth_;
+    PyErr_Format(
+        PyExc_RecursionError,
+        "a tree is nested too deep; expected at most %d levels, got more; put inner ones into a leaf of your own",
+        kMostLevels);
+    throw py::error_already_set();
+  }
+  ~Level() { --*depth_; }
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+
+ private:
+  int* depth_;
+};
+
+[[noreturn]] inline void fail_structure() {
+  PyErr_SetString(
+      PyExc_TypeError,
+      "PyTreeDef: a node is not (type, data, children), or has other keys or leaves than it counts; expected "
+      "a structure that tree.structure made, got another; do not make them by hand");
+  throw py::error_already_set();
+}
+
+/// A node as it must be, so that no structure that somebody made up or unpickled can be read wrongly.
+struct Node {
+  PyTypeObject* type;
+  PyObject* data;
+  PyObject* children;
+  Py_ssize_t count;
+
+  explicit Node(PyObject* node) {
+    if (!PyTuple_CheckExact(node) || PyTuple_GET_SIZE(node) != 3) fail_structure();
+    if (!PyType_Check(PyTuple_GET_ITEM(node, 0))) fail_structure();
+    type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(node, 0));
+    data = PyTuple_GET_ITEM(node, 1);
+    children = PyTuple_GET_ITEM(node, 2);
+    if (PyTuple_CheckExact(children)) {
+      count = PyTuple_GET_SIZE(children);
+    } else {
+      count = PyLong_CheckExact(children) ? PyLong_AsSsize_t(children) : -1;
+      PyErr_Clear();
+    }
+    if (count < 0) fail_structure();
+    if (type == &PyDict_Type && (!PyTuple_CheckExact(data) || PyTuple_GET_SIZE(data) != count)) fail_structure();
+  }
+
+  /// None for a leaf.
+  PyObject* child(Py_ssize_t i) const { return children_are_leaves() ? Py_None : PyTuple_GET_ITEM(children, i); }
+  bool children_are_leaves() const { return PyLong_CheckExact(children); }
+  /// None is a node without a level of its own.
+  bool is_of_none() const { return type == Py_TYPE(Py_None); }
+};
+
+/// Runs `work`; what it throws becomes the Python error that it is.
+template <class Work>
+PyObject* guarded(Work&& work) noexcept {
+  try {
+    return work().release().ptr();
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+inline bool has_count(Py_ssize_t count, Py_ssize_t expected, const char* name) {
+  if (count == expected) return true;
+  PyErr_Format(PyExc_TypeError, "%s: %zd arguments; expected %zd", name, count, expected);
+  return false;
+}
+
+inline bool is_exact(PyObject* object, PyTypeObject* type, const char* name) {
+  if (Py_TYPE(object) == type) return true;
+  PyErr_Format(PyExc_TypeError, "%s: got a %s; expected a %s", name, Py_TYPE(object)->tp_name, type->tp_name);
+  return false;
+}
+
+// Functions of the module; arguments are checked.
+PyObject* tree_build(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept;
+PyObject* tree_collect(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept;
+PyObject* tree_paths(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept;
+
+}  // namespace artifex_devices::bindings::trees

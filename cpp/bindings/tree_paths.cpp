@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The path of each leaf of a structure. Keys are made by the Python function that is given, and kept for the next node
+// that is alike: the dicts of a big tree repeat.
+#include <algorithm>
+
+#include "recent.h"
+#include "tree_node.h"
+
+namespace artifex_devices::bindings::trees {
+namespace {
+
+constexpr Py_ssize_t kMostKept = 256;  // keys of one node
+
+/// The keys of nodes that came before: of dicts with texts for keys, and of lists and tuples.
+struct KeptKeys {
+  py::object of;    // the tuple of a dict's keys, or the type of a sequence; null: none yet
+  py::object keys;  // a tuple; of sequences as many as ever asked for
+
+  bool is_empty() const { return !of; }
+  static bool is_of(const Client&) { return false; }
+};
+
+auto& g_kept_keys = make_recent<KeptKeys, 64>("keys of paths");
+
+bool are_texts(PyObject* tuple) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    if (!PyUnicode_CheckExact(PyTuple_GET_ITEM(tuple, i))) return false;
+  }
+  return true;
+}
+
+class Paths {
+ public:
+  Paths(PyObject* found, PyObject* keys_of) : found_(found), keys_of_(keys_of) {}
+
+  void add(PyObject* structure, const py::object& path) {
+    if (structure == Py_None) return check(PyList_Append(found_, path.ptr()) == 0);
+    const Node node(structure);
+    if (node.is_of_none()) return;
+    const Level level(&depth_);
+    const py::object keys = keys_of(node);
+    const Py_ssize_t length = PyTuple_GET_SIZE(path.ptr());
+    for (Py_ssize_t i = 0; i < node.count; ++i) {
+      const py::object longer = steal(PyTuple_New(length + 1));
+      for (Py_ssize_t k = 0; k < length; ++k) {
+        PyTuple_SET_ITEM(longer.ptr(), k, Py_NewRef(PyTuple_GET_ITEM(path.ptr(), k)));
+      }
+      PyTuple_SET_ITEM(longer.ptr(), length, Py_NewRef(PyTuple_GET_ITEM(keys.ptr(), i)));
+      add(node.child(i), longer);
+    }
+  }
+
+ private:
+  /// A tuple of at least node.count keys.
+  py::object keys_of(const Node& node) {
+    const bool is_sequence = node.type == &PyList_Type || node.type == &PyTuple_Type;
+    const bool is_kept =
+        node.count <= kMostKept && (is_sequence || (node.type == &PyDict_Type && are_texts(node.data)));
+    if (!is_kept) return made(node, node.count);
+    PyObject* const of = is_sequence ? as_object(node.type) : node.data;
+    KeptKeys& kept = g_kept_keys.place(hash_pointer(of));
+    if (kept.of.ptr() == of && PyTuple_GET_SIZE(kept.keys.ptr()) >= node.count) return kept.keys;
+    KeptKeys fresh{borrow(of), made(node, is_sequence ? std::max<Py_ssize_t>(node.count, 16) : node.count)};
+    const py::object keys = fresh.keys;
+    const KeptKeys gone = std::exchange(kept, std::move(fresh));
+    return keys;
+  }
+
+  py::object made(const Node& node, Py_ssize_t count) {
+    const py::object number = steal(PyLong_FromSsize_t(count));
+    py::object keys =
+        steal(PyObject_CallFunctionObjArgs(keys_of_, as_object(node.type), node.data, number.ptr(), nullptr));
+    if (!PyTuple_CheckExact(keys.ptr())) keys = steal(PySequence_Tuple(keys.ptr()));
+    if (PyTuple_GET_SIZE(keys.ptr()) < node.count) fail_structure();
+    return keys;
+  }
+
+  PyObject* found_;
+  PyObject* keys_of_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+PyObject* tree_paths(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
+  if (!has_count(count, 2, "_tree_paths")) return nullptr;
+  return guarded([&]() -> py::object {
+    const py::object found = steal(PyList_New(0));
+    Paths(found.ptr(), arguments[1]).add(arguments[0], steal(PyTuple_New(0)));
+    return found;
+  });
+}
+
+}  // namespace artifex_devices::bindings::trees
