@@ -37,9 +37,15 @@ struct CopyKernels {
   void (*copy_runs)(std::byte* destination, int64_t destination_stride, const std::byte* source, int64_t source_stride,
                     int64_t run, int64_t count, int64_t ahead);
 
-  /// As transpose_tile, for units of 1, 2, 4, 8 and 16 bytes.
+  /// Copies `count` runs of `lines` lines each, past the cache; destinations are at a line's start and
+  /// `destination_stride` apart, sources lie behind each other.
+  void (*stream_rows)(std::byte* destination, int64_t destination_stride, const std::byte* source, int64_t lines,
+                      int64_t count);
+
+  /// As transpose_tile, for units of 1, 2, 4, 8 and 16 bytes. Meanwhile the tile `ahead` bytes from the source is
+  /// fetched (0: none).
   void (*transpose)(std::byte* destination, const std::byte* source, int64_t row_stride, int64_t rows, int64_t columns,
-                    int64_t unit);
+                    int64_t unit, int64_t ahead);
 };
 
 /// Those in use.

@@ -97,6 +97,19 @@ void stream_lines(std::byte* d, const std::byte* s, int64_t lines, const std::by
   }
 }
 
+void stream_rows(std::byte* d, int64_t d_stride, const std::byte* s, int64_t lines, int64_t count) {
+  if (lines == 2) {
+    for (; count > 0; --count, d += d_stride, s += 2 * kLine) {
+      stream_line(d, s);
+      stream_line(d + kLine, s + kLine);
+    }
+    return;
+  }
+  for (; count > 0; --count, d += d_stride, s += lines * kLine) {
+    for (int64_t i = 0; i < lines; ++i) stream_line(d + i * kLine, s + i * kLine);
+  }
+}
+
 // ---- runs
 
 /// Runs of one length that is known here.
@@ -275,18 +288,78 @@ template <class T, int kWidth>
   for (int i = 0; i < kCount; ++i) __builtin_memcpy(destination + i * destination_stride, &rows[i], kWidth);
 }
 
-/// Squares where they fit, then the rest element by element.
+/// The same within each 16 bytes of two vectors, their lanes.
+template <int kHalf, class V, int... kIndex>
+[[gnu::always_inline]] inline void interleave_lanes(V& out, const V& a, const V& b,
+                                                    std::integer_sequence<int, kIndex...>) {
+  constexpr int kCount = sizeof...(kIndex);
+  constexpr int kLane = 16 / static_cast<int>(sizeof(a[0]));
+  out = __builtin_shufflevector(
+      a, b, (kIndex / kLane * kLane + kIndex % kLane / 2 + kHalf * kLane / 2 + kIndex % 2 * kCount)...);
+}
+
+/// Transposes 16 / sizeof(T) rows of a whole register: as many squares side by side, one in each lane, so that a line
+/// of the source is read once, whole.
+template <class T>
+[[gnu::always_inline]] inline void transpose_lanes(std::byte* destination, int64_t destination_stride,
+                                                   const std::byte* source, int64_t row_stride) {
+  using V = typename Vector<T, kRegisterBytes>::Type;
+  constexpr int kRows = 16 / static_cast<int>(sizeof(T));
+  constexpr int kLanes = kRegisterBytes / 16;
+  constexpr auto kIndices = std::make_integer_sequence<int, kRows * kLanes>();
+  V rows[kRows];
+  V mixed[kRows];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) __builtin_memcpy(&rows[i], source + i * row_stride, kRegisterBytes);
+#pragma GCC unroll 4
+  for (int round = 1; round < kRows; round *= 2) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows / 2; ++i) {
+      interleave_lanes<0>(mixed[2 * i], rows[i], rows[i + kRows / 2], kIndices);
+      interleave_lanes<1>(mixed[2 * i + 1], rows[i], rows[i + kRows / 2], kIndices);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) rows[i] = mixed[i];
+  }
+  typedef typename Value<16>::Type Lane;
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    Lane lanes[kLanes];
+    __builtin_memcpy(lanes, &rows[i], kRegisterBytes);
+#pragma GCC unroll 4
+    for (int lane = 0; lane < kLanes; ++lane) {
+      __builtin_memcpy(destination + (lane * kRows + i) * destination_stride, &lanes[lane], 16);
+    }
+  }
+}
+
+/// Asks for some rows of `bytes` each, which are read soon but not next: for the second-level cache.
+[[gnu::always_inline]] inline void fetch_rows(const std::byte* first, int64_t row_stride, int64_t rows, int64_t bytes) {
+  for (int64_t i = 0; i < rows; ++i, first += row_stride) {
+    for (int64_t c = 0; c < bytes; c += kLine) __builtin_prefetch(first + c, 0, 2);
+  }
+}
+
+/// Squares where they fit, then the rest element by element. Squares of one register's width with kWidth, in lanes
+/// without (0).
 template <class T, int kWidth>
 void transpose_squares(std::byte* destination, const std::byte* source, int64_t row_stride, int64_t rows,
-                       int64_t columns) {
+                       int64_t columns, int64_t ahead) {
   constexpr int64_t kUnit = sizeof(T);
-  constexpr int64_t kCount = kWidth / kUnit;
-  const int64_t whole_rows = rows - rows % kCount;
-  const int64_t whole_columns = columns - columns % kCount;
-  for (int64_t r = 0; r < whole_rows; r += kCount) {
-    for (int64_t c = 0; c < whole_columns; c += kCount) {
-      transpose_square<T, kWidth>(destination + (c * rows + r) * kUnit, rows * kUnit,
-                                  source + r * row_stride + c * kUnit, row_stride);
+  constexpr int64_t kDown = (kWidth > 0 ? kWidth : 16) / kUnit;
+  constexpr int64_t kAcross = (kWidth > 0 ? kWidth : kRegisterBytes) / kUnit;
+  const int64_t whole_rows = rows - rows % kDown;
+  const int64_t whole_columns = columns - columns % kAcross;
+  for (int64_t r = 0; r < whole_rows; r += kDown) {
+    if (ahead != 0) fetch_rows(source + ahead + r * row_stride, row_stride, kDown, columns * kUnit);
+    for (int64_t c = 0; c < whole_columns; c += kAcross) {
+      std::byte* const to = destination + (c * rows + r) * kUnit;
+      const std::byte* const from = source + r * row_stride + c * kUnit;
+      if constexpr (kWidth > 0) {
+        transpose_square<T, kWidth>(to, rows * kUnit, from, row_stride);
+      } else {
+        transpose_lanes<T>(to, rows * kUnit, from, row_stride);
+      }
     }
   }
   for (int64_t c = 0; c < columns; ++c) {
@@ -320,26 +393,30 @@ int64_t zip_rows(std::byte* destination, const std::byte* source, int64_t row_st
 
 /// Squares, but for two rows, as tiles of two half-words have them, and for two dense columns, the way back.
 template <class T, int kWidth>
-void transpose_units(std::byte* d, const std::byte* s, int64_t row_stride, int64_t rows, int64_t columns) {
+void transpose_units(std::byte* d, const std::byte* s, int64_t row_stride, int64_t rows, int64_t columns,
+                     int64_t ahead) {
   constexpr int64_t kUnit = sizeof(T);
   if (rows == 2) {
     const int64_t done = zip_rows<T>(d, s, row_stride, columns);
-    return transpose_squares<T, kWidth>(d + 2 * done * kUnit, s + done * kUnit, row_stride, rows, columns - done);
+    return transpose_squares<T, kWidth>(d + 2 * done * kUnit, s + done * kUnit, row_stride, rows, columns - done,
+                                        ahead);
   }
   if (columns == 2 && row_stride == 2 * kUnit) {
     copy_units<T>(d, kUnit, s, row_stride, rows, 0);
     return copy_units<T>(d + rows * kUnit, kUnit, s + kUnit, row_stride, rows, 0);
   }
-  transpose_squares<T, kWidth>(d, s, row_stride, rows, columns);
+  transpose_squares<T, kWidth>(d, s, row_stride, rows, columns, ahead);
 }
 
 /// Units of 16 bytes: few rows at a time, which stay in the cache though their addresses may agree in all low bits.
-void transpose_16(std::byte* destination, const std::byte* source, int64_t row_stride, int64_t rows, int64_t columns) {
+void transpose_16(std::byte* destination, const std::byte* source, int64_t row_stride, int64_t rows, int64_t columns,
+                  int64_t ahead) {
   constexpr int64_t kUnit = 16;
   constexpr int64_t kRows = 4;
   const int64_t whole_rows = rows - rows % kRows;
   for (int64_t r = 0; r < whole_rows; r += kRows) {
     const std::byte* const from = source + r * row_stride;
+    if (ahead != 0) fetch_rows(from + ahead, row_stride, kRows, columns * kUnit);
     for (int64_t c = 0; c < columns; ++c) {
 #pragma GCC unroll 4
       for (int64_t i = 0; i < kRows; ++i) {
@@ -354,23 +431,24 @@ void transpose_16(std::byte* destination, const std::byte* source, int64_t row_s
   }
 }
 
-void transpose(std::byte* d, const std::byte* s, int64_t row_stride, int64_t rows, int64_t columns, int64_t unit) {
+void transpose(std::byte* d, const std::byte* s, int64_t row_stride, int64_t rows, int64_t columns, int64_t unit,
+               int64_t ahead) {
   switch (unit) {
-    case 1:  // wider squares of such small units do not fit the registers
-      return transpose_units<uint8_t, 16>(d, s, row_stride, rows, columns);
+    case 1:
+      return transpose_units<uint8_t, 0>(d, s, row_stride, rows, columns, ahead);
     case 2:
-      return transpose_units<uint16_t, 16>(d, s, row_stride, rows, columns);
+      return transpose_units<uint16_t, 0>(d, s, row_stride, rows, columns, ahead);
     case 4:
-      return transpose_units<uint32_t, kRegisterBytes>(d, s, row_stride, rows, columns);
+      return transpose_units<uint32_t, 0>(d, s, row_stride, rows, columns, ahead);
     case 8:
-      return transpose_units<uint64_t, kRegisterBytes>(d, s, row_stride, rows, columns);
+      return transpose_units<uint64_t, kRegisterBytes>(d, s, row_stride, rows, columns, ahead);
     default:
-      return transpose_16(d, s, row_stride, rows, columns);
+      return transpose_16(d, s, row_stride, rows, columns, ahead);
   }
 }
 
 }  // namespace
 
-constinit const CopyKernels ARTIFEX_COPY_KERNELS = {stream_lines, copy_runs, transpose};
+constinit const CopyKernels ARTIFEX_COPY_KERNELS = {stream_lines, copy_runs, stream_rows, transpose};
 
 }  // namespace artifex_devices

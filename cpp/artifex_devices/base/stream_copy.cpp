@@ -16,6 +16,8 @@ namespace {
 
 constexpr int64_t kStreamLine = 64;
 
+constinit std::atomic<int64_t> g_stream_bytes{int64_t{4} << 20};
+
 void copy(std::byte* destination, const std::byte* source, int64_t bytes) noexcept {
   std::memcpy(destination, source, static_cast<size_t>(bytes));
 }
@@ -31,6 +33,9 @@ void stream_copy(std::byte* destination, const std::byte* source, int64_t bytes,
   const int64_t done = head + lines * kStreamLine;
   if (done < bytes) copy(destination + done, source + done, bytes - done);
 }
+
+int64_t stream_bytes() noexcept { return g_stream_bytes.load(std::memory_order_relaxed); }
+void set_stream_bytes(int64_t bytes) noexcept { g_stream_bytes.store(bytes, std::memory_order_relaxed); }
 
 void stream_fence() noexcept {
 #if defined(__x86_64__)

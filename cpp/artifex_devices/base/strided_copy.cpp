@@ -16,7 +16,6 @@ namespace artifex_devices {
 namespace {
 
 constexpr int64_t kLine = 64;                          // bytes of a cache line
-constexpr int64_t kStreamBytes = int64_t{4} << 20;     // from here on stores bypass the cache
 constexpr int64_t kStagingBytes = int64_t{16} << 10;   // half of the smallest first-level cache
 constexpr int64_t kStagedRunBytes = 1024;              // shorter dense runs are put together before they are streamed
 constexpr int64_t kShortestStreamed = 256;             // shorter runs are mostly partial lines
@@ -89,7 +88,7 @@ StridedCopy::StridedCopy(void* destination, const Dims& destination_strides, con
     bytes_ = 0;
     return;
   }
-  stream_ = std::max(bytes_, transfer_bytes) >= kStreamBytes;
+  stream_ = std::max(bytes_, transfer_bytes) >= stream_bytes();
   collapse();
   choose_kind();
 }
@@ -167,20 +166,27 @@ void StridedCopy::choose_kind() {
     destination_strides_[columns] = -destination_strides_[columns];
     source_strides_[columns] = unit_;
   }
-  // Tiles: 256 bytes of a source row where both sides are long, all of a short side, within the staging buffer. Panels
-  // stay among the same few hundred pages of the source while they go along its rows.
+  // Tiles: two or four lines of a source row where both sides are long, all of a short side, within the staging buffer.
+  // They follow each other along the rows of the source, so that memory is read on where it was read last. Where a tile
+  // begins and ends with whole lines of the destination, two lines down are enough; else more, of which fewer are cut.
   const int64_t units = kStagingBytes / unit_;
   const int64_t all_rows = shape_[rank - 1];
   const int64_t all_columns = shape_[columns];
-  const int64_t wide = unit_ == 1 ? 128 : std::max<int64_t>(256 / unit_, 16);
-  Panels& p = panels_;
-  p.tile_rows = std::min(all_rows, units / wide / 16 * 16);
-  p.tile_columns = std::min(all_columns, std::max<int64_t>(units / p.tile_rows / 16 * 16, 1));
-  if (all_columns < wide) p.tile_rows = std::min(all_rows, units / all_columns / 16 * 16);
-  p.panel_rows = std::min(all_rows, std::max<int64_t>(1, 512 / p.tile_rows) * p.tile_rows);
-  p.across = (all_columns + p.tile_columns - 1) / p.tile_columns;
-  p.down = (all_rows + p.panel_rows - 1) / p.panel_rows;
-  p.count = bytes_ / unit_ / all_rows / all_columns * p.across * p.down;
+  const bool is_register = unit_ == 1 || unit_ == 2 || unit_ == 4 || unit_ == 8 || unit_ == 16;
+  const int64_t wide = is_register && unit_ < 8 ? 128 / unit_ : std::max<int64_t>(256 / unit_, 16);
+  const bool in_lines = (address(destination_) | destination_strides_[columns]) % kLine == 0;
+  const int64_t tall = is_register && in_lines ? std::max<int64_t>(128 / unit_, 32) : units / wide / 16 * 16;
+  Tiles& t = tiles_;
+  t.rows = std::min(all_rows, tall);
+  t.columns = std::min(all_columns, all_rows < tall ? std::max<int64_t>(units / t.rows / 16 * 16, 1) : wide);
+  if (all_columns < wide) t.rows = std::min(all_rows, units / all_columns / 16 * 16);
+  // The first tile of a row ends where a line of the source does, so that later ones read whole lines.
+  const int64_t head = -address(source_) & (kLine - 1);
+  const bool can_align = source_strides_[rank - 1] % kLine == 0 && head % unit_ == 0 && head / unit_ < t.columns;
+  t.first_columns = can_align && head > 0 && all_columns > t.columns ? head / unit_ : t.columns;
+  t.across = 1 + (std::max<int64_t>(all_columns - t.first_columns, 0) + t.columns - 1) / t.columns;
+  t.down = (all_rows + t.rows - 1) / t.rows;
+  t.count = bytes_ / unit_ / all_rows / all_columns * t.across * t.down;
 }
 
 void StridedCopy::choose_way() {
@@ -216,7 +222,7 @@ int64_t StridedCopy::pieces(int64_t piece_bytes) const noexcept {
   if (bytes_ == 0) return 0;
   const int64_t size = std::max<int64_t>(piece_bytes, kLine);
   const int64_t count = bytes_ / size + (bytes_ % size != 0);
-  return kind_ == Kind::kTranspose ? std::min(count, panels_.count) : count;
+  return kind_ == Kind::kTranspose ? std::min(count, tiles_.count) : count;
 }
 
 int64_t StridedCopy::boundary(int64_t index, int64_t count) const noexcept {
@@ -233,8 +239,8 @@ int64_t StridedCopy::boundary(int64_t index, int64_t count) const noexcept {
 
 void StridedCopy::run(int64_t index, int64_t count) const noexcept {
   if (kind_ == Kind::kTranspose) {
-    const auto begin = [&](int64_t i) { return panels_.count / count * i + std::min(i, panels_.count % count); };
-    copy_panels(begin(index), begin(index + 1));
+    const auto begin = [&](int64_t i) { return tiles_.count / count * i + std::min(i, tiles_.count % count); };
+    copy_tiles(begin(index), begin(index + 1));
   } else {
     copy_rows(boundary(index, count), boundary(index + 1, count), -1);
   }
@@ -397,12 +403,30 @@ void StridedCopy::run_together(std::span<const StridedCopy* const> copies, int64
   stream_fence();
 }
 
-void StridedCopy::copy_panels(int64_t begin, int64_t end) const noexcept {
+void StridedCopy::copy_tiles(int64_t begin, int64_t end) const noexcept {
   const int64_t outer = shape_.size() - 2;
-  const int64_t all_columns = shape_[outer];
-  const int64_t all_rows = shape_[outer + 1];
   const int64_t d_column = destination_strides_[outer];
   const int64_t s_row = source_strides_[outer + 1];
+  struct Tile {
+    std::byte* to;
+    const std::byte* from;
+    int64_t rows;
+    int64_t columns;
+  };
+  const auto at = [&](int64_t number) {
+    const int64_t across = number % tiles_.across;
+    const int64_t column = across == 0 ? 0 : tiles_.first_columns + (across - 1) * tiles_.columns;
+    const int64_t columns = across == 0 ? tiles_.first_columns : tiles_.columns;
+    const int64_t row = number / tiles_.across % tiles_.down * tiles_.rows;
+    Tile tile{destination_ + column * d_column + row * unit_, source_ + column * unit_ + row * s_row,
+              std::min(tiles_.rows, shape_[outer + 1] - row), std::min(columns, shape_[outer] - column)};
+    int64_t rest = number / tiles_.across / tiles_.down;
+    for (int64_t k = outer - 1; k >= 0; rest /= shape_[k--]) {
+      tile.to += rest % shape_[k] * destination_strides_[k];
+      tile.from += rest % shape_[k] * source_strides_[k];
+    }
+    return tile;
+  };
   const auto write = [&](std::byte* to, const std::byte* from, int64_t bytes) {
     if (stream_ && bytes >= kLine) {
       stream_copy(to, from, bytes);
@@ -410,35 +434,22 @@ void StridedCopy::copy_panels(int64_t begin, int64_t end) const noexcept {
       std::memcpy(to, from, static_cast<size_t>(bytes));
     }
   };
-  alignas(kLine) std::byte tile[kStagingBytes];
-  for (int64_t panel = begin; panel < end; ++panel) {
-    const int64_t first_column = panel % panels_.across * panels_.tile_columns;
-    const int64_t first_row = panel / panels_.across % panels_.down * panels_.panel_rows;
-    std::byte* d = destination_ + first_column * d_column + first_row * unit_;
-    const std::byte* s = source_ + first_column * unit_ + first_row * s_row;
-    int64_t rest = panel / panels_.across / panels_.down;
-    for (int64_t k = outer - 1; k >= 0; rest /= shape_[k--]) {
-      d += rest % shape_[k] * destination_strides_[k];
-      s += rest % shape_[k] * source_strides_[k];
+  alignas(kLine) std::byte staged[kStagingBytes];
+  if (begin == end) return;
+  Tile tile = at(begin);
+  for (int64_t number = begin; number < end; ++number) {
+    const Tile next = at(std::min(number + 1, end - 1));
+    // Rows that are a page and more apart are not foreseen by the processor.
+    transpose_tile(staged, tile.from, s_row, tile.rows, tile.columns, unit_, stream_ ? next.from - tile.from : 0);
+    const int64_t column_bytes = tile.rows * unit_;
+    if (stream_ && (address(tile.to) | d_column | column_bytes) % kLine == 0) {
+      copy_kernels().stream_rows(tile.to, d_column, staged, column_bytes / kLine, tile.columns);
+    } else if (d_column == column_bytes) {
+      write(tile.to, staged, tile.columns * column_bytes);
+    } else {
+      for (int64_t c = 0; c < tile.columns; ++c) write(tile.to + c * d_column, staged + c * column_bytes, column_bytes);
     }
-    const int64_t columns = std::min(panels_.tile_columns, all_columns - first_column);
-    const int64_t stop = std::min(panels_.panel_rows, all_rows - first_row);
-    for (int64_t row = 0; row < stop; row += panels_.tile_rows) {
-      const int64_t rows = std::min(panels_.tile_rows, stop - row);
-      const std::byte* const from = s + row * s_row;
-      if (stream_) {  // strides beyond a page are not foreseen by the processor
-        for (int64_t r = rows; r < std::min(2 * rows, stop - row); ++r) {
-          for (int64_t c = 0; c < columns * unit_; c += kLine) prefetch(from + r * s_row + c);
-        }
-      }
-      transpose_tile(tile, from, s_row, rows, columns, unit_);
-      std::byte* const to = d + row * unit_;
-      if (d_column == rows * unit_) {
-        write(to, tile, columns * rows * unit_);
-      } else {
-        for (int64_t c = 0; c < columns; ++c) write(to + c * d_column, tile + c * rows * unit_, rows * unit_);
-      }
-    }
+    tile = next;
   }
 }
 

@@ -13,15 +13,15 @@ namespace artifex_devices {
 ///
 /// Dimensions of size 1 are dropped and neighbours that are contiguous on both sides are merged, so that most copies
 /// become one or two loops. Strides are in bytes, may be negative, and are 0 for broadcast sources; the destination
-/// must not overlap itself or the source. Bits are moved as they are. From 4 MiB on (measured: where a cold copy that
-/// is read back is faster so), stores bypass the cache.
+/// must not overlap itself or the source. Bits are moved as they are. From `stream_bytes()` on, stores bypass the
+/// cache.
 ///
 /// Example: a (4, 6) float32 block out of a (4, 8) array, strides {32, 4}, into a dense one, strides {24, 4}, is four
 /// runs of 24 bytes.
 class StridedCopy {
  public:
-  /// `transfer_bytes`: all bytes of the transfer of which this copy is a part (a shard of an array), when that is more
-  /// than this copy; it decides whether stores bypass the cache.
+  /// `transfer_bytes`: what the workers of one lane write for the transfer of which this copy is a part (a shard of an
+  /// array), when that is more than this copy; it decides whether stores bypass the cache.
   StridedCopy(void* destination, const Dims& destination_strides, const void* source, const Dims& source_strides,
               const Dims& shape, int64_t itemsize, int64_t transfer_bytes = 0);
 
@@ -80,7 +80,7 @@ class StridedCopy {
   void copy_rows(int64_t begin, int64_t end, int64_t rows_ahead) const noexcept;
   void copy_runs(int64_t begin, int64_t end, int64_t rows_ahead) const noexcept;
   void copy_gathered(int64_t begin, int64_t end, int64_t rows_ahead) const noexcept;
-  void copy_panels(int64_t begin, int64_t end) const noexcept;
+  void copy_tiles(int64_t begin, int64_t end) const noexcept;
 
   std::byte* destination_;
   const std::byte* source_;
@@ -97,14 +97,14 @@ class StridedCopy {
   Way way_ = Way::kPlain;
   bool stream_ = false;
 
-  struct Panels {
-    int64_t tile_rows = 0;     // rows: the last dimension
-    int64_t tile_columns = 0;  // columns: the last but one
-    int64_t panel_rows = 0;    // a panel is tile_columns wide and a few tiles long
-    int64_t across = 0;        // panels along the columns
-    int64_t down = 0;          // panels along the rows
-    int64_t count = 0;         // of all panels, over the outer dimensions too
-  } panels_;
+  struct Tiles {                // of kTranspose
+    int64_t rows = 0;           // of the last dimension
+    int64_t columns = 0;        // of the last but one
+    int64_t first_columns = 0;  // of the first tile along them
+    int64_t across = 0;         // tiles along the columns
+    int64_t down = 0;           // tiles along the rows
+    int64_t count = 0;          // of all tiles, over the outer dimensions too
+  } tiles_;
 };
 
 }  // namespace artifex_devices

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <deque>
 #include <memory>
@@ -18,129 +16,33 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/job.h"
 #include "artifex_devices/base/mutex.h"
 
 namespace artifex_devices {
+
+using JobRef = std::shared_ptr<Job>;
+
 namespace {
 
 thread_local bool t_is_worker = false;
 
-/// One parallel_for or submit. Whoever works on it claims items until none is left; whoever ends the last one ends it.
-class Job {
+/// What is said once when several jobs have ended, with the error of the first that failed.
+class End {
  public:
-  Job(int64_t count, const std::function<void(int64_t)>& body) : count_(count), body_(&body) {}
-  Job(int64_t count, std::function<void(int64_t)> body, std::function<void(std::exception_ptr)> done)
-      : count_(count), owned_(std::move(body)), body_(&owned_), done_(std::move(done)) {}
+  End(int64_t jobs, std::function<void(std::exception_ptr)> done) : left_(jobs), done_(std::move(done)) {}
 
-  /// Runs items until none is left. `before_each` may throw, which ends the job.
-  template <class F>
-  void work(F before_each) noexcept {
-    bool first = true;
-    for (;;) {
-      try {
-        if (!std::exchange(first, false)) before_each();
-        if (lost_by_fork()) return;
-      } catch (...) {
-        fail_with(std::current_exception());
-        return;
-      }
-      const int64_t item = next_.fetch_add(1, std::memory_order_relaxed);
-      if (item >= count_) return;
-      no_lock_held("an item of a job");
-      try {
-        (*body_)(item);
-      } catch (...) {
-        fail_with(std::current_exception());
-      }
-      ended(1);
-    }
+  void one_ended(std::exception_ptr error) {
+    if (error && !has_failed_.exchange(true, std::memory_order_relaxed)) error_ = std::move(error);
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) std::exchange(done_, nullptr)(std::move(error_));
   }
-
-  /// Keeps further items from starting. The first error is the one of the job.
-  void fail_with(std::exception_ptr error) noexcept {
-    if (lost_by_fork()) {  // nobody else has this copy of the job; a worker of the parent may have held the lock
-      error_ = std::move(error);
-      return;
-    }
-    {
-      const std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::move(error);
-    }
-    const int64_t claimed = next_.exchange(count_, std::memory_order_relaxed);
-    if (claimed < count_) ended(count_ - claimed);
-  }
-
-  /// Waits until all items ended, asking check_interrupt() meanwhile, and rethrows the error.
-  void wait() {
-    bool interrupted = false;
-    while (ended_.load(std::memory_order_acquire) < count_) {
-      if (lost_by_fork()) fail_lost();
-      if (!interrupted) {
-        try {
-          check_interrupt();
-        } catch (...) {
-          interrupted = true;
-          fail_with(std::current_exception());
-        }
-        if (lost_by_fork()) fail_lost();  // before the lock: a worker of the parent may have held it
-      }
-      std::unique_lock lock(mutex_);
-      all_ended_.wait_for(lock, std::chrono::milliseconds(20),
-                          [this] { return ended_.load(std::memory_order_acquire) >= count_; });
-    }
-    std::exception_ptr error;  // taken from the job, which a worker may keep for a while: it is to die on this thread
-    {
-      std::unique_lock lock(mutex_, std::defer_lock);
-      if (!lost_by_fork()) lock.lock();
-      error = std::move(error_);
-    }
-    if (error) std::rethrow_exception(std::move(error));
-  }
-
-  int64_t queued = 0;  // tickets in the lanes' queues; guarded by the pool's mutex
 
  private:
-  /// Whether this is the copy that a forked child has of a job of its parent.
-  bool lost_by_fork() const noexcept { return generation_ != fork_generation(); }
-
-  [[noreturn]] void fail_lost() {
-    if (error_) std::rethrow_exception(std::move(error_));
-    fail<Unavailable>(
-        "parallel_for: the process was forked amid this call, by a signal handler or by one of its own items; expected "
-        "to end the items in the parent, got a child without the other workers; make the call again in the child");
-  }
-
-  void ended(int64_t items) noexcept {
-    if (ended_.fetch_add(items, std::memory_order_acq_rel) + items < count_) return;
-    std::exception_ptr error;
-    {
-      const std::lock_guard lock(mutex_);
-      if (done_) error = std::move(error_);
-      all_ended_.notify_all();
-    }
-    if (!done_) return;
-    owned_ = nullptr;  // what the body holds must not outlive the work
-    auto done = std::exchange(done_, nullptr);
-    no_lock_held("what a job says at its end");
-    try {
-      done(std::move(error));
-    } catch (...) {  // promised not to throw; a worker is no place to die for it
-    }
-  }
-
-  const int64_t count_;
-  std::function<void(int64_t)> owned_;
-  const std::function<void(int64_t)>* const body_;
-  std::function<void(std::exception_ptr)> done_;
-  const int64_t generation_ = fork_generation();
-  alignas(64) std::atomic<int64_t> next_{0};
-  alignas(64) std::atomic<int64_t> ended_{0};
-  Mutex<"job"> mutex_;
-  ConditionVariable all_ended_;
+  std::atomic<int64_t> left_;
+  std::atomic<bool> has_failed_{false};
   std::exception_ptr error_;
+  std::function<void(std::exception_ptr)> done_;
 };
-
-using JobRef = std::shared_ptr<Job>;
 
 int allowed_cpus() noexcept { return std::max(1, AffinityMask().count()); }
 
@@ -153,6 +55,7 @@ struct WorkerPool::State {
     int idle = 0;   // asleep, woken ones included until they run
     int woken = 0;  // of these, those that a ticket has woken
     std::deque<JobRef> tickets;
+    int64_t unserved = 0;  // of these, those that have woken nobody yet
     ConditionVariable changed;
   };
   struct Start {
@@ -185,8 +88,9 @@ struct WorkerPool::State {
   }
 
   bool start_worker_locked(size_t lane) noexcept;
-  void serve_locked(size_t lane) noexcept;
+  bool wake_locked(size_t lane) noexcept;
   void push_locked(const JobRef& job, int64_t tickets, int lane) noexcept;
+  void serve_locked() noexcept;
   void withdraw_locked(const JobRef& job);
   JobRef take_locked(size_t lane);
   void run_worker(size_t lane, int64_t started_in);
@@ -256,31 +160,44 @@ bool WorkerPool::State::start_worker_locked(size_t lane) noexcept {
   return true;
 }
 
-/// Wakes or starts a worker for a ticket in `lane`: one of that lane if there is one, else of any.
-void WorkerPool::State::serve_locked(size_t lane) noexcept {
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    LaneState& each = lanes[(lane + i) % lanes.size()];
-    if (each.idle > each.woken) {
-      ++each.woken;
-      each.changed.notify_one();
-      return;
-    }
-    if (each.running < each.lane.workers && start_worker_locked((lane + i) % lanes.size())) return;
+/// Wakes or starts a worker of a lane; false where all of them work.
+bool WorkerPool::State::wake_locked(size_t lane) noexcept {
+  LaneState& each = lanes[lane];
+  if (each.idle > each.woken) {
+    ++each.woken;
+    each.changed.notify_one();
+    return true;
   }
+  return each.running < each.lane.workers && start_worker_locked(lane);
 }
 
-/// As many of the tickets as there is memory for: each only asks one more worker to take part.
+/// Queues tickets: as many as there is memory for, each of which only asks one more worker to take part.
 void WorkerPool::State::push_locked(const JobRef& job, int64_t tickets, int lane) noexcept {
   const auto count = static_cast<int64_t>(lanes.size());
   for (int64_t i = 0; i < tickets; ++i) {
-    const size_t at = lane >= 0 && lane < count ? static_cast<size_t>(lane) : next_lane++ % lanes.size();
+    LaneState& each = lanes[lane >= 0 && lane < count ? static_cast<size_t>(lane) : next_lane++ % lanes.size()];
     try {
-      lanes[at].tickets.push_back(job);
+      each.tickets.push_back(job);
     } catch (const std::bad_alloc&) {
       return;
     }
     ++job->queued;
-    serve_locked(at);
+    ++each.unserved;
+  }
+}
+
+/// Wakes workers for what was queued since the last time: each lane's own first, and for what is left those of lanes
+/// that have nothing queued.
+void WorkerPool::State::serve_locked() noexcept {
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    while (lanes[i].unserved > 0 && wake_locked(i)) --lanes[i].unserved;
+  }
+  size_t helper = 0;
+  for (LaneState& each : lanes) {
+    for (; each.unserved > 0 && helper < lanes.size(); --each.unserved) {
+      while (helper < lanes.size() && (!lanes[helper].tickets.empty() || !wake_locked(helper))) ++helper;
+    }
+    each.unserved = 0;
   }
 }
 
@@ -291,6 +208,7 @@ void WorkerPool::State::withdraw_locked(const JobRef& job) {
   }
 }
 
+/// A ticket of the lane itself; of another one only where it has none.
 JobRef WorkerPool::State::take_locked(size_t lane) {
   for (size_t i = 0; i < lanes.size(); ++i) {
     LaneState& each = lanes[(lane + i) % lanes.size()];
@@ -416,40 +334,101 @@ void WorkerPool::parallel_for(int64_t count, int lane, const std::function<void(
     return;
   }
   if (count <= 0) return;
+  const JobRef job = std::make_shared<Job>(count, body);
+  run_jobs(std::span(&job, 1), std::span(&lane, 1));
+}
+
+void WorkerPool::parallel_for(std::span<const Work> work) {
+  no_lock_held("parallel_for");
+  std::vector<JobRef> jobs;
+  std::vector<int> lanes;
+  for (const Work& each : work) {
+    if (t_is_worker) {
+      for (int64_t i = 0; i < each.count; ++i) each.body(i);
+    } else if (each.count > 0) {
+      jobs.push_back(std::make_shared<Job>(each.count, each.body));
+      lanes.push_back(each.lane);
+    }
+  }
+  if (!jobs.empty()) run_jobs(jobs, lanes);
+}
+
+/// Runs jobs on this thread and the workers of their lanes. All are queued before any worker is woken.
+void WorkerPool::run_jobs(std::span<const JobRef> jobs, std::span<const int> lanes) {
   waiting_for("the workers (parallel_for)");
   State* const state = state_;
-  const auto job = std::make_shared<Job>(count, body);
   {
     const std::lock_guard lock(state->mutex);
     state->set_default_lanes_locked();
     state->used = true;
-    // The calling thread is one of the workers for this job.
-    state->push_locked(job, std::min<int64_t>(count, state->max_workers_locked()) - 1, lane);
+    const int64_t workers = state->max_workers_locked();
+    for (size_t i = 0; i < jobs.size(); ++i) {  // the calling thread is one of the workers
+      state->push_locked(jobs[i], std::min(jobs[i]->count(), workers) - (i == 0 ? 1 : 0), lanes[i]);
+    }
+    state->serve_locked();
   }
-  job->work(check_interrupt);
+  std::exception_ptr error;
+  for (const JobRef& job : jobs) {
+    if (error) {
+      job->fail_with(error);  // nothing further of it starts
+    } else {
+      job->work(check_interrupt);
+      error = job->failure();
+    }
+  }
   if (state == state_) {
     const std::lock_guard lock(state->mutex);
-    state->withdraw_locked(job);
+    for (const JobRef& job : jobs) state->withdraw_locked(job);
   }
-  job->wait();
+  for (const JobRef& job : jobs) {
+    try {
+      if (error) job->fail_with(error);
+      job->wait();
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(std::move(error));
 }
 
 void WorkerPool::submit(int64_t count, int lane, std::function<void(int64_t)> body,
                         std::function<void(std::exception_ptr)> done) {
+  if (count <= 0) {
+    no_lock_held("submit");
+    return done(nullptr);
+  }
+  std::vector<Work> work;
+  work.push_back({count, lane, std::move(body)});
+  submit(std::move(work), std::move(done));
+}
+
+void WorkerPool::submit(std::vector<Work> work, std::function<void(std::exception_ptr)> done) {
   no_lock_held("submit");
-  if (count <= 0) return done(nullptr);
-  const auto job = std::make_shared<Job>(count, std::move(body), std::move(done));
+  std::erase_if(work, [](const Work& each) { return each.count <= 0; });
+  if (work.empty()) return done(nullptr);
+  const auto end = std::make_shared<End>(static_cast<int64_t>(work.size()), std::move(done));
+  std::vector<JobRef> jobs;
+  jobs.reserve(work.size());
+  for (Work& each : work) {
+    jobs.push_back(std::make_shared<Job>(each.count, std::move(each.body),
+                                         [end](std::exception_ptr error) { end->one_ended(std::move(error)); }));
+  }
   const std::lock_guard lock(state_->mutex);
   state_->set_default_lanes_locked();
   state_->used = true;
-  state_->push_locked(job, std::min<int64_t>(count, state_->max_workers_locked()), lane);
-  if (job->queued == 0) throw std::bad_alloc();
-  if (state_->running_locked() == 0) {
-    state_->withdraw_locked(job);
-    fail<Unavailable>(
-        "submit: the system gives this process no further thread for copying; expected at least 1, got "
-        "0; raise the limit on threads or memory (ulimit -u, ulimit -v, the cgroup's pids.max)");
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    state_->push_locked(jobs[i], std::min<int64_t>(jobs[i]->count(), state_->max_workers_locked()), work[i].lane);
   }
+  const bool all_queued = std::ranges::all_of(jobs, [](const JobRef& job) { return job->queued > 0; });
+  if (all_queued) {
+    state_->serve_locked();
+    if (state_->running_locked() > 0) return;
+  }
+  for (const JobRef& job : jobs) state_->withdraw_locked(job);
+  if (!all_queued) throw std::bad_alloc();
+  fail<Unavailable>(
+      "submit: the system gives this process no further thread for copying; expected at least 1, got "
+      "0; raise the limit on threads or memory (ulimit -u, ulimit -v, the cgroup's pids.max)");
 }
 
 void WorkerPool::shutdown() {

@@ -4,9 +4,13 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
+#include <span>
 #include <vector>
 
 namespace artifex_devices {
+
+class Job;
 
 /// Threads of the process, in one lane for each CPU domain of the machine; the workers of a lane are bound to its cores
 /// by the lane's `bind`. No thread exists before the first task and none after `shutdown()`; a later task starts them
@@ -46,10 +50,24 @@ class WorkerPool {
   /// workers never wait).
   void parallel_for(int64_t count, int lane, const std::function<void(int64_t)>& body);
 
+  /// What the workers of one lane are to run: body(0) .. body(count - 1).
+  struct Work {
+    int64_t count = 0;
+    int lane = -1;
+    std::function<void(int64_t)> body;
+  };
+  /// The same for several lanes. All of it is queued before a worker is woken, so that each lane's workers find their
+  /// own; they help other lanes when they have nothing left. One list's error keeps further items of the others from
+  /// starting once it is seen.
+  void parallel_for(std::span<const Work> work);
+
   /// As parallel_for, but returns at once; `done(error)` runs on the worker that ended last (here when count is 0) and
   /// must not throw. `body` is gone by then. Throws Unavailable when no thread can be made, std::bad_alloc; then
   /// nothing of it runs.
   void submit(int64_t count, int lane, std::function<void(int64_t)> body, std::function<void(std::exception_ptr)> done);
+
+  /// The same for several lanes, as parallel_for has it; `done` gets the first error of any.
+  void submit(std::vector<Work> work, std::function<void(std::exception_ptr)> done);
 
   /// Lets queued tasks end, joins all workers. Safe to call twice; not from a worker.
   void shutdown();
@@ -58,6 +76,7 @@ class WorkerPool {
 
  private:
   explicit WorkerPool(bool calls_python);
+  void run_jobs(std::span<const std::shared_ptr<Job>> jobs, std::span<const int> lanes);
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();

@@ -88,7 +88,7 @@ TEST_P(CopyKernelsTest, TransposesEqualALoop) {
                         static_cast<size_t>(unit));
           }
         }
-        copy_kernels().transpose(to.data(), source.data(), stride, rows, columns, unit);
+        copy_kernels().transpose(to.data(), source.data(), stride, rows, columns, unit, 0);
         ASSERT_EQ(to, expected) << "unit " << unit << " rows " << rows << " columns " << columns;
       }
     }

@@ -6,11 +6,14 @@
 #include <sched.h>
 #include <signal.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <future>
 #include <latch>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -28,9 +31,14 @@ namespace {
 
 WorkerPool& pool() { return WorkerPool::process(); }
 
+thread_local int t_lane = -1;  // of a worker
+
 // At load, because it must come before the first task of any test: the same four workers on every machine.
-const bool g_configured = pool().configure(
-    {{.workers = 2, .bind = {}}, {.workers = 2, .bind = [] { throw std::runtime_error("no right to bind"); }}});
+const bool g_configured =
+    pool().configure({{.workers = 2, .bind = [] { t_lane = 0; }}, {.workers = 2, .bind = [] {
+                                                                     t_lane = 1;
+                                                                     throw std::runtime_error("no right to bind");
+                                                                   }}});
 
 class WorkerPoolTest : public testing::Test {
  protected:
@@ -95,6 +103,66 @@ TEST_F(WorkerPoolTest, CallerAndWorkersWorkAtTheSameTime) {
   EXPECT_EQ(threads.size(), 4u);
   EXPECT_EQ(threads.count(std::this_thread::get_id()), 1u);
   EXPECT_EQ(pool().running_workers(), 3);
+}
+
+TEST_F(WorkerPoolTest, EachWorkerBeginsWithTheWorkOfItsOwnLane) {
+  for (int round = 0; round < 20; ++round) {
+    if (round % 2 == 0) pool().shutdown();  // new threads, then ones that sleep
+    std::mutex mutex;
+    std::map<std::thread::id, std::pair<int, int>> first;  // the lane of each worker, and of its first item
+    const auto work = [&](int lane) {
+      return WorkerPool::Work{8, lane, [&, lane](int64_t) {
+                                std::unique_lock lock(mutex);
+                                first.try_emplace(std::this_thread::get_id(), t_lane, lane);
+                                while (first.size() < 4) {  // until all workers have come
+                                  lock.unlock();
+                                  std::this_thread::yield();
+                                  lock.lock();
+                                }
+                              }};
+    };
+    const auto event = std::make_shared<Event>();
+    pool().submit({work(0), work(1)}, [event](std::exception_ptr error) { event->set_error(error); });
+    event->wait();
+    for (const auto& [thread, lanes] : first) EXPECT_EQ(lanes.first, lanes.second) << "round " << round;
+  }
+}
+
+TEST_F(WorkerPoolTest, IdleWorkersHelpAnotherLane) {
+  std::latch all_here(4);  // passes only if four items run at once
+  submit_and_wait(4, 0, [&](int64_t) { all_here.arrive_and_wait(); });
+  EXPECT_EQ(pool().running_workers(), 4);
+}
+
+TEST_F(WorkerPoolTest, SeveralLanesRunEachItemOnceWithTheCaller) {
+  for (int round = 0; round < 50; ++round) {
+    std::array<std::atomic<int>, 300> runs = {};
+    const auto work = [&](int64_t from, int64_t count, int lane) {
+      return WorkerPool::Work{count, lane,
+                              [&runs, from](int64_t i) { runs[static_cast<size_t>(from + i)].fetch_add(1); }};
+    };
+    const std::array all = {work(0, 100, 0), work(100, 0, 1), work(100, 150, 1), work(250, 50, -1)};
+    pool().parallel_for(all);
+    for (const auto& each : runs) ASSERT_EQ(each.load(), 1);
+  }
+}
+
+TEST_F(WorkerPoolTest, AnErrorInOneLaneEndsTheOthersAndLeavesOnce) {
+  for (int bad = 0; bad < 2; ++bad) {
+    std::atomic<int64_t> items{0};
+    const auto work = [&](int lane) {
+      return WorkerPool::Work{1'000'000, lane, [&items, bad, lane](int64_t i) {
+                                items.fetch_add(1);
+                                if (lane == bad && i == 10) throw std::out_of_range("item");
+                              }};
+    };
+    const std::array all = {work(0), work(1)};
+    EXPECT_THROW(pool().parallel_for(all), std::out_of_range);
+    if (bad == 0) EXPECT_LT(items.load(), 2'000'000);
+    std::promise<std::exception_ptr> ended;
+    pool().submit({work(0), work(1)}, [&](std::exception_ptr error) { ended.set_value(error); });
+    EXPECT_THROW(std::rethrow_exception(ended.get_future().get()), std::out_of_range);
+  }
 }
 
 TEST_F(WorkerPoolTest, NeverHasMoreThreadsThanItsLanesAllow) {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/mutex.h"
+
+namespace artifex_devices {
+
+/// One parallel_for or submit. Whoever works on it claims items until none is left; whoever ends the last one ends it.
+class Job {
+ public:
+  Job(int64_t count, const std::function<void(int64_t)>& body) : count_(count), body_(&body) {}
+  Job(int64_t count, std::function<void(int64_t)> body, std::function<void(std::exception_ptr)> done)
+      : count_(count), owned_(std::move(body)), body_(&owned_), done_(std::move(done)) {}
+
+  int64_t count() const noexcept { return count_; }
+
+  /// Runs items until none is left. `before_each` may throw, which ends the job.
+  template <class F>
+  void work(F before_each) noexcept {
+    bool first = true;
+    for (;;) {
+      try {
+        if (!std::exchange(first, false)) before_each();
+        if (lost_by_fork()) return;
+      } catch (...) {
+        fail_with(std::current_exception());
+        return;
+      }
+      const int64_t item = next_.fetch_add(1, std::memory_order_relaxed);
+      if (item >= count_) return;
+      no_lock_held("an item of a job");
+      try {
+        (*body_)(item);
+      } catch (...) {
+        fail_with(std::current_exception());
+      }
+      ended(1);
+    }
+  }
+
+  /// Keeps further items from starting. The first error is the one of the job.
+  void fail_with(std::exception_ptr error) noexcept {
+    if (lost_by_fork()) {  // nobody else has this copy of the job; a worker of the parent may have held the lock
+      error_ = std::move(error);
+      return;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::move(error);
+    }
+    const int64_t claimed = next_.exchange(count_, std::memory_order_relaxed);
+    if (claimed < count_) ended(count_ - claimed);
+  }
+
+  /// The error so far; null for none.
+  std::exception_ptr failure() {
+    if (lost_by_fork()) return error_;
+    const std::lock_guard lock(mutex_);
+    return error_;
+  }
+
+  /// Waits until all items ended, asking check_interrupt() meanwhile, and rethrows the error.
+  void wait() {
+    bool interrupted = false;
+    while (ended_.load(std::memory_order_acquire) < count_) {
+      if (lost_by_fork()) fail_lost();
+      if (!interrupted) {
+        try {
+          check_interrupt();
+        } catch (...) {
+          interrupted = true;
+          fail_with(std::current_exception());
+        }
+        if (lost_by_fork()) fail_lost();  // before the lock: a worker of the parent may have held it
+      }
+      std::unique_lock lock(mutex_);
+      all_ended_.wait_for(lock, std::chrono::milliseconds(20),
+                          [this] { return ended_.load(std::memory_order_acquire) >= count_; });
+    }
+    std::exception_ptr error;  // taken from the job, which a worker may keep for a while: it is to die on this thread
+    {
+      std::unique_lock lock(mutex_, std::defer_lock);
+      if (!lost_by_fork()) lock.lock();
+      error = std::move(error_);
+    }
+    if (error) std::rethrow_exception(std::move(error));
+  }
+
+  int64_t queued = 0;  // tickets in the lanes' queues; guarded by the pool's mutex
+
+ private:
+  /// Whether this is the copy that a forked child has of a job of its parent.
+  bool lost_by_fork() const noexcept { return generation_ != fork_generation(); }
+
+  [[noreturn]] void fail_lost() {
+    if (error_) std::rethrow_exception(std::move(error_));
+    fail<Unavailable>(
+        "parallel_for: the process was forked amid this call, by a signal handler or by one of its own items; expected "
+        "to end the items in the parent, got a child without the other workers; make the call again in the child");
+  }
+
+  void ended(int64_t items) noexcept {
+    if (ended_.fetch_add(items, std::memory_order_acq_rel) + items < count_) return;
+    std::exception_ptr error;
+    {
+      const std::lock_guard lock(mutex_);
+      if (done_) error = std::move(error_);
+      all_ended_.notify_all();
+    }
+    if (!done_) return;
+    owned_ = nullptr;  // what the body holds must not outlive the work
+    auto done = std::exchange(done_, nullptr);
+    no_lock_held("what a job says at its end");
+    try {
+      done(std::move(error));
+    } catch (...) {  // promised not to throw; a worker is no place to die for it
+    }
+  }
+
+  const int64_t count_;
+  std::function<void(int64_t)> owned_;
+  const std::function<void(int64_t)>* const body_;
+  std::function<void(std::exception_ptr)> done_;
+  const int64_t generation_ = fork_generation();
+  alignas(64) std::atomic<int64_t> next_{0};
+  alignas(64) std::atomic<int64_t> ended_{0};
+  Mutex<"job"> mutex_;
+  ConditionVariable all_ended_;
+  std::exception_ptr error_;
+};
+
+}  // namespace artifex_devices
