@@ -64,13 +64,16 @@ const std::vector<Arena*>& Arena::State::arenas() {
   if (const auto* all = arenas_if_made()) return *all;
   const std::shared_ptr<const Machine> machine = Machine::live();
   std::vector<std::unique_ptr<Arena>> owned;
-  // By caching, kind and node: of_node counts on it.
+  // By caching, kind and node, then the interleaved ones: of_node and interleaved count on it.
   for (const bool caching : {true, false}) {
     for (const MemoryKind kind : kMemoryKinds) {
       const auto make = [&](int node) { owned.push_back(std::unique_ptr<Arena>(new Arena(node, kind, caching))); };
       for (const NumaNode& node : machine->numa_nodes()) make(node.logical_index);
       if (machine->numa_nodes().empty()) make(0);
     }
+  }
+  for (const bool caching : {true, false}) {
+    owned.push_back(std::unique_ptr<Arena>(new Arena(kAllNodes, MemoryKind::kDevice, caching)));
   }
   auto* made = new std::vector<Arena*>(owned.size());
   for (size_t i = 0; i < owned.size(); ++i) (*made)[i] = owned[i].release();
@@ -84,9 +87,14 @@ void Arena::State::unlock_making() noexcept { g_making.unlock(); }
 
 Arena& Arena::of_node(int logical_index, MemoryKind kind, bool caching) {
   const std::vector<Arena*>& all = all_arenas();
-  const size_t nodes = all.size() / (2 * kMemoryKinds.size());
+  const size_t nodes = (all.size() - 2) / (2 * kMemoryKinds.size());
   const size_t first = ((caching ? 0 : kMemoryKinds.size()) + static_cast<size_t>(kind)) * nodes;
   return *all[first + static_cast<size_t>(std::max(logical_index, 0)) % nodes];
+}
+
+Arena& Arena::interleaved(bool caching) {
+  const std::vector<Arena*>& all = all_arenas();
+  return *all[all.size() - (caching ? 2 : 1)];
 }
 
 BlockRef Arena::allocate(int64_t bytes) {

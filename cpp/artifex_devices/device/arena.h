@@ -25,8 +25,8 @@ struct ArenaStats {
   int64_t bytes_preallocated = 0;  // taken up front; part of bytes_mapped
 };
 
-/// The memory of one kind near one NUMA node, with a caching allocator. Belongs to the process, never dies; clients
-/// share it.
+/// The memory of one kind near one NUMA node, or of all nodes in turn, with a caching allocator. Belongs to the
+/// process, never dies; clients share it.
 ///
 /// Small sizes come from size classes cut out of 2 MiB chunks, at 64-byte alignment; sizes of 1 MiB and more are
 /// mapped on their own, aligned to 2 MiB and advised to be huge pages, first touched by whoever writes them first.
@@ -44,6 +44,10 @@ class Arena {
   /// The arena of NUMA node `logical_index` of the live machine; one that the machine does not have is folded onto
   /// those that it has.
   static Arena& of_node(int logical_index, MemoryKind kind = MemoryKind::kDevice, bool caching = true);
+  /// The one whose pages come from all nodes in turn, for big results that devices of several nodes read. Of kind
+  /// device; its node() is kAllNodes.
+  static Arena& interleaved(bool caching = true);
+  static constexpr int kAllNodes = -2;
 
   /// Memory of `bytes` (0 gives a valid block of no size), 64-byte aligned, not cleared. Throws OutOfMemory, with what
   /// was asked for, in use and cached here, when the system has no more even after the caches are dropped.

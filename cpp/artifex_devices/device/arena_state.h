@@ -218,7 +218,7 @@ class BlockOwner {
 
 /// How pages are wanted.
 struct PageAdvice {
-  int node = -1;        // bound to it where the machine has several; -1: not bound
+  int node = -1;        // bound to it where the machine has several; -1: not bound, kAllNodes: in turn
   bool aligned = true;  // to 2 MiB
   bool huge = true;     // advised to be huge pages, from 2 MiB on
 };

@@ -7,9 +7,11 @@
 #include <cmath>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/topology/binding.h"
 #include "artifex_devices/topology/cluster_machine.h"
+#include "artifex_devices/topology/machine_objects.h"
 
 namespace artifex_devices {
 namespace {
@@ -23,11 +25,14 @@ bool configure_workers() {
   for (const CpuDomain& domain : domains) cores += domain.cores;
   const int64_t usable = machine->usable_cpus();
   std::vector<WorkerPool::Lane> lanes;
+  int64_t cache_bytes = INT64_MAX;  // of the lane that has the least
   for (const CpuDomain& domain : domains) {
+    cache_bytes = std::min(cache_bytes, last_level_cache_bytes(*machine, domain.cpus));
     const int64_t share = cores <= usable ? domain.cores : domain.cores * usable / std::max<int64_t>(cores, 1);
     lanes.push_back({static_cast<int>(std::max<int64_t>(share, 1)),
                      [machine, cpus = domain.cpus] { bind_this_thread(*machine, cpus); }});
   }
+  if (cache_bytes > 0 && cache_bytes < INT64_MAX) set_stream_bytes(cache_bytes / 8);
   return WorkerPool::configure(std::move(lanes));
 }
 

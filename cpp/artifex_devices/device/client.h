@@ -189,6 +189,9 @@ class Client : public std::enable_shared_from_this<Client> {
   /// In order of id. Throws IndexOutOfRange.
   Device* device(int64_t id) const;
   int arenas() const noexcept { return static_cast<int>(arenas_.size()); }
+  /// Where a result of so many bytes lies that all devices read: near `nearest`, but pages of all nodes in turn for big
+  /// ones where the devices are near several nodes.
+  Arena& shared_arena(const Device& nearest, int64_t bytes) const noexcept;
   bool has_arena(int index) const noexcept { return arenas_[static_cast<size_t>(index)] != nullptr; }
   Arena& arena(int index) const noexcept { return *arenas_[static_cast<size_t>(index)]; }
   Arena& arena(int index, MemoryKind kind) const noexcept {

@@ -39,6 +39,14 @@ const CpuDomain& Device::domain() const noexcept {
   const auto domain = static_cast<size_t>(domain_);
   return addressable_ ? client_->machine().cpu_domains()[domain] : client_->process(process_index_).domains[domain];
 }
+
+Arena& Client::shared_arena(const Device& nearest, int64_t bytes) const noexcept {
+  constexpr int64_t kFrom = int64_t{4} << 20;  // below, the caches hold what is read
+  const auto here = std::ranges::count_if(arenas_, [](const Arena* arena) { return arena != nullptr; });
+  Arena& near = nearest.arena();
+  return here > 1 && bytes >= kFrom ? Arena::interleaved(near.is_caching()) : near;
+}
+
 Arena& Device::arena() const noexcept { return client_->arena(arena_); }
 Arena& Device::arena(MemoryKind kind) const noexcept { return client_->arena(arena_, kind); }
 bool Device::is_compile_only() const noexcept { return client_->is_compile_only(); }

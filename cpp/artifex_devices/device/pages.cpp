@@ -46,9 +46,14 @@ std::byte* map_pages(int64_t bytes, const PageAdvice& advice) noexcept {
     unmap(data + bytes, kHugePageBytes - front);
   }
   if (advice.huge && bytes >= kHugePageBytes) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
-  if (advice.node < 0) return data;
+  if (advice.node == -1) return data;
   const std::shared_ptr<const Machine> machine = Machine::live();
-  if (machine->numa_nodes().size() > 1) bind_memory(*machine, advice.node, data, static_cast<size_t>(bytes));
+  if (machine->numa_nodes().size() < 2) return data;
+  if (advice.node == Arena::kAllNodes) {
+    interleave_memory(*machine, data, static_cast<size_t>(bytes));
+  } else {
+    bind_memory(*machine, advice.node, data, static_cast<size_t>(bytes));
+  }
   return data;
 }
 

@@ -47,6 +47,15 @@ bool bind_memory(const Machine& machine, int numa_logical_index, void* data, siz
   return hwloc_set_area_membind(topology, data, bytes, node->nodeset, HWLOC_MEMBIND_BIND, HWLOC_MEMBIND_BYNODESET) == 0;
 }
 
+bool interleave_memory(const Machine& machine, void* data, size_t bytes) noexcept {
+  const hwloc_topology_t topology = bindable(machine);
+  if (!topology || bytes == 0) return false;
+  const auto* support = hwloc_topology_get_support(topology)->membind;
+  if (!support->set_area_membind || !support->interleave_membind) return false;
+  return hwloc_set_area_membind(topology, data, bytes, hwloc_topology_get_topology_nodeset(topology),
+                                HWLOC_MEMBIND_INTERLEAVE, HWLOC_MEMBIND_BYNODESET) == 0;
+}
+
 int memory_node(const Machine& machine, const void* data) noexcept {
   const hwloc_topology_t topology = bindable(machine);
   if (!topology || !data) return -1;

@@ -15,6 +15,9 @@ bool bind_this_thread(const Machine& machine, const CpuSet& cpus) noexcept;
 /// over). `data` is page-aligned. Pages already touched stay where they are.
 bool bind_memory(const Machine& machine, int numa_logical_index, void* data, size_t bytes) noexcept;
 
+/// Asks that the pages of [data, data + bytes) come from all NUMA nodes in turn.
+bool interleave_memory(const Machine& machine, void* data, size_t bytes) noexcept;
+
 /// The NUMA node (logical index) that page `data` lies on, or -1 where that cannot be known.
 int memory_node(const Machine& machine, const void* data) noexcept;
 

@@ -100,4 +100,17 @@ std::vector<MachineObject> machine_objects(const Machine& machine) {
   return all;
 }
 
+int64_t last_level_cache_bytes(const Machine& machine, const CpuSet& cpus) {
+  int64_t second = 0;
+  int64_t third = 0;
+  for (const MachineObject& object : machine_objects(machine)) {
+    int64_t* const sum = object.type == "L3Cache" ? &third : object.type == "L2Cache" ? &second : nullptr;
+    if (sum == nullptr) continue;
+    const bool serves =
+        std::ranges::any_of(object.cpus.cpus, [&](int cpu) { return std::ranges::binary_search(cpus.cpus, cpu); });
+    if (serves) *sum += object.bytes;
+  }
+  return third > 0 ? third : second;
+}
+
 }  // namespace artifex_devices

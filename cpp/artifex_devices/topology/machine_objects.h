@@ -30,4 +30,8 @@ struct MachineObject {
 ///       object.type;  // Machine, Group, NUMANode, PU, Group, NUMANode, PU
 std::vector<MachineObject> machine_objects(const Machine& machine);
 
+/// Bytes of the last-level caches of some CPUs: of the third level, or of the second where there is none; 0 where they
+/// are not known. A cache that others share counts whole.
+int64_t last_level_cache_bytes(const Machine& machine, const CpuSet& cpus);
+
 }  // namespace artifex_devices

@@ -133,50 +133,24 @@ void CopyBatch::run() {
   }
   check_interrupt();
   cut();
-  WorkerPool& pool = WorkerPool::process();
-  std::atomic<bool> cancelled{false};
-  const auto body_of = [this, &cancelled](const LaneWork& work) {
-    return [this, &cancelled, &work](int64_t i) {
-      if (!cancelled.load(std::memory_order_relaxed)) run_piece(work.pieces[static_cast<size_t>(i)]);
-    };
-  };
-  const auto pieces = [](const LaneWork& work) { return static_cast<int64_t>(work.pieces.size()); };
+  WorkerPool::process().parallel_for(lane_work());
+}
 
-  // The other lanes start first, the caller helps with lane 0, then waits for them: they refer to this frame.
-  std::vector<EventRef> others;
-  std::exception_ptr error;
-  for (size_t i = 1; i < work_.size(); ++i) {
-    const LaneWork& work = work_[i];
-    try {
-      auto ended = std::make_shared<Event>();
-      others.reserve(work_.size());
-      pool.submit(pieces(work), work.lane, body_of(work),
-                  [ended](std::exception_ptr failed) { failed ? ended->set_error(std::move(failed)) : ended->set(); });
-      others.push_back(std::move(ended));
-    } catch (...) {  // no thread, or no memory to ask for one: nothing of it was begun, and the caller does it
-      try {
-        for (const Piece& piece : work.pieces) run_piece(piece);
-      } catch (...) {
-        error = std::current_exception();  // leaves after the lanes that were begun
-      }
-    }
+std::vector<WorkerPool::Work> CopyBatch::lane_work() const {
+  std::vector<WorkerPool::Work> work;
+  work.reserve(work_.size());
+  for (const LaneWork& each : work_) {
+    work.push_back({static_cast<int64_t>(each.pieces.size()), each.lane,
+                    [this, &each](int64_t i) { run_piece(each.pieces[static_cast<size_t>(i)]); }});
   }
-  try {
-    if (!error && !work_.empty()) pool.parallel_for(pieces(work_[0]), work_[0].lane, body_of(work_[0]));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  for (const EventRef& ended : others) {
-    do {
-      if (error) cancelled.store(true, std::memory_order_relaxed);
-      try {
-        ended->wait();
-      } catch (...) {
-        if (!error) error = std::current_exception();
-      }
-    } while (!ended->is_set() && !ended->lost_by_fork());  // a signal handler that forks ends the wait in the child
-  }
-  if (error) std::rethrow_exception(error);
+  return work;
+}
+
+int64_t bytes_of_one_lane(int64_t bytes, std::vector<int> lanes) {
+  std::ranges::sort(lanes);
+  const auto repeated = std::ranges::unique(lanes);
+  const auto distinct = static_cast<int64_t>(repeated.begin() - lanes.begin());
+  return bytes / std::max<int64_t>(distinct, 1);
 }
 
 void CopyBatch::end(const std::function<void(std::exception_ptr)>& done, std::exception_ptr error) {
@@ -186,42 +160,22 @@ void CopyBatch::end(const std::function<void(std::exception_ptr)>& done, std::ex
 }
 
 void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::exception_ptr)> done) {
-  struct Run {
-    std::shared_ptr<CopyBatch> batch;
-    std::function<void(std::exception_ptr)> done;
-    std::atomic<int64_t> lanes_left;
-    std::atomic<bool> has_failed{false};
-    std::exception_ptr error;  // of the first lane that failed
-
-    Run(std::shared_ptr<CopyBatch> copies, std::function<void(std::exception_ptr)> then, int64_t count)
-        : batch(std::move(copies)), done(std::move(then)), lanes_left(count) {}
-    void lane_ended(std::exception_ptr failed) {
-      if (failed && !has_failed.exchange(true, std::memory_order_relaxed)) error = std::move(failed);
-      if (lanes_left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-      batch->end(done, std::move(error));
-    }
-  };
   batch->cut();
-  const std::vector<LaneWork>& work = batch->work_;
-  const auto lanes = static_cast<int64_t>(work.size());
-  auto run = std::make_shared<Run>(std::move(batch), std::move(done), lanes + 1);  // this frame counts as one
-  for (const LaneWork& each : work) {
-    try {
-      WorkerPool::process().submit(
-          static_cast<int64_t>(each.pieces.size()), each.lane,
-          [run, &each](int64_t i) { run->batch->run_piece(each.pieces[static_cast<size_t>(i)]); },
-          [run](std::exception_ptr error) { run->lane_ended(std::move(error)); });
-    } catch (...) {  // as in run(); to give up here would leave the lanes that were begun writing
-      std::exception_ptr error;
-      try {
-        for (const Piece& piece : each.pieces) run->batch->run_piece(piece);
-      } catch (...) {
-        error = std::current_exception();
-      }
-      run->lane_ended(std::move(error));
-    }
+  try {
+    WorkerPool::process().submit(batch->lane_work(),
+                                 [batch, done](std::exception_ptr error) { batch->end(done, std::move(error)); });
+    return;
+  } catch (...) {  // no thread, or no memory to ask for one: nothing of it was begun, and the caller does it
   }
-  run->lane_ended(nullptr);
+  std::exception_ptr error;
+  try {
+    for (const LaneWork& each : batch->work_) {
+      for (const Piece& piece : each.pieces) batch->run_piece(piece);
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  batch->end(done, std::move(error));
 }
 
 EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter) {

@@ -11,6 +11,7 @@
 #include "artifex_devices/array/storage.h"
 #include "artifex_devices/base/event.h"
 #include "artifex_devices/base/strided_copy.h"
+#include "artifex_devices/base/worker_pool.h"
 
 namespace artifex_devices {
 
@@ -70,6 +71,8 @@ class CopyBatch {
   void cut();
   void cut_bulks(int64_t piece_bytes);
   LaneWork& work_of(int lane);
+  /// What work_ says for the workers; this object outlives it.
+  std::vector<WorkerPool::Work> lane_work() const;
   void run_piece(const Piece& piece) const;
 
   std::vector<Copy> copies_;
@@ -78,6 +81,9 @@ class CopyBatch {
   std::vector<LaneWork> work_;
   int64_t bytes_ = 0;
 };
+
+/// Of the bytes of a transfer, what the workers of one lane write, where the lanes of its copies share them evenly.
+int64_t bytes_of_one_lane(int64_t bytes, std::vector<int> lanes);
 
 /// Runs the copies once `before` is set (null: now). The event says when they ended; an error in `before` is its error,
 /// with nothing copied. What was copied is added to `counter`, which lives as long as the process.

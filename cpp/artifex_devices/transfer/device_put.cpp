@@ -37,11 +37,14 @@ void fill(const HostView& source, const ShardDomains& domains, const Storage& st
     return;
   }
   CopyBatch batch;
+  const auto lane_of = [&](int64_t buffer) {
+    return (*sharding.devices())[sharding.buffers().position(grid, buffer)]->lane();
+  };
   const auto take = [&](const StridedCopy& copy, int64_t buffer) {
     if (small) {
       copy.run();
     } else {
-      batch.add(copy, (*sharding.devices())[sharding.buffers().position(grid, buffer)]->lane());
+      batch.add(copy, lane_of(buffer));
     }
   };
   if (const auto tiles = Tiling::of(storage, domains, layout, size)) {
@@ -49,13 +52,19 @@ void fill(const HostView& source, const ShardDomains& domains, const Storage& st
     take(tiling_copy(*tiles, whole, source.shape, size), 0);
   } else {
     batch.reserve(storage.buffer_count());
+    int64_t lane_bytes = total;
+    if (!small && !sharding.devices()->on_one_arena()) {
+      std::vector<int> lanes;
+      for (int64_t b = 0; b < storage.buffer_count(); ++b) lanes.push_back(lane_of(b));
+      lane_bytes = bytes_of_one_lane(total, std::move(lanes));
+    }
     Dims strides = buffer_strides(layout, domains.shard_shape(), size);
     for (int64_t b = 0; b < storage.buffer_count(); ++b) {
       const IndexDomain box = domains.domain(grid.tile(sharding.buffers().position(grid, b)));
       if (!domains.is_even()) strides = buffer_strides(layout, box.shape, size);
       const std::byte* from = static_cast<const std::byte*>(source.data);
       for (int64_t d = 0; d < box.rank(); ++d) from += box.origin[d] * source.byte_strides[d];
-      take(StridedCopy(storage.data(b), strides, from, source.byte_strides, box.shape, size, total), b);
+      take(StridedCopy(storage.data(b), strides, from, source.byte_strides, box.shape, size, lane_bytes), b);
     }
   }
   batch.run();

@@ -22,7 +22,8 @@ PlannedCopies::PlannedCopies(std::shared_ptr<const ReshardPlan> plan, End from, 
       from_(std::move(from)),
       to_(std::move(to)),
       cuts_(plan_->cuts_of_process(process)),
-      is_one_process_(plan_->is_one_process()) {}
+      is_one_process_(plan_->is_one_process()),
+      lane_bytes_(bytes_of_one_lane(plan_->bytes_copied(), to_.lanes)) {}
 
 /// Tells `sink` of each box that is copied within this process: begin() for each run, then add().
 template <class Sink>
@@ -40,8 +41,8 @@ void PlannedCopies::for_boxes(int64_t destination, Sink& sink) const {
     const int64_t from_offset = offset_in(run.box, from_tile.origin, from_strides);
     const int64_t to_step = run.count > 1 ? run.box.shape[run.dimension] * to_strides[run.dimension] : 0;
     std::byte* at = to + offset_in(run.box, tile.origin, to_strides);
-    sink.begin({run.box.shape, to_strides, from_strides, size, plan_->bytes_copied(),
-                to_.lanes[static_cast<size_t>(destination)]});
+    sink.begin(
+        {run.box.shape, to_strides, from_strides, size, lane_bytes_, to_.lanes[static_cast<size_t>(destination)]});
     if (from_.tile_stride > 0) {
       const std::byte* const from = from_.data[0] + run.tile * from_.tile_stride + from_offset;
       sink.add(BoxRun{at, from, run.count, to_step, run.tile_step * from_.tile_stride});

@@ -46,6 +46,7 @@ class PlannedCopies {
   End to_;
   CutRange cuts_;  // of the source tiles in this process
   bool is_one_process_;
+  int64_t lane_bytes_;  // what one lane's workers write
 };
 
 }  // namespace artifex_devices

@@ -30,6 +30,22 @@ TEST(ClientTest, HasOneDeviceACpuDomainByDefault) {
   EXPECT_EQ(client->device(1)->domain().cpus.to_string(), "2-3");
 }
 
+TEST(ClientTest, BigResultsThatAllReadLieOnAllNodes) {
+  const auto two = Client::make(Machine::from_synthetic("numa:2 core:2 pu:1"), {});
+  const Device& last = *two->device(1);
+  constexpr int64_t kBig = int64_t{8} << 20;
+  EXPECT_EQ(&two->shared_arena(last, kBig), &Arena::interleaved());
+  EXPECT_EQ(&two->shared_arena(last, 4096), &last.arena()) << "small ones stay in the caches of who reads them";
+  const auto one = Client::make(Machine::from_synthetic("numa:1 core:2 pu:1"), {.num_devices = 4});
+  EXPECT_EQ(&one->shared_arena(*one->device(3), kBig), &one->device(3)->arena());
+
+  const ArenaStats before = Arena::interleaved().stats();
+  const BlockRef block = two->shared_arena(last, kBig).allocate(kBig);
+  EXPECT_EQ(Arena::interleaved().stats().num_allocs, before.num_allocs + 1);
+  EXPECT_EQ(Arena::interleaved().stats().bytes_in_use, before.bytes_in_use + kBig);
+  EXPECT_EQ(block->arena()->node(), Arena::kAllNodes);
+}
+
 TEST(ClientTest, EightDevicesOnTwoDomainsAreFourEach) {
   const auto client = Client::make(Machine::from_synthetic("numa:2(memory=8GB) core:4 pu:1"), {.num_devices = 8});
   for (int64_t i = 0; i < 8; ++i) {

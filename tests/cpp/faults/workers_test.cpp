@@ -232,7 +232,10 @@ TEST_F(SlowDevices, AForkAmidACopyOverTwoLanesIsAClearErrorInTheChild) {
   });
   const auto caller = std::this_thread::get_id();
   before_each_copy([caller](const void*) {
-    if (std::this_thread::get_id() == caller) return;
+    if (std::this_thread::get_id() == caller) {  // which would do all of it before a worker has come
+      while (!others_are_at_work) std::this_thread::yield();
+      return;
+    }
     others_are_at_work = true;
     while (!forked) std::this_thread::yield();
   });

@@ -36,5 +36,19 @@ TEST(MachineObjectsTest, WithoutATopologyThereAreNodesAndPus) {
   EXPECT_EQ(objects[3].os_index, 7);
 }
 
+TEST(LastLevelCache, IsTheThirdLevelOfTheCpusOrTheSecondWhereThereIsNone) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  const auto three = Machine::from_synthetic("pack:2 l3:2(size=32MB) l2:4(size=1MB) core:1 pu:1");
+  CpuSet first{{0, 1, 2, 3}};
+  CpuSet half{{4, 5, 6, 7, 8}};  // of the second cache, and the beginning of the third
+  const int64_t third_level = last_level_cache_bytes(*three, first);
+  EXPECT_GE(third_level, 30 * kMiB);
+  EXPECT_LE(third_level, 32 * kMiB);
+  EXPECT_EQ(last_level_cache_bytes(*three, half), 2 * third_level);
+  const auto two = Machine::from_synthetic("l2:4(size=1MB) core:2 pu:1");
+  EXPECT_EQ(last_level_cache_bytes(*two, CpuSet{{0, 1, 2}}), 2 * last_level_cache_bytes(*two, CpuSet{{0}}));
+  EXPECT_EQ(last_level_cache_bytes(*Machine::from_synthetic("core:2 pu:1"), first), 0);
+}
+
 }  // namespace
 }  // namespace artifex_devices
