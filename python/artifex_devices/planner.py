@@ -207,7 +207,7 @@ def plan_collective(
         >>> from artifex_devices.planner import plan_collective
         >>> plan = plan_collective("all_gather", 4 * 8.4e6, "x", cluster.tpu("v5e", (4, 4)))
         >>> plan.algorithm, round(plan.steps[0].estimate.transfer * 1e6), round(plan.lower_bound.seconds * 1e6)
-        ('line, both directions', 560, 140)
+        ('line, both directions', 560, 280)
         >>> shift = plan_collective("permute", 4 * 8.4e6, "x", cluster.tpu("v5e", (4, 4)), perm=[(0, 1), (1, 2)])
         >>> shift.bytes_by_device, round(shift.steps[0].estimate.transfer * 1e6)
         (8400000.0, 187)
