@@ -473,6 +473,32 @@ def test_corners_bound_reshards_on_a_torus_that_does_not_wrap(pod):
         assert plan.lower_bound.estimate_seconds == pytest.approx(2e6 / (links * 4.5e10), rel=1e-12)
 
 
+def test_int4_is_half_a_byte_on_a_cluster_and_a_byte_here(pod, pod_mesh):
+    rows, columns = NamedSharding(pod_mesh, P("x", None)), NamedSharding(pod_mesh, P(None, "x"))
+    for way in ("copies", "collectives"):
+        packed = plan_reshard((4096, 4096), "int4", rows, columns, way=way)
+        whole = plan_reshard((4096, 4096), "int8", rows, columns, way=way)
+        assert packed.dtype.name == "int4"
+        assert packed.bytes_received == whole.bytes_received // 2 == 16 * 4096 * 4096 // 4 * 3 // 4 // 2
+        assert packed.busiest_bytes == packed.lower_bound.busiest_bytes == whole.busiest_bytes // 2
+        assert packed.bytes_by_device[3] == whole.bytes_by_device[3] // 2
+        assert packed.peak_bytes == whole.peak_bytes // 2
+        assert packed.steps[0].shard_bytes == (4096 * 4096 // 8,) * 2
+        transfers = [plan.steps[0].estimate.transfer for plan in (packed, whole)]
+        assert transfers[0] == pytest.approx(transfers[1] / 2, rel=1e-12)
+        assert packed.lower_bound.estimate_seconds == pytest.approx(whole.lower_bound.estimate_seconds / 2, rel=1e-12)
+    moved = {copy[:3]: copy.bytes for copy in whole.copies}
+    assert {copy[:3]: 2 * copy.bytes for copy in packed.copies} == moved  # boxes are of elements
+    assert plan_reshard((4096, 4096), "int2", rows, columns).bytes_received == whole.bytes_received // 4
+    # No dimension has shards of whole bytes: an element a byte.
+    odd = plan_reshard((4, 4), "int4", rows, columns)
+    assert odd.bytes_received == plan_reshard((4, 4), "int8", rows, columns).bytes_received
+    with ad.simulate(2):
+        mesh = ad.make_mesh((2,), ("x",))
+        here = plan_reshard((8, 8), "int4", NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "x")))
+        assert here.bytes_received == 2 * 16
+
+
 def test_bounds_of_collectives():
     nodes = cluster.dgx("h100", nodes=4)
     plan = plan_collective("all_reduce", 1e9, ("slice", "chip"), nodes)
