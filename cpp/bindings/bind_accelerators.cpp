@@ -60,6 +60,7 @@ py::dict accelerator_to_python(const FoundAccelerator& accelerator) {
   row["links"] = links_to_python(accelerator.links);
   row["os_devices"] = names(facts.os_devices);
   row["backends"] = names(facts.backends);
+  row["is_display_card"] = facts.is_display_card;
   row["sources"] = names(accelerator.sources);
   row["problems"] = names(accelerator.problems);
   return row;
@@ -88,6 +89,15 @@ void bind_accelerators(py::module_& module) {
         return result;
       },
       py::arg("machine"), py::arg("root"), py::arg("nvml_library"));
+  module.def(
+      "_accelerator_links",
+      [](const std::shared_ptr<Machine>& machine, const std::vector<std::string>& addresses) -> py::object {
+        const auto links = accelerator_links(*machine, addresses);
+        if (!links) return py::none();
+        return py::make_tuple(links->kind, links->is_switched, links->bandwidth);
+      },
+      py::arg("machine"), py::arg("addresses"),
+      "(\"NVLink\" or \"xGMI\", whether behind switches, bytes/s) of a recorded machine, or None.");
   module.def(
       "_derived_batch_size",
       [](const std::string& hardware) -> py::object {

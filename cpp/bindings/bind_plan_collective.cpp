@@ -86,7 +86,7 @@ py::dict plan_collective(const std::string& name, double bytes, const std::share
   result["bound_seconds"] = py::none();
   result["bound_error"] = "";
   try {
-    result["bound_seconds"] = least_seconds(*cluster, bound.chip_bytes, bound.slice_bytes, bound.slices);
+    result["bound_seconds"] = least_seconds(*cluster, bound.bytes_by_chip, bound.slice_bytes, bound.slices);
   } catch (const Unavailable& error) {
     result["bound_error"] = error.what();
   }

@@ -221,12 +221,23 @@ py::dict bound_dict(const Ends& ends, int64_t itemsize, const Cluster* cluster) 
                                 itemsize);
     });
   };
+  // By number of the chip; where all chips have as many links the most stands for all.
+  const auto chip_bytes = [&] {
+    if (!chips_have_equal_links(*cluster)) {
+      const std::vector<int64_t> numbers =
+          part_numbers(ends.devices_before, ends.devices_after, *cluster, ClusterPart::kChip);
+      const std::vector<int64_t> bytes = lacking(ClusterPart::kChip);
+      std::vector<int64_t> by_number(static_cast<size_t>(cluster->chip_count()), 0);
+      for (size_t i = 0; i < bytes.size(); ++i) by_number[static_cast<size_t>(numbers[i])] = bytes[i];
+      return by_number;
+    }
+    if (cluster->chip().devices_per_chip == 1) return std::vector<int64_t>{totals.most_bytes};
+    return lacking(ClusterPart::kChip);
+  };
   result["host_bytes"] = lacking(ClusterPart::kHost);
   result["price"] = price_dict([&] {
-    const auto chips =
-        cluster->chip().devices_per_chip == 1 ? std::vector<int64_t>{totals.most_bytes} : lacking(ClusterPart::kChip);
     Price price;
-    price.transfer = least_seconds(*cluster, chips, lacking(ClusterPart::kSlice));
+    price.transfer = least_seconds(*cluster, chip_bytes(), lacking(ClusterPart::kSlice));
     return price;
   });
   return result;

@@ -185,7 +185,7 @@ StepModel step_model_from_python(const py::dict& model, std::string_view operati
   made.tokens = at<int64_t>(model, "tokens");
   made.is_training = at<bool>(model, "is_training");
   made.optimizer_bytes = at<double>(model, "optimizer_bytes");
-  made.gradient_itemsize = at<int64_t>(model, "gradient_itemsize");
+  made.gradient_itemsize = at<double>(model, "gradient_itemsize");
   made.holds_gradients = at<bool>(model, "holds_gradients");
   for (const py::handle each : model["tensors"].cast<py::list>()) {
     const auto from = each.cast<py::dict>();
@@ -193,7 +193,7 @@ StepModel step_model_from_python(const py::dict& model, std::string_view operati
     tensor.name = at<std::string>(from, "name");
     tensor.shape = Dims(at<std::vector<int64_t>>(from, "shape"));
     tensor.axes = at<std::vector<int>>(from, "axes");
-    tensor.itemsize = at<int64_t>(from, "itemsize");
+    tensor.itemsize = at<double>(from, "itemsize");
     tensor.role = role_of(at<std::string>(from, "role"));
     tensor.count = at<int64_t>(from, "count");
     tensor.is_kept = at<bool>(from, "is_kept");

@@ -2757,6 +2757,11 @@ class _MemoryWindow:
         Tuple of Device, by id.
         """
 
+def _accelerator_links(machine: Machine, addresses: collections.abc.Sequence[str]) -> typing.Any:
+    """
+    ("NVLink" or "xGMI", whether behind switches, bytes/s) of a recorded machine, or None.
+    """
+
 def _adopt(
     shape: typing.Any,
     dtype: typing.Any,

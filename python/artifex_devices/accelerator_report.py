@@ -56,6 +56,8 @@ class FoundAccelerator:
         backends: What hwloc knows it by, "CUDA".
         sources: Who says so: "hwloc", a folder of sysfs, the path or name of the management library.
         problems: Why something is not known.
+        is_display_card: Whether it is a VGA controller of a model that no table lists, and no compute driver (CUDA,
+            NVML, RSMI, Linux's KFD) runs it.
     """
 
     device_type: DeviceType
@@ -74,6 +76,7 @@ class FoundAccelerator:
     backends: tuple[str, ...]
     sources: tuple[str, ...]
     problems: tuple[str, ...]
+    is_display_card: bool = False
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,7 @@ def _accelerator(row: dict[str, Any]) -> FoundAccelerator:
         nvlinks=tuple(NvLink(*link) for link in row["links"]),
         os_devices=tuple(row["os_devices"]),
         backends=tuple(row["backends"]),
+        is_display_card=row["is_display_card"],
         sources=tuple(row["sources"]),
         problems=tuple(row["problems"]),
     )

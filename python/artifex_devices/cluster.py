@@ -25,7 +25,7 @@ from artifex_devices.shown import shown
 __all__ = ["Cluster", "describe", "dgx", "from_toml", "from_xml", "gpus", "mi300x", "nvl72", "this_machine", "tpu"]
 
 
-_BY_PCI = "GPUs are taken to be joined by PCI Express; links between them are not read"
+_BY_PCI = "GPUs are taken to be joined by PCI Express: the file has no NVLink or xGMI links that join all of them"
 
 _GENERATIONS = ("v4", "v5e", "v5p", "v6e", "7x")
 _GPUS = ("v100", "v100-32gb", "a100", "a100-40gb", "h100", "h200", "b200", "gb200", "mi300x")
@@ -178,9 +178,11 @@ def from_xml(
 ) -> Cluster:
     """As many nodes as one likes of a machine that hwloc has described.
 
-    Its devices are its GPUs where it has some, else its CPU domains. Chips that the catalogue has get its numbers, and
-    its links where there are as many as one domain of them has; else GPUs are joined by PCI Express, of which the file
-    tells the rate of one. What neither tells is not known and can be given.
+    Its devices are its GPUs if it has any, otherwise its CPU domains. Display cards do not count: VGA controllers of
+    models that no table has and that no driver for computing runs. Chips of the catalogue get the catalogue's numbers,
+    and its links if there are as many as one domain has. Other GPUs are joined by the NVLink or xGMI links that the
+    file records, or, if these do not join all of them, by PCI Express. Figures that neither has are unknown and can be
+    given.
 
     Args:
         path: An hwloc XML file.
@@ -204,13 +206,14 @@ def from_xml(
         "network_latency": _figure(_rate("from_xml", "network_latency", network_latency, least=0.0)),
     }
     machine = Machine.from_xml(text)
-    found = find_accelerators(machine).accelerators
-    parts = _gpus_of(found, text) if found else _cpus_of(machine, text)
+    found = [each for each in find_accelerators(machine).accelerators if not each.is_display_card]
+    parts = _gpus_of(found, machine, text) if found else _cpus_of(machine, text)
     parts["name"] = f"{os.path.basename(text)}" if count == 1 else f"{count} x {os.path.basename(text)}"
     parts["slices"] = count
     parts.update({key: figure for key, figure in given.items() if figure is not None})
     if given["bandwidth"] is not None:  # of links that the file does not name
-        parts.update(link_kind="", notes=tuple(note for note in parts["notes"] if note != _BY_PCI))
+        notes = tuple(note for note in parts["notes"] if note != _BY_PCI)
+        parts.update(network="switch", link_kind="", notes=notes)
     return _core._make_cluster(parts)
 
 
@@ -397,7 +400,7 @@ def _cpus_of(machine: Machine, source: str) -> dict[str, Any]:
     return parts
 
 
-def _gpus_of(found: Sequence[FoundAccelerator], source: str) -> dict[str, Any]:
+def _gpus_of(found: Sequence[FoundAccelerator], machine: Machine, source: str) -> dict[str, Any]:
     kinds = sorted({each.catalogue_name or each.name or "unknown" for each in found})
     if len(kinds) > 1:
         raise ValueError(
@@ -424,7 +427,12 @@ def _gpus_of(found: Sequence[FoundAccelerator], source: str) -> dict[str, Any]:
     rates = [each.link_bytes_per_s for each in found]
     slowest = min((rate for rate in rates if rate is not None), default=None)
     parts.update(link_kind="PCI Express", host_source=source)
+    links = _core._accelerator_links(machine, [each.pci_address or "" for each in found])
     if slowest is not None and all(rate is not None for rate in rates):
         parts.update(bandwidth=(slowest, source), host_bandwidth=(slowest, source))
-        parts["notes"] = (*parts["notes"], _BY_PCI)
+        if links is None:
+            parts["notes"] = (*parts["notes"], _BY_PCI)
+    if links is not None:
+        kind, is_switched, bandwidth = links
+        parts.update(link_kind=kind, network="switch" if is_switched else "full mesh", bandwidth=(bandwidth, source))
     return parts

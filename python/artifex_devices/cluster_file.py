@@ -9,7 +9,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._core import Cluster
-from artifex_devices.accelerators import accelerator, accelerators
+from artifex_devices.accelerators import Accelerator, accelerator, accelerators
 from artifex_devices.device_detection import path_text
 from artifex_devices.nearest_name import did_you_mean
 from artifex_devices.sane_rates import RANGE_TEXT, is_sane
@@ -180,6 +180,11 @@ def _parts(told: dict[str, Any], source: str) -> dict[str, Any]:
         dims = [inside["chips"]]
     elif "chips" in inside:
         raise ValueError("[slice] has dims and chips; expected one of them")
+    if kind in ("torus", "switch", "full mesh") and (kind == "torus") != ("dims" in inside):
+        raise ValueError(
+            f"[slice] has the kind {kind!r} and {'dims' if 'dims' in inside else 'chips'}; expected dims with a torus, "
+            "chips with the other kinds"
+        )
     shape = host.get("shape")
     if shape is not None and "chips" in host:
         raise ValueError("[host] has shape and chips; expected one of them")
@@ -239,6 +244,7 @@ def _chip(told: dict[str, Any], source: str) -> dict[str, Any]:
     }  # fmt: skip
     if row is not None:
         parts = {key: value for key, value in _core._chip_parts(row.name).items() if key in parts}
+        _check_agreement(row, told)
     for key in ("platform", "device_kind", "devices_per_chip"):
         if key in told:
             parts[key] = told[key]
@@ -248,6 +254,25 @@ def _chip(told: dict[str, Any], source: str) -> dict[str, Any]:
     flops = {key: _figure(value, source) for key, value in told.get("peak_flops", {}).items()}
     parts["peak_flops"] = {**parts["peak_flops"], **flops}
     return parts
+
+
+def _check_agreement(row: Accelerator, told: dict[str, Any]) -> None:
+    """Raises ValueError if a file gives a chip of the catalogue the platform or device kind of another."""
+    if told.get("platform", row.platform) != row.platform:
+        raise ValueError(
+            f"[chip] has the name {row.name!r} and the platform {told['platform']!r}; expected {row.platform!r}, which "
+            "the catalogue has; leave platform out or rename the chip"
+        )
+    kind = told.get("device_kind", row.name)
+    try:
+        other = accelerator(kind)
+    except ValueError:
+        return  # a kind that the catalogue does not have
+    if other.name != row.name:
+        raise ValueError(
+            f"[chip] has the name {row.name!r} and the device_kind {kind!r}, which is that of {other.name!r}; expected "
+            "one chip; leave device_kind out or rename the chip"
+        )
 
 
 def _figure(value: float | None, source: str) -> tuple[float, str] | None:

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from artifex_devices import _core
 from artifex_devices._bytes_text import bytes_text
 from artifex_devices.picture import Picture
 from artifex_devices.plan_text import reshard_title, seconds_text
-
-if TYPE_CHECKING:
-    from artifex_devices.plan_values import ReshardPlan
+from artifex_devices.plan_values import ReshardPlan, bytes_shape
 
 __all__ = ["has_devices", "reshard_svg"]
 
@@ -27,7 +23,7 @@ def reshard_svg(plan: ReshardPlan) -> Picture:
     picture = _core._reshard_svg(
         reshard_title(plan),
         _steps(plan),
-        plan.shape,
+        bytes_shape(plan.shape, plan.dtype, plan.source, plan.destination, plan.cluster)[0],
         plan.dtype.itemsize,
         plan.source,
         plan.destination,

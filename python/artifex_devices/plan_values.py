@@ -13,6 +13,7 @@ import numpy as np
 from artifex_devices._core import Cluster, Sharding, _reshard_copies
 from artifex_devices._device_bytes import most_bytes, total_bytes
 from artifex_devices.kept_fields import checked_state
+from artifex_devices.packed_dtypes import elements_per_byte, packed_shape
 from artifex_devices.picture import Picture
 from artifex_devices.plan_text import collective_html, collective_text, json_text, reshard_html, reshard_text
 from artifex_devices.roofline import Provenance
@@ -119,13 +120,23 @@ class Copy(NamedTuple):
     bytes: int
 
 
+def bytes_shape(
+    shape: tuple[int, ...], dtype: np.dtype[Any], source: Sharding, destination: Sharding, cluster: Cluster | None
+) -> tuple[tuple[int, ...], int | None]:
+    """The shape that the core counts bytes of, and the dimension that it is packed along: only clusters pack."""
+    if cluster is None or elements_per_byte(dtype) == 1:
+        return shape, None
+    return packed_shape(shape, dtype, [source.shard_shape(shape), destination.shard_shape(shape)])
+
+
 @dataclass(frozen=True, eq=False)
 class ReshardPlan:
     """How an array gets from one sharding to another, and what that costs.
 
     Attributes:
         shape: Of the array.
-        dtype: Of the array.
+        dtype: Of the array. On a cluster formats of 2 and 4 bits are packed (an int4 is half a byte), if some dimension
+            has shards of whole bytes; everywhere else each element takes the bytes that it takes in NumPy.
         source: Sharding before.
         destination: Sharding afterwards.
         cluster: What `seconds` are of; None: nothing is known of a network.
@@ -204,8 +215,16 @@ class ReshardPlan:
 
         Made when asked: as many as there are.
         """
-        found = _reshard_copies(self.shape, self.dtype.itemsize, self.source, self.destination, self.cluster)
-        return tuple(Copy(*each) for each in found)
+        shape, along = bytes_shape(self.shape, self.dtype, self.source, self.destination, self.cluster)
+        found = [
+            Copy(*each)
+            for each in _reshard_copies(shape, self.dtype.itemsize, self.source, self.destination, self.cluster)
+        ]
+        if along is None:
+            return tuple(found)
+        elements = [elements_per_byte(self.dtype) if i == along else 1 for i in range(len(shape))]
+        boxes = ([(begin * n, end * n) for n, (begin, end) in zip(elements, copy.box, strict=True)] for copy in found)
+        return tuple(copy._replace(box=tuple(box)) for copy, box in zip(found, boxes, strict=True))
 
     def to_json(self) -> str:
         """The plan as JSON: all figures, with where they are from."""

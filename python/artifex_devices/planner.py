@@ -27,6 +27,7 @@ from artifex_devices.plan_values import (
     LowerBound,
     PlanStep,
     ReshardPlan,
+    bytes_shape,
 )
 from artifex_devices.roofline import Provenance
 from artifex_devices.shown import shown
@@ -97,7 +98,7 @@ def plan_reshard(
 
     Args:
         shape: Of the array.
-        dtype: Of the array.
+        dtype: Of the array. On a cluster an int4 takes half a byte (see ReshardPlan).
         src: Sharding before, on devices of this machine, of a cluster, or on an AbstractMesh (with `cluster`).
         dst: Sharding afterwards.
         cluster: The network, for seconds; devices are taken by id. None is the cluster that the devices are of, if any.
@@ -163,6 +164,9 @@ def plan_reshard(
             "than 2**63; use smaller sizes"
         )
     found = _core._plan_reshard(sizes, kind.itemsize, src, dst, cluster, limit, way == "copies")
+    counted_shape, along = bytes_shape(sizes, kind, src, dst, found["cluster"])
+    if along is not None:  # the first call has checked the shape itself
+        found = _core._plan_reshard(counted_shape, kind.itemsize, src, dst, cluster, limit, way == "copies")
     return _Planner(sizes, kind, src, dst, found, limit, calibration).plan(way)
 
 
@@ -207,7 +211,7 @@ def plan_collective(
         >>> from artifex_devices.planner import plan_collective
         >>> plan = plan_collective("all_gather", 4 * 8.4e6, "x", cluster.tpu("v5e", (4, 4)))
         >>> plan.algorithm, round(plan.steps[0].estimate.transfer * 1e6), round(plan.lower_bound.seconds * 1e6)
-        ('line, both directions', 560, 140)
+        ('line, both directions', 560, 280)
         >>> shift = plan_collective("permute", 4 * 8.4e6, "x", cluster.tpu("v5e", (4, 4)), perm=[(0, 1), (1, 2)])
         >>> shift.bytes_by_device, round(shift.steps[0].estimate.transfer * 1e6)
         (8400000.0, 187)
@@ -352,7 +356,8 @@ class _Planner:
         rates = None if self.cluster is None else _rates(self.cluster)
         bound = found["lower_bound"]
         price = bound.get("price", {"error": ""})
-        ends = (shape, dtype.itemsize, source, destination)
+        counted_shape, _ = bytes_shape(shape, dtype, source, destination, self.cluster)
+        ends = (counted_shape, dtype.itemsize, source, destination)
         self.bound = LowerBound(
             DeviceBytes(lambda: _core._reshard_ingress(*ends), bound["total"], bound["most"]),
             tuple(bound.get("host_bytes", ())),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from artifex_devices.packed_dtypes import packed_itemsize
 from artifex_devices.shown import shown
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def _operation_mistakes(operation: Any, tensors: dict[str, Tensor]) -> list[str]
     if not isinstance(operation.dtype, str) or operation.dtype not in _FORMATS:
         wrong += _dtype_mistakes("its dtype", operation.dtype)
     kinds = {np.dtype(tensors[name].dtype) for name in operation.inputs}
-    if operation.kind == "matmul" and operation.dtype is None and len(kinds) > len({each.itemsize for each in kinds}):
+    if operation.kind == "matmul" and operation.dtype is None and len(kinds) > len(set(map(packed_itemsize, kinds))):
         wrong.append(f"multiplies {' by '.join(sorted(each.name for each in kinds))}, expected a dtype for the product")
     einsum = operation.einsum
     if not isinstance(einsum, str) or "->" not in einsum:
@@ -249,9 +250,16 @@ def _batch_mistakes(model: StepModel) -> list[str]:
                 sizes[axis].add(size)
     if not sizes:
         return ["it has no batch_axes"]
-    return [
+    wrong = [
         f"the batch axis {shown(axis)} has "
         f"{'the sizes ' + ', '.join(map(str, sorted(found))) if found else 'no tensor'}, expected one size"
         for axis, found in sizes.items()
         if len(found) != 1
     ]
+    first = sizes[model.batch_axes[0]]
+    if len(first) == 1 and model.tokens % (batch := next(iter(first))):
+        wrong.append(
+            f"tokens is {model.tokens}, expected a multiple of {batch}, the size of {shown(model.batch_axes[0])} in "
+            "the shapes"
+        )
+    return wrong

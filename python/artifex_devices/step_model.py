@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices.packed_dtypes import packed_itemsize
 from artifex_devices.shown import shown
 from artifex_devices.step_checks import einsum_parts, members, model_mistakes, plain
 
@@ -24,7 +25,7 @@ class Tensor:
         name: Unlike all others.
         shape: Of the whole array, at the model's batch.
         axes: The logical name of each dimension: what rules are about.
-        dtype: Of its elements.
+        dtype: Of its elements. Formats of 2 and 4 bits are packed: an int4 is half a byte.
         role: "parameter" (has a gradient and optimiser state), "activation" (has a gradient), or "given" (data and
             caches: has none).
         count: How many there are alike: the layers.
@@ -123,7 +124,7 @@ class StepModel:
         name: For people.
         tensors: All of them.
         operations: In the order of the forward pass: no activation is read before the operation that makes it.
-        tokens: Of the batch that the shapes are of.
+        tokens: Number of tokens in the batch that the shapes are of; a multiple of the first batch axis.
         batch_axes: Logical axes that grow with the batch, the batch itself first; a tensor has at most one of them.
         optimizer: None is a forward step.
 
@@ -224,14 +225,14 @@ def core_model(model: StepModel) -> dict[str, Any]:
         "tokens": model.tokens,
         "is_training": model.is_training,
         "optimizer_bytes": float(optimizer.bytes_per_parameter),
-        "gradient_itemsize": 0 if gradient is None else dtype_of(gradient).itemsize,
+        "gradient_itemsize": 0.0 if gradient is None else packed_itemsize(dtype_of(gradient)),
         "holds_gradients": optimizer.holds_gradients,
         "tensors": [
             {
                 "name": tensor.name,
                 "shape": list(tensor.shape),
                 "axes": [axes[axis] for axis in tensor.axes],
-                "itemsize": dtype_of(tensor.dtype).itemsize,
+                "itemsize": packed_itemsize(dtype_of(tensor.dtype)),
                 "role": tensor.role,
                 "count": tensor.count,
                 "is_kept": tensor.is_kept,
@@ -271,6 +272,6 @@ def dtype_of(dtype: Any) -> np.dtype[Any]:
 
 def format_of(operands: Sequence[Any], given: Any) -> str:
     """The format of a product in the words of the catalogue: of the wider operand where none is given."""
-    dtype = max((dtype_of(each) for each in operands), key=lambda each: each.itemsize) if given is None else given
+    dtype = max((dtype_of(each) for each in operands), key=packed_itemsize) if given is None else given
     name = dtype if isinstance(dtype, str) else dtype_of(dtype).name
     return next((name[:6] for narrow in ("float8", "float4") if name.startswith(narrow)), name)

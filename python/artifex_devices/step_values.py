@@ -116,8 +116,9 @@ class StepSeconds:
         compute: FLOPs at the chip's peak.
         memory: Bytes of operands, results and the update at the bandwidth of the memory.
         network: Collectives, one after the other.
-        overlapped: All three at once: the largest.
-        serial: Products one after the other, each at its own limit, then the update, then the collectives.
+        overlapped: All three at once: the largest. A lower bound.
+        serial: Products one after the other, each at its own limit, then the update, then the collectives. Measured
+            steps usually take longer still, as nothing reaches published peaks.
     """
 
     compute: float

@@ -111,6 +111,36 @@ def test_the_spread_is_that_of_the_middle_half_of_the_calls(seconds, spread):
     assert found.evidence[0].spread == pytest.approx(spread)
 
 
+def test_times_that_jump_between_neighbours_give_low_confidence():
+    # As threads of a BLAS library that wait for each other: 170 times as long from 128 on.
+    found = Bench(lambda size, call: (1.0 + size / 16) * (170 if size >= 128 else 1)).measure()
+    assert found.confidence == "low"
+    assert (
+        f"the best time of 128 is {170 * 9 / 5:.3g} times that of 64: other programs or BLAS threads may have"
+        in found.confidence_because
+    )
+
+
+def test_median_times_that_jump_give_low_confidence():
+    seconds = [1.0, 1.0, 1.0]  # of each size: a quick call among slow ones
+    slow = [1.0, 20.0, 20.0]
+
+    def step(size, call):
+        return (slow if size >= 16 else seconds)[call % 3] * (1.0 + size / 16)
+
+    found = Bench(step).measure(min_calls=3, probe_seconds=0.0)
+    assert found.confidence == "low"
+    assert "the median time of 16 is 26.7 times that of 8" in found.confidence_because  # 20 x 2 / 1.5
+
+
+def test_times_that_fall_as_the_batch_grows_give_low_confidence():
+    found = Bench(lambda size, call: (1.0 + size / 16) * (1.5 if size == 64 else 1)).measure()
+    assert found.confidence == "high"  # 7.5 s, then 9
+    found = Bench(lambda size, call: (1.0 + size / 16) * (3 if size == 64 else 1)).measure()
+    assert found.confidence == "low"
+    assert "the best time of 128 is 0.6 times that of 64" in found.confidence_because  # 9 / 15
+
+
 def test_single_wrong_times_change_nothing():
     found = Bench(lambda size, call: (1.0 + size / 16) * (30 if call % 6 == 0 else 1)).measure()
     assert found.recommended_batch_size == 144

@@ -275,6 +275,26 @@ def test_a_file_describes_chips_and_tori_of_its_own(tmp_path):
         ('"na\\u001bme" = 3\n[chip]\nname = "h100"\n[slice]\nchips = 4\n', r"line 1: 'na\\x1bme' is no key"),
         ('[chip]\nname = "h100"\n[slice]\nchips = 2\nbandwidth = -1\n', "bandwidth is -1; expected a finite number"),
         (
+            '[chip]\nname = "h100"\nplatform = "tpu"\n[slice]\nchips = 4\n',
+            r"line 2: \[chip\] has the name 'NVIDIA H100 SXM' and the platform 'tpu'; expected 'gpu', which",
+        ),
+        (
+            '[chip]\nname = "TPU v5p"\ndevice_kind = "NVIDIA H200"\n[slice]\ndims = [4, 4, 4]\n',
+            r"line 2: \[chip\] has the name 'TPU v5p' and the device_kind 'NVIDIA H200', which is that of 'NVIDIA H2",
+        ),
+        (
+            '[chip]\nname = "h100"\n[slice]\nkind = "torus"\nchips = 4\n',
+            r"line 3: \[slice\] has the kind 'torus' and chips; expected dims with a torus, chips with the other kinds",
+        ),
+        (
+            '[chip]\nname = "h100"\n[slice]\nkind = "switch"\ndims = [8]\n',
+            r"line 3: \[slice\] has the kind 'switch' and dims; expected dims with a torus, chips with the other kinds",
+        ),
+        (
+            '[chip]\nname = "h100"\n[slice]\nchips = 1000000\n',
+            r"line 4: dims is \[1000000\]; expected at most 1024 chips joined by one switch; plan with several slices",
+        ),
+        (
             '[chip]\nname = "h100"\n[slice]\nchips = 4\n[host]\nchips = 3\n',
             r"line 6: host_shape\[0\] is 3; expected a divisor",
         ),
@@ -295,6 +315,17 @@ def test_files_that_say_what_cannot_be_are_refused(tmp_path, text, says):
         cluster.from_toml(path)
     assert str(caught.value).startswith("cluster.from_toml: ")
     assert str(path) in str(caught.value)
+
+
+def test_a_file_may_repeat_what_the_catalogue_has(tmp_path):
+    path = tmp_path / "same.toml"
+    path.write_text(
+        '[chip]\nname = "h100"\nplatform = "gpu"\ndevice_kind = "NVIDIA H100 80GB HBM3"\n[slice]\nkind = "switch"\n'
+        "chips = 4\n"
+    )
+    assert cluster.from_toml(path).parts["device_kind"] == "NVIDIA H100 80GB HBM3"
+    path.write_text('[chip]\nname = "h100"\ndevice_kind = "our H100"\n[slice]\nchips = 4\n')
+    assert cluster.from_toml(path).parts["device_kind"] == "our H100"
 
 
 def test_a_byte_order_mark_is_taken(tmp_path):
@@ -395,18 +426,21 @@ def test_short_names_of_the_v100():
 
 
 def test_recorded_machines_become_nodes(shared_topologies):
+    by_pci = "GPUs are taken to be joined by PCI Express: the file has no NVLink or xGMI links that join all of them"
     p100 = cluster.from_xml(shared_topologies / "xeon-2s-2xP100.xml", nodes=3, network_bandwidth=1e10)
     assert (p100.platform, p100.device_count, p100.slices) == ("gpu", 6, 3)
     assert p100.parts["network_bandwidth"] == (1e10, "given")
     mi250 = cluster.from_xml(shared_topologies / "epyc-1s-nps4-8xMI250X.xml")
-    assert mi250.device_count == 8
+    assert (mi250.device_count, mi250.network, mi250.dims) == (8, "full mesh", (8,))
+    # The file's matrix XGMIBandwidth has 100,000 MB/s for each pair.
+    assert mi250.parts["bandwidth"] == (1e11, str(shared_topologies / "epyc-1s-nps4-8xMI250X.xml"))
+    assert (mi250.parts["link_kind"], by_pci in mi250.parts["notes"]) == ("xGMI", False)
     dgx2 = cluster.from_xml(shared_topologies / "dgx2-16xV100.xml", nodes=2)
     assert (dgx2.device_count, dgx2.parts["bandwidth"]) == (32, (1.5e11, "S8"))
     assert dgx2.parts["memory_bytes"] == (32 * 2**30, "S8 S9 S12")
     power9 = cluster.from_xml(shared_topologies / "power9-2s-4xV100.xml", bandwidth=7.5e10).parts
     assert (power9["dims"], power9["bandwidth"], power9["link_kind"]) == ((4,), (7.5e10, "given"), "")
     notes = cluster.from_xml(shared_topologies / "power9-2s-4xV100.xml").parts["notes"]
-    by_pci = "GPUs are taken to be joined by PCI Express; links between them are not read"
     about = dgx2.parts["notes"]  # what the catalogue says of the chip, whose numbers are taken
     assert "numbers are those of the SXM modules" in about[0]
     v100 = cluster.from_xml(shared_topologies / "dgx2-16xV100.xml", bandwidth=1e11).parts
@@ -415,6 +449,99 @@ def test_recorded_machines_become_nodes(shared_topologies):
     assert by_pci not in power9["notes"]
     knl = cluster.from_xml(shared_topologies / "knl-snc4-flat-mcdram.xml")
     assert (knl.platform, knl.device_count, knl.dims) == ("cpu", 4, (4,))
+
+
+def machine_xml(pci_devices: str, distances: str = "") -> str:
+    """A machine of one NUMA node and two CPUs, with devices on its PCI bus."""
+    sets = 'cpuset="0x3" complete_cpuset="0x3" nodeset="0x1" complete_nodeset="0x1"'
+    one = 'nodeset="0x1" complete_nodeset="0x1"'
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+  <object type="Machine" os_index="0" {sets} allowed_cpuset="0x3" allowed_nodeset="0x1" gp_index="1">
+    <object type="NUMANode" os_index="0" {sets} gp_index="2" local_memory="8000000000"/>
+    <object type="PU" os_index="0" cpuset="0x1" complete_cpuset="0x1" {one} gp_index="3"/>
+    <object type="PU" os_index="1" cpuset="0x2" complete_cpuset="0x2" {one} gp_index="4"/>
+    <object type="Bridge" gp_index="5" bridge_type="0-1" depth="0" bridge_pci="0000:[00-ff]">
+{pci_devices}
+    </object>
+  </object>
+{distances}
+</topology>
+"""
+
+
+def pci_device(bus: int, kind: str, backend: str = "", name: str = "") -> str:
+    inside = f'<info name="PCIDevice" value="{name}"/>' if name else ""
+    if backend:
+        info = f'<info name="Backend" value="{backend}"/>'
+        inside += f'<object type="OSDev" gp_index="{100 + bus}" name="dev{bus}" osdev_type="1">{info}</object>'
+    return (
+        f'<object type="PCIDev" gp_index="{10 + bus}" pci_busid="0000:{bus:02x}:00.0" '
+        f'pci_type="{kind} [0000:0000] a1" pci_link_speed="31.500000">{inside}</object>'
+    )
+
+
+SCREEN = "0300 [10de:128b]"  # a GeForce GT 710
+A100 = "0302 [10de:20b2]"
+
+
+@pytest.mark.parametrize(
+    ("devices", "platform", "count"),
+    [
+        (pci_device(1, SCREEN, name="GK208B"), "cpu", 1),
+        (pci_device(1, "0300 [8086:9a49]", "OpenCL"), "cpu", 1),  # a processor's own graphics
+        (pci_device(1, SCREEN, "CUDA"), "gpu", 1),  # programs compute on it
+        (pci_device(1, SCREEN) + pci_device(2, A100, "NVML") + pci_device(3, A100, "NVML"), "gpu", 2),
+        (pci_device(1, "0300 [1002:66a1]", "OpenCL"), "gpu", 1),  # an MI50, which has a VGA controller's class
+    ],
+    ids=["display", "own graphics", "CUDA", "beside A100", "MI50"],
+)
+def test_display_cards_of_recorded_machines_are_not_devices(tmp_path, devices, platform, count):
+    path = tmp_path / "machine.xml"
+    path.write_text(machine_xml(devices))
+    made = cluster.from_xml(path)
+    assert (made.platform, made.device_count) == (platform, count)
+
+
+def nvlink_matrix(buses: list[int], values: list[list[int]]) -> str:
+    names = " ".join(f"PCIDev:{10 + bus}" for bus in buses)
+    rows = " ".join(str(value) for row in values for value in row)
+    return (
+        f'<distances2hetero nbobjs="{len(buses)}" kind="25" name="NVLinkBandwidth">'
+        f'<indexes length="{len(names)}">{names}</indexes><u64values length="{len(rows)}">{rows}</u64values>'
+        "</distances2hetero>"
+    )
+
+
+GPUS = [1, 2, 3]
+PAIRS = [[0, 50_000, 75_000], [50_000, 0, 50_000], [75_000, 50_000, 0]]
+LINE = [[0, 50_000, 0], [50_000, 0, 50_000], [0, 50_000, 0]]  # the first and the last are not joined
+SWITCHED = [[0, 0, 0, 200, 100], [0, 0, 0, 100, 150], [0, 0, 0, 200, 200], [0] * 5, [0] * 5]  # and two switches
+
+
+@pytest.mark.parametrize(
+    ("buses", "values", "network", "kind", "bandwidth"),
+    [
+        (GPUS, PAIRS, "full mesh", "NVLink", 5e10),
+        ([*GPUS, 4, 5], SWITCHED, "switch", "NVLink", 2.5e8),
+        (GPUS, LINE, "switch", "PCI Express", 3.15e10),
+    ],
+    ids=["pairs", "switches", "some pairs only"],
+)
+def test_links_between_gpus_are_read_from_the_file(tmp_path, buses, values, network, kind, bandwidth):
+    switches = "".join(pci_device(bus, "0680 [10de:1af1]") for bus in (4, 5))
+    path = tmp_path / "machine.xml"
+    gpus = "".join(pci_device(bus, A100, "NVML") for bus in GPUS)
+    path.write_text(machine_xml(gpus + switches, nvlink_matrix(buses, values)))
+    made = cluster.from_xml(path)
+    assert (made.device_count, made.network, made.parts["link_kind"]) == (3, network, kind)
+    assert made.parts["bandwidth"] == (pytest.approx(bandwidth, rel=1e-6), str(path))
+    assert made.parts["host_bandwidth"] == (pytest.approx(3.15e10, rel=1e-6), str(path))
+    by_pci = [note for note in made.parts["notes"] if "PCI Express" in note]
+    assert len(by_pci) == (kind == "PCI Express")
+    given = cluster.from_xml(path, bandwidth=1e11)  # out of a chip
+    assert (given.network, given.parts["bandwidth"], given.parts["link_kind"]) == ("switch", (1e11, "given"), "")
 
 
 @pytest.mark.parametrize("name", ["latency", "network_latency"])

@@ -60,9 +60,19 @@ def alike(found, made, where=""):
         assert found == made, where
 
 
+def made_by(version, name):
+    """The value as that version made it: a plan has the figures of the model of its time."""
+    made = make_pickles.values()[name]
+    if (version, name) == ("0.1.0", "plans"):  # its bound counted four links at each chip, also at a corner with two
+        bound = made[1].lower_bound
+        bound = dataclasses.replace(bound, estimate_seconds=bound.estimate_seconds / 2)
+        made = [made[0], dataclasses.replace(made[1], lower_bound=bound)]
+    return made
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_what_was_pickled_is_what_is_made_now(path):
-    made = make_pickles.values()[path.stem]
+    made = made_by(path.parent.name, path.stem)
     with path.open("rb") as file:
         for _ in make_pickles.PROTOCOLS:
             alike(pickle.load(file), made, path.stem)
@@ -91,7 +101,7 @@ class Wary(pickle.Unpickler):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_an_unpickler_with_a_list_of_what_it_allows_reads_them(path):
-    made = make_pickles.values()[path.stem]
+    made = made_by(path.parent.name, path.stem)
     with path.open("rb") as file:
         for _ in make_pickles.PROTOCOLS:
             alike(Wary(file).load(), made, path.stem)

@@ -263,6 +263,38 @@ def test_formats_of_products():
         plan_step(models.mlp(**MLP, dtype="float64"), mesh, {"batch": "data"})
 
 
+def test_elements_of_four_bits_are_half_a_byte():
+    # The 68,976,648,192 parameters of Llama 2 70B, half a byte each on four chips of 16 GiB.
+    model = models.transformer("llama-2-70b", batch=4, sequence=1, cache=1024, optimizer=None, dtype="int4")
+    mesh = mesh_of(cluster.tpu("v5e", (2, 2)), (4,), ("tensor",))
+    rules = {"kv_heads": "tensor", "mlp": "tensor", "vocab": "tensor"}
+    plan = plan_step(model, mesh, rules)
+    norms = 8192 * (2 * 80 + 1)  # whole on each chip
+    assert plan.memory.parameters == (68_976_648_192 - norms) // 8 + norms // 2
+    assert plan.memory.given == 2 * 80 * 4 * 1024 * 8 * 128 // 2 // 4  # keys and values of 8 heads
+    assert plan.fits
+    assert {product.format for product in plan.products} == {"int4"}
+    whole = plan_step(models.transformer("llama-2-70b", batch=4, sequence=1, cache=1024, optimizer=None, dtype="int8"),
+                      mesh, rules)  # fmt: skip
+    assert not whole.fits
+    assert [each.nbytes for each in whole.collectives] == [2 * each.nbytes for each in plan.collectives]
+    assert whole.seconds.memory == pytest.approx(2 * plan.seconds.memory, rel=1e-12)
+
+
+def test_products_of_four_and_eight_bits_are_of_the_wider_format():
+    tensors = (
+        Tensor("x", (8, 4), ("batch", "in"), "int8"),
+        Tensor("w", (4, 2), ("in2", "out"), "int4", role="parameter"),
+        Tensor("y", (8, 2), ("batch", "out")),
+    )
+    plan = plan_step(
+        one_product(tensors=tensors, optimizer=None), mesh_of(cluster.tpu("v5e", (2, 2)), (4,), ("data",)), {}
+    )
+    assert plan.products[0].format == "int8"
+    assert plan.products[0].bytes == 8 * 4 + 4 * 2 / 2 + 2 * 8 * 2
+    assert plan.memory.parameters == 4
+
+
 def test_optimizers():
     mesh = mesh_of(cluster.tpu("v5e", (4, 4)), (16,), ("data",))
     model = models.mlp(**MLP, optimizer=Optimizer(12, gradient_dtype="float32", holds_gradients=False))
@@ -450,6 +482,9 @@ def with_operation(**fields):
          r"^StepModel: tensors has 'a' \(str\); operations has 'b' \(str\); expected Tensors, Operations, and"),
         (lambda: one_product(name=None), ValueError, "its name is None, expected a text"),
         (lambda: one_product(tokens=8 * 10**30), ValueError, r"tokens is 80*, expected an int below 2\*\*62"),
+        (lambda: one_product(tokens=7), ValueError,
+         "tokens is 7, expected a multiple of 8, the size of 'batch' in the shapes; expected sizes, dtypes"),
+        (lambda: one_product(tokens=4), ValueError, "tokens is 4, expected a multiple of 8"),
         (lambda: one_product(tokens=True), ValueError, "tokens is True, expected an int of 1 or more"),
     ],
 )  # fmt: skip

@@ -435,13 +435,68 @@ def test_nodes_of_gpus():
     assert inside.steps[0].estimate.transfer == pytest.approx(2e9 * 7 / (8 * 450e9), rel=1e-12)
     everywhere = plan_collective("all_reduce", 1e9, ("slice", "chip"), pod)
     assert everywhere.devices == 32
-    assert everywhere.steps[0].estimate.transfer == pytest.approx(
-        inside.steps[0].estimate.transfer + 2 * (1e9 / 8) * 3 / (4 * 50e9), rel=1e-12
-    )
+    # A reduce-scatter and an all-gather, whose stages inside and across work at once.
+    across = 2 * 1e9 * 3 / (4 * 400e9)
+    assert [(each.name, each.estimate.transfer) for each in everywhere.steps] == [
+        ("nodes and devices at once", pytest.approx(2e9 * 7 / (8 * 450e9), rel=1e-12)),
+        (
+            "scatter inside, reduce across, gather inside",
+            pytest.approx(inside.steps[0].estimate.transfer + across, rel=1e-12),
+        ),
+    ]
     assert {each.name for each in plan_collective("broadcast", 1e9, "chip", pod).steps} == {
         "binomial tree",
         "scatter and all-gather",
     }
+
+
+@pytest.mark.parametrize("nodes", [2, 4, 16])
+def test_an_all_reduce_over_nodes_takes_no_longer_than_its_halves(nodes):
+    pod = cluster.dgx("h100", nodes=nodes)
+    scatter, gather, reduce = (
+        plan_collective(op, 8 * 2**30, ("slice", "chip"), pod) for op in ("reduce_scatter", "all_gather", "all_reduce")
+    )
+    assert reduce.seconds <= (scatter.seconds + gather.seconds) * (1 + 1e-12)
+    inside, across = 8 * 2**30 * 7 / (8 * 450e9), 8 * 2**30 * (nodes - 1) / (nodes * 400e9)
+    assert gather.steps[0].estimate.transfer == pytest.approx(max(inside, across), rel=1e-12)
+    assert reduce.steps[0].estimate.transfer == pytest.approx(2 * max(inside, across), rel=1e-12)
+    if nodes == 4:
+        assert reduce.seconds == pytest.approx(32.2e-3, rel=0.05)  # published
+
+
+def test_corners_bound_reshards_on_a_torus_that_does_not_wrap(pod):
+    chips = [pod.devices()[number] for number in (5, 6)]  # two inside, four links each
+    corners = [pod.devices()[number] for number in (0, 3)]
+    for devices, links in ((chips, 4), (corners, 2), (list(reversed(corners)), 2)):
+        mesh = Mesh(np.array(devices), ("x",))
+        plan = plan_reshard((1000, 1000), "float32", NamedSharding(mesh, P("x")), NamedSharding(mesh, P()))
+        assert plan.lower_bound.estimate_seconds == pytest.approx(2e6 / (links * 4.5e10), rel=1e-12)
+
+
+def test_int4_is_half_a_byte_on_a_cluster_and_a_byte_here(pod, pod_mesh):
+    rows, columns = NamedSharding(pod_mesh, P("x", None)), NamedSharding(pod_mesh, P(None, "x"))
+    for way in ("copies", "collectives"):
+        packed = plan_reshard((4096, 4096), "int4", rows, columns, way=way)
+        whole = plan_reshard((4096, 4096), "int8", rows, columns, way=way)
+        assert packed.dtype.name == "int4"
+        assert packed.bytes_received == whole.bytes_received // 2 == 16 * 4096 * 4096 // 4 * 3 // 4 // 2
+        assert packed.busiest_bytes == packed.lower_bound.busiest_bytes == whole.busiest_bytes // 2
+        assert packed.bytes_by_device[3] == whole.bytes_by_device[3] // 2
+        assert packed.peak_bytes == whole.peak_bytes // 2
+        assert packed.steps[0].shard_bytes == (4096 * 4096 // 8,) * 2
+        transfers = [plan.steps[0].estimate.transfer for plan in (packed, whole)]
+        assert transfers[0] == pytest.approx(transfers[1] / 2, rel=1e-12)
+        assert packed.lower_bound.estimate_seconds == pytest.approx(whole.lower_bound.estimate_seconds / 2, rel=1e-12)
+    moved = {copy[:3]: copy.bytes for copy in whole.copies}
+    assert {copy[:3]: 2 * copy.bytes for copy in packed.copies} == moved  # boxes are of elements
+    assert plan_reshard((4096, 4096), "int2", rows, columns).bytes_received == whole.bytes_received // 4
+    # No dimension has shards of whole bytes: an element a byte.
+    odd = plan_reshard((4, 4), "int4", rows, columns)
+    assert odd.bytes_received == plan_reshard((4, 4), "int8", rows, columns).bytes_received
+    with ad.simulate(2):
+        mesh = ad.make_mesh((2,), ("x",))
+        here = plan_reshard((8, 8), "int4", NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "x")))
+        assert here.bytes_received == 2 * 16
 
 
 def test_bounds_of_collectives():
@@ -465,7 +520,7 @@ def test_permutes(pod, pod_mesh):
     assert plan.steps[0].estimate.transfer == pytest.approx(1e6 / 4.5e10, rel=1e-12)
     assert plan.steps[0].estimate.latency == pytest.approx(3e-6, rel=1e-12)
     assert (plan.bytes_by_device, plan.peak_bytes, plan.devices, plan.groups) == (1e6, 2e6, 4, 4)
-    assert plan.lower_bound.seconds == pytest.approx(1e6 / (4 * 4.5e10), rel=1e-12)
+    assert plan.lower_bound.seconds == pytest.approx(1e6 / (2 * 4.5e10), rel=1e-12)  # a corner has two links
     # The mesh's y is the pod's x; both orders of axes are the same devices in other places.
     assert plan_collective("permute", 4e6, "y", pod_mesh, perm=ring).seconds == plan.seconds
     far = plan_collective("permute", 16e6, ("y", "x"), pod, perm=[(0, 3)])

@@ -24,6 +24,7 @@ class Totals {
     most_ = std::max(most_, bytes_[at] += bytes);
   }
   double most() const noexcept { return most_; }
+  const std::vector<double>& bytes() const noexcept { return bytes_; }
 
  private:
   std::vector<double> bytes_;
@@ -111,6 +112,7 @@ CollectiveBound collective_bound(Collective op, double bytes, const Cluster& clu
     add(cluster.chip().devices_per_chip, &chips);
     bound.slices = std::max(bound.slices, add(cluster.devices_per_slice(), &slices));
   }
+  bound.bytes_by_chip = chips.bytes();
   bound.chip_bytes = chips.most();
   bound.slice_bytes = slices.most() * static_cast<double>(alike);
   return bound;
@@ -148,6 +150,10 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
   const Price price = price_messages(cluster, messages, "plan_collective").price;
   if (!messages.empty()) result.bound.device_bytes = block_bytes;
   result.bound.chip_bytes = std::max(into_chips.most(), out_of_chips.most());
+  std::vector<double>& by_chip = result.bound.bytes_by_chip = into_chips.bytes();
+  const std::vector<double>& out = out_of_chips.bytes();
+  by_chip.resize(std::max(by_chip.size(), out.size()), 0);
+  for (size_t chip = 0; chip < out.size(); ++chip) by_chip[chip] = std::max(by_chip[chip], out[chip]);
   result.bound.slice_bytes = slices.most();
   result.cost = {messages.empty() ? "none" : price.algorithm, price.limit, price.latency, price.transfer * block_bytes};
   return result;

@@ -16,7 +16,8 @@ namespace artifex_devices {
 /// or out of it, whichever are more; of a chip and a slice with all groups at once.
 struct CollectiveBound {
   double device_bytes = 0;
-  double chip_bytes = 0;
+  std::vector<double> bytes_by_chip;  // by number of the chip, up to the last one of the groups
+  double chip_bytes = 0;              // the most of them
   double slice_bytes = 0;
   int64_t slices = 1;  // that one group spans
 };

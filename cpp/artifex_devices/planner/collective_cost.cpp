@@ -215,7 +215,16 @@ CollectiveCost local_best(Collective op, double bytes, const LocalGroup& group) 
   return collective_costs(op, bytes, group).front();
 }
 
-/// Local devices and nodes at once or one after the other.
+/// A collective in two stages, one over the devices of each node and one over the nodes: one after the other, or with
+/// the array in parts, so that both stages work at once and the slower counts.
+CollectiveCost two_stages(std::string_view name, const CollectiveCost& local, double outer_latency, double outer,
+                          bool at_once) {
+  CollectiveCost cost{name, local.transfer > outer ? local.limit : "network", local.latency + outer_latency,
+                      at_once ? std::max(local.transfer, outer) : local.transfer + outer};
+  cost.is_bound = local.is_bound;
+  return cost;
+}
+
 Costs hierarchy_costs(Collective op, double bytes, const NodeGroup& group) {
   const auto m = static_cast<double>(group.nodes);
   const auto g = static_cast<double>(devices_of(group.local));
@@ -224,46 +233,34 @@ Costs hierarchy_costs(Collective op, double bytes, const NodeGroup& group) {
   const Latency& latency = group.latency;
   const auto after = [&](double steps) { return latency.once + steps * latency.step; };
   const double across = bytes * (m - 1) / (m * node_egress);
-  // One algorithm in two stages: what both wait for adds up.
-  const auto staged = [](std::string_view name, const CollectiveCost& local, double outer_latency, double outer) {
-    CollectiveCost cost{name, local.transfer > outer ? local.limit : "network", local.latency + outer_latency,
-                        local.transfer + outer};
-    cost.is_bound = local.is_bound;
-    return cost;
-  };
-  const auto pipelined = [](std::string_view name, const CollectiveCost& local, double outer_latency, double outer) {
-    CollectiveCost cost{name, local.transfer > outer ? local.limit : "network", local.latency + outer_latency,
-                        std::max(local.transfer, outer)};
-    cost.is_bound = local.is_bound;
-    return cost;
-  };
+  constexpr std::string_view kAtOnce = "nodes and devices at once";
   switch (op) {
     case Collective::kAllGather:
     case Collective::kReduceScatter: {
+      // Each device exchanges its own part over its own share of the network; the devices of a node exchange the rest.
       const CollectiveCost local = local_best(op, bytes, group.local);
-      CollectiveCost whole = local;  // what crosses the network goes over the device's own links too
-      if (std::holds_alternative<SwitchGroup>(group.local) && g > 1) {
-        whole.transfer = bytes * (m * g - 1) / (m * g * std::get<SwitchGroup>(group.local).egress);
-      }
-      return {pipelined("nodes and devices at once", whole, after(rounds), across),
-              staged("nodes, then devices", local, after(rounds), across)};
+      return {two_stages(kAtOnce, local, after(rounds), across, true),
+              two_stages("nodes, then devices", local, after(rounds), across, false)};
     }
     case Collective::kAllReduce: {
+      // A reduce-scatter and an all-gather, each as above.
       const CollectiveCost scatter = local_best(Collective::kReduceScatter, bytes, group.local);
       const CollectiveCost gather = local_best(Collective::kAllGather, bytes, group.local);
       CollectiveCost local = scatter;
       local.latency += gather.latency;
       local.transfer += gather.transfer;
-      return {staged("scatter inside, reduce across, gather inside", local, after(2 * rounds), 2 * across)};
+      return {two_stages(kAtOnce, local, after(2 * rounds), 2 * across, true),
+              two_stages("scatter inside, reduce across, gather inside", local, after(2 * rounds), 2 * across, false)};
     }
     case Collective::kAllToAll: {
       const CollectiveCost local = local_best(op, bytes / (m * m), group.local);
-      return {pipelined("nodes and devices at once", local, after(1), bytes * (m - 1) / (m * m * node_egress))};
+      return {two_stages(kAtOnce, local, after(1), bytes * (m - 1) / (m * m * node_egress), true)};
     }
     case Collective::kBroadcast: {
       const CollectiveCost local = local_best(op, bytes, group.local);
-      return {staged("binomial tree of nodes, then devices", local, after(rounds), rounds * bytes / node_egress),
-              staged("scatter and all-gather of nodes, then devices", local, after(rounds + m - 1), 2 * across)};
+      return {
+          two_stages("binomial tree of nodes, then devices", local, after(rounds), rounds * bytes / node_egress, false),
+          two_stages("scatter and all-gather of nodes, then devices", local, after(rounds + m - 1), 2 * across, false)};
     }
   }
   return {};

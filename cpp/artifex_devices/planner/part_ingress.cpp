@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/planner/part_ingress.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "artifex_devices/planner/group_ingress.h"
@@ -65,6 +66,22 @@ std::vector<int64_t> part_ingress_bytes(const ShardDomains& source, const std::v
   const std::vector<int64_t> from = numbered(source_devices);
   const std::vector<int64_t> to = numbered(destination_devices);
   return group_ingress_bytes(source, from, destination, to, static_cast<int64_t>(numbers.size()), itemsize);
+}
+
+std::vector<int64_t> part_numbers(const std::vector<int64_t>& source_devices,
+                                  const std::vector<int64_t>& destination_devices, const Cluster& cluster,
+                                  ClusterPart part) {
+  std::vector<int64_t> numbers;
+  std::vector<bool> seen;
+  for (const std::vector<int64_t>* devices : {&source_devices, &destination_devices}) {
+    for (const int64_t device : *devices) {
+      const auto own = static_cast<size_t>(part_of(cluster, part, device));
+      if (own >= seen.size()) seen.resize(std::max(own + 1, 2 * seen.size()));
+      if (!seen[own]) numbers.push_back(static_cast<int64_t>(own));
+      seen[own] = true;
+    }
+  }
+  return numbers;
 }
 
 }  // namespace artifex_devices

@@ -20,4 +20,9 @@ std::vector<int64_t> part_ingress_bytes(const ShardDomains& source, const std::v
                                         const std::vector<int64_t>& destination_devices, const Cluster& cluster,
                                         ClusterPart part, int64_t itemsize);
 
+/// The numbers of those parts, in the same order.
+std::vector<int64_t> part_numbers(const std::vector<int64_t>& source_devices,
+                                  const std::vector<int64_t>& destination_devices, const Cluster& cluster,
+                                  ClusterPart part);
+
 }  // namespace artifex_devices

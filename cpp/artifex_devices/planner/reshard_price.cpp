@@ -311,35 +311,61 @@ int64_t network_bytes(const Cluster& cluster, const ReshardSequence& sequence, s
   return bytes * groups.alike;
 }
 
-double least_seconds(const Cluster& cluster, double most_chip_bytes, double most_slice_bytes, int64_t slices) {
+double links_into(const Cluster& cluster, int64_t chip) noexcept {
   const SliceNetwork& inside = cluster.inside();
-  const int64_t per_slice = cluster.chips_per_slice();
-  double links = 1;
-  if (inside.kind == NetworkKind::kTorus) {
-    links = 0;
-    for (const int dim : inside.dims) links += dim > 2 ? 2 : dim - 1;
-  } else if (inside.kind == NetworkKind::kFullMesh) {
-    links = static_cast<double>(per_slice - 1);
+  if (inside.kind == NetworkKind::kSwitch) return 1;
+  if (inside.kind == NetworkKind::kFullMesh) return static_cast<double>(cluster.chips_per_slice() - 1);
+  const std::array<int, 3> coords = cluster.place_of(chip * cluster.chip().devices_per_chip).coords;
+  double links = 0;
+  for (size_t axis = 0; axis < inside.dims.size(); ++axis) {
+    const int last = inside.dims[axis] - 1;
+    if (last == 0) continue;
+    const bool is_end = !inside.wraps[axis] && (coords[axis] == 0 || coords[axis] == last);
+    links += is_end || last == 1 ? 1 : 2;
   }
-  double seconds = 0;
-  double rate = 0;
-  if (slices > 1 && (most_slice_bytes > 0 || most_chip_bytes > 0)) {
-    rate = cluster.network_bandwidth().value;
-    seconds = most_slice_bytes / (rate * static_cast<double>(per_slice));
-    // A host's chips share its network: one of them may have all of it.
-    rate *= static_cast<double>(cluster.chips_per_host());
-  }
-  if (most_chip_bytes > 0 && per_slice > 1) rate += links * cluster.link_bandwidth().value;
-  return most_chip_bytes > 0 && rate > 0 ? std::max(seconds, most_chip_bytes / rate) : seconds;
+  return links;
 }
 
-double least_seconds(const Cluster& cluster, double most_chip_bytes, const std::vector<int64_t>& slice_bytes) {
-  return least_seconds(cluster, most_chip_bytes, most_of(slice_bytes), static_cast<int64_t>(slice_bytes.size()));
+bool chips_have_equal_links(const Cluster& cluster) noexcept {
+  const SliceNetwork& inside = cluster.inside();
+  if (inside.kind != NetworkKind::kTorus) return true;
+  for (size_t axis = 0; axis < inside.dims.size(); ++axis) {
+    if (inside.dims[axis] > 2 && !inside.wraps[axis]) return false;
+  }
+  return true;
+}
+
+double least_seconds(const Cluster& cluster, const std::vector<double>& chip_bytes, double most_slice_bytes,
+                     int64_t slices) {
+  const auto most = std::ranges::max_element(chip_bytes);
+  const double most_chip_bytes = most == chip_bytes.end() ? 0 : *most;
+  const int64_t per_slice = cluster.chips_per_slice();
+  double seconds = 0;
+  double network = 0;
+  if (slices > 1 && (most_slice_bytes > 0 || most_chip_bytes > 0)) {
+    network = cluster.network_bandwidth().value;
+    seconds = most_slice_bytes / (network * static_cast<double>(per_slice));
+    // A host's chips share its network: one of them may have all of it.
+    network *= static_cast<double>(cluster.chips_per_host());
+  }
+  if (most_chip_bytes <= 0) return seconds;
+  const double link = per_slice > 1 ? cluster.link_bandwidth().value : 0;
+  if (link == 0 && network == 0) return seconds;
+  if (chips_have_equal_links(cluster)) {
+    return std::max(seconds, most_chip_bytes / (network + links_into(cluster, 0) * link));
+  }
+  for (size_t chip = 0; chip < chip_bytes.size(); ++chip) {
+    if (chip_bytes[chip] <= 0) continue;
+    const double rate = network + links_into(cluster, static_cast<int64_t>(chip)) * link;
+    seconds = std::max(seconds, chip_bytes[chip] / rate);
+  }
+  return seconds;
 }
 
 double least_seconds(const Cluster& cluster, const std::vector<int64_t>& chip_bytes,
                      const std::vector<int64_t>& slice_bytes) {
-  return least_seconds(cluster, most_of(chip_bytes), slice_bytes);
+  return least_seconds(cluster, std::vector<double>(chip_bytes.begin(), chip_bytes.end()), most_of(slice_bytes),
+                       static_cast<int64_t>(slice_bytes.size()));
 }
 
 }  // namespace artifex_devices

@@ -68,14 +68,18 @@ Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t
 int64_t network_bytes(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
                       const std::vector<int64_t>& devices);
 
-/// Seconds that no way can be faster than: the bytes that each chip and each slice must receive over all its links.
-/// `slice_bytes` are by number, of the slices that have any of the devices; where that is one, the network counts for
-/// nothing and need not be known.
-double least_seconds(const Cluster& cluster, double most_chip_bytes, const std::vector<int64_t>& slice_bytes);
-/// The same, by number of chip.
+/// Links into a chip: in a torus the neighbours of a chip at the end of an axis that does not wrap are fewer.
+double links_into(const Cluster& cluster, int64_t chip) noexcept;
+/// Whether all chips have as many links.
+bool chips_have_equal_links(const Cluster& cluster) noexcept;
+
+/// Lower bound of the seconds: the bytes that each chip and each slice must receive, over all links into it.
+/// `chip_bytes` are by number of the chip, and may end before the last chip. `most_slice_bytes` are those of the slice
+/// that must receive most of `slices`; with one slice the network's rates need not be known.
+double least_seconds(const Cluster& cluster, const std::vector<double>& chip_bytes, double most_slice_bytes,
+                     int64_t slices);
+/// The same with the bytes of each slice that has any of the devices.
 double least_seconds(const Cluster& cluster, const std::vector<int64_t>& chip_bytes,
                      const std::vector<int64_t>& slice_bytes);
-/// The same, of the slice that must receive most of `slices`.
-double least_seconds(const Cluster& cluster, double most_chip_bytes, double most_slice_bytes, int64_t slices);
 
 }  // namespace artifex_devices

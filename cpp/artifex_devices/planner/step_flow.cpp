@@ -72,7 +72,7 @@ class Walk {
   bool is_stored(const StepTensor& each) const {
     return each.role != StepRole::kActivation || (model_.is_training && each.is_kept && !each.is_on_chip);
   }
-  int64_t itemsize(const Part& part) const {
+  double itemsize(const Part& part) const {
     const StepTensor& own = tensor(part.tensor);
     const bool is_own = !part.is_gradient || own.role != StepRole::kParameter || model_.gradient_itemsize == 0;
     return is_own ? own.itemsize : model_.gradient_itemsize;
@@ -99,7 +99,7 @@ class Walk {
   Amount shard(const Part& part, MeshAxes without = 0) const {
     if (part.tensor < 0) return {};
     const StepTensor& own = tensor(part.tensor);
-    return amount(elements(own) * static_cast<double>(itemsize(part)) / parts(cuts_of(own) & ~without), own.scales);
+    return amount(elements(own) * itemsize(part) / parts(cuts_of(own) & ~without), own.scales);
   }
 
   Part part(const std::vector<int>& indices, int number, bool is_gradient) const {
@@ -121,14 +121,14 @@ class Walk {
   void keep(const StepTensor& each) {
     const double count = static_cast<double>(each.count);
     const double mine = elements(each) * count / parts(cuts_of(each));
-    const Amount bytes = amount(mine * static_cast<double>(each.itemsize), each.scales);
+    const Amount bytes = amount(mine * each.itemsize, each.scales);
     if (each.role == StepRole::kGiven) flow_.memory.given += bytes;
     if (each.role == StepRole::kActivation && is_stored(each)) flow_.memory.activations += bytes;
     if (each.role != StepRole::kParameter) return;
     flow_.memory.parameters += bytes;
     if (!model_.is_training) return;
-    const int64_t size = model_.gradient_itemsize == 0 ? each.itemsize : model_.gradient_itemsize;
-    const Amount gradient = amount(mine * static_cast<double>(size), each.scales);
+    const double size = model_.gradient_itemsize == 0 ? each.itemsize : model_.gradient_itemsize;
+    const Amount gradient = amount(mine * size, each.scales);
     const Amount state = amount(mine * model_.optimizer_bytes, each.scales);
     if (model_.holds_gradients) flow_.memory.gradients += gradient;
     flow_.memory.optimizer += state;
@@ -199,7 +199,7 @@ class Walk {
   Amount in_product(const Part& part, const EinsumMoves& moves) const {
     if (part.tensor < 0) return {};
     const StepTensor& own = tensor(part.tensor);
-    const double whole = elements(own) * static_cast<double>(itemsize(part));
+    const double whole = elements(own) * itemsize(part);
     return amount(whole / product_parts(moves, part.array.indices), own.scales);
   }
 

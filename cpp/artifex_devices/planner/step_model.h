@@ -24,7 +24,7 @@ struct StepTensor {
   std::string name;
   Dims shape;
   std::vector<int> axes;  // logical axis of each dimension
-  int64_t itemsize = 2;
+  double itemsize = 2;    // bytes of one element; formats of 2 and 4 bits are packed
   StepRole role = StepRole::kActivation;
   int64_t count = 1;
   bool is_kept = true;      // until the backward pass; parameters and what is given always are
@@ -59,9 +59,9 @@ struct StepModel {
   std::vector<std::string> logical_axes;
   int64_t tokens = 1;  // of the batch that the shapes are of
   bool is_training = true;
-  double optimizer_bytes = 0;     // of state for each parameter
-  int64_t gradient_itemsize = 0;  // of a parameter's gradient; 0: the parameter's own
-  bool holds_gradients = true;    // all gradients at once; else each is applied as it is made
+  double optimizer_bytes = 0;    // of state for each parameter
+  double gradient_itemsize = 0;  // of a parameter's gradient; 0: the parameter's own
+  bool holds_gradients = true;   // all gradients at once; else each is applied as it is made
 };
 
 /// The operation that errors name where no other is handed in.

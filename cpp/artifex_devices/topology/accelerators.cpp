@@ -75,6 +75,16 @@ std::optional<AcceleratorKind> kind_of(const PciFunction& function, const std::m
   return std::nullopt;
 }
 
+/// A VGA controller that no table knows and no driver for computing runs.
+bool is_display_card(const PciFunction& function, const std::map<std::string, KfdGpu>& kfd) {
+  constexpr std::array<std::string_view, 3> kComputing = {"CUDA", "NVML", "RSMI"};
+  const PciAccelerator& facts = function.facts;
+  return function.pci_class == 0x0300 && pci_accelerator_name(facts.vendor_id, facts.device_id).empty() &&
+         !kfd.contains(facts.pci_address) && std::ranges::none_of(facts.backends, [&](const std::string& backend) {
+           return std::ranges::find(kComputing, backend) != kComputing.end();
+         });
+}
+
 PciAccelerators accelerators_among(std::vector<PciFunction> functions, const std::map<std::string, KfdGpu>& kfd) {
   PciAccelerators result;
   std::set<std::string> seen;
@@ -83,6 +93,7 @@ PciAccelerators accelerators_among(std::vector<PciFunction> functions, const std
     PciAccelerator& facts = function.facts;
     if (!kind || !seen.insert(facts.pci_address).second) continue;
     facts.kind = *kind;
+    facts.is_display_card = is_display_card(function, kfd);
     const auto run = kfd.find(facts.pci_address);
     if (facts.vendor_id == kAmd && run != kfd.end()) {
       if (!facts.memory_bytes) facts.memory_bytes = run->second.memory_bytes;

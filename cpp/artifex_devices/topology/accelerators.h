@@ -26,6 +26,7 @@ struct PciAccelerator {
   std::vector<int> numa_os_indexes;        // of the nodes that it is near to, ascending
   std::vector<std::string> os_devices;     // "cuda0", "nvml0"
   std::vector<std::string> backends;       // "CUDA", "NVML": hwloc's, of these OS devices
+  bool is_display_card = false;            // a VGA controller that no table lists and no compute driver runs
   friend bool operator==(const PciAccelerator&, const PciAccelerator&) = default;
 };
 
@@ -46,6 +47,18 @@ PciAccelerators accelerators_of(const Machine& machine);
 
 /// The same from `root`/sys/bus/pci/devices and `root`/sys/class/kfd alone, such as a copy of another machine's files.
 PciAccelerators accelerators_in_sysfs(const std::string& root);
+
+/// How the accelerators of one machine are joined by links of their own, NVLink or xGMI.
+struct AcceleratorLinks {
+  std::string kind;          // "NVLink" or "xGMI"
+  bool is_switched = false;  // behind switches; else each pair has a link
+  double bandwidth = 0;  // bytes/s one way, of the slowest: out of one accelerator into the switches, or of one pair
+};
+
+/// What a machine's file says of the links between the accelerators at these PCI addresses: hwloc's matrices
+/// "NVLinkBandwidth" and "XGMIBandwidth". Nothing where it says nothing, where the links do not join all of them, and
+/// for fewer than two.
+std::optional<AcceleratorLinks> accelerator_links(const Machine& machine, const std::vector<std::string>& addresses);
 
 /// The chip's name by PCI ids, such as "TPU v5e" for 1ae0:0063 and "Tesla V100-SXM2-16GB" for 10de:1db1; "" for ids
 /// that are not in the table. Sources: TPUs as JAX knows them (jax/_src/hardware_utils.py), others pci.ids 2023.04.10.

@@ -13,6 +13,7 @@ namespace artifex_devices {
 namespace {
 
 constexpr int64_t kMostDevices = int64_t{1} << 24;
+constexpr int kMostChipsJoined = 1024;  // by one switch domain or full mesh; NVLink 5 joins up to 576 GPUs
 
 /// Collects what is wrong with the parts.
 class Problems {
@@ -63,6 +64,10 @@ void check_network(const ClusterParts& parts, Problems& problems) {
   if (is_torus ? axes < 1 || axes > 3 : axes != 1) {
     problems.add("dims is [{}]; expected {} for a {}", fmt::join(inside.dims, ", "),
                  is_torus ? "1 to 3 numbers of chips" : "one number of chips", to_string(inside.kind));
+  }
+  if (!is_torus && axes == 1 && inside.dims[0] > kMostChipsJoined) {
+    problems.add("dims is [{}]; expected at most {} chips joined by one {}; plan with several slices or nodes",
+                 inside.dims[0], kMostChipsJoined, to_string(inside.kind));
   }
   if (inside.wraps.size() != (is_torus ? axes : 0)) {
     problems.add("wraps has {} values; expected {}", inside.wraps.size(),

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from artifex_devices.batch_measurement.memory import HOST, MemoryFit, fit_memory, predicted_peak
@@ -23,6 +24,10 @@ _HOST_ERROR_BYTES = 4 << 20
 _TOLERANCE = 0.03
 _AFFINE = 0.05
 _CLEARLY = 1.2
+# Between neighbouring sizes: no step takes ten times as long for a batch twice as large, or clearly less for a larger
+# one.
+_JUMP = 10.0
+_FALL = 0.9
 
 
 def conclude(
@@ -178,6 +183,22 @@ def _range_of(search: Search, target: float) -> tuple[int, int] | None:
     return search.rounded_up(min(sizes)), search.rounded_up(max(sizes))
 
 
+def _implausible_times(probes: Sequence[BatchProbe]) -> str:
+    """A text about the first pair of neighbouring sizes whose times cannot be those of one step, or ""."""
+    for smaller, larger in itertools.pairwise(probes):
+        least = max(_JUMP, 2 * larger.batch_size / smaller.batch_size)
+        for kind, before, after in (
+            ("best", smaller.best_s, larger.best_s),
+            ("median", smaller.median_s, larger.median_s),
+        ):
+            if before is None or after is None:
+                continue
+            where = f"the {kind} time of {larger.batch_size} is {after / before:.3g} times that of {smaller.batch_size}"
+            if after > least * before or (kind == "best" and after < _FALL * before):
+                return where
+    return ""
+
+
 def _confidence(
     search: Search, recommended: int, by: _By, interval: tuple[int, int] | None
 ) -> tuple[Literal["high", "medium", "low"], str]:
@@ -185,6 +206,9 @@ def _confidence(
     model = search.model()
     spread = statistics.median([probe.spread for probe in probes if probe.spread is not None])
     count = f"{len(probes)} size{'' if len(probes) == 1 else 's'} measured"
+    implausible = _implausible_times(probes)
+    if implausible:
+        return "low", f"{count}; {implausible}: other programs or BLAS threads may have interfered"
     said = f"{count}, half of the calls on a size within {spread:.1%} of their median"
     if model is None:
         return "low", f"{said}, no model"

@@ -151,12 +151,15 @@ TEST(CollectiveCost, NodesOfH100) {
   const auto best = [&](Collective op) { return collective_costs(op, v, group).front(); };
   EXPECT_EQ(devices_of(group), 32);
   const double inside = v * 7 / (8 * 450e9);
-  EXPECT_DOUBLE_EQ(best(Collective::kAllReduce).transfer, 2 * inside + 2 * (v / 8) * 3 / (4 * 50e9));
-  EXPECT_DOUBLE_EQ(best(Collective::kAllGather).transfer, v * 31 / (32 * 450e9));  // the slower of the two
-  EXPECT_EQ(best(Collective::kAllGather).algorithm, "nodes and devices at once");
-  EXPECT_EQ(best(Collective::kAllGather).limit, "egress");
-  EXPECT_DOUBLE_EQ(named(collective_costs(Collective::kAllGather, v, group), "nodes, then devices").transfer,
-                   inside + v * 3 / (4 * 400e9));
+  const double across = v * 3 / (4 * 400e9);
+  ASSERT_GT(inside, across);
+  for (const Collective op : {Collective::kAllGather, Collective::kReduceScatter, Collective::kAllReduce}) {
+    const double times = op == Collective::kAllReduce ? 2 : 1;
+    EXPECT_DOUBLE_EQ(best(op).transfer, times * inside) << to_string(op);
+    EXPECT_EQ(best(op).algorithm, "nodes and devices at once");
+    EXPECT_EQ(best(op).limit, "egress");
+    EXPECT_DOUBLE_EQ(collective_costs(op, v, group).back().transfer, times * (inside + across)) << to_string(op);
+  }
   EXPECT_DOUBLE_EQ(best(Collective::kAllToAll).transfer, v * 3 / (16 * 400e9));
   EXPECT_EQ(best(Collective::kAllToAll).limit, "network");
 }
@@ -167,9 +170,39 @@ TEST(CollectiveCost, StagesOfAnAllGatherBringWhatEachDeviceLacks) {
   const NodeGroup group{SwitchGroup{4, 10, {}}, 3, 2, {}};
   const std::vector<CollectiveCost> costs = collective_costs(Collective::kAllGather, 1200, group);
   EXPECT_DOUBLE_EQ(named(costs, "nodes, then devices").transfer, 2 * 100 / 2.0 + 3 * 300 / 10.0);
-  EXPECT_DOUBLE_EQ(named(costs, "nodes and devices at once").transfer, 1100 / 10.0);  // by the device's own links
-  const NodeGroup wide{SwitchGroup{4, 100, {}}, 3, 2, {}};
-  EXPECT_DOUBLE_EQ(collective_costs(Collective::kAllGather, 1200, wide).front().transfer, 100);  // the network
+  EXPECT_DOUBLE_EQ(named(costs, "nodes and devices at once").transfer, 2 * 100 / 2.0);  // the network
+  const NodeGroup narrow{SwitchGroup{4, 5, {}}, 3, 2, {}};
+  EXPECT_DOUBLE_EQ(collective_costs(Collective::kAllGather, 1200, narrow).front().transfer, 3 * 300 / 5.0);
+}
+
+TEST(CollectiveCost, AnAllReduceOverNodesIsNeverSlowerThanItsTwoHalves) {
+  const Latency step{3e-6, 1e-6};
+  const std::vector<LocalGroup> locals = {SwitchGroup{8, 450e9, step}, FullMeshGroup{8, 64e9, step},
+                                          torus({{4, true}, {4, true}}, 45e9, step), torus({{8}}, 45e9, step),
+                                          SwitchGroup{1, 1, {}}};
+  int compared = 0;
+  for (const LocalGroup& local : locals) {
+    for (const int64_t nodes : {2, 4, 16, 1000}) {
+      for (const double bytes : {1.0, 1e6, 8.0 * (1 << 30), 1e12}) {
+        const NodeGroup group{local, nodes, 50e9, {5e-6, 9.6e-6}};
+        const auto seconds = [&](Collective op) { return collective_costs(op, bytes, group).front().seconds(); };
+        EXPECT_LE(seconds(Collective::kAllReduce),
+                  (seconds(Collective::kReduceScatter) + seconds(Collective::kAllGather)) * (1 + 1e-12));
+        ++compared;
+      }
+    }
+  }
+  EXPECT_EQ(compared, 80);
+}
+
+TEST(CollectiveCost, AllReduceOfFourDgxH100IsNearThePublishedTime) {
+  // Published: 32.2 ms for 8 GiB.
+  const double v = 8.0 * (1 << 30);
+  const NodeGroup group{SwitchGroup{8, 450e9, {0, 3.4e-6}}, 4, 50e9, {0, 9.6e-6}};
+  const CollectiveCost cost = collective_costs(Collective::kAllReduce, v, group).front();
+  EXPECT_DOUBLE_EQ(cost.transfer, 2 * v * 7 / (8 * 450e9));         // 33.4 ms inside; 32.2 ms across
+  EXPECT_DOUBLE_EQ(cost.latency, 2 * 3 * 3.4e-6 + 2 * 2 * 9.6e-6);  // log2 of 8 and of 4, each there and back
+  EXPECT_NEAR(cost.seconds() / 32.2e-3, 1, 0.05);
 }
 
 TEST(CollectiveCost, OneNodeIsItsLocalGroup) {

@@ -36,5 +36,19 @@ TEST(PartIngress, BothWaysAgree) {
             std::vector<int64_t>(8, 8 * 4 - 2 * 4));
 }
 
+TEST(PartIngress, NumbersAreInTheOrderOfTheBytes) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4}, {false}, 1, 2);
+  EXPECT_EQ(part_numbers({5, 4, 0}, {7, 0}, *cluster, ClusterPart::kChip), (std::vector<int64_t>{2, 0, 3}));
+  const AbstractMesh mesh({AxisName("a")}, {3});
+  const ShardDomains::Names names{.operation = "test"};
+  const TileGrid cut(mesh, spec_of({{"a"}}));
+  const TileGrid uncut(mesh, spec_of({{}}));
+  const ShardDomains rows(cut, {12}, Uneven::kError, names);
+  const ShardDomains whole(uncut, {12}, Uneven::kError, names);
+  // Chip 2 has the rows of devices 5 and 4, chip 0 those of device 0.
+  EXPECT_EQ(part_ingress_bytes(rows, {5, 4, 0}, whole, {5, 4, 0}, *cluster, ClusterPart::kChip, 1),
+            (std::vector<int64_t>{4, 8}));
+}
+
 }  // namespace
 }  // namespace artifex_devices

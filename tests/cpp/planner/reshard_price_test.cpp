@@ -122,6 +122,25 @@ TEST(ReshardPrice, LeastSecondsCountAllLinks) {
   EXPECT_DOUBLE_EQ(least_seconds(*made_cluster(NetworkKind::kSwitch, {4}, {}), {0}, {0}), 0);
 }
 
+TEST(ReshardPrice, LeastSecondsCountTheLinksThatAChipHas) {
+  const ClusterRef mesh = made_cluster(NetworkKind::kTorus, {4, 4}, {false, false});
+  EXPECT_FALSE(chips_have_equal_links(*mesh));
+  EXPECT_EQ(links_into(*mesh, 0), 2);   // a corner
+  EXPECT_EQ(links_into(*mesh, 1), 3);   // an edge
+  EXPECT_EQ(links_into(*mesh, 5), 4);   // inside
+  EXPECT_EQ(links_into(*mesh, 15), 2);  // the last corner
+  EXPECT_DOUBLE_EQ(least_seconds(*mesh, {600}, {}), 3);
+  EXPECT_DOUBLE_EQ(least_seconds(*mesh, {0, 600}, {}), 2);
+  EXPECT_DOUBLE_EQ(least_seconds(*mesh, {0, 0, 0, 0, 0, 600}, {}), 1.5);
+  EXPECT_DOUBLE_EQ(least_seconds(*mesh, {400, 0, 0, 0, 0, 600}, {}), 2);  // the corner waits longer for less
+  const ClusterRef two = made_cluster(NetworkKind::kTorus, {4, 2}, {false, true}, 1, 2);
+  EXPECT_EQ(links_into(*two, 0), 2);  // two neighbours have one link, wrapped or not
+  EXPECT_EQ(links_into(*two, 1), 3);
+  EXPECT_TRUE(chips_have_equal_links(*made_cluster(NetworkKind::kTorus, {4, 2, 1}, {true, false, false})));
+  EXPECT_EQ(links_into(*made_cluster(NetworkKind::kFullMesh, {4}, {}), 2), 3);
+  EXPECT_EQ(links_into(*made_cluster(NetworkKind::kSwitch, {4}, {}), 2), 1);
+}
+
 TEST(ReshardPrice, TheNetworkCountsWhereSeveralSlicesTakePart) {
   ClusterParts parts = made_cluster(NetworkKind::kSwitch, {4}, {}, 2)->parts();
   parts.between.bandwidth.reset();
@@ -161,6 +180,8 @@ TEST(ReshardPrice, NothingIsFasterThanTheBound) {
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});
   const std::vector<ClusterRef> clusters = {made_cluster(NetworkKind::kTorus, {4, 2}, {true, false}),
                                             made_cluster(NetworkKind::kTorus, {2, 2, 2}, {false, false, false}),
+                                            made_cluster(NetworkKind::kTorus, {8}, {false}),
+                                            made_cluster(NetworkKind::kTorus, {4, 2}, {false, false}),
                                             made_cluster(NetworkKind::kSwitch, {8}, {}),
                                             made_cluster(NetworkKind::kSwitch, {4}, {}, 2),
                                             made_cluster(NetworkKind::kFullMesh, {4}, {}, 2),

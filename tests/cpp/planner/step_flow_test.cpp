@@ -158,6 +158,17 @@ TEST(StepFlow, MemoryIsWhatEachDeviceHolds) {
             (Lines{"backward all_reduce d w2 over 1: 1024", "backward all_reduce d w1 over 1: 1024"}));
 }
 
+TEST(StepFlow, ElementsOfFourBitsAreHalfAByte) {
+  LetterModel made = two_matrices();
+  for (StepTensor& tensor : made.model.tensors) tensor.itemsize = 0.5;
+  made.model.gradient_itemsize = 0.25;
+  const StepFlow flow = step_flow(made.model, {4, 2}, made.rules({{'b', kX}}));
+  EXPECT_EQ(flow.memory.parameters, (Amount{512 / 2, 0}));  // two matrices of 8 x 32
+  EXPECT_EQ(flow.memory.gradients, (Amount{512 / 4, 0}));
+  EXPECT_EQ(lines_of(flow, made.model),
+            (Lines{"backward all_reduce d w2 over 1: 64", "backward all_reduce d w1 over 1: 64"}));
+}
+
 TEST(StepFlow, WorkIsCutWhereAnyArrayIs) {
   const LetterModel made = two_matrices();
   const auto flops = [&](const std::map<char, MeshAxes>& cuts) {

@@ -201,5 +201,29 @@ TEST(Accelerators, NamesByPciIdsAreThoseOfTheCatalogue) {
   EXPECT_GE(compared, 12);
 }
 
+/// How all accelerators of a recorded machine are joined.
+std::optional<AcceleratorLinks> links_of(const std::string& name) {
+  const auto machine = Machine::from_xml(ARTIFEX_SHARED_DATA "/topologies/" + name);
+  return accelerator_links(*machine, addresses(accelerators_of(*machine)));
+}
+
+TEST(Accelerators, LinksBetweenThemAreHwlocsMatrices) {
+  if (!fs::exists(ARTIFEX_SHARED_DATA "/topologies/expected.json")) {
+    GTEST_SKIP() << "the recorded machines are not beside this checkout";
+  }
+  const auto dgx2 = links_of("dgx2-16xV100.xml");  // six links of 25,000 MB/s from each GPU into switches
+  ASSERT_TRUE(dgx2);
+  EXPECT_EQ(dgx2->kind, "NVLink");
+  EXPECT_TRUE(dgx2->is_switched);
+  EXPECT_DOUBLE_EQ(dgx2->bandwidth, 6 * 25e9);
+  const auto mi250 = links_of("epyc-1s-nps4-8xMI250X.xml");
+  ASSERT_TRUE(mi250);
+  EXPECT_EQ(mi250->kind, "xGMI");
+  EXPECT_FALSE(mi250->is_switched);
+  EXPECT_DOUBLE_EQ(mi250->bandwidth, 100e9);
+  EXPECT_FALSE(links_of("power9-2s-4xV100.xml"));  // no matrix
+  EXPECT_FALSE(links_of("xeon-1s-4c8t.xml"));      // no accelerators
+}
+
 }  // namespace
 }  // namespace artifex_devices

@@ -124,5 +124,13 @@ TEST(Cluster, AllThatIsWrongIsSaidAtOnce) {
   EXPECT_TRUE(says(error_of([&] { Cluster::make(parts); }), "more than 2^63 devices"));
 }
 
+TEST(Cluster, OneSwitchJoinsAtMost1024Chips) {
+  EXPECT_EQ(gpu_cluster("h100", 1, {.chips_per_node = 1024})->device_count(), 1024);
+  EXPECT_EQ(error_of([] { gpu_cluster("h100", 1, {.chips_per_node = 1'000'000}); }),
+            "cluster \"1000000 h100\": dims is [1000000]; expected at most 1024 chips joined by one switch; plan with "
+            "several slices or nodes");
+  EXPECT_TRUE(says(error_of([] { gpu_cluster("mi300x", 1, {.chips_per_node = 1025}); }), "joined by one full mesh"));
+}
+
 }  // namespace
 }  // namespace artifex_devices
