@@ -33,6 +33,7 @@ FAMILIES = (
     "executors",
     "prefetch",
     "mesh",
+    "answers",
     "many",
     "threads",
     "roofline",

@@ -71,6 +71,8 @@ def prefetch(batches: Iterator[Any], where: Any) -> Iterator[Any]:
 
 numpy = jax.numpy
 lax = jax.lax
+tree_util = jax.tree_util
+jit = jax.jit
 wait = jax.block_until_ready
 
 

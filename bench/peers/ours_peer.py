@@ -72,6 +72,8 @@ def prefetch(batches: Iterator[Any], where: Any) -> Iterator[Any]:
 
 numpy = np
 lax = lib.lax
+tree_util = lib.tree_util
+jit = lib.jit
 wait = lib.block_until_ready
 
 
