@@ -1674,12 +1674,12 @@ class Array:
 
     def conj(self) -> typing.Any:
         """
-        np.conjugate.
+        np.conjugate; bools stay bools.
         """
 
     def conjugate(self) -> typing.Any:
         """
-        np.conjugate.
+        np.conjugate; bools stay bools.
         """
 
     def copy(self) -> typing.Any:
@@ -2834,6 +2834,11 @@ def _buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.A
 def _build_facts() -> dict[typing.Any, typing.Any]:
     """
     What the core was built with (dict of texts).
+    """
+
+def _cached_host_value(array: Array) -> typing.Any:
+    """
+    What np.asarray(array) has gathered and cached, or None.
     """
 
 def _canonical_memory_kind(kind: str | None, devices: collections.abc.Sequence[Device]) -> str | None: ...
