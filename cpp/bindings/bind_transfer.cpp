@@ -289,6 +289,13 @@ void bind_transfer(py::module_& module) {
              py::arg("path_of"), py::arg("explicit") = true);
   module.def("_get_leaf", &value_of, py::arg("array"));
   module.def(
+      "_cached_host_value",
+      [](const ArrayRef& array) -> py::object {
+        const auto value = array->cached_host_value();
+        return value ? ndarray_from_view(value) : py::none();
+      },
+      py::arg("array"), "What np.asarray(array) has gathered and cached, or None.");
+  module.def(
       "_array_from_pickle",
       [](const py::object& value, const py::object& sharding, bool committed,
          const std::optional<std::string>& layout) {

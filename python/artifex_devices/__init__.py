@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import arrays as _arrays  # noqa: F401 - gives Array its operators
+from artifex_devices import core_reprs as _core_reprs  # noqa: F401 - lets pprint print the core's objects
 from artifex_devices import errors, sharding
 from artifex_devices._core import (
     AbstractMesh,

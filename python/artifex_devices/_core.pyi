@@ -1515,7 +1515,7 @@ class Array:
         """
 
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> typing.Any: ...
+    def __repr__(self) -> str: ...
     def __reversed__(self) -> collections.abc.Iterator[Array]:
         """
         x[len(x) - 1], ..., x[0].
@@ -1674,12 +1674,12 @@ class Array:
 
     def conj(self) -> typing.Any:
         """
-        np.conjugate.
+        np.conjugate; bools stay bools.
         """
 
     def conjugate(self) -> typing.Any:
         """
-        np.conjugate.
+        np.conjugate; bools stay bools.
         """
 
     def copy(self) -> typing.Any:
@@ -2839,6 +2839,11 @@ def _buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.A
 def _build_facts() -> dict[typing.Any, typing.Any]:
     """
     What the core was built with (dict of texts).
+    """
+
+def _cached_host_value(array: Array) -> typing.Any:
+    """
+    What np.asarray(array) has gathered and cached, or None.
     """
 
 def _canonical_memory_kind(kind: str | None, devices: collections.abc.Sequence[Device]) -> str | None: ...

@@ -26,7 +26,7 @@ def _array_function(self: Array, function: Any, types: Any, args: Any, kwargs: A
     """NumPy functions: those of the guide's table; others raise TypeError with the explicit way."""
     from artifex_devices.array_ops.dispatch import call_function
 
-    return call_function(function, args, kwargs)
+    return call_function(function, types, args, kwargs)
 
 
 _OPERAND_TYPES = (Array, np.ndarray, np.generic, int, float, complex, list, tuple)

@@ -179,8 +179,8 @@ def _astype(self: Array, dtype: Any, copy: bool = True, device: Any = None) -> A
 
 
 def _conjugate(self: Array) -> Any:
-    """np.conjugate."""
-    return np.conjugate(self)
+    """np.conjugate; bools stay bools."""
+    return np.copy(self) if self.dtype == bool else np.conjugate(self)
 
 
 def _copy(self: Array) -> Any:

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Element-wise functions where an output's elements lie apart, as shards do: NumPy 2.4.6 errs there for some."""
 
+import os
+import subprocess
+import sys
+
 import artifex_devices as ad
 import ml_dtypes
 import numpy as np
@@ -105,3 +109,39 @@ def test_a_loop_that_errs_is_found():
     real = np.dtype("float64")
     assert not writing._writes_apart(erring, (real,), {})
     assert writing._writes_apart(np.square, (real,), {})
+
+
+MASKED_COMPARISONS = """
+import itertools, operator
+import artifex_devices as ad
+import numpy as np
+
+NAMES = {"equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"}
+mesh = ad.make_mesh((8,), ("x",))
+mask = np.arange(40) % 3 == 0
+count = 0
+for spec, dtype, value in itertools.product(
+    (ad.P(), ad.P("x")), ("int8", "uint16", "int16", "int64", "uint64"), (2**40, -(2**40), -1, 300, 2**70, 3)
+):
+    numbers = np.arange(40).astype(dtype)
+    x = ad.device_put(numbers, ad.NamedSharding(mesh, spec))
+    for name, short in NAMES.items():
+        function, ask = getattr(np, name), getattr(operator, short)
+        for where in (mask, ad.device_put(mask, x.sharding)):
+            out = np.ones(40, bool)
+            function(x, value, where=where, out=out)
+            assert out.tolist() == [not m or ask(int(n), value) for n, m in zip(numbers, mask)], (name, dtype, value)
+            got = np.asarray(function(value, x, where=where))
+            assert got.tolist() == [bool(m) and ask(value, int(n)) for n, m in zip(numbers, mask)], (name, dtype, value)
+            count += 2
+print(count)
+"""
+
+
+def test_masked_comparisons_with_ints_that_the_dtype_cannot_hold():
+    """NumPy 2.4.6 ends the process where a mask is given: so in a process of its own."""
+    environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+    done = subprocess.run(
+        [sys.executable, "-c", MASKED_COMPARISONS], capture_output=True, text=True, env=environment, timeout=120
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, str(2 * 5 * 6 * 6 * 2 * 2)), done.stderr

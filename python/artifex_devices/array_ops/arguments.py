@@ -13,7 +13,7 @@ from artifex_devices.array_ops.blocks import allocate
 from artifex_devices.array_ops.layout import Home, cuts_of, sharding_with
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["array_operand", "normal_axes", "require_whole", "whole_array"]
+__all__ = ["array_operand", "normal_axes", "refuse_bool_axis", "require_whole", "whole_array"]
 
 
 def array_operand(operation: str, x: Any) -> Array:
@@ -44,6 +44,19 @@ def normal_axes(axis: Any, ndim: int, *, scalar_has_axis: bool = True) -> tuple[
     if ndim == 0 and scalar_has_axis and axis in (0, -1):
         return ()
     return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
+
+
+def refuse_bool_axis(operation: str, axis: Any) -> None:
+    """Checks that no axis is a bool, for the functions that NumPy writes in C; those in Python take True as 1.
+
+    Raises:
+        TypeError: One is.
+    """
+    if axis is None or type(axis) is int:
+        return
+    for one in axis if isinstance(axis, tuple) else (axis,):
+        if isinstance(one, (bool, np.bool_)):
+            raise TypeError(f"{operation}: an axis is a bool; expected an integer, got {axis}; give axis={int(one)}")
 
 
 def require_whole(operation: str, x: Array, axes: Sequence[int]) -> None:

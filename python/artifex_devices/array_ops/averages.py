@@ -27,7 +27,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     x = array_operand("average", a)
     axes = normal_axes(axis, x.ndim, scalar_has_axis=False)
     if weights is None:
-        averaged = mean(x, axis, keepdims=keepdims)
+        averaged = mean(x, axes, keepdims=keepdims)
         if not returned:
             return averaged
         size = math.prod(x.shape[d] for d in axes)

@@ -14,7 +14,6 @@ from artifex_devices._core import Array
 from artifex_devices.array_ops.blocks import Box, allocate, blocks_at, run_all, tiling
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.layout import cuts_of, sharding_with
-from artifex_devices.array_ops.operands import as_operand
 from artifex_devices.array_ops.rearranging import copy_shards
 from artifex_devices.array_ops.reshaping import expand_dims
 from artifex_devices.errors import ShardingTypeError
@@ -51,7 +50,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 @implements(np.broadcast_arrays)
 def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
-    operands = [as_operand("broadcast_arrays", x) for x in args]
+    operands = [x if isinstance(x, Array) else np.asarray(x) for x in args]  # None and text too, as in NumPy
     shape = np.broadcast_shapes(*(x.shape for x in operands))
     return tuple(broadcast_to(x, shape) for x in operands)
 

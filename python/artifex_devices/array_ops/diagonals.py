@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from artifex_devices._core import Array
 from artifex_devices.array_ops.blocks import Box, allocate, local_arrays, run_all, tiling
+from artifex_devices.array_ops.broadcasting import broadcast_to
 from artifex_devices.array_ops.contraction import Labels, contract
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.layout import cuts_of
-from artifex_devices.array_ops.out import deliver
+from artifex_devices.array_ops.out import deliver, host_target, loop_dtype
 from artifex_devices.array_ops.rearranging import copy_boxes
 from artifex_devices.errors import ShardingTypeError
 
@@ -87,6 +88,9 @@ def trace(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any 
     """np.trace: each device adds what it holds of the diagonal; the sums are added in the order of the tiles."""
     i, j = _axes("trace", a, axis1, axis2)
     k = operator.index(offset)
+    into = host_target("trace", out)
+    if into is not None and dtype is None:
+        dtype = loop_dtype(np.add, a.dtype, into.dtype)
     result_dtype = np.trace(np.ones((1, 1), a.dtype), dtype=dtype).dtype
     labels, others = _labels(a.ndim, i, j)
     if k == 0 and a.shape[i] == a.shape[j]:
@@ -94,14 +98,16 @@ def trace(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any 
         def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
             np.copyto(output, np.trace(parts[0], 0, i, j, dtype=output.dtype if wide else dtype))
 
-        return deliver("trace", contract("trace", (a,), (labels,), others, result_dtype, multiply, blas=False), out)
+        total = contract("trace", (a,), (labels,), others, result_dtype, multiply, blas=False)
+        return deliver("trace", total, into, "unsafe")
     line = diagonal(a, k, i, j)
 
     def add(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
         np.copyto(output, parts[0].sum(-1, dtype=output.dtype if wide else dtype))
 
     own = tuple(range(line.ndim))
-    return deliver("trace", contract("trace", (line,), (own,), own[:-1], result_dtype, add, blas=False), out)
+    total = contract("trace", (line,), (own,), own[:-1], result_dtype, add, blas=False)
+    return deliver("trace", total, into, "unsafe")
 
 
 @implements(np.triu)
@@ -115,9 +121,11 @@ def _tril(m: Any, k: Any = 0) -> Array:
 
 
 def _triangle(operation: str, function: Any, m: Array, k: Any) -> Array:
-    """Each shard is cut along the diagonal as it runs through it."""
-    if m.ndim < 2:
-        raise ValueError(f"{operation}: no matrix; expected at least two dimensions, got shape {m.shape}")
+    """Each shard is cut along the diagonal that runs through it; a vector is each row of a square matrix."""
+    if not m.ndim:
+        raise TypeError(f"{operation}: no matrix; expected a dimension or more, got shape (); reshape it")
+    if m.ndim == 1:
+        m = broadcast_to(m, (m.size, m.size))
     first = operator.index(k)
     result, buffers = allocate(operation, m.shape, m.dtype, m.sharding, committed=m.committed)
 

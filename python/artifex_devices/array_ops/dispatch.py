@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from artifex_devices._core import Array
-from artifex_devices.array_ops.operands import as_operand
+from artifex_devices.array_ops.operands import as_operand, masked_array_error
 
 __all__ = ["call_function", "call_ufunc", "implements", "implements_ufunc", "operand", "refuses", "supports"]
 
@@ -65,8 +65,10 @@ def operand(operation: str, x: Any) -> Any:
 
     Raises:
         TypeError: It is something else; the text says what.
+        ValueError: It is a masked array.
     """
-    if isinstance(x, (Array, np.ndarray, np.generic)) or type(x) in (bool, int, float, complex):
+    kind = type(x)
+    if kind is Array or kind is np.ndarray or kind in (bool, int, float, complex) or isinstance(x, np.generic):
         return x
     return as_operand(operation, x)
 
@@ -105,15 +107,19 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
     return elementwise.elementwise(ufunc, inputs, options)
 
 
-def call_function(function: Any, args: Any, kwargs: Any) -> Any:
+def call_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """What `Array.__array_function__` does.
 
     Raises:
         TypeError: The function is not supported on Arrays; the text gives the explicit way.
+        ValueError: A masked array is among the arguments.
     """
     _load()
     if function not in _FUNCTIONS:
         raise _unsupported(_name_of(function), _REFUSALS.get(function, "this NumPy function does not take Arrays"))
+    for kind in types:
+        if kind is not Array and kind is not np.ndarray and issubclass(kind, np.ma.MaskedArray):
+            raise masked_array_error(_name_of(function), "an argument")
     return _FUNCTIONS[function](*args, **kwargs)
 
 

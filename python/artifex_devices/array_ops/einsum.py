@@ -16,7 +16,7 @@ from artifex_devices.array_ops.contraction import Labels, contract
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.local_products import multiply_pair, plan_pair
 from artifex_devices.array_ops.operands import as_operand
-from artifex_devices.array_ops.out import deliver
+from artifex_devices.array_ops.out import deliver, host_target
 from artifex_devices.remembering import remembered
 from artifex_devices.shown import shown
 
@@ -42,7 +42,13 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
     text, arrays = _subscripts(operands)
     labels, out_labels, explicit = _parse(text, tuple(x.ndim for x in arrays))
     kinds = tuple((x.dtype, x.ndim) for x in arrays)
+    into = host_target("einsum", out)
+    casting = options.get("casting", "safe")
     dtype, takes = _answer(explicit, kinds, tuple(sorted(options.items())))
+    if into is not None and "dtype" not in options:  # out takes part in the choice of the dtype, as in NumPy
+        wide = np.result_type(dtype, into.dtype)
+        options = options if wide == dtype else {**options, "dtype": wide}
+        dtype = wide
     plan = plan_pair(labels[0], labels[1], out_labels) if len(arrays) == 2 and not options else None
     if plan is not None and _stretches(arrays, labels):
         plan = None
@@ -61,7 +67,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
 
     blas = plan is not None or way is not False
     result = contract("einsum", arrays, labels, out_labels, dtype, multiply, broadcast=lambda label: True, blas=blas)
-    return deliver("einsum", result, out)
+    return deliver("einsum", result, into, casting)
 
 
 @remembered(maxsize=1024)

@@ -16,6 +16,8 @@ from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops.blocks import allocate, moved_to, run_all, tiling
 from artifex_devices.array_ops.layout import Home, cuts_of, home_of, merge_cuts, sharding_with
 from artifex_devices.array_ops.operand_parts import SCALARS, Compute, cuts_for, operand_parts, pieces_of
+from artifex_devices.array_ops.operands import where_mask
+from artifex_devices.array_ops.out import check_targets
 from artifex_devices.array_ops.spreading import SPREAD_BYTES, spread_from
 from artifex_devices.array_ops.whole import from_whole, is_small, wholes_of
 from artifex_devices.array_ops.writing import Loop, loop_of, write
@@ -57,8 +59,9 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
     Without out, elements where the mask is False are 0, where NumPy leaves them as they come.
 
     Raises:
-        TypeError: out is an Array: Arrays do not change.
-        ValueError: out has another shape than the result. And as elementwise.
+        TypeError: out is an Array (Arrays do not change) or has a dtype that the results cannot be cast to; where is
+            not a mask of bools.
+        ValueError: out has another shape than the result, or is read-only. And as elementwise.
     """
     options = dict(options)
     out = options.pop("out", None)
@@ -72,6 +75,8 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
         )
     kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
     loop = loop_of(ufunc, kinds, tuple(sorted(options.items())))
+    if targets is not None:
+        check_targets(ufunc, kinds, targets, tuple(sorted(options.items())))
     masked = mask is not True
 
     def compute(outputs: Sequence[NDArray[Any]], parts: Sequence[Any]) -> None:
@@ -83,7 +88,7 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
                 output[...] = 0
         write(loop, ufunc, {**options, "where": parts[-1]}, outputs, parts[:-1])
 
-    operands = [*inputs, mask if isinstance(mask, Array) else np.asarray(mask)] if masked else list(inputs)
+    operands = [*inputs, where_mask(ufunc.__name__, mask)] if masked else list(inputs)
     results = map_elements(
         ufunc.__name__, compute, operands, loop.dtypes, into=targets, spread_from=spread_from(ufunc, kinds)
     )
@@ -100,6 +105,8 @@ def _by_slabs(
         if type(x) is Array and x is not leader and (leader is None or _rank_and_size(x) > _rank_and_size(leader)):
             leader = x
     touched_bytes = leader.nbytes * (1 + len(inputs))
+    if not touched_bytes:  # no shard calls NumPy, which refuses numbers that the dtype cannot hold without elements too
+        ufunc(*(x if type(x) in SCALARS else np.ones(1, x.dtype)[:0] for x in inputs), **options)
     if touched_bytes >= SPREAD_BYTES and touched_bytes >= spread_from(ufunc, kinds):
         return None
     sharding = leader.sharding

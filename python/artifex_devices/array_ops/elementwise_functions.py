@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy._core import umath
 from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._core import Array
 from artifex_devices.array_ops.dispatch import implements, operand
 from artifex_devices.array_ops.elementwise import map_elements
-from artifex_devices.array_ops.out import deliver
+from artifex_devices.array_ops.out import deliver, host_target
 from artifex_devices.shown import shown
 
 __all__ = ["astype", "clip", "round_", "where"]
@@ -21,6 +22,7 @@ __all__ = ["astype", "clip", "round_", "where"]
 _SELECT_BYTES = 64 << 10  # from here on the core chooses: NumPy's copies under a mask branch at each element
 _STREAM_BYTES = 4 << 20  # from here on results bypass the cache
 _SCALARS = (bool, int, float, complex)
+_UNSET: Any = np._NoValue
 
 
 def _samples(inputs: Sequence[Any]) -> list[Any]:
@@ -55,7 +57,7 @@ def where(condition: Any, *choices: Any) -> Array:
         )
     inputs = [operand("where", x) for x in (condition, *choices)]
     dtype = np.where(*_samples(inputs)).dtype
-
+    inputs[1:] = [np.asarray(x).astype(dtype) if type(x) is int else x for x in inputs[1:]]  # wraps round, as in NumPy
     stream = sum(x.nbytes for x in inputs if isinstance(x, Array)) >= _STREAM_BYTES
 
     def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
@@ -74,26 +76,55 @@ def where(condition: Any, *choices: Any) -> Array:
 
 @implements(np.clip)
 def clip(
-    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **options: Any
+    a: Any,
+    a_min: Any = _UNSET,
+    a_max: Any = _UNSET,
+    out: Any = None,
+    *,
+    min: Any = _UNSET,
+    max: Any = _UNSET,
+    **options: Any,
 ) -> Any:
-    """np.clip, also with min= and max=."""
-    low = a_min if min is None else min
-    high = a_max if max is None else max
-    result: Any = a
-    if low is not None:
-        result = np.maximum(result, low, **options)
-    if high is not None:
-        result = np.minimum(result, high, **options)
-    if low is None and high is None:
-        result = np.positive(a, **options)
-    return result if out is None else np.positive(result, out=out)
+    """np.clip, also with min= and max=: one call of NumPy's own ufunc, which decides on the dtype.
+
+    Raises:
+        TypeError: Only one of a_min and a_max is given.
+        ValueError: Bounds are given under both names.
+    """
+    if a_min is _UNSET and a_max is _UNSET:
+        a_min, a_max = (None if bound is _UNSET else bound for bound in (min, max))
+    elif a_min is _UNSET or a_max is _UNSET:
+        missing = "a_min" if a_min is _UNSET else "a_max"
+        raise TypeError(f"clip: {missing} is missing; expected both bounds or neither; give {missing}=None for none")
+    elif min is not _UNSET or max is not _UNSET:
+        raise ValueError("clip: bounds are given twice; expected a_min and a_max, or min and max; leave one pair out")
+    x = a if isinstance(a, (Array, np.ndarray)) else np.asarray(a)
+    if x.dtype.isbuiltin == 2 and a_min is not None and a_max is not None:  # of ml_dtypes: NumPy widens them to float32
+        return np.minimum(np.maximum(x, a_min, **options), a_max, out=out, **options)
+    if x.dtype.kind in "iu":  # as NumPy: ints of Python that bound nothing are left out, others must fit the dtype
+        range_of = np.iinfo(x.dtype)
+        a_min = None if type(a_min) is int and a_min <= range_of.min else a_min
+        a_max = None if type(a_max) is int and a_max >= range_of.max else a_max
+    if a_min is None:
+        return np.positive(x, out=out, **options) if a_max is None else np.minimum(x, a_max, out=out, **options)
+    if a_max is None:
+        return np.maximum(x, a_min, out=out, **options)
+    return umath.clip(x, a_min, a_max, out=out, **options)  # type: ignore[attr-defined]
 
 
 @implements(np.round, np.around)
 def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """np.round."""
-    result = _map("round", lambda part: np.round(part, decimals), a)
-    return result if out is None else np.positive(result, out=out)
+    target = host_target("round", out)
+    if target is None:
+        return _map("round", lambda part: np.round(part, decimals), a)
+    x = operand("round", a)
+    np.round(np.ones(1, x.dtype)[:0], decimals, out=np.empty(0, target.dtype))  # raises what NumPy raises
+
+    def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:  # the dtype of out takes part
+        np.round(parts[0], decimals, out=outputs[0])
+
+    return map_elements("round", compute, [x], (target.dtype,), into=(target,))[0]
 
 
 @implements(np.real)

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._core import Array, NamedSharding
+from artifex_devices._core import Array, NamedSharding, Sharding
 from artifex_devices.array_ops.blocks import Box, local_arrays
-from artifex_devices.array_ops.layout import Cuts, any_explicit, cuts_of, sharding_with
+from artifex_devices.array_ops.layout import Cuts, allowing_uneven, any_explicit, cuts_of, sharding_with
 from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.array_ops.selection import Range, Selection, parse
 from artifex_devices.array_ops.whole import from_whole, is_small, whole_of
@@ -37,7 +37,10 @@ def get(x: Array, index: Any) -> Array:
     if known is None:
         chosen = parse(x, index)
         _check_explicit("index", x, chosen)
-        known = chosen, _cuts_after(x, chosen, _picked_cuts(x, chosen, index))
+        leader = _leading_index(x, chosen, index)
+        picked = ((),) * chosen.rank if leader is None else cuts_of(leader)
+        home = x.sharding if leader is None else allowing_uneven(x.sharding, leader.sharding)
+        known = chosen, sharding_with(home, _cuts_after(x, chosen, picked))
         _keep(key, known)
     return _read("index", x, index, known, basic=key is not None)
 
@@ -48,13 +51,13 @@ def row_of(x: Array, i: int) -> Array:
     known = _basic.get(key)
     if known is None:
         chosen = parse(x, i)
-        known = chosen, _cuts_after(x, chosen, ())
+        known = chosen, sharding_with(x.sharding, _cuts_after(x, chosen, ()))
         _keep(key, known)
     return _read("row", x, i, known, basic=key is not None)
 
 
-# What an index without arrays chooses, and how the result is cut: by operation, sharding, shape and index.
-_basic: dict[Any, tuple[Selection, Cuts]] = forgettable({})
+# What an index without arrays chooses, and the sharding of the result: by operation, sharding, shape and index.
+_basic: dict[Any, tuple[Selection, Sharding]] = forgettable({})
 
 
 def _key_of(operation: str, x: Array, index: Any) -> Any:
@@ -73,7 +76,7 @@ def _key_of(operation: str, x: Array, index: Any) -> Any:
     return tuple(parts)
 
 
-def _keep(key: Any, known: tuple[Selection, Cuts]) -> None:
+def _keep(key: Any, known: tuple[Selection, Sharding]) -> None:
     if key is None:
         return
     if len(_basic) >= 4096:
@@ -81,19 +84,18 @@ def _keep(key: Any, known: tuple[Selection, Cuts]) -> None:
     _basic[key] = known
 
 
-def _read(operation: str, x: Array, index: Any, known: tuple[Selection, Cuts], *, basic: bool) -> Array:
+def _read(operation: str, x: Array, index: Any, known: tuple[Selection, Sharding], *, basic: bool) -> Array:
     """x[index], of which it is known what that is; by NumPy's own indexing where x is small."""
-    chosen, cuts = known
+    chosen, sharding = known
     whole = whole_of(x) if basic and is_small(x.nbytes) else None
     if whole is None:
-        return select(operation, x, chosen, cuts)
+        return select(operation, x, chosen, sharding)
     value = np.asarray(whole[index])
-    return from_whole(operation, value, x.dtype, sharding_with(x.sharding, cuts), committed=x.committed)
+    return from_whole(operation, value, x.dtype, sharding, committed=x.committed)
 
 
-def select(operation: str, x: Array, chosen: Selection, cuts: Cuts) -> Array:
-    """The Array of a Selection, cut as `cuts` says."""
-    sharding = sharding_with(x.sharding, cuts)
+def select(operation: str, x: Array, chosen: Selection, sharding: Sharding) -> Array:
+    """The Array of a Selection, placed by a sharding on the devices of x."""
     reader = _Reader(Source(operation, x, sharding), chosen)
     return assemble(operation, chosen.shape, x.dtype, sharding, committed=x.committed, fill=reader.fill)
 
@@ -107,7 +109,7 @@ def part_of(operation: str, x: Array, axis: int, start: int, stop: int) -> Array
     ranges = tuple(Range(d, d, start if d == axis else 0, 1) for d in range(x.ndim))
     shape = (*x.shape[:axis], stop - start, *x.shape[axis + 1 :])
     cuts = kept_cuts(operation, x, axis, stop - start)
-    return select(operation, x, Selection(shape, ranges, (), 0, 0), cuts)
+    return select(operation, x, Selection(shape, ranges, (), 0, 0), sharding_with(x.sharding, cuts))
 
 
 def kept_cuts(operation: str, x: Array, axis: int, size: int) -> Cuts:
@@ -165,15 +167,15 @@ def _check_explicit(operation: str, x: Array, chosen: Selection) -> None:
             )
 
 
-def _picked_cuts(x: Array, chosen: Selection, index: Any) -> Cuts:
-    """How the dimensions that come from index Arrays are cut: as the first such Array on the mesh of x."""
+def _leading_index(x: Array, chosen: Selection, index: Any) -> Array | None:
+    """The first sharded Array among the indices on the mesh of x: the picked dimensions are sharded as it is."""
     shape = chosen.shape[chosen.at : chosen.at + chosen.rank]
     for part in index if isinstance(index, tuple) else (index,):
         if isinstance(part, Array) and part.dtype != bool and part.shape == shape and any(cuts_of(part)):
             mine, its = x.sharding, part.sharding
             if isinstance(mine, NamedSharding) and isinstance(its, NamedSharding) and mine.mesh is its.mesh:
-                return cuts_of(part)
-    return ((),) * chosen.rank
+                return part
+    return None
 
 
 class _Reader:

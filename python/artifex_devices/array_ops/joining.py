@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._core import Array, NamedSharding
+from artifex_devices.array_ops.arguments import refuse_bool_axis
 from artifex_devices.array_ops.blocks import Box
 from artifex_devices.array_ops.dispatch import implements, operand
 from artifex_devices.array_ops.indexing import get, part_of, rows
 from artifex_devices.array_ops.layout import Cuts, Home, any_explicit, cuts_of, home_of, merge_cuts, sharding_with
-from artifex_devices.array_ops.out import deliver
+from artifex_devices.array_ops.out import deliver, host_target
 from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.array_ops.whole import from_whole, is_small, wholes_of
 from artifex_devices.errors import ShardingTypeError
@@ -35,9 +36,11 @@ def _axis(operation: str, axis: Any, ndim: int) -> int:
     return normalize_axis_index(axis, ndim, operation)
 
 
-def _joined_dtype(arrays: Sequence[Any], dtype: Any, casting: Any) -> Any:
+def _joined_dtype(arrays: Sequence[Any], dtype: Any, casting: Any, into: NDArray[Any] | None) -> Any:
+    """What NumPy answers; with `out` each operand is cast to its dtype."""
     samples = [np.ones(1, x.dtype)[:0] for x in arrays]
-    return np.concatenate(samples, dtype=dtype, casting=casting).dtype
+    out = None if into is None else np.empty(0, into.dtype)
+    return np.concatenate(samples, out=out, dtype=dtype, casting=casting).dtype
 
 
 @implements(np.concatenate)
@@ -46,6 +49,7 @@ def concatenate(
 ) -> Any:
     """np.concatenate: cut as the first operand that is cut, in the joined dimension where that divides the size."""
     parts = _operands("concatenate", arrays)
+    refuse_bool_axis("concatenate", axis)
     if axis is None:
         parts = [np.ravel(x) for x in parts]
         axis = 0
@@ -67,7 +71,8 @@ def concatenate(
             f"concatenate: shapes differ in more than dimension {axis}; expected {first} but for that, got "
             f"{'; '.join(wrong)}; reshape or pad them"
         )
-    kind = _joined_dtype(parts, dtype, casting)
+    into = host_target("concatenate", out)
+    kind = _joined_dtype(parts, dtype, casting, into)
     ends = np.cumsum([x.shape[axis] for x in parts]).tolist()
     shape = (*first[:axis], ends[-1], *first[axis + 1 :])
     held = [x for x in parts if isinstance(x, Array)]
@@ -75,7 +80,7 @@ def concatenate(
     sharding = sharding_with(home.sharding, _joined_cuts(home, shape, axis, held))
     sources = [Source("concatenate", x, sharding) for x in parts]
     wholes = _wholes(parts)
-    if wholes is not None and out is None:
+    if wholes is not None and into is None:
         value = np.concatenate(wholes, axis, dtype=kind, casting="unsafe")
         return from_whole("concatenate", value, kind, sharding, committed=home.committed)
 
@@ -90,7 +95,7 @@ def concatenate(
                 source.copy_box(target, wanted, position)
 
     result = assemble("concatenate", shape, kind, sharding, committed=home.committed, fill=fill)
-    return result if out is None else deliver("concatenate", result, out)
+    return deliver("concatenate", result, into)
 
 
 def _wholes(parts: Sequence[Any]) -> list[NDArray[Any]] | None:
@@ -132,14 +137,15 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     if wrong:
         raise ValueError(f"stack: shapes differ; expected {first}, got {'; '.join(wrong)}; reshape or pad them")
     axis = _axis("stack", axis, len(first) + 1)
-    kind = _joined_dtype(parts, dtype, casting)
+    into = host_target("stack", out)
+    kind = _joined_dtype(parts, dtype, casting, into)
     held = [x for x in parts if isinstance(x, Array)]
     home = home_of("stack", held)
     cuts = merge_cuts("stack", home, first, held)
     sharding = sharding_with(home.sharding, (*cuts[:axis], (), *cuts[axis:]))
     sources = [Source("stack", x, sharding) for x in parts]
     wholes = _wholes(parts)
-    if wholes is not None and out is None:
+    if wholes is not None and into is None:
         value = np.stack(wholes, axis, dtype=kind, casting="unsafe")
         return from_whole("stack", value, kind, sharding, committed=home.committed)
 
@@ -150,7 +156,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
 
     shape = (*first[:axis], len(parts), *first[axis:])
     result = assemble("stack", shape, kind, sharding, committed=home.committed, fill=fill)
-    return result if out is None else deliver("stack", result, out)
+    return deliver("stack", result, into)
 
 
 def _at_least(x: Any, ndim: int) -> Any:

@@ -12,6 +12,7 @@ from artifex_devices.remembering import remembered
 __all__ = [
     "Cuts",
     "Home",
+    "allowing_uneven",
     "any_explicit",
     "cuts_in",
     "cuts_of",
@@ -75,7 +76,10 @@ class Home:
 
 
 def home_of(operation: str, arrays: Sequence[Array]) -> Home:
-    """The devices of the first committed Array, else of the first.
+    """The devices of the committed Arrays, else of the first one, with the mesh and the policy of a sharded operand.
+
+    Of several operands the first one that is sharded gives the mesh, so that a replicated operand before it does not
+    matter. Uneven shards are allowed where one of the operands sharded over that mesh allows them.
 
     Raises:
         ValueError: Two committed Arrays lie on different devices, in another order, or in different kinds of memory;
@@ -85,9 +89,7 @@ def home_of(operation: str, arrays: Sequence[Array]) -> Home:
     if len(arrays) == 1:
         return Home(first.sharding, first.committed)
     committed = [x for x in arrays if x.committed]
-    if not committed:
-        return Home(first.sharding, committed=False)
-    home = next((x for x in committed if isinstance(x.sharding, NamedSharding)), committed[0]).sharding
+    home = _leading_sharding(committed or arrays, arrays)
     if any(x.sharding is not home and not x.sharding._same_devices(home) for x in committed):
         told = "; ".join(
             f"operand {i} of shape {x.shape} on {_devices_text(x.sharding)}"
@@ -98,7 +100,28 @@ def home_of(operation: str, arrays: Sequence[Array]) -> Home:
             f"{operation}: the operands lie on incompatible devices; expected the same devices in the same order and "
             f"one kind of memory, got {told}; move one: device_put(x, y.sharding)"
         )
-    return Home(home, committed=True)
+    return Home(home, committed=bool(committed))
+
+
+def _leading_sharding(candidates: Sequence[Array], arrays: Sequence[Array]) -> Sharding:
+    """The sharding of one of the candidates, with the policy for uneven dimensions that suits all the Arrays."""
+    named = [x for x in candidates if isinstance(x.sharding, NamedSharding)]
+    if not named:
+        return candidates[0].sharding
+    leader = next((x for x in named if any(cuts_of(x))), named[0]).sharding
+    for x in arrays:
+        if any(cuts_of(x)):
+            leader = allowing_uneven(leader, x.sharding)
+    return leader
+
+
+def allowing_uneven(home: Sharding, other: Sharding) -> Sharding:
+    """`home`, with uneven shards allowed where `other` has the same mesh and allows them."""
+    if not isinstance(home, NamedSharding) or not isinstance(other, NamedSharding):
+        return home
+    if home.uneven is not None or other.uneven is None or home.mesh is not other.mesh:
+        return home
+    return NamedSharding(home.mesh, home.spec, memory_kind=home.memory_kind, uneven=other.uneven)
 
 
 def merge_cuts(operation: str, home: Home, shape: tuple[int, ...], arrays: Iterable[Array]) -> Cuts:

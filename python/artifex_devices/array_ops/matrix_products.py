@@ -15,7 +15,7 @@ from artifex_devices.array_ops.contraction import Labels, contract
 from artifex_devices.array_ops.dispatch import implements, implements_ufunc
 from artifex_devices.array_ops.local_products import multiply_pair, plan_pair
 from artifex_devices.array_ops.operands import as_operand
-from artifex_devices.array_ops.out import deliver
+from artifex_devices.array_ops.out import deliver, host_target
 from artifex_devices.array_ops.reshaping import expand_dims, ravel
 from artifex_devices.remembering import remembered
 from artifex_devices.shown import shown
@@ -122,8 +122,17 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     """np.dot: sums over the last dimension of a and the last but one of b."""
     a, b = as_operand("dot", a), as_operand("dot", b)
     if a.ndim == 0 or b.ndim == 0:
-        return deliver("dot", np.multiply(a, b), out)
-    return deliver("dot", tensordot_over("dot", a, b, (a.ndim - 1,), (max(b.ndim - 2, 0),)), out)
+        result = np.multiply(a, b)
+    else:
+        result = tensordot_over("dot", a, b, (a.ndim - 1,), (max(b.ndim - 2, 0),))
+    into = host_target("dot", out)
+    fits = into is None or into.shape != result.shape or (into.dtype == result.dtype and into.flags.c_contiguous)
+    if into is not None and not fits:  # as NumPy
+        raise ValueError(
+            f"dot: out is not acceptable; expected a dense row-major ndarray of {result.dtype}, got dtype {into.dtype} "
+            f"and strides {into.strides}; make it by np.empty({result.shape}, np.{result.dtype})"
+        )
+    return deliver("dot", result, into)
 
 
 @implements(np.inner)

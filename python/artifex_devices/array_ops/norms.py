@@ -39,7 +39,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Ar
 @implements(np.linalg.vector_norm)
 def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Array:
     values = array_operand("vector_norm", x)
-    return _vector("vector_norm", values, ord, normal_axes(axis, values.ndim), keepdims)
+    return _vector("vector_norm", values, ord, normal_axes(axis, values.ndim, scalar_has_axis=False), keepdims)
 
 
 @implements(np.linalg.matrix_norm)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices.array_ops.arguments import array_operand
+from artifex_devices.array_ops.arguments import array_operand, refuse_bool_axis
 from artifex_devices.array_ops.blocks import PIECE_BYTES
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.out import host_target
@@ -43,6 +43,7 @@ def _position(operation: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any
     x = array_operand(operation, a)
     axes = tuple(range(x.ndim))
     if axis is not None:
+        refuse_bool_axis(operation, axis)
         axes = () if x.ndim == 0 and axis in (0, -1) else (np.lib.array_utils.normalize_axis_index(axis, x.ndim),)
     if any(x.shape[d] == 0 for d in axes):
         raise ValueError(
@@ -50,6 +51,11 @@ def _position(operation: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any
             f"got shape {x.shape}; look at x.size first"
         )
     into = host_target(operation, out)
+    if into is not None and not np.can_cast(into.dtype, np.intp, "safe"):  # as NumPy, which reads out as positions
+        raise TypeError(
+            f"{operation}: out of dtype {into.dtype} cannot hold positions; expected {np.dtype(np.intp)}, got "
+            f"{into.dtype}; make it by np.empty(shape, np.intp)"
+        )
     skips = operation.startswith("nan")
     largest = operation.endswith("argmax")
     find = np.argmax if largest else np.argmin

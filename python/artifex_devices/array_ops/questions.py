@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices import _core
 from artifex_devices._core import Array
 from artifex_devices.array_ops import blocks
 from artifex_devices.array_ops.dispatch import implements
@@ -78,8 +79,11 @@ def _shares_memory(a: Any, b: Any, /, max_work: Any = -1) -> bool:
 
 
 def _memory(x: Any) -> list[Any]:
-    """What of the host's memory it shows."""
-    return blocks.local_arrays(x) if isinstance(x, Array) else [x]
+    """The ndarrays that show its memory: an Array's shards, and its full value once np.asarray(x) has cached it."""
+    if not isinstance(x, Array):
+        return [x]
+    value = _core._cached_host_value(x)
+    return [*blocks.local_arrays(x), *([] if value is None else [value])]
 
 
 @implements(np.array_repr)

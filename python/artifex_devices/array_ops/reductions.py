@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import Array
-from artifex_devices.array_ops.arguments import array_operand, normal_axes
+from artifex_devices.array_ops.arguments import array_operand, normal_axes, refuse_bool_axis
 from artifex_devices.array_ops.blocks import PIECE_BYTES
 from artifex_devices.array_ops.dispatch import implements, implements_method
 from artifex_devices.array_ops.halves import fold, folds
-from artifex_devices.array_ops.out import host_target
+from artifex_devices.array_ops.operands import where_mask
+from artifex_devices.array_ops.out import check_reduction_out, host_target, loop_dtype
 from artifex_devices.array_ops.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices.remembering import remembered
 
@@ -85,7 +86,7 @@ def reduce_ufunc(
         ufunc: With two operands and one result.
         x: The operand.
         axis: A dimension, several, or None for all.
-        dtype: To compute in and of the result; None is NumPy's choice.
+        dtype: To compute in and of the result; None is NumPy's choice, in which `out` takes part.
         out: An ndarray to bring the result to.
         keepdims: Whether reduced dimensions stay with size 1.
         initial: What to begin with.
@@ -101,11 +102,17 @@ def reduce_ufunc(
     """
     operation = name or f"{ufunc.__name__}.reduce"
     x = array_operand(operation, x)
+    refuse_bool_axis(operation, axis)
     axes = normal_axes(axis, x.ndim)
     into = host_target(operation, out)
-    result = _reduced_dtype(ufunc, x.dtype, None if dtype is None else np.dtype(dtype), x.ndim, axes)
-    work = wide_dtype(result) if ufunc in (np.add, np.multiply) else None if dtype is None else np.dtype(dtype)
+    dtype = None if dtype is None else np.dtype(dtype)
+    if into is not None:
+        check_reduction_out(ufunc.reduce, x.dtype, x.ndim, axes, bool(keepdims), into.dtype, (("dtype", dtype),))
+        dtype = loop_dtype(ufunc, x.dtype, into.dtype) if dtype is None else dtype
+    result = _reduced_dtype(ufunc, x.dtype, dtype, x.ndim, axes)
+    work = wide_dtype(result) if ufunc in (np.add, np.multiply) else dtype
     masked = where is not True
+    extras = (where_mask(operation, where),) if masked else ()
     given = initial is not _UNSET and initial is not None
     if given:
         kind = result if work is None else work
@@ -136,7 +143,6 @@ def reduce_ufunc(
             check(value)
         return (value.astype(result, copy=False),)
 
-    extras = ((where if isinstance(where, Array) else np.asarray(where, bool)),) if masked else ()
     piece_bytes = READ_BYTES if prepare is None and not masked else PIECE_BYTES
     rule = Rule(local, combine, finish, ufunc in ASSOCIATIVE, piece_bytes=piece_bytes)
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=extras, into=into)[0]
@@ -203,18 +209,19 @@ def min_(
 @implements(np.any)
 def any_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     """np.any."""
-    return reduce_ufunc(np.logical_or, a, axis, None, out, keepdims, _UNSET, where, "any")
+    return reduce_ufunc(np.logical_or, a, axis, None if out is None else bool, out, keepdims, _UNSET, where, "any")
 
 
 @implements(np.all)
 def all_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     """np.all."""
-    return reduce_ufunc(np.logical_and, a, axis, None, out, keepdims, _UNSET, where, "all")
+    return reduce_ufunc(np.logical_and, a, axis, None if out is None else bool, out, keepdims, _UNSET, where, "all")
 
 
 @implements(np.count_nonzero)
 def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     x = array_operand("count_nonzero", a)
+    refuse_bool_axis("count_nonzero", axis)
     axes = normal_axes(axis, x.ndim)
     rule = Rule(
         lambda part: (np.asarray(np.count_nonzero(part.block, axis=axes, keepdims=True)),),
@@ -228,6 +235,7 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     """np.ptp: both extremes in one pass."""
     x = array_operand("ptp", a)
+    refuse_bool_axis("ptp", axis)
     axes = normal_axes(axis, x.ndim)
     _check_not_empty("ptp", np.maximum, x, axes, False)
     dtype = np.ptp(np.ones(1, x.dtype)).dtype
@@ -242,4 +250,7 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any
         lambda a, b: (np.maximum(a[0], b[0]), np.minimum(a[1], b[1])),
         lambda state: (np.subtract(*(extreme.astype(x.dtype, copy=False) for extreme in state)),),
     )
-    return reduce_parts("ptp", x, axes, (dtype,), rule, keepdims=keepdims, into=host_target("ptp", out))[0]
+    into = host_target("ptp", out)
+    if into is not None:
+        check_reduction_out(np.ptp, x.dtype, x.ndim, axes, bool(keepdims), into.dtype)
+    return reduce_parts("ptp", x, axes, (dtype,), rule, keepdims=keepdims, into=into)[0]

@@ -13,6 +13,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from artifex_devices import _core
 from artifex_devices._core import Array, NamedSharding
+from artifex_devices.array_ops.arguments import refuse_bool_axis
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.layout import Cuts, cuts_of, sharding_with
 from artifex_devices.errors import ShardingTypeError
@@ -202,6 +203,7 @@ def flatten(a: Array, order: Any = "C") -> Any:
 @implements(np.squeeze)
 def squeeze(a: Array, axis: Any = None) -> Array:
     """np.squeeze: on the same memory."""
+    refuse_bool_axis("squeeze", axis)
     if axis is None:
         gone = {d for d, size in enumerate(a.shape) if size == 1}
     elif not a.ndim and axis in (0, -1):

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from artifex_devices._core import Array, Sharding
 from artifex_devices.array_ops.along import along
-from artifex_devices.array_ops.arguments import array_operand, require_whole
+from artifex_devices.array_ops.arguments import array_operand, refuse_bool_axis, require_whole
 from artifex_devices.array_ops.blocks import PIECE_BYTES, Tiling, allocate, local_arrays, run_all, tiling
 from artifex_devices.array_ops.dispatch import implements, implements_method
 from artifex_devices.array_ops.layout import cuts_of, sharding_with
-from artifex_devices.array_ops.out import host_target
+from artifex_devices.array_ops.out import host_target, loop_dtype
 from artifex_devices.array_ops.reductions import ASSOCIATIVE, wide_dtype
 from artifex_devices.array_ops.whole import from_whole, is_small, whole_of
 from artifex_devices.errors import ShardingTypeError
@@ -35,6 +35,10 @@ class _Piece(NamedTuple):
 def _accumulate_method(ufunc: np.ufunc, inputs: Any, options: dict[str, Any]) -> Any:
     operation = f"{ufunc.__name__}.accumulate"
     axis = options.get("axis", 0)
+    if not inputs[0].ndim:
+        raise TypeError(f"{operation}: cannot accumulate on a scalar; expected a dimension or more, got shape ()")
+    if axis is None and inputs[0].ndim == 1:
+        axis = 0
     if axis is None:
         raise ValueError(f"{operation}: accumulate does not allow multiple axes; expected one dimension, got None")
     return _scan(operation, ufunc, inputs[0], axis, options.get("dtype"), options.get("out"))
@@ -87,6 +91,10 @@ def _cumulative(
     if not include_initial:
         return _scan(operation, ufunc, x, axis, dtype, out)
     d = 0 if axis is None else int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
+    into = host_target(operation, out)
+    if into is not None and dtype is None:
+        function(np.ones(1, x.dtype), out=np.empty(2, into.dtype), include_initial=True)  # raises what NumPy raises
+        dtype = loop_dtype(ufunc, x.dtype, into.dtype)
     result = function(np.ones(1, x.dtype), dtype=dtype).dtype
     return along(
         operation,
@@ -94,7 +102,7 @@ def _cumulative(
         {d: x.shape[d] + 1},
         lambda block: function(block, axis=d, dtype=dtype, include_initial=True),
         result,
-        into=host_target(operation, out),
+        into=into,
     )
 
 
@@ -108,8 +116,12 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
     x = array_operand(operation, x)
     into = host_target(operation, out)
     adds = ufunc in (np.add, np.multiply)
+    refuse_bool_axis(operation, axis)
     ndim = 1 if axis is None else x.ndim
     with np.errstate(all="ignore"):
+        if into is not None:  # raises what NumPy raises
+            ufunc.accumulate(np.ones(1, x.dtype), dtype=dtype, out=np.empty(1, into.dtype))
+            dtype = loop_dtype(ufunc, x.dtype, into.dtype) if dtype is None else dtype
         result = ufunc.accumulate(np.ones((1,) * ndim, x.dtype), axis=0, dtype=dtype).dtype
     work = wide_dtype(result) if adds else result
     if axis is None:

@@ -6,32 +6,30 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artifex_devices._core import Array
 from artifex_devices.array_ops.along import along
-from artifex_devices.array_ops.arguments import array_operand, normal_axes
+from artifex_devices.array_ops.arguments import array_operand, normal_axes, refuse_bool_axis, require_whole
 from artifex_devices.array_ops.dispatch import implements
-from artifex_devices.array_ops.out import host_target
+from artifex_devices.array_ops.out import check_reduction_out, host_target
+from artifex_devices.array_ops.reshaping import ravel
 from artifex_devices.shown import shown
 
 __all__ = ["argsort", "sort"]
 
 
-def _one_axis(operation: str, x: Array, axis: Any) -> int:
-    """The dimension to work along; None means all of a 1-d Array.
+def _one_axis(operation: str, x: Array, axis: Any) -> tuple[Array, int]:
+    """The Array and the dimension to work along; for axis None the flattened Array.
 
     Raises:
         AxisError: It is out of bounds (a ValueError and an IndexError).
-        ValueError: None for an Array that is not 1-d.
+        ShardingTypeError: axis is None and a dimension is sharded (a ValueError).
     """
     if axis is None:
-        if x.ndim != 1:
-            raise ValueError(
-                f"{operation}: axis None flattens, and the flat order does not follow the shards; expected a dimension "
-                f"of an Array of shape {x.shape}, got None; reshape first: {operation}(np.reshape(x, -1))"
-            )
-        return 0
-    return int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
+        require_whole(operation, x, range(x.ndim))
+        return ravel(x), 0
+    return x, int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
 
 
 def _no_order(operation: str, order: Any) -> None:
@@ -47,7 +45,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     """np.sort along a dimension that is not cut."""
     x = array_operand("sort", a)
     _no_order("sort", order)
-    d = _one_axis("sort", x, axis)
+    x, d = _one_axis("sort", x, axis)
     return along("sort", x, {d: x.shape[d]}, lambda b: np.sort(b, axis=d, kind=kind, stable=stable), x.dtype)
 
 
@@ -56,7 +54,8 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     """np.argsort along a dimension that is not cut."""
     x: Any = np.atleast_1d(array_operand("argsort", a))  # as NumPy does here, but not in sort
     _no_order("argsort", order)
-    d = _one_axis("argsort", x, axis)
+    refuse_bool_axis("argsort", axis)
+    x, d = _one_axis("argsort", x, axis)
     return along("argsort", x, {d: x.shape[d]}, lambda b: np.argsort(b, axis=d, kind=kind, stable=stable), np.intp)
 
 
@@ -64,7 +63,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
 def _partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
     x = array_operand("partition", a)
     _no_order("partition", order)
-    d = _one_axis("partition", x, axis)
+    x, d = _one_axis("partition", x, axis)
     return along("partition", x, {d: x.shape[d]}, lambda b: np.partition(b, kth, axis=d, kind=kind), x.dtype)
 
 
@@ -72,7 +71,8 @@ def _partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", orde
 def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
     x: Any = np.atleast_1d(array_operand("argpartition", a))  # as NumPy does here, but not in partition
     _no_order("argpartition", order)
-    d = _one_axis("argpartition", x, axis)
+    refuse_bool_axis("argpartition", axis)
+    x, d = _one_axis("argpartition", x, axis)
     return along("argpartition", x, {d: x.shape[d]}, lambda b: np.argpartition(b, kth, axis=d, kind=kind), np.intp)
 
 
@@ -95,7 +95,17 @@ def _middle(operation: str, function: Any, a: Any, axis: Any, out: Any, keepdims
     sizes = dict.fromkeys(axes, 1 if keepdims else None)
     into = host_target(operation, out)
     within: Any = axes if x.ndim else None
-    return along(operation, x, sizes, lambda b: function(b, axis=within, keepdims=bool(keepdims)), dtype, into=into)
+    if into is None:
+        return along(operation, x, sizes, lambda b: function(b, axis=within, keepdims=bool(keepdims)), dtype)
+    check_reduction_out(function, x.dtype, x.ndim, axes, bool(keepdims), into.dtype)
+    kind = into.dtype
+
+    def with_out(block: NDArray[Any]) -> Any:  # middle elements are averaged in the dtype of out
+        shape = [sizes.get(d, size) for d, size in enumerate(block.shape)]
+        out = np.empty([size for size in shape if size is not None], kind)
+        return function(block, axis=within, keepdims=bool(keepdims), out=out)
+
+    return along(operation, x, sizes, with_out, dtype, into=into)
 
 
 def _register_quantiles(name: str, function: Any) -> None:
@@ -117,10 +127,13 @@ def _register_quantiles(name: str, function: Any) -> None:
                 f"first: np.{name}(np.asarray(x), ...)"
             )
         q = q if isinstance(q, (int, float)) else np.asarray(q)  # a Python number does not widen the dtype
-        axes = normal_axes(axis, x.ndim)
+        axes = normal_axes(axis, x.ndim, scalar_has_axis=False)
         dtype = function(np.ones(1, x.dtype), q, method=method).dtype
         sizes = dict.fromkeys(axes, 1 if keepdims else None)
         into = host_target(name, out)
+        if into is not None:  # raises what NumPy raises
+            sample = np.ones((1,) * (x.ndim or 1), x.dtype)
+            function(sample, q, out=np.empty(np.shape(q), into.dtype), method=method)
         within: Any = axes if x.ndim else None
         return along(
             name,

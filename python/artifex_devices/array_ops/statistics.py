@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import Array
-from artifex_devices.array_ops.arguments import array_operand, normal_axes
+from artifex_devices.array_ops.arguments import array_operand, normal_axes, refuse_bool_axis
 from artifex_devices.array_ops.blocks import PIECE_BYTES
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.halves import fold, folds, widened
-from artifex_devices.array_ops.operands import as_operand
-from artifex_devices.array_ops.out import host_target
+from artifex_devices.array_ops.operands import as_operand, where_mask
+from artifex_devices.array_ops.out import check_reduction_out, host_target, loop_dtype
 from artifex_devices.array_ops.partials import Part, Rule, State, reduce_parts
 from artifex_devices.array_ops.reductions import wide_dtype
 from artifex_devices.remembering import remembered
@@ -39,10 +39,39 @@ def _work_dtype(kind: Any, dtype: Any) -> Any:
     return np.dtype(np.float64) if np.dtype(kind).kind in "biu" else wide_dtype(kind)
 
 
-def _mask(where: Any) -> tuple[Any, ...]:
-    if where is True:
-        return ()
-    return (where if isinstance(where, Array) else np.asarray(where, bool),)
+def _dtype_with_out(
+    function: Any, x: Array, axes: tuple[int, ...], dtype: Any, work: Any, into: Any, keepdims: Any
+) -> Any:
+    """The dtype to compute in where there is an `out`, which may be wider than the operand."""
+    check_reduction_out(function, x.dtype, x.ndim, axes, bool(keepdims), into.dtype, (("dtype", dtype),))
+    if dtype is not None or x.dtype.kind in "biu":
+        return work
+    wide = loop_dtype(np.add, x.dtype, into.dtype)
+    return work if np.can_cast(wide, work) else wide
+
+
+def _skips(operation: str, x: Array) -> bool:
+    """Whether NaN is skipped; of integers NumPy's nanmean and its kind are mean and its kind."""
+    return operation.startswith("nan") and x.dtype.kind not in "biu"
+
+
+def _checked_dtype(operation: str, x: Array, dtype: Any) -> Any:
+    """`dtype` as a dtype, or None.
+
+    Raises:
+        TypeError: NaN is skipped and the dtype has none.
+    """
+    kind = None if dtype is None else np.dtype(dtype)
+    if kind is not None and _skips(operation, x) and x.dtype.isbuiltin == 1 and kind.kind in "biu":
+        raise TypeError(
+            f"{operation}: dtype {kind} has no NaN while {x.dtype} has; expected a dtype of floats, got {kind}; leave "
+            "it out, or convert the result"
+        )
+    return kind
+
+
+def _mask(operation: str, where: Any) -> tuple[Any, ...]:
+    return () if where is True else (where_mask(operation, where),)
 
 
 def _selected(part: Part, skips: bool, masked: bool) -> Any:
@@ -79,11 +108,15 @@ def _nanmean(
 
 def _mean(operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any, skips: bool) -> Any:
     x = array_operand(operation, a)
-    axes = normal_axes(axis, x.ndim, scalar_has_axis=operation.startswith("nan"))
+    refuse_bool_axis(operation, axis)
+    axes = normal_axes(axis, x.ndim, scalar_has_axis=_skips(operation, x) or where is not True)
     into = host_target(operation, out)
-    result = _dtype_of(np.mean, x.dtype, None if dtype is None else np.dtype(dtype))
+    dtype = _checked_dtype(operation, x, dtype)
+    result = _dtype_of(np.mean, x.dtype, dtype)
     work = _work_dtype(x.dtype, dtype)
-    extras = _mask(where)
+    if into is not None:
+        work = result = _dtype_with_out(getattr(np, operation), x, axes, dtype, work, into, keepdims)
+    extras = _mask(operation, where)
 
     def local(part: Part) -> State:
         selected = _selected(part, skips, bool(extras))
@@ -194,20 +227,30 @@ def _spread(
                 f"and correction={correction}; leave ddof away"
             )
         ddof = correction
-    axes = normal_axes(axis, x.ndim, scalar_has_axis=operation.startswith("nan"))
+    refuse_bool_axis(operation, axis)
+    axes = normal_axes(axis, x.ndim, scalar_has_axis=_skips(operation, x) or where is not True)
     into = host_target(operation, out)
-    result = _dtype_of(np.var, x.dtype, None if dtype is None else np.dtype(dtype))
+    dtype = _checked_dtype(operation, x, dtype)
+    result = _dtype_of(np.var, x.dtype, dtype)
     work = _work_dtype(x.dtype, dtype)
+    if into is not None:
+        work = _dtype_with_out(getattr(np, operation), x, axes, dtype, work, into, keepdims)
+        result = np.ones(1, work).real.dtype
     if given_mean is not _UNSET:
         as_operand(operation, given_mean)
         work = np.result_type(work, given_mean.dtype if hasattr(given_mean, "dtype") else given_mean)
         result = work if work.itemsize > result.itemsize and dtype is None and work.kind == "f" else result
+    if dtype is not None and work.kind in "biu":
+        raise TypeError(
+            f"{operation}: a mean and squares need fractions; expected a dtype of floats, got {dtype}; convert the "
+            f"result: np.{operation}(x).astype('{dtype}')"
+        )
     if work.name in _SMALL_INTEGERS:
         raise TypeError(
             f"{operation}: squares of {work} overflow; expected floats or integers of 8 bits and more, got {x.dtype}; "
             f"give a dtype of floats: np.{operation}(x, dtype='float32')"
         )
-    masks = _mask(where)
+    masks = _mask(operation, where)
     means = () if given_mean is _UNSET else (given_mean if isinstance(given_mean, Array) else np.asarray(given_mean),)
     is_half = folds(np.add, x.dtype, work)
 
@@ -247,7 +290,7 @@ def _spread(
                 stacklevel=frames_of_the_package() + 1,
             )
         value = np.true_divide(squares, freedom)
-        if operation.startswith("nan"):
+        if _skips(operation, x):
             value = np.where(np.equal(freedom, 0), np.asarray(np.nan, value.dtype), value)  # as NumPy: never inf
         if operation.endswith("std"):
             value = np.sqrt(value)

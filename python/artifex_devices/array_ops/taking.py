@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._core import Array
+from artifex_devices.array_ops.arguments import refuse_bool_axis
 from artifex_devices.array_ops.blocks import Box, local_arrays
 from artifex_devices.array_ops.dispatch import implements, operand, refuses
 from artifex_devices.array_ops.elementwise import map_elements
 from artifex_devices.array_ops.indexing import get, kept_cuts, select
 from artifex_devices.array_ops.layout import cuts_of, home_of, sharding_with
-from artifex_devices.array_ops.out import deliver
+from artifex_devices.array_ops.out import deliver, host_target
 from artifex_devices.array_ops.placing import as_array
 from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.array_ops.selection import parse
@@ -33,12 +34,19 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         raise ValueError(
             f"take: mode {shown(mode)} is not known; expected 'raise', 'wrap' or 'clip'; choose one of them"
         )
+    refuse_bool_axis("take", axis)
+    into = host_target("take", out)
+    if into is not None and not np.can_cast(into.dtype, a.dtype, "safe"):  # as NumPy, which reads out as one of a
+        raise TypeError(
+            f"take: out of dtype {into.dtype} is not safely cast to {a.dtype}; expected {a.dtype}, got {into.dtype}; "
+            f"make it by np.empty(shape, np.{a.dtype})"
+        )
     if axis is not None:
         a = np.atleast_1d(a)  # a number is one element to NumPy
         axis = _axis("take", axis, a.ndim)
     size = a.size if axis is None else a.shape[axis]
     kind = indices.dtype.kind if isinstance(indices, Array) else np.asarray(indices).dtype.kind
-    if kind not in "iub" and np.size(indices):
+    if kind not in "iub" and (np.size(indices) or isinstance(indices, (Array, np.ndarray))):
         raise TypeError(
             f"take: indices are no integers; expected an integer dtype, got {np.asarray(indices).dtype}; convert them: "
             "i.astype(int)"
@@ -69,7 +77,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     else:
         index = (*(slice(None),) * axis, places)
     result = get(a, index)
-    return result if out is None else deliver("take", result, out)
+    return deliver("take", result, into, "unsafe")
 
 
 @implements(np.compress)
@@ -93,6 +101,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
     """np.repeat: a repeated dimension keeps its cut where that divides the size."""
     a = as_array("repeat", a, [a, repeats])
+    refuse_bool_axis("repeat", axis)
     if axis is None:
         a = np.ravel(a)
         axis = 0
@@ -110,7 +119,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
             )
     places = np.repeat(np.arange(a.shape[axis]), counts)
     chosen = parse(a, (*(slice(None),) * axis, places))
-    return select("repeat", a, chosen, kept_cuts("repeat", a, axis, len(places)))
+    return select("repeat", a, chosen, sharding_with(a.sharding, kept_cuts("repeat", a, axis, len(places))))
 
 
 @implements(np.take_along_axis)

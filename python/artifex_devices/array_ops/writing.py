@@ -21,6 +21,9 @@ __all__ = ["Loop", "loop_of", "write"]
 
 _APART_BYTES = (2, 16, 64, 128)  # shards of small Arrays are 64 bytes apart, or a multiple
 _COUNT = 40  # a whole vector of any width, and some more
+# With where=, NumPy 2.4.6 crashes where these compare with an int of Python that the dtype cannot hold: they are called
+# without a mask then. This cannot be tried, as a trial would end the process.
+_COMPARISONS = frozenset((np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal))
 
 
 class Loop(NamedTuple):
@@ -48,10 +51,11 @@ def write(
     loop: Loop, ufunc: np.ufunc, options: dict[str, Any], outputs: Sequence[NDArray[Any]], parts: Sequence[Any]
 ) -> None:
     """Calls the ufunc with these outputs; parts broadcast against them. `options` may have a mask, as where=."""
-    if loop.writes_apart or all(_is_like(part, outputs[0]) for part in (*parts, *outputs)):
+    mask = options.get("where", True)
+    is_safe = mask is True or ufunc not in _COMPARISONS or int not in map(type, parts)
+    if is_safe and (loop.writes_apart or all(_is_like(part, outputs[0]) for part in (*parts, *outputs))):
         ufunc(*parts, out=tuple(outputs), **options)
         return
-    mask = options.get("where", True)
     results = ufunc(*parts, **{name: value for name, value in options.items() if name != "where"})
     for output, result in zip(outputs, results if ufunc.nout > 1 else (results,), strict=True):
         np.copyto(output, result, where=mask)

@@ -13,11 +13,11 @@ from artifex_devices import _core
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
 from artifex_devices.array_ops.blocks import Box, is_inside, local_arrays, moved_to, tiling
 from artifex_devices.array_ops.layout import Home
+from artifex_devices.array_ops.operands import check_unmasked
 from artifex_devices.errors import IndivisibleError
 from artifex_devices.shown import shown
 from artifex_devices.spmd.specs import (
     Layout,
-    check_unmasked,
     explicit_names,
     held_names,
     names_by_dimension,

@@ -14,11 +14,11 @@ from numpy.exceptions import AxisError
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices.array_ops.operands import check_unmasked
 from artifex_devices.shown import shown
 from artifex_devices.spmd.across import Crossing
 from artifex_devices.spmd.axes import Group
 from artifex_devices.spmd.participant import Participant
-from artifex_devices.spmd.specs import check_unmasked
 
 __all__ = [
     "all_to_all",

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
 from artifex_devices.array_ops.blocks import run_all, tiling
+from artifex_devices.array_ops.operands import check_unmasked
 from artifex_devices.shown import shown
-from artifex_devices.spmd.specs import Layout, check_unmasked, names_by_dimension, shape_text, spread
+from artifex_devices.spmd.specs import Layout, names_by_dimension, shape_text, spread
 
 if TYPE_CHECKING:
     from artifex_devices.spmd.ending import Ending

@@ -8,8 +8,6 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-import numpy as np
-
 from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec
 from artifex_devices.errors import DuplicateSpecError
 from artifex_devices.remembering import forgettable
@@ -20,7 +18,6 @@ __all__ = [
     "Infer",
     "Layout",
     "check_specs",
-    "check_unmasked",
     "layout_of",
     "names_by_dimension",
     "shape_text",
@@ -144,15 +141,6 @@ def names_by_dimension(spec: PartitionSpec) -> tuple[Names, ...]:
 def shape_text(shape: Sequence[int], dtype: Any) -> str:
     """Say "float32(8, 4)"."""
     return f"{dtype}{tuple(shape)}"
-
-
-def check_unmasked(operation: str, x: Any, place: str) -> None:
-    """Refuses masked arrays, whose masks would be lost without a word (ValueError)."""
-    if type(x) is not np.ndarray and isinstance(x, np.ndarray) and isinstance(x, np.ma.MaskedArray):
-        raise ValueError(
-            f"{operation}: {place} is a masked array; expected an ndarray, as a mask has no place here; give "
-            "x.filled(value), or x.data and x.mask as two leaves"
-        )
 
 
 def _is_spec(node: Any) -> bool:

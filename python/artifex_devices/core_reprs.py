@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives the classes of the C++ core a `__repr__` that can be hashed: pprint looks printers up by it.
+
+pybind11 binds methods as `instancemethod` objects, which compare but have no hash.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artifex_devices import _core
+
+__all__: list[str] = []
+
+
+def _function_of(owner: type, bound: Any) -> Any:
+    """A Python function that calls the bound method."""
+
+    def __repr__(self: Any) -> str:  # noqa: N807 - it becomes a method
+        text: str = bound(self)
+        return text
+
+    __repr__.__qualname__ = f"{owner.__qualname__}.__repr__"
+    return __repr__
+
+
+for _owner in vars(_core).values():
+    if isinstance(_owner, type) and "__repr__" in vars(_owner):
+        _owner.__repr__ = _function_of(_owner, vars(_owner)["__repr__"])  # type: ignore[method-assign]
