@@ -195,10 +195,9 @@ def test_masks_on_devices(named):
     mask = V[0] > 3
     assert_same_bits(x[put(mask, named())], V[mask])  # the mask is whole
     assert_same_bits(x[:, put(mask, named("x"))], V[:, mask])  # the dimension is whole
-    with pytest.raises(TypeError, match=r"how many elements .* is not known.*x\[np.asarray\(mask\)\]"):
-        x[put(mask, named("x"))]
-    with pytest.raises(TypeError, match="not known"):
-        x[x > 3]
+    assert_same_bits(x[put(mask, named("x"))], V[mask])
+    assert_same_bits(x[x > 3], V[V > 3])
+    assert x[x > 3].sharding == named()
     assert_same_bits(x[np.asarray(x > 3)], V[V > 3])
     y = ad.device_put(V)
     assert_same_bits(y[y > 3], V[V > 3])
@@ -393,10 +392,9 @@ def test_searchsorted(named):
         np.searchsorted(put(V[0], named("x")), keys)
 
 
-@pytest.mark.parametrize("function", [np.nonzero, np.argwhere, np.flatnonzero, np.where, np.trim_zeros])
-def test_results_of_unknown_size_are_refused(named, function):
-    with pytest.raises(TypeError, match=rf"not known.*np.{function.__name__}\(np.asarray\(x\)\)"):
-        function(put(V[0], named("x")))
+def test_results_of_unknown_size_are_refused(named):
+    with pytest.raises(TypeError, match=r"not known.*np.trim_zeros\(np.asarray\(x\)\)"):
+        np.trim_zeros(put(V[0], named("x")))
 
 
 def test_an_ellipsis_that_stands_for_nothing_parts_index_arrays(named):
@@ -474,7 +472,6 @@ def test_none_and_an_ellipsis_for_nothing_are_no_dimensions_before_a_mask(named,
 
 def test_a_sharded_mask_after_none_is_compared_with_the_dimension_that_it_selects_from(named):
     x = put(np.arange(32.0).reshape(8, 4), named("x"))
-    with pytest.raises(TypeError, match=r"how many elements .* is not known"):
-        x[None, put(np.ones(8, bool), named("x"))]
+    assert_same_bits(x[None, put(np.ones(8, bool), named("x"))], np.asarray(x)[None])
     with pytest.raises(IndexError, match=r"expected shape \(8,\) .* got \(4,\)"):
         x[None, put(np.ones(4, bool), named("y"))]
