@@ -3,7 +3,7 @@
 """Runs data-apis/array-api-tests, the conformance suite of the Array API, on Arrays and on NumPy.
 
     git clone --recurse-submodules https://github.com/data-apis/array-api-tests
-    pip install hypothesis ndindex pytest
+    pip install hypothesis ndindex pytest pytest-json-report
     tools/array_api_suite.py array-api-tests                        one device, 8 devices evenly, 8 devices unevenly
     tools/array_api_suite.py array-api-tests --placements one       one device only
     tools/array_api_suite.py array-api-tests -- -k fft --max-examples 200

@@ -30,19 +30,19 @@ from artifex_devices._array_api.creation import (
     full,
     linspace,
     ones,
-    to_device,
     zeros,
 )
 from artifex_devices._array_api.inspection import Info
+from artifex_devices._array_api.sorting import argsort, sort
 from artifex_devices.shown import shown
 
 # The functions of NumPy that take Arrays come on top: exports.names(np).
 # fmt: off
 __all__ = [
-    "arange", "asarray", "bool", "broadcast_shapes", "can_cast", "complex64", "complex128", "e", "empty", "eye",
-    "fft", "finfo", "float32", "float64", "from_dlpack", "full", "iinfo", "inf", "int8", "int16", "int32", "int64",
-    "isdtype", "linalg", "linspace", "nan", "newaxis", "ones", "pi", "result_type", "uint8", "uint16", "uint32",
-    "uint64", "zeros",
+    "arange", "argsort", "asarray", "bool", "broadcast_shapes", "can_cast", "complex64", "complex128", "e", "empty",
+    "eye", "fft", "finfo", "float32", "float64", "from_dlpack", "full", "iinfo", "inf", "int8", "int16", "int32",
+    "int64", "isdtype", "linalg", "linspace", "nan", "newaxis", "ones", "pi", "result_type", "sort", "uint8", "uint16",
+    "uint32", "uint64", "zeros",
 ]
 # fmt: on
 

@@ -17,7 +17,7 @@ __all__: list[str] = []
 _reduced = Array.__reduce__
 
 
-def _reduce(self: Array, /) -> Any:
+def _reduce(self: Array, /) -> tuple[Any, ...]:
     """The value, the sharding and whether it is committed."""
     build, (value, sharding, committed, layout) = _reduced(self)
     # A pool waits forever for a task that its worker cannot unpickle. ForkingPickler.register would say the same, but
@@ -65,4 +65,4 @@ def attach() -> None:
     """Gives Array its pickles."""
     _reduce.__name__ = "__reduce__"
     _reduce.__qualname__ = "Array.__reduce__"
-    Array.__reduce__ = _reduce  # type: ignore[method-assign]
+    Array.__reduce__ = _reduce  # type: ignore[assignment,method-assign]

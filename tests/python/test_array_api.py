@@ -187,6 +187,20 @@ def test_asarray(named, devices):
     assert_same_bits(xp.from_dlpack(V), V)
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_sort_and_argsort_are_stable_in_both_directions(descending, named):
+    host = np.array([[3, 1, 2, 1], [0.5, np.inf, -1, 0.5]] * 4)
+    x = ad.device_put(host, named("x"))
+    sign = -1 if descending else 1
+    got = xp.sort(x, descending=descending)
+    assert_same_bits(got, sign * np.sort(sign * host))
+    order = xp.argsort(x, axis=-1, descending=descending)
+    assert_same_bits(order, np.argsort(sign * host, stable=True))
+    assert got.sharding == order.sharding == named("x")
+    with pytest.raises(ad.errors.ShardingTypeError, match="argsort: a dimension that it works along is cut"):
+        xp.argsort(x, axis=0, descending=descending)
+
+
 def test_to_device(named, devices):
     x = ad.device_put(V, named("x"))
     y = x.to_device(devices[5])

@@ -13,6 +13,10 @@ COMPLEX = FLOATS + 1j * INTS
 SYMMETRIC = np.stack([np.eye(3) * (k + 2) + 0.25 for k in range(4)])
 
 
+def words(text):
+    return text.split()
+
+
 def unary(name):
     return lambda xp, put: getattr(xp, name)(put(FLOATS))
 
@@ -59,17 +63,17 @@ FUNCTIONS = {
     "result_type": lambda xp, put: xp.result_type(put(INTS), xp.float32),
     **{
         name: unary(name)
-        for name in (
+        for name in words(
             "abs acos asin asinh atan atanh ceil cos cosh exp expm1 floor isfinite isinf isnan log log1p log2 log10 "
             "logical_not negative positive reciprocal round sign signbit sin sinh square sqrt tan tanh trunc"
-        ).split()
+        )
     },
     **{
         name: binary(name)
-        for name in (
-            "add atan2 copysign divide equal floor_divide greater greater_equal hypot less less_equal logaddexp maximum "
-            "minimum multiply nextafter not_equal pow remainder subtract"
-        ).split()
+        for name in words(
+            "add atan2 copysign divide equal floor_divide greater greater_equal hypot less less_equal logaddexp "
+            "maximum minimum multiply nextafter not_equal pow remainder subtract"
+        )
     },
     **{
         name: binary(name, INTS, INTS[::-1])
@@ -117,10 +121,10 @@ FUNCTIONS = {
 LINALG = {
     **{
         name: linalg(name)
-        for name in (
+        for name in words(
             "cholesky det diagonal eigh eigvalsh inv matrix_norm matrix_rank matrix_transpose pinv qr slogdet svd "
             "svdvals trace vector_norm"
-        ).split()
+        )
     },
     "cross": lambda xp, put: xp.linalg.cross(put(SYMMETRIC), put(SYMMETRIC[::-1])),
     "matmul": lambda xp, put: xp.linalg.matmul(put(SYMMETRIC), put(SYMMETRIC)),
@@ -140,13 +144,15 @@ FFT = {
     "fftfreq": lambda xp, put: xp.fft.fftfreq(5, d=0.5),
     "rfftfreq": lambda xp, put: xp.fft.rfftfreq(5, d=0.5),
 }
-METHODS = frozenset(
-    """
+METHODS = set(
+    words(
+        """
     __abs__ __add__ __and__ __array_namespace__ __bool__ __complex__ __dlpack__ __dlpack_device__ __eq__ __float__
     __floordiv__ __ge__ __getitem__ __gt__ __index__ __int__ __invert__ __le__ __lshift__ __lt__ __matmul__ __mod__
     __mul__ __ne__ __neg__ __or__ __pos__ __pow__ __rshift__ __setitem__ __sub__ __truediv__ __xor__ T device dtype mT
     ndim shape size to_device
-    """.split()
+    """
+    )
 )
 
 

@@ -203,6 +203,32 @@ def test_masks_on_devices(named):
     assert_same_bits(y[y > 3], V[V > 3])
 
 
+class Foreign:
+    """An array of another library: NumPy reads it, and one with a single element is also an index."""
+
+    def __init__(self, value):
+        self.value = np.asarray(value)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.value
+
+    def __index__(self):
+        return int(self.value.item())
+
+
+def test_arrays_of_other_libraries_are_indices_and_masks(named):
+    x = put(V, named("x", "y"))
+    rows = np.array([3, 0])
+    assert_same_bits(x[Foreign(rows)], V[rows])
+    assert_same_bits(x[Foreign([5])], V[[5]])
+    assert_same_bits(x[Foreign(5)], V[5])
+    assert_same_bits(x[:, Foreign(rows), None], V[:, rows, None])
+    assert_same_bits(x[Foreign(V > 7)], V[V > 7])
+    assert_same_bits(np.take(x, Foreign(rows), axis=1), V[:, rows])
+    with pytest.raises(IndexError, match="an array of dtype float64 is no index"):
+        x[Foreign([1.0])]
+
+
 @pytest.mark.parametrize(
     "index",
     [

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 PROGRAM = """
-import json, multiprocessing, sys, warnings
+import contextlib, json, multiprocessing, sys, warnings
 import artifex_devices as ad
 import numpy as np
 
@@ -34,7 +34,8 @@ def answer(x):
 
 
 def main(method, world):
-    with ad.simulate(8) if world == "simulated" else ad.enable_x64(True), warnings.catch_warnings(record=True) as caught:
+    scope = ad.simulate(8) if world == "simulated" else contextlib.nullcontext()
+    with scope, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         x = sharded()
         with multiprocessing.get_context(method).Pool(1) as pool:

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._core import Array
 from artifex_devices._array_api import exports
 from artifex_devices._array_api.creation import dtype_or_default, placed
+from artifex_devices._core import Array
 
 __all__ = ["fftfreq", "rfftfreq"]
 

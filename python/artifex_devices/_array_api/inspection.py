@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._core import Device
 from artifex_devices._array_api.creation import default_dtype
+from artifex_devices._core import Device
 
 __all__ = ["Info"]
 

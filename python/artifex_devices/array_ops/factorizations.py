@@ -132,7 +132,5 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
                 f"cross: Both input arrays must be (arrays of) 3-dimensional vectors; expected 3 elements along the "
                 f"dimension, got {x.shape[-1]} in operand {number}"
             )
-    parts = [
-        np.subtract(a[..., i] * b[..., j], a[..., j] * b[..., i]) for i, j in ((1, 2), (2, 0), (0, 1))
-    ]
+    parts = [np.subtract(a[..., i] * b[..., j], a[..., j] * b[..., i]) for i, j in ((1, 2), (2, 0), (0, 1))]
     return np.moveaxis(stack(parts, -1), -1, axisc)

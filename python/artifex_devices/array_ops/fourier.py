@@ -50,12 +50,12 @@ def _register_several(function: Any, default: Any) -> None:
     implements(function)(implementation)
 
 
-for _function in (np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.fft.hfft, np.fft.ihfft):
-    _register_one(_function)
-for _function in (np.fft.fftn, np.fft.ifftn, np.fft.rfftn, np.fft.irfftn):
-    _register_several(_function, None)
-for _function in (np.fft.fft2, np.fft.ifft2, np.fft.rfft2, np.fft.irfft2):
-    _register_several(_function, (-2, -1))
+for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+    _register_one(getattr(np.fft, _name))
+for _name in ("fftn", "ifftn", "rfftn", "irfftn"):
+    _register_several(getattr(np.fft, _name), None)
+for _name in ("fft2", "ifft2", "rfft2", "irfft2"):
+    _register_several(getattr(np.fft, _name), (-2, -1))
 
 
 @implements(np.fft.fftshift)

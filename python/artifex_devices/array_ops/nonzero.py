@@ -86,9 +86,7 @@ def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
 def nonzero(a: Any) -> tuple[Array, ...]:
     """np.nonzero: every result is whole on each device of a."""
     x = array_operand("nonzero", a)
-    return tuple(
-        whole_array("nonzero", places.shape, places, np.intp, x) for places in nonzero_on_host("nonzero", x)
-    )
+    return tuple(whole_array("nonzero", places.shape, places, np.intp, x) for places in nonzero_on_host("nonzero", x))
 
 
 @implements(np.argwhere)

@@ -133,23 +133,28 @@ def _numpy_unique(
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def _class_of(function: Any) -> Any:
+    """The named tuple that a function of NumPy returns."""
+    return type(function(np.empty(0)))
+
+
 @implements(np.unique_all)
 def _unique_all(x: Any, /) -> Any:
     """np.unique_all: each NaN is a value of its own."""
     results = _unique("unique_all", x, False, index=True, inverse=True, counts=True)
-    return type(np.unique_all(np.empty(0)))(*results)
+    return _class_of(np.unique_all)(*results)
 
 
 @implements(np.unique_counts)
 def _unique_counts(x: Any, /) -> Any:
     """np.unique_counts: each NaN is a value of its own."""
-    return type(np.unique_counts(np.empty(0)))(*_unique("unique_counts", x, False, counts=True))
+    return _class_of(np.unique_counts)(*_unique("unique_counts", x, False, counts=True))
 
 
 @implements(np.unique_inverse)
 def _unique_inverse(x: Any, /) -> Any:
     """np.unique_inverse: each NaN is a value of its own."""
-    return type(np.unique_inverse(np.empty(0)))(*_unique("unique_inverse", x, False, inverse=True))
+    return _class_of(np.unique_inverse)(*_unique("unique_inverse", x, False, inverse=True))
 
 
 @implements(np.unique_values)
