@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Array API standard (2024.12) for Arrays: what `x.__array_namespace__()` returns.
 
-Functions are NumPy's own, which work on Arrays where their shards are placed; creation functions create Arrays on
-`device=`, a Device or a Sharding. Every other NumPy function that takes Arrays is there under its own name, such as
-`xp.pad`. Functions that do not take Arrays are absent: `hasattr(xp, "extract")` is False.
+Functions are NumPy's own, which work on Arrays where their shards are placed. Where a sharding over Auto axes is in the
+way, the Array is replicated first, because code for all arrays cannot say how it should be placed. Creation functions
+create Arrays on `device=`, a Device or a Sharding. Every other NumPy function that takes Arrays is there under its own
+name, such as `xp.pad`. Functions that do not take Arrays are absent: `hasattr(xp, "extract")` is False.
 
 Example:
     >>> import numpy as np, artifex_devices as ad

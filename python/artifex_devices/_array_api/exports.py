@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices._array_api.moving import moving
 from artifex_devices.array_ops import dispatch
 
 __all__ = ["find", "names"]
@@ -17,13 +18,16 @@ __all__ = ["find", "names"]
 def find(module: str, source: ModuleType, name: str) -> Any:
     """The function `name` of NumPy's module `source`, which stays in the namespace `module` afterwards.
 
+    Functions that are not ufuncs move Arrays whose sharding is in the way.
+
     Raises:
         AttributeError: There is no such function, or it does not take Arrays; the text gives the explicit way.
     """
-    function = vars(source).get(name)
+    function: Any = vars(source).get(name)
     if _supports(function):
-        setattr(sys.modules[module], name, function)
-        return function
+        found = function if isinstance(function, np.ufunc) else moving(function)
+        setattr(sys.modules[module], name, found)
+        return found
     short = f"array_api{source.__name__.removeprefix('numpy')}"
     if not name.startswith("_") and (hasattr(function, "_implementation") or isinstance(function, np.ufunc)):
         full_name = f"{source.__name__}.{name}".replace("numpy", "np")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension `xp.linalg`: the functions of numpy.linalg that take Arrays.
 
-The two dimensions of the matrices must not be sharded; the leading dimensions of a stack may be.
+The leading dimensions of a stack stay sharded; dimensions of the matrices that are sharded are made whole first.
 
 Example:
     >>> import numpy as np, artifex_devices as ad

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from artifex_devices._array_api.moving import moving
 from artifex_devices._core import Array
 from artifex_devices.array_ops.sorting import argsort as _argsort
 from artifex_devices.array_ops.sorting import sort as _sort
@@ -11,8 +12,9 @@ from artifex_devices.array_ops.turning import flip
 __all__ = ["argsort", "sort"]
 
 
+@moving
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """A sorted copy of x along a dimension that is not sharded.
+    """A sorted copy of x along a dimension.
 
     Args:
         x: Array with at least one dimension.
@@ -21,10 +23,10 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
         stable: Whether equal elements stay in their order.
 
     Returns:
-        An Array of the shape, the dtype and the sharding of x.
+        An Array of the shape and the dtype of x: sharded as x, or replicated where the dimension was sharded.
 
     Raises:
-        ShardingTypeError: The dimension is sharded (a ValueError).
+        ShardingTypeError: The dimension is sharded over Explicit axes (a ValueError).
         AxisError: There is no such dimension (a ValueError and an IndexError).
 
     Example:
@@ -36,8 +38,9 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     return flip(ascending, axis) if descending else ascending
 
 
+@moving
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The indices that sort x along a dimension that is not sharded.
+    """The indices that sort x along a dimension.
 
     Args:
         x: Array with at least one dimension.
@@ -46,10 +49,10 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bo
         stable: Whether indices of equal elements are in ascending order.
 
     Returns:
-        An Array of indices, of the shape and the sharding of x.
+        An Array of indices of the shape of x: sharded as x, or replicated where the dimension was sharded.
 
     Raises:
-        ShardingTypeError: The dimension is sharded (a ValueError).
+        ShardingTypeError: The dimension is sharded over Explicit axes (a ValueError).
         AxisError: There is no such dimension (a ValueError and an IndexError).
 
     Example:
