@@ -188,7 +188,7 @@ The consumer's view keeps the memory, also past delete(). For consumers that kno
 read-only; older ones cannot be told, and must not write.
 
 Raises:
-    BufferError: the Array lies on several devices; another device than the host, or DLPack before 0.5, is asked for.
+    BufferError: the Array lies on several devices; another device than the host is asked for.
     RuntimeError: the Array was deleted; a stream is given.
     TypeError: max_version or dl_device is no pair of ints.
 )")

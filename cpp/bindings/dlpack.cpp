@@ -179,13 +179,7 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
     }
   }
   std::pair<int64_t, int64_t> version{0, 8};
-  if (!max_version.is_none()) {
-    version = int_pair(max_version, kOperation, "max_version", "(1, 0)");
-    if (version < std::pair<int64_t, int64_t>{0, 5}) {
-      fail_buffer(fmt::format("{}: max_version is ({}, {}); expected (0, 5) or later; use a newer consumer", kOperation,
-                              version.first, version.second));
-    }
-  }
+  if (!max_version.is_none()) version = int_pair(max_version, kOperation, "max_version", "(1, 0)");
   const bool sub_byte = kElements[static_cast<size_t>(array->dtype())].second < 8;
   if (sub_byte && version < std::pair<int64_t, int64_t>{1, 1}) {
     fail_buffer(

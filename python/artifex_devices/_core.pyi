@@ -1390,7 +1390,7 @@ class Array:
         read-only; older ones cannot be told, and must not write.
 
         Raises:
-            BufferError: the Array lies on several devices; another device than the host, or DLPack before 0.5, is asked for.
+            BufferError: the Array lies on several devices; another device than the host is asked for.
             RuntimeError: the Array was deleted; a stream is given.
             TypeError: max_version or dl_device is no pair of ints.
         """
@@ -1514,7 +1514,11 @@ class Array:
         np.divmod, element by element.
         """
 
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        """
+        The value, the sharding and whether it is committed.
+        """
+
     def __repr__(self) -> str: ...
     def __reversed__(self) -> collections.abc.Iterator[Array]:
         """

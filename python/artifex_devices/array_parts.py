@@ -132,7 +132,7 @@ def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
         >>> ad.device_put(np.ones(3)).to_device(ad.devices()[0]).committed
         True
     """
-    from artifex_devices.array_api import to_device
+    from artifex_devices._array_api.creation import to_device
 
     return to_device(self, device, stream)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import array_parts, array_shapes
+from artifex_devices import array_parts, array_shapes, pickled_arrays
 from artifex_devices import reduction_methods as _reduction_methods  # noqa: F401 - gives Array sum, mean and their kind
 from artifex_devices._core import Array
 
@@ -127,6 +127,7 @@ def _attach() -> None:
     Array.__array_function__ = _array_function  # type: ignore[assignment,method-assign]
     array_parts.attach()
     array_shapes.attach()
+    pickled_arrays.attach()
 
 
 _attach()

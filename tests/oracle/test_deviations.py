@@ -301,12 +301,6 @@ DEVIATIONS = {
         "NumPy's rule; clamping hides mistakes",
     ),
     "float as index": Deviation(lambda lib: lib.device_put(X)[1.0].shape, TypeError, IndexError, "NumPy's class"),
-    "mask that is cut": Deviation(
-        lambda lib: (lambda x: x[x > 3].shape)(lib.device_put(X, spec("x")(lib))),
-        (VALUE, (60,)),
-        TypeError,
-        "how many elements is not known before the mask is gathered: x[np.asarray(mask)]",
-    ),
     "iteration over a sharded array": Deviation(
         lambda lib: len(next(iter(lib.device_put(X, spec("x", "y")(lib)))).devices()),
         (VALUE, 1),

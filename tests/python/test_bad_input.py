@@ -241,7 +241,6 @@ ARRAYS = {
     "index out of range": Row(lambda w: w.put(X, "x")[0, 99], IndexError, ("99", "dimension 1", "-8 to 7")),
     "too many indices": Row(lambda w: w.put(X, "x")[0, 0, 0], IndexError, ("at most 2", "got 3")),
     "float as index": Row(lambda w: w.put(X, "x")[0.5], IndexError, ("0.5", "float", "int(i)")),
-    "mask that is cut": Row(lambda w: w.put(X, "x")[w.put(X, "x") > 3], TypeError, ("not known", "np.asarray(mask)")),
     "assignment to an element": Row(
         lambda w: operator.setitem(w.put(X, "x"), 0, 1.0), TypeError, ("do not change", "np.array(x)")
     ),

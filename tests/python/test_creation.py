@@ -43,8 +43,10 @@ def test_device(named, devices):
     assert_same_bits(moved, np.full((4, 2), 7, np.int8))
     with pytest.raises(TypeError, match="expected None, a Device or a Sharding"):
         np.zeros_like(x, device="cpu")
-    with pytest.raises(ValueError, match="does not divide"):
-        np.zeros_like(x, shape=(3, 2), device=named("y"))
+    for shape in ((3, 2), ()):  # named("y") does not divide it, or has too many dimensions
+        whole = np.zeros_like(x, shape=shape, device=named("y"))
+        assert (whole.shape, whole.sharding) == (shape, named())
+        assert whole.committed
     with pytest.raises(TypeError, match="order"):
         np.zeros_like(x, order="F")
 

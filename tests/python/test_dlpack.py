@@ -139,7 +139,7 @@ def test_copy_true_is_memory_of_the_consumers_own():
     assert_same_bits(np.from_dlpack(array, copy=False), X)
 
 
-@pytest.mark.parametrize("version", [None, (0, 5), (0, 8)])
+@pytest.mark.parametrize("version", [None, (0, 0), (0, 5), (0, 8)])
 def test_consumers_from_before_1_0_get_a_capsule_as_from_jax(version):
     array = ad.device_put(X)
     capsule = array.__dlpack__(max_version=version)
@@ -221,7 +221,6 @@ def test_a_deleted_array_says_so():
         ({"dl_device": (1, 0, 0)}, TypeError, "dl_device"),
         ({"dl_device": (1, "0")}, TypeError, "dl_device"),
         ({"dl_device": (1, 2**80)}, TypeError, "dl_device"),
-        ({"max_version": (0, 4)}, BufferError, r"\(0, 4\)"),
         ({"max_version": "1.0"}, TypeError, "max_version"),
         ({"max_version": (1,)}, TypeError, "max_version"),
         ({"max_version": (1.0, 0)}, TypeError, "max_version"),

@@ -195,13 +195,38 @@ def test_masks_on_devices(named):
     mask = V[0] > 3
     assert_same_bits(x[put(mask, named())], V[mask])  # the mask is whole
     assert_same_bits(x[:, put(mask, named("x"))], V[:, mask])  # the dimension is whole
-    with pytest.raises(TypeError, match=r"how many elements .* is not known.*x\[np.asarray\(mask\)\]"):
-        x[put(mask, named("x"))]
-    with pytest.raises(TypeError, match="not known"):
-        x[x > 3]
+    assert_same_bits(x[put(mask, named("x"))], V[mask])
+    assert_same_bits(x[x > 3], V[V > 3])
+    assert x[x > 3].sharding == named()
     assert_same_bits(x[np.asarray(x > 3)], V[V > 3])
     y = ad.device_put(V)
     assert_same_bits(y[y > 3], V[V > 3])
+
+
+class Foreign:
+    """An array of another library: NumPy reads it, and one with a single element is also an index."""
+
+    def __init__(self, value):
+        self.value = np.asarray(value)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.value
+
+    def __index__(self):
+        return int(self.value.item())
+
+
+def test_arrays_of_other_libraries_are_indices_and_masks(named):
+    x = put(V, named("x", "y"))
+    rows = np.array([3, 0])
+    assert_same_bits(x[Foreign(rows)], V[rows])
+    assert_same_bits(x[Foreign([5])], V[[5]])
+    assert_same_bits(x[Foreign(5)], V[5])
+    assert_same_bits(x[:, Foreign(rows), None], V[:, rows, None])
+    assert_same_bits(x[Foreign(V > 7)], V[V > 7])
+    assert_same_bits(np.take(x, Foreign(rows), axis=1), V[:, rows])
+    with pytest.raises(IndexError, match="an array of dtype float64 is no index"):
+        x[Foreign([1.0])]
 
 
 @pytest.mark.parametrize(
@@ -393,10 +418,9 @@ def test_searchsorted(named):
         np.searchsorted(put(V[0], named("x")), keys)
 
 
-@pytest.mark.parametrize("function", [np.nonzero, np.argwhere, np.flatnonzero, np.where, np.trim_zeros])
-def test_results_of_unknown_size_are_refused(named, function):
-    with pytest.raises(TypeError, match=rf"not known.*np.{function.__name__}\(np.asarray\(x\)\)"):
-        function(put(V[0], named("x")))
+def test_results_of_unknown_size_are_refused(named):
+    with pytest.raises(TypeError, match=r"not known.*np.trim_zeros\(np.asarray\(x\)\)"):
+        np.trim_zeros(put(V[0], named("x")))
 
 
 def test_an_ellipsis_that_stands_for_nothing_parts_index_arrays(named):
@@ -474,7 +498,6 @@ def test_none_and_an_ellipsis_for_nothing_are_no_dimensions_before_a_mask(named,
 
 def test_a_sharded_mask_after_none_is_compared_with_the_dimension_that_it_selects_from(named):
     x = put(np.arange(32.0).reshape(8, 4), named("x"))
-    with pytest.raises(TypeError, match=r"how many elements .* is not known"):
-        x[None, put(np.ones(8, bool), named("x"))]
+    assert_same_bits(x[None, put(np.ones(8, bool), named("x"))], np.asarray(x)[None])
     with pytest.raises(IndexError, match=r"expected shape \(8,\) .* got \(4,\)"):
         x[None, put(np.ones(4, bool), named("y"))]

@@ -326,10 +326,10 @@ class TestElementwiseFunctions:
             assert_same_bits(got, expected)
             assert got.sharding == x.sharding
 
-    def test_where_with_one_operand_is_refused(self, named):
+    def test_where_with_two_operands_is_refused(self, named):
         x = ad.device_put(np.ones((8, 4)), named("x"))
-        with pytest.raises(TypeError, match="not known before they are read"):
-            np.where(x)
+        with pytest.raises(ValueError, match="where: either both or neither of x and y should be given"):
+            np.where(x, 1)
 
 
 def test_out_without_dimensions(named):
@@ -385,8 +385,8 @@ def test_a_guards_refusal_names_the_operation(named):
 
 
 def test_unsupported_functions_of_submodules_are_named_in_full():
-    with pytest.raises(TypeError, match=r"linalg\.inv: .*np\.linalg\.inv\(np\.asarray\(x\)\)"):
-        np.linalg.inv(ad.device_put(np.eye(2)))
+    with pytest.raises(TypeError, match=r"linalg\.eig: .*np\.linalg\.eig\(np\.asarray\(x\)\)"):
+        np.linalg.eig(ad.device_put(np.eye(2)))
 
 
 def test_clear_caches_lets_go_of_worlds_that_have_ended():

@@ -277,6 +277,23 @@ def test_results_keep_commitment(devices):
     assert y.reshape(-1).devices() == {devices[1]}
 
 
+@pytest.mark.parametrize("indexing", ["xy", "ij"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_meshgrid(put, indexing, sparse):
+    x, y, z = put((8,), "x"), put((4,), "y"), np.arange(3.0)
+    hosts = (value_of((8,)), value_of((4,)), z)
+    grids = np.meshgrid(x, y, z, indexing=indexing, sparse=sparse)
+    assert isinstance(grids, tuple)
+    for grid, expected in zip(grids, np.meshgrid(*hosts, indexing=indexing, sparse=sparse), strict=True):
+        check(grid, expected)
+    first, second = (1, 0) if indexing == "xy" else (0, 1)
+    assert tuple(grids[0].sharding.spec) == (*(None,) * first, "x")
+    assert tuple(grids[1].sharding.spec) == (*(None,) * second, "y")
+    check(np.meshgrid(x, indexing=indexing)[0], hosts[0])
+    with pytest.raises(ValueError, match="Valid values for `indexing`"):
+        np.meshgrid(x, y, indexing="yx")
+
+
 def test_broadcast_arrays(put):
     x, y = np.broadcast_arrays(put((8, 1), "x"), put((4,), "y"))
     assert (spec_of(x), spec_of(y)) == (("x",), (None, "y"))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from artifex_devices.array_ops.blocks import PIECE_BYTES, allocate, local_arrays
 from artifex_devices.array_ops.layout import cuts_of, sharding_with
 from artifex_devices.array_ops.whole import from_whole, is_small, whole_of
 
-__all__ = ["along"]
+__all__ = ["along", "pieces_along"]
 
 
 def along(
@@ -73,25 +73,32 @@ def along(
     for block, output in zip(blocks, outputs, strict=True):
         if not output.size:
             continue
-        count = -(-block.nbytes // PIECE_BYTES)
-        long = [d for d in places if block.shape[d] > 1]
-        if count < 2 or not long:
-            tasks.append(functools.partial(_write, compute, block, output))
-            continue
-        axis = next((d for d in long if block.shape[d] >= count), max(long, key=lambda d: block.shape[d]))
-        step = -(-block.shape[axis] // count)
-        for start in range(0, block.shape[axis], step):
-            piece = slice(start, start + step)
-            tasks.append(
-                functools.partial(
-                    _write,
-                    compute,
-                    block[(slice(None),) * axis + (piece,)],
-                    output[(slice(None),) * places[axis] + (piece,)],
-                )
-            )
+        tasks.extend(
+            functools.partial(_write, compute, block[piece], output[_in_result(piece, places)])
+            for piece in pieces_along(block, places)
+        )
     run_all(tasks, x.nbytes)
     return result if into is None else into
+
+
+def pieces_along(block: NDArray[Any], dims: Iterable[int]) -> list[tuple[Any, ...]]:
+    """Indices that take a block apart along one of the dimensions `dims`; `(...,)` for a small block.
+
+    Other indices are `(:, ..., start:stop, ...)`: the slice before the Ellipsis is in the dimension that is cut.
+    """
+    count = -(-block.nbytes // PIECE_BYTES)
+    long = [d for d in dims if block.shape[d] > 1]
+    if count < 2 or not long:
+        return [(...,)]
+    axis = next((d for d in long if block.shape[d] >= count), max(long, key=lambda d: block.shape[d]))
+    step = -(-block.shape[axis] // count)
+    before = (slice(None),) * axis
+    return [(*before, slice(start, start + step), ...) for start in range(0, block.shape[axis], step)]
+
+
+def _in_result(piece: tuple[Any, ...], places: Mapping[int, int]) -> tuple[Any, ...]:
+    """The index of the result for a piece of the operand."""
+    return piece if len(piece) == 1 else (*(slice(None),) * places[len(piece) - 2], *piece[-2:])
 
 
 def _write(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], output: NDArray[Any]) -> None:

@@ -14,9 +14,12 @@ from artifex_devices._core import Array
 from artifex_devices.array_ops.blocks import Box, allocate, blocks_at, run_all, tiling
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.layout import cuts_of, sharding_with
+from artifex_devices.array_ops.operands import as_operand
+from artifex_devices.array_ops.placing import as_array
 from artifex_devices.array_ops.rearranging import copy_shards
-from artifex_devices.array_ops.reshaping import expand_dims
+from artifex_devices.array_ops.reshaping import expand_dims, ravel
 from artifex_devices.errors import ShardingTypeError
+from artifex_devices.shown import shown
 
 __all__ = ["broadcast_to"]
 
@@ -53,6 +56,19 @@ def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     operands = [x if isinstance(x, Array) else np.asarray(x) for x in args]  # None and text too, as in NumPy
     shape = np.broadcast_shapes(*(x.shape for x in operands))
     return tuple(broadcast_to(x, shape) for x in operands)
+
+
+@implements(np.meshgrid)
+def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
+    """np.meshgrid: each result is sharded along the dimension of its own coordinates."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(
+            f"meshgrid: Valid values for `indexing` are 'xy' and 'ij'; expected one of them, got {shown(indexing)}"
+        )
+    order = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else list(range(len(xi)))
+    arrays = [ravel(as_array("meshgrid", x, xi)) for x in xi]
+    grids = [expand_dims(x, tuple(d for d in range(len(xi)) if d != own)) for own, x in zip(order, arrays, strict=True)]
+    return tuple(grids) if sparse else _broadcast_arrays(*grids)
 
 
 def _refuse_cut(operation: str, x: Array, dims: list[int], what: str) -> None:

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._core import Array, Device, Sharding, SingleDeviceSharding
+from artifex_devices._core import Array, Device, NamedSharding, Sharding, SingleDeviceSharding
 from artifex_devices.array_ops.blocks import Box, allocate
 from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.layout import sharding_with
 from artifex_devices.array_ops.reading import Source, assemble
 from artifex_devices.shown import shown
 
-__all__ = ["ZERO", "filled"]
+__all__ = ["ZERO", "filled", "fitting"]
 
 ZERO = object()  # what zeros are full of
 
@@ -28,11 +29,10 @@ def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
         shape: A tuple, or one size.
         value: A number, ZERO, or None to leave the memory as it comes.
         dtype: Its dtype.
-        device: None (the default device), a Device or a Sharding.
+        device: None (the default device), a Device or a Sharding, as `fitting` takes it.
 
     Raises:
         TypeError: device is something else; no device holds this dtype.
-        IndivisibleError: A dimension is not divisible by its axes (a ValueError).
         ResourceExhaustedError: Out of memory (a MemoryError and a RuntimeError).
     """
     sizes = tuple(shape) if np.iterable(shape) else (shape,)
@@ -42,11 +42,25 @@ def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
     if isinstance(device, Device):
         return _filled_at(operation, sizes, value, dtype, SingleDeviceSharding(device), committed=True)
     if isinstance(device, Sharding):
-        return _filled_at(operation, sizes, value, dtype, device, committed=True)
+        return _filled_at(operation, sizes, value, dtype, fitting(device, sizes), committed=True)
     raise TypeError(
         f"{operation}: device is {shown(device)} ({type(device).__name__}); expected None, a Device or a Sharding; "
         "take one from artifex_devices.devices() or from x.sharding"
     )
+
+
+def fitting(device: Any, shape: tuple[int, ...]) -> Any:
+    """`device` as the place of a new Array: a Sharding that does not divide `shape` becomes replicated on its mesh.
+
+    So `device=x.device`, which is a Sharding where x is on several devices, takes any shape.
+    """
+    if not isinstance(device, NamedSharding):
+        return device
+    try:
+        device.shard_shape(shape)
+    except ValueError:
+        return sharding_with(device, ())
+    return device
 
 
 def _filled_at(

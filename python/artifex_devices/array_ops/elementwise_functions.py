@@ -14,6 +14,7 @@ from artifex_devices import _core
 from artifex_devices._core import Array
 from artifex_devices.array_ops.dispatch import implements, operand
 from artifex_devices.array_ops.elementwise import map_elements
+from artifex_devices.array_ops.nonzero import nonzero
 from artifex_devices.array_ops.out import deliver, host_target
 from artifex_devices.shown import shown
 
@@ -48,13 +49,12 @@ def _dense(part: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 @implements(np.where)
-def where(condition: Any, *choices: Any) -> Array:
-    """np.where with all three operands; result cut as an element-wise function's."""
+def where(condition: Any, *choices: Any) -> Any:
+    """np.where with three operands, sharded as an element-wise result; with one operand np.nonzero."""
+    if not choices:
+        return nonzero(condition)
     if len(choices) != 2:
-        raise TypeError(
-            "where: how many elements are True is not known before they are read; expected three operands, got "
-            f"{1 + len(choices)}; gather first: np.where(np.asarray(x))"
-        )
+        raise ValueError("where: either both or neither of x and y should be given; expected 1 or 3 operands, got 2")
     inputs = [operand("where", x) for x in (condition, *choices)]
     dtype = np.where(*_samples(inputs)).dtype
     inputs[1:] = [np.asarray(x).astype(dtype) if type(x) is int else x for x in inputs[1:]]  # wraps round, as in NumPy

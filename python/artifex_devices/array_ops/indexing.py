@@ -30,7 +30,7 @@ def get(x: Array, index: Any) -> Array:
     Raises:
         IndexError: As NumPy: out of range, too many indices, no index.
         ShardingTypeError: The dimension is cut over Explicit axes (a ValueError).
-        TypeError: A mask is cut and so is what it selects from.
+        RuntimeError: Parts of a mask belong to other processes.
     """
     key = _key_of("index", x, index)
     known = _basic.get(key)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._core import Array
-from artifex_devices.array_ops.layout import cuts_of
+from artifex_devices.array_ops.nonzero import nonzero_on_host
 
 __all__ = ["Pick", "Range", "Selection", "parse"]
 
@@ -46,12 +46,12 @@ def parse(x: Array, index: Any) -> Selection:
 
     Raises:
         IndexError: The index is out of range, has too many parts, or parts of a kind that is no index.
-        TypeError: A mask is cut and so is what it selects from: how many elements is not known.
+        RuntimeError: Parts of a mask belong to other processes.
     """
     items = [_item(part) for part in (index if isinstance(index, tuple) else (index,))]
     items = _without_ellipsis(items, x)
     shape = x.shape
-    arrays = any(isinstance(item, np.ndarray) for item in items)
+    arrays = any(isinstance(item, (np.ndarray, Array)) for item in items)
     layout: list[tuple[int, int, int, int] | None] = []  # (source, start, step, count), None is a new dimension
     picks: list[tuple[int | None, NDArray[Any]]] = []  # the bool scalars have no source
     at: int | None = None
@@ -83,7 +83,8 @@ def parse(x: Array, index: Any) -> Selection:
             picks.append((None, np.zeros(1 if item else 0, np.intp)))
         else:
             _check_mask(item.shape, source, shape)
-            picks.extend((source + d, places) for d, places in enumerate(item.nonzero()))
+            places = nonzero_on_host("index", item) if isinstance(item, Array) else item.nonzero()
+            picks.extend((source + d, along) for d, along in enumerate(places))
             source += item.ndim
     picked = _common_shape([places.shape for _, places in picks])
     at = 0 if at is None or (arrays and not together) else at
@@ -107,14 +108,17 @@ def parse(x: Array, index: Any) -> Selection:
 
 
 def _item(part: Any) -> Any:
-    """A part of an index as None, Ellipsis, a slice, an int, or an ndarray of bool or integers; Arrays stay."""
+    """A part of an index as None, Ellipsis, a slice, an int, or an ndarray of bool or integers; masks on devices stay.
+
+    Arrays of other libraries are read through np.asarray.
+    """
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
     if isinstance(part, (bool, np.bool_)):
         return np.array(part)
     if isinstance(part, Array) and (part.dtype == bool and part.ndim):
         return part
-    if isinstance(part, (list, tuple, np.ndarray, Array)):
+    if isinstance(part, (list, tuple)) or (hasattr(part, "__array__") and not isinstance(part, np.generic)):
         given = part
         array = np.asarray(given)
         if array.size == 0 and isinstance(given, (list, tuple)):
@@ -142,7 +146,7 @@ def _told(part: Any) -> str:
 
 
 def _without_ellipsis(items: list[Any], x: Array) -> list[Any]:
-    """The items with `:` for what Ellipsis stands for, and at the end; masks that lie on devices are read."""
+    """The items with `:` for what Ellipsis stands for, and at the end."""
     used = sum(0 if item is None or item is Ellipsis else _dimensions(item) for item in items)
     if used > x.ndim:
         raise IndexError(
@@ -156,31 +160,13 @@ def _without_ellipsis(items: list[Any], x: Array) -> list[Any]:
     # One that stands for nothing stays: it still parts the index arrays on its two sides, as in NumPy.
     rest: list[Any] = [slice(None)] * (x.ndim - used) or [Ellipsis] * len(dots)
     position = dots[0] if dots else len(items)
-    items = [*items[:position], *rest, *items[position + 1 :]]
-    source = 0
-    for i, item in enumerate(items):
-        if isinstance(item, Array):
-            items[i] = _mask_of(item, source, x)
-        source += 0 if item is None or item is Ellipsis else _dimensions(item)
-    return items
+    return [*items[:position], *rest, *items[position + 1 :]]
 
 
 def _dimensions(item: Any) -> int:
     if isinstance(item, Array):
         return item.ndim
     return item.ndim if isinstance(item, np.ndarray) and item.dtype == bool else 1
-
-
-def _mask_of(mask: Array, source: int, x: Array) -> NDArray[Any]:
-    """The values of a mask on devices, where they may be had."""
-    _check_mask(mask.shape, source, x.shape)
-    if any(cuts_of(mask)) and any(cuts_of(x)[source : source + mask.ndim]):
-        raise TypeError(
-            f"index: how many elements a mask of shape {mask.shape}, cut over {cuts_of(mask)}, selects is not known "
-            f"before it is gathered; expected a mask on the host, got an Array that is cut; use np.where(mask, x, 0), "
-            "or gather the mask: x[np.asarray(mask)]"
-        )
-    return np.asarray(mask)
 
 
 def _place(i: int, d: int, shape: tuple[int, ...]) -> int:

@@ -12,6 +12,7 @@ from artifex_devices._core import Array
 from artifex_devices.array_ops.along import along
 from artifex_devices.array_ops.arguments import array_operand, normal_axes, refuse_bool_axis, require_whole
 from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.operands import as_operand
 from artifex_devices.array_ops.out import check_reduction_out, host_target
 from artifex_devices.array_ops.reshaping import ravel
 from artifex_devices.shown import shown
@@ -153,20 +154,21 @@ for _name in ("quantile", "percentile", "nanquantile", "nanpercentile"):
 
 
 @implements(np.diff)
-def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    x = array_operand("diff", a)
-    if prepend is not None or append is not None:
-        raise TypeError(
-            "diff: prepend and append are not supported on Arrays; expected neither; join them first: "
-            "np.concatenate([first, x], axis)"
-        )
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
+    """np.diff; what is prepended or appended is joined as by np.concatenate."""
     if n < 0:
         raise ValueError(f"diff: order must be non-negative; expected n >= 0, got {n}; say how often to subtract")
+    x: Any = as_operand("diff", a)
     if n == 0:
         return x
     d = int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
-    dtype = np.diff(np.ones(2, x.dtype)).dtype
-    return along("diff", x, {d: max(x.shape[d] - n, 0)}, lambda b: np.diff(b, n, axis=d), dtype)
+    ends = [None if end is np._NoValue else as_operand("diff", end) for end in (prepend, append)]
+    row = (*x.shape[:d], 1, *x.shape[d + 1 :])
+    first, last = (end if end is None or end.ndim else np.broadcast_to(end, row) for end in ends)
+    parts = [part for part in (first, x, last) if part is not None]
+    joined = array_operand("diff", np.concatenate(parts, d) if len(parts) > 1 else x)
+    dtype = np.diff(np.ones(2, joined.dtype)).dtype
+    return along("diff", joined, {d: max(joined.shape[d] - n, 0)}, lambda b: np.diff(b, n, axis=d), dtype)
 
 
 @implements(np.trapezoid)

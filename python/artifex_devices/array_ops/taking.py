@@ -223,16 +223,8 @@ def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Arr
 
 refuses(
     "how many elements there are is not known before they are read",
-    np.nonzero,
-    np.argwhere,
-    np.flatnonzero,
     np.extract,
     np.trim_zeros,
-    np.unique,
-    np.unique_all,
-    np.unique_counts,
-    np.unique_inverse,
-    np.unique_values,
 )
 refuses(
     "it changes an array, and Arrays do not change", np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal

@@ -426,8 +426,44 @@ CALLS = [
             bad("ad.array_api.arange('x')", TypeError, "supported", "StrDType"),
             bad("ad.array_api.arange(0, 8, 0)", ZeroDivisionError, "division by zero"),
             bad("ad.array_api.arange(8, dtype='spam')", TypeError, "'spam'", "understood"),
-            bad("ad.array_api.arange(8, device='gpu')", TypeError, "device:", "'gpu'"),
+            bad("ad.array_api.arange(8, device='gpu')", TypeError, "arange:", "device", "'gpu'"),
             bad("ad.array_api.arange(NAN)", ValueError, "arange:"),
+        ],
+    ),
+    Calls(
+        "array_api.argsort",
+        "ad.array_api.argsort(put(X))",
+        [
+            bad("ad.array_api.argsort(X)", TypeError, "argsort:", "expected an Array", "ndarray"),
+            bad("ad.array_api.argsort(put(X), axis=2)", ValueError, "axis 2", "out of bounds"),
+            bad("ad.array_api.argsort(put(X), axis='x')", TypeError, "interpreted", "integer"),
+        ],
+    ),
+    Calls(
+        "array_api.sort",
+        "ad.array_api.sort(put(X))",
+        [
+            bad("ad.array_api.sort(X)", TypeError, "sort:", "expected an Array", "ndarray"),
+            bad("ad.array_api.sort(put(X), axis=2)", ValueError, "axis 2", "out of bounds"),
+            bad("ad.array_api.sort(put(X), axis='x')", TypeError, "interpreted", "integer"),
+        ],
+    ),
+    Calls(
+        "array_api.fft.fftfreq",
+        "ad.array_api.fft.fftfreq(3)",
+        [
+            bad("ad.array_api.fft.fftfreq('x')", ValueError, "n should be an integer"),
+            bad("ad.array_api.fft.fftfreq(3, dtype='spam')", TypeError, "'spam'", "understood"),
+            bad("ad.array_api.fft.fftfreq(3, device='gpu')", TypeError, "fftfreq:", "device", "'gpu'"),
+        ],
+    ),
+    Calls(
+        "array_api.fft.rfftfreq",
+        "ad.array_api.fft.rfftfreq(3)",
+        [
+            bad("ad.array_api.fft.rfftfreq('x')", ValueError, "n should be an integer"),
+            bad("ad.array_api.fft.rfftfreq(3, dtype='spam')", TypeError, "'spam'", "understood"),
+            bad("ad.array_api.fft.rfftfreq(3, device='gpu')", TypeError, "rfftfreq:", "device", "'gpu'"),
         ],
     ),
     Calls(

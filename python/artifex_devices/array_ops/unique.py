@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""unique and its kind: each tile finds its own values where it is placed, only these meet."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._core import Array
+from artifex_devices.array_ops.arguments import array_operand, whole_array
+from artifex_devices.array_ops.blocks import Box
+from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.nonzero import flat_positions, over_tiles
+from artifex_devices.array_ops.reading import Source, assemble
+
+__all__: list[str] = []
+
+
+class _Values(NamedTuple):
+    """The distinct values of a part, each with the row-major position of its first element and its number."""
+
+    values: NDArray[Any]
+    first: NDArray[np.intp]
+    counts: NDArray[np.intp]
+
+
+class _Found(NamedTuple):
+    """Distinct values, ascending; NaNs apart, in the order of their positions."""
+
+    numbers: _Values
+    missing: _Values
+
+    def all(self, field: str) -> NDArray[Any]:
+        """One field of both."""
+        return np.concatenate([getattr(self.numbers, field), getattr(self.missing, field)])
+
+
+def _distinct(values: NDArray[Any], first: NDArray[np.intp], counts: NDArray[np.intp]) -> _Values:
+    """Equal values joined to one."""
+    found, inverse = np.unique(values, return_inverse=True)
+    position = np.full(found.shape, np.iinfo(np.intp).max, np.intp)
+    np.minimum.at(position, inverse, first)
+    number = np.zeros(found.shape, np.intp)
+    np.add.at(number, inverse, counts)
+    return _Values(found, position, number)
+
+
+def _in_tile(tile: NDArray[Any], box: Box, shape: tuple[int, ...]) -> _Found:
+    flat = tile.reshape(-1)
+    is_missing = flat != flat
+    numbers, missing = np.flatnonzero(~is_missing), np.flatnonzero(is_missing)
+    values, first, counts = np.unique(flat[numbers], return_index=True, return_counts=True)
+    return _Found(
+        _Values(values, flat_positions(numbers[first], box, shape), counts),
+        _Values(flat[missing], flat_positions(missing, box, shape), np.ones(missing.shape, np.intp)),
+    )
+
+
+def _find(operation: str, x: Array, equal_nan: bool) -> _Found:
+    """The distinct values of x; all NaNs are one where `equal_nan`."""
+    tiles = over_tiles(operation, x, lambda tile, box: _in_tile(tile, box, x.shape))
+    numbers = tiles[0].numbers
+    if len(tiles) > 1:
+        columns = zip(*(tile.numbers for tile in tiles), strict=True)
+        numbers = _distinct(*(np.concatenate(column) for column in columns))
+    missing = _Values(*(np.concatenate(column) for column in zip(*(tile.missing for tile in tiles), strict=True)))
+    order = np.argsort(missing.first)
+    missing = _Values(*(column[order] for column in missing))
+    if equal_nan and len(order):
+        missing = _Values(missing.values[:1], missing.first[:1], np.array([len(order)], np.intp))
+    return _Found(numbers, missing)
+
+
+def _inverse(operation: str, x: Array, found: _Found) -> Array:
+    """For each element of x the number of its value, sharded as x."""
+    source = Source(operation, x, x.sharding)
+    values, missing = found.numbers.values, found.missing.first
+
+    def fill(out: NDArray[Any], box: Box, position: int) -> None:
+        part = source.box(box, position)
+        out[...] = np.searchsorted(values, part)
+        inside = np.flatnonzero(part != part)
+        if inside.size:
+            rank = np.searchsorted(missing, flat_positions(inside, box, x.shape)) if len(missing) > 1 else 0
+            out[np.unravel_index(inside, out.shape)] = len(values) + rank
+
+    return assemble(operation, x.shape, np.dtype(np.intp), x.sharding, committed=x.committed, fill=fill)
+
+
+def _unique(
+    operation: str, a: Any, equal_nan: bool, *, index: bool = False, inverse: bool = False, counts: bool = False
+) -> list[Array]:
+    """The values of a, then what else is asked for; all but the inverse whole on each device of a."""
+    x = array_operand(operation, a)
+    found = _find(operation, x, equal_nan)
+    fields = ["values", *(["first"] if index else []), *(["counts"] if counts else [])]
+    results = []
+    for field in fields:
+        value = found.all(field)
+        results.append(whole_array(operation, value.shape, value, value.dtype, x))
+    if inverse:
+        results.insert(1 + index, _inverse(operation, x, found))
+    return results
+
+
+@implements(np.unique)
+def _numpy_unique(
+    ar: Any,
+    return_index: Any = False,
+    return_inverse: Any = False,
+    return_counts: Any = False,
+    axis: Any = None,
+    *,
+    equal_nan: Any = True,
+    sorted: Any = True,
+) -> Any:
+    """np.unique of all elements; the values are sorted."""
+    if axis is not None:
+        raise TypeError(
+            f"unique: rows are not compared on Arrays; expected axis None, got {axis}; gather first: "
+            f"np.unique(np.asarray(x), axis={axis})"
+        )
+    results = _unique(
+        "unique",
+        ar,
+        bool(equal_nan),
+        index=bool(return_index),
+        inverse=bool(return_inverse),
+        counts=bool(return_counts),
+    )
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _class_of(function: Any) -> Any:
+    """The named tuple that a function of NumPy returns."""
+    return type(function(np.empty(0)))
+
+
+@implements(np.unique_all)
+def _unique_all(x: Any, /) -> Any:
+    """np.unique_all: each NaN is a value of its own."""
+    results = _unique("unique_all", x, False, index=True, inverse=True, counts=True)
+    return _class_of(np.unique_all)(*results)
+
+
+@implements(np.unique_counts)
+def _unique_counts(x: Any, /) -> Any:
+    """np.unique_counts: each NaN is a value of its own."""
+    return _class_of(np.unique_counts)(*_unique("unique_counts", x, False, counts=True))
+
+
+@implements(np.unique_inverse)
+def _unique_inverse(x: Any, /) -> Any:
+    """np.unique_inverse: each NaN is a value of its own."""
+    return _class_of(np.unique_inverse)(*_unique("unique_inverse", x, False, inverse=True))
+
+
+@implements(np.unique_values)
+def _unique_values(x: Any, /) -> Array:
+    """np.unique_values: each NaN is a value of its own."""
+    return _unique("unique_values", x, False)[0]
