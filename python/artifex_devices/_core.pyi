@@ -2229,8 +2229,8 @@ class Array:
         Copies with some elements updated: `x.at[index].set(values)`.
 
             Besides set there are add, subtract, multiply, divide, power, min, max and get. The index follows NumPy's rules; one
-            beyond the shape is an IndexError. The result is cut as x, and each device updates its own shard. `out_sharding=`
-            places the result otherwise.
+            beyond the shape is an IndexError. The result is sharded as x, and each device updates its own shard.
+            `out_sharding=` places the result otherwise.
 
             Raises:
                 IndexError: The index does not fit x.

@@ -27,12 +27,12 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
         pspecs: PartitionSpec of the global Arrays, or a tree of them that is a prefix of local_inputs.
 
     Returns:
-        The tree with Arrays on `global_mesh`. A dimension that is cut over processes is as many times longer as there
-        are processes along it. Arrays that span processes already are returned as they are.
+        The tree with Arrays on `global_mesh`. A dimension that is sharded over processes is as many times
+        longer as there are processes along it. Arrays that span processes already are returned as they are.
 
     Raises:
         TypeError: global_mesh is not a Mesh; an entry of pspecs is not a PartitionSpec.
-        ValueError: An entry of pspecs is None; the devices of this process are no box of the mesh; sizes do not fit.
+        ValueError: An entry of pspecs is None; the devices of this process are not a box of the mesh; sizes do not fit.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -66,15 +66,15 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
     Args:
         global_inputs: Tree of Arrays.
         global_mesh: Mesh over the devices of all processes, those of each process a box of it.
-        pspecs: PartitionSpec by which the Arrays are cut, or a tree of them that is a prefix of global_inputs; Arrays
-            that are cut otherwise are moved first.
+        pspecs: PartitionSpec of the Arrays, or a tree of them that is a prefix of global_inputs; Arrays
+            with another sharding are moved first.
 
     Returns:
         The tree with Arrays on `global_mesh.local_mesh`. Arrays of this process alone are returned as they are.
 
     Raises:
         TypeError: global_mesh is not a Mesh; an entry of pspecs is not a PartitionSpec.
-        ValueError: An entry of pspecs is None; the devices of this process are no box of the mesh; sizes do not fit.
+        ValueError: An entry of pspecs is None; the devices of this process are not a box of the mesh; sizes do not fit.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -121,7 +121,7 @@ def _local_mesh(operation: str, mesh: Any) -> Mesh:
 
 
 def _processes_along(spec: PartitionSpec, whole: Mesh, local: Mesh, ndim: int) -> list[int]:
-    """Into how many parts the processes cut each dimension."""
+    """Number of parts in which the processes hold each dimension."""
     counts = []
     for entry in tuple(spec)[:ndim]:
         names = () if entry is None else entry if isinstance(entry, tuple) else (entry,)

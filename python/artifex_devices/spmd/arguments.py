@@ -219,7 +219,7 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
 
 
 def unchanged(count: int) -> Blocks:
-    """How an argument that is not cut, of any type, comes to `count` participants."""
+    """How an argument of any type that is passed as it is comes to `count` participants."""
     return lambda x: [x] * count
 
 

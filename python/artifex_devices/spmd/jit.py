@@ -49,7 +49,7 @@ def jit(
         f: The function; without it a decorator is returned.
         in_shardings: Placement of positional arguments: a Sharding, None (as they come), a
             PartitionSpec for the mesh of the enclosing `with mesh:`, or a tree of these that is a prefix of the tuple
-            of arguments that are not static. A committed Array must be cut so already, as in JAX.
+            of arguments that are not static. A committed Array must be sharded so already, as in JAX.
         out_shardings: Placement of results; a prefix of what f returns.
         static_argnums: Positions of arguments that are not arrays; they must be hashable. Negative ones count from the
             last parameter, or from the last argument of a call where the function takes `*args`.

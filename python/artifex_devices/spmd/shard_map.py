@@ -52,7 +52,7 @@ def shard_map(
         f: Takes blocks as read-only ndarrays (views of the shards, no copies) and returns ndarrays or numbers; it may
             call the collectives of `lax`. Without it a decorator is returned.
         mesh: The mesh; None is the one of the enclosing `with mesh:` or `set_mesh`, at the time of the call.
-        in_specs: How arguments are cut: a PartitionSpec each, as a tree that is a prefix of the tuple of arguments.
+        in_specs: How arguments are sharded: a PartitionSpec each, as a tree that is a prefix of the tuple of arguments.
             None passes any object to the bodies as it is. On Explicit meshes in_specs may be left out, and must agree
             with how the arguments lie.
         out_specs: How what f returns is put together: a prefix of it. P() says that all devices return the same.

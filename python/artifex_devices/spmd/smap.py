@@ -36,8 +36,8 @@ def smap(
         in_specs: As in shard_map; not together with axis_name.
         out_specs: As in shard_map; not together with axis_name.
         check_rep: As in shard_map.
-        in_axes: Dimension of each argument that is cut over the axis: an int, None (whole), or a tuple with a tree of
-            these for each argument. It may be left out where the axis is Explicit.
+        in_axes: Dimension of each argument that is sharded over the axis: an int, None (replicated), or a tuple with a
+            tree of these for each argument. It may be left out where the axis is Explicit.
         out_axes: Dimension along which the results are put together; an int, None (equal on all devices) or a tree of
             these that is a prefix of what f returns.
         axis_name: Name of the axis; the body sees whole blocks along the other axes of the mesh.
@@ -84,7 +84,7 @@ def smap(
 
 
 def _specs_of_axes(what: str, axes: Any, name: Hashable) -> Any:
-    """A tree of PartitionSpecs of a tree of dimensions that are cut over one axis, or None.
+    """A tree of PartitionSpecs of a tree of dimensions that are sharded over one axis, or None.
 
     Raises:
         TypeError: A leaf is not an int.
