@@ -94,7 +94,8 @@ fi
 
 # --- .venv, once for each state of what decides its content
 venv=$PWD/.venv
-want=$(cat pyproject.toml tools/setup.sh <(echo "$PWD") | sha256sum | cut -d' ' -f1)
+# (An editable install knows where each package was when it was installed.)
+want=$(cat pyproject.toml tools/setup.sh <(echo "$PWD"; find python -name __init__.py | sort) | sha256sum | cut -d' ' -f1)
 if [ ! -x .venv/bin/python ] || ! grep -qsF "$venv" .venv/bin/pip; then # none yet, broken, or moved here
   python=$(find_python) || die "no Python 3.10 to 3.13 with venv and Python.h found; set PYTHON="
   say "making .venv with $("$python" -V), $python"

@@ -88,7 +88,8 @@ std::shared_ptr<Mesh> mesh_from_python(py::handle devices, py::handle names, py:
         to_string(shape), axis_names.size(), shown(names));
   }
   std::vector<AxisType> axis_types = axis_types_from_python(types, "Mesh", shape.size());
-  if (objects.empty() && shape.size() <= 1) return unconst(Mesh::make_empty());
+  const bool is_none = axis_names.empty() && objects.size() == 1 && objects[0].is_none();  // np.empty((), object)
+  if (is_none || (objects.empty() && shape.size() <= 1)) return unconst(Mesh::make_empty());
   AbstractMesh abstract(std::move(axis_names), shape, std::move(axis_types));
   return unconst(Mesh::make(std::move(abstract), DeviceList::make(device_vector(objects, "Mesh"), "Mesh"), "Mesh"));
 }
@@ -107,8 +108,8 @@ py::object mesh_devices(const py::object& self) {
   py::dict kept = self.attr("__dict__");
   if (!kept.contains("_devices")) {
     const auto& mesh = self.cast<const Mesh&>();
-    std::vector<py::object> handles = device_objects(mesh);
-    kept["_devices"] = object_ndarray(mesh.empty() ? Dims{0} : mesh.abstract_mesh().axis_sizes(), handles);
+    const Dims shape = mesh.empty() ? Dims{} : mesh.abstract_mesh().axis_sizes();  // empty: None without dimensions
+    kept["_devices"] = object_ndarray(shape, device_objects(mesh));
   }
   return kept["_devices"];
 }

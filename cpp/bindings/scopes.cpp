@@ -247,6 +247,21 @@ void write_option(const std::string& name, const py::object& value) {
   set_process_option(option, checked_value(option, value, "config.update"));
 }
 
+void check_request(const PlatformRequest& request) {
+  if (!request.names) return;
+  std::string_view rest = *request.names;
+  while (!rest.empty()) {
+    const size_t comma = rest.find(',');
+    const std::string_view name = rest.substr(0, comma);
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+    if (name == "cpu") continue;
+    fail<Unavailable>(
+        "devices: {} asks for platform {:?}, which is not there; expected one of: cpu; no other platform is built "
+        "in; ask for cpu, or leave it out",
+        request.source, name);
+  }
+}
+
 PlatformRequest& request_from_name(const std::string& name) {
   return name == "jax_platforms" ? platforms : platform_name;
 }
@@ -286,20 +301,12 @@ Device* default_device() {
 
 void check_platforms() {
   read_environment();
-  for (const PlatformRequest* request : {&platforms, &platform_name}) {
-    if (!request->names) continue;
-    std::string_view rest = *request->names;
-    while (!rest.empty()) {
-      const size_t comma = rest.find(',');
-      const std::string_view name = rest.substr(0, comma);
-      rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-      if (name == "cpu") continue;
-      fail<Unavailable>(
-          "devices: {} asks for platform {:?}, which is not there; expected one of: cpu; no other platform is built "
-          "in; ask for cpu, or leave it out",
-          request->source, name);
-    }
-  }
+  check_request(platforms);
+}
+
+void check_preferred_platform() {
+  read_environment();
+  check_request(platform_name);
 }
 
 void bind_scopes(py::module_& module) {

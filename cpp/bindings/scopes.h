@@ -45,9 +45,11 @@ bool x64_enabled();
 /// the world's first device. Throws Unavailable when the default is a platform that is not there.
 Device* default_device();
 
-/// Throws Unavailable when jax_platforms or jax_platform_name ask for what is not there. For the first use of the base
-/// client.
+/// Throws Unavailable when jax_platforms asks for a platform that is not there. For the first use of the base client.
 void check_platforms();
+
+/// Throws Unavailable when jax_platform_name, the platform of calls that name none, is not there.
+void check_preferred_platform();
 
 void bind_scopes(py::module_& module);
 

@@ -63,6 +63,7 @@ struct Frame {
 
 PyObject* current_frame_variable = nullptr;
 bool base_is_replaced = false;
+bool preference_is_checked = false;  // jax_platform_name, at the first call that names no platform
 
 Frame& frame_in(const py::object& object) { return *value_in<Frame>(object.ptr()); }
 
@@ -222,13 +223,22 @@ void bind_processes(py::module_& module) {
 
 }  // namespace
 
+ClientRef client_of_named_platform() {
+  const py::object frame = current_frame();
+  if (!frame.is_none()) return frame_in(frame).client;
+  if (!Client::base_exists()) check_platforms();
+  return Client::base();
+}
+
 ClientRef current_client() {
   const py::object frame = current_frame();
-  if (frame.is_none()) {
-    if (!Client::base_exists()) check_platforms();
-    return Client::base();
+  if (!frame.is_none()) return frame_in(frame).client;
+  if (!Client::base_exists()) check_platforms();
+  if (!preference_is_checked && !base_is_replaced) {
+    check_preferred_platform();
+    preference_is_checked = true;
   }
-  return frame_in(frame).client;
+  return Client::base();
 }
 
 std::shared_ptr<Device> handle_of(Device* device) { return {device->client().shared_from_this(), device}; }
@@ -316,6 +326,8 @@ Example:
           py::arg("kind"), py::arg("error"), py::arg("trace"), "Returns to the world around this one.");
   shorten_method<&leave_shortly>(scope, "__exit__");
   module.def("_current_client", &current_client);
+  module.def("_client_of_named_platform", &client_of_named_platform,
+             "The current client for a call that names its platform: jax_platform_name does not matter.");
   module.def("_base_client_exists", &Client::base_exists);
   module.def("_set_num_cpu_devices", &Client::set_num_cpu_devices, py::arg("count").none(true));
 }

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         models,
         multihost_utils,
         planner,
+        profiler,
         render,
         roofline,
         step_model,
@@ -116,7 +117,8 @@ if TYPE_CHECKING:
     from artifex_devices.shape_dtype_struct import ShapeDtypeStruct
     from artifex_devices.spmd.jit import jit
     from artifex_devices.spmd.pmap import pmap
-    from artifex_devices.spmd.shard_map import shard_map, smap
+    from artifex_devices.spmd.shard_map import shard_map
+    from artifex_devices.spmd.smap import smap
     from artifex_devices.stacked_placement import device_put_replicated, device_put_sharded
 
 __version__ = "0.1.0"
@@ -209,6 +211,7 @@ __all__ = [
     "process_count",
     "process_index",
     "process_indices",
+    "profiler",
     "render",
     "reshard",
     "roofline",
@@ -246,6 +249,7 @@ _LATE_MODULES = (
     "models",
     "multihost_utils",
     "planner",
+    "profiler",
     "render",
     "roofline",
     "step_model",
@@ -304,10 +308,8 @@ _LATE_NAMES = {
     "artifex_devices.shape_dtype_struct": ("ShapeDtypeStruct",),
     "artifex_devices.spmd.jit": ("jit",),
     "artifex_devices.spmd.pmap": ("pmap",),
-    "artifex_devices.spmd.shard_map": (
-        "shard_map",
-        "smap",
-    ),
+    "artifex_devices.spmd.shard_map": ("shard_map",),
+    "artifex_devices.spmd.smap": ("smap",),
     "artifex_devices.stacked_placement": (
         "device_put_replicated",
         "device_put_sharded",

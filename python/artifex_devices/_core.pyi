@@ -917,6 +917,20 @@ class PartitionSpec:
         First position of an entry; ValueError if it is not there.
         """
 
+    def update(self, partitions: collections.abc.Iterable[typing.Any] | None = None) -> PartitionSpec:
+        """
+        A PartitionSpec with other entries; without them itself.
+
+            Raises:
+                TypeError: partitions cannot be iterated over.
+
+            Example:
+                >>> import artifex_devices as ad
+                >>> ad.P("x").update(partitions=("y", None))
+                P('y', None)
+
+        """
+
     @property
     def partitions(self) -> tuple[typing.Any, ...]:
         """
@@ -946,6 +960,68 @@ class AbstractMesh:
     def __init__(self, axis_sizes: typing.Any, axis_names: typing.Any, axis_types: typing.Any = None) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
+    def update(
+        self, axis_sizes: typing.Any = None, axis_names: typing.Any = None, axis_types: typing.Any = None
+    ) -> AbstractMesh:
+        """
+        A mesh with other sizes, names or axis types; what is left out stays.
+
+            Raises:
+                TypeError, ValueError: As AbstractMesh.
+
+            Example:
+                >>> from artifex_devices.sharding import AbstractMesh
+                >>> AbstractMesh((2, 4), ("x", "y")).update(axis_sizes=(4, 4)).size
+                16
+
+        """
+
+    def update_axis_types(
+        self, name_to_type: collections.abc.Mapping[collections.abc.Hashable, AxisType]
+    ) -> AbstractMesh:
+        """
+        A mesh in which the axes that `name_to_type` names have other types.
+
+            Raises:
+                TypeError: name_to_type is not a mapping, or a value is not an AxisType.
+
+            Example:
+                >>> from artifex_devices.sharding import AbstractMesh, AxisType
+                >>> AbstractMesh((2, 4), ("x", "y")).update_axis_types({"y": AxisType.Explicit}).explicit_axes
+                ('y',)
+
+        """
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """
+        The mesh itself: it has no devices.
+        """
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """
+        Whether every axis is of type Auto; False without axes.
+        """
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """
+        Whether every axis is of type Explicit; False without axes.
+        """
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """
+        Whether every axis is of type Manual; False without axes.
+        """
+
+    @property
+    def auto_axes(self) -> tuple[collections.abc.Hashable, ...]:
+        """
+        Names of the axes of type Auto (tuple).
+        """
+
     @property
     def axis_names(self) -> tuple[typing.Any, ...]:
         """
@@ -968,6 +1044,18 @@ class AbstractMesh:
     def empty(self) -> bool:
         """
         Whether there are no axes.
+        """
+
+    @property
+    def explicit_axes(self) -> tuple[collections.abc.Hashable, ...]:
+        """
+        Names of the axes of type Explicit (tuple).
+        """
+
+    @property
+    def manual_axes(self) -> tuple[collections.abc.Hashable, ...]:
+        """
+        Names of the axes of type Manual (tuple).
         """
 
     @property
@@ -1026,6 +1114,22 @@ class Mesh:
     def __setattr__(self, arg0: str, arg1: typing.Any) -> None: ...
     def __str__(self) -> str: ...
     def _repr_html_(self) -> typing.Any: ...
+    def update(self, devices: typing.Any = None, axis_names: typing.Any = None, axis_types: typing.Any = None) -> Mesh:
+        """
+        A mesh with other devices, names or axis types; what is left out stays.
+
+            Raises:
+                TypeError, ValueError: As Mesh.
+
+            Example:
+                >>> import artifex_devices as ad
+                >>> with ad.simulate(8):
+                ...     mesh = ad.make_mesh((8,), ("x",))
+                ...     mesh.update(axis_names=("data",)).axis_names
+                ('data',)
+
+        """
+
     @property
     def _flat_devices_tuple(self) -> tuple[typing.Any, ...]:
         """
@@ -1042,6 +1146,30 @@ class Mesh:
     def abstract_mesh(self) -> AbstractMesh:
         """
         The axes without the devices.
+        """
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """
+        Whether every axis is of type Auto; False without axes.
+        """
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """
+        Whether every axis is of type Explicit; False without axes.
+        """
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """
+        Whether every axis is of type Manual; False without axes.
+        """
+
+    @property
+    def auto_axes(self) -> tuple[collections.abc.Hashable, ...]:
+        """
+        Names of the axes of type Auto (tuple).
         """
 
     @property
@@ -1081,6 +1209,12 @@ class Mesh:
         """
 
     @property
+    def explicit_axes(self) -> tuple[collections.abc.Hashable, ...]:
+        """
+        Names of the axes of type Explicit (tuple).
+        """
+
+    @property
     def is_multi_process(self) -> bool:
         """
         Whether other processes than this one take part.
@@ -1096,6 +1230,12 @@ class Mesh:
     def local_mesh(self) -> typing.Any:
         """
         The box of this process's devices; in one process the mesh itself. ValueError where they are no box.
+        """
+
+    @property
+    def manual_axes(self) -> tuple[collections.abc.Hashable, ...]:
+        """
+        Names of the axes of type Manual (tuple).
         """
 
     @property
@@ -1136,6 +1276,20 @@ class Sharding:
     def addressable_devices_indices_map(self, global_shape: typing.Any) -> dict[typing.Any, typing.Any]:
         """
         devices_indices_map of the devices of this process.
+        """
+
+    def check_compatible_aval(self, aval_shape: collections.abc.Sequence[int]) -> None:
+        """
+        Checks that a value of this shape has a dimension for each entry of the spec.
+
+            Raises:
+                ValueError: It has too few.
+
+            Example:
+                >>> import artifex_devices as ad
+                >>> with ad.simulate(2):
+                ...     ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P("x")).check_compatible_aval((4, 3))
+
         """
 
     def device_index(self, device: typing.Any, global_shape: typing.Any) -> tuple[typing.Any, ...]:
@@ -1267,6 +1421,26 @@ class NamedSharding(Sharding):
         self, mesh: Mesh | AbstractMesh, spec: typing.Any, *, memory_kind: str | None = None, uneven: str | None = None
     ) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def update(self, **changes: typing.Any) -> NamedSharding:
+        """
+        A NamedSharding with another mesh, spec, memory_kind or uneven; what is left out stays.
+
+            Args:
+                self: The sharding.
+                **changes: `mesh`, `spec` (a PartitionSpec or its entries), `memory_kind`, `uneven`.
+
+            Raises:
+                TypeError: An argument has another name.
+                ValueError: As NamedSharding.
+
+            Example:
+                >>> import artifex_devices as ad
+                >>> with ad.simulate(2):
+                ...     ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P()).update(spec=ad.P("x")).spec
+                P('x',)
+
+        """
+
     @property
     def mesh(self) -> Mesh | AbstractMesh:
         """
@@ -1671,6 +1845,11 @@ class Array:
         np.clip.
         """
 
+    def clone(self) -> Array:
+        """
+        Another Array of the same memory, which stays when x is deleted.
+        """
+
     def compress(self, condition: typing.Any, axis: typing.Any = None, out: typing.Any = None) -> typing.Any:
         """
         np.compress(condition, x, axis): the parts along one dimension where the condition is True.
@@ -1835,17 +2014,19 @@ class Array:
         np.ptp: the greatest less the least.
         """
 
-    def ravel(self, order: str = "C") -> Array:
+    def ravel(self, order: str = "C", *, out_sharding: typing.Any = None) -> Array:
         """
-        The elements in one dimension, on the same memory; as reshape(-1).
-        """
-
-    def repeat(self, repeats: typing.Any, axis: typing.Any = None) -> Array:
-        """
-        np.repeat(x, repeats, axis): each part along one dimension several times.
+        The elements in one dimension, on the same memory; as reshape(-1), with its out_sharding.
         """
 
-    def reshape(self, *shape: typing.Any, order: str = "C", copy: bool | None = None) -> Array:
+    def repeat(self, repeats: typing.Any, axis: typing.Any = None, *, out_sharding: typing.Any = None) -> Array:
+        """
+        np.repeat(x, repeats, axis): each part along one dimension several times, placed by out_sharding if given.
+        """
+
+    def reshape(
+        self, *shape: typing.Any, order: str = "C", copy: bool | None = None, out_sharding: typing.Any = None
+    ) -> Array:
         """
         The same elements in another shape, on the same memory.
 
@@ -1854,9 +2035,11 @@ class Array:
                 *shape: Sizes, as ints or as one tuple; one of them may be -1.
                 order: "C".
                 copy: True for memory of its own.
+                out_sharding: NamedSharding or PartitionSpec of the result, which is moved to it. Where the shards do not allow
+                    the new shape, the whole Array is gathered on each of its devices first.
 
             Returns:
-                An Array whose dimensions are cut as those whose place they take.
+                An Array whose dimensions are cut as those whose place they take, or as out_sharding says.
 
             Raises:
                 ValueError: The sizes are for another number of elements.
@@ -2005,6 +2188,27 @@ class Array:
         np.var.
         """
 
+    def view(self, dtype: typing.Any = None, type: typing.Any = None) -> Array:
+        """
+        The bits as another dtype, in memory of their own; the last dimension changes with the size of an item.
+
+            Args:
+                self: The Array.
+                dtype: The dtype; None for x itself.
+                type: None; NumPy's argument, which has no meaning here.
+
+            Raises:
+                NotImplementedError: type is given.
+                TypeError: No device holds this dtype.
+                ValueError: The bytes of the last dimension, or of one shard of it, are not a multiple of the new item size.
+
+            Example:
+                >>> import numpy as np, artifex_devices as ad
+                >>> ad.device_put(np.array([1.0], np.float32)).view(np.int32).tolist()
+                [1065353216]
+
+        """
+
     @property
     def T(self) -> Array:
         """
@@ -2021,6 +2225,28 @@ class Array:
     def addressable_shards(self) -> list[typing.Any]:
         """
         A Shard for each device of this process, in mesh order.
+        """
+
+    @property
+    def at(self) -> typing.Any:
+        """
+        Copies with some elements updated: `x.at[index].set(values)`.
+
+            Besides set there are add, subtract, multiply, divide, power, min, max and get. The index follows NumPy's rules; one
+            beyond the shape is an IndexError. The result is sharded as x, and each device updates its own shard.
+            `out_sharding=` places the result otherwise.
+
+            Raises:
+                IndexError: The index does not fit x.
+                ValueError: The values do not broadcast to x[index].
+                TypeError: The result is of a dtype that x cannot hold.
+
+            Example:
+                >>> import numpy as np, artifex_devices as ad
+                >>> x = ad.device_put(np.zeros(4))
+                >>> x.at[1:3].set(5.0).at[0].add(2.0).tolist()
+                [2.0, 5.0, 5.0, 0.0]
+
         """
 
     @property
@@ -2890,6 +3116,11 @@ def _chip_parts(name: str) -> dict[typing.Any, typing.Any]:
 def _client_of_cluster(cluster: Cluster) -> Client:
     """
     The world of its devices.
+    """
+
+def _client_of_named_platform() -> Client:
+    """
+    The current client for a call that names its platform: jax_platform_name does not matter.
     """
 
 def _close() -> None:

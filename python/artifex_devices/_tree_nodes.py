@@ -178,7 +178,7 @@ def public_data(data: Any) -> Any:
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """Children and data of the topmost node.
+    """Children and data of the topmost node; the children of a list are a new list, of other nodes a tuple.
 
     Raises:
         ValueError: It is a leaf, or keys of a dict cannot be sorted.
@@ -189,7 +189,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
         ((2, [1]), ('a', 'b'))
     """
     children, data = _one_level_of_node("flatten_one_level", tree)
-    return children, data_of_level(type(tree), data)
+    return list(children) if type(tree) is list else children, data_of_level(type(tree), data)
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:

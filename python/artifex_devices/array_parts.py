@@ -111,11 +111,66 @@ def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> 
     return compress(condition, self, axis, out)
 
 
-def repeat(self: Array, repeats: Any, axis: Any = None) -> Array:
-    """np.repeat(x, repeats, axis): each part along one dimension several times."""
+def repeat(self: Array, repeats: Any, axis: Any = None, *, out_sharding: Any = None) -> Array:
+    """np.repeat(x, repeats, axis): each part along one dimension several times, placed by out_sharding if given."""
+    from artifex_devices.array_ops.out_sharding import with_out_sharding
     from artifex_devices.array_ops.taking import repeat
 
-    return repeat(self, repeats, axis)
+    return with_out_sharding(self, lambda x: repeat(x, repeats, axis), out_sharding)
+
+
+def _at(self: Array) -> Any:
+    """Copies with some elements updated: `x.at[index].set(values)`.
+
+    Besides set there are add, subtract, multiply, divide, power, min, max and get. The index follows NumPy's rules; one
+    beyond the shape is an IndexError. The result is sharded as x, and each device updates its own shard.
+    `out_sharding=` places the result otherwise.
+
+    Raises:
+        IndexError: The index does not fit x.
+        ValueError: The values do not broadcast to x[index].
+        TypeError: The result is of a dtype that x cannot hold.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> x = ad.device_put(np.zeros(4))
+        >>> x.at[1:3].set(5.0).at[0].add(2.0).tolist()
+        [2.0, 5.0, 5.0, 0.0]
+    """
+    from artifex_devices.array_ops.updating import At
+
+    self.ndim  # noqa: B018 - raises where self has no value
+    return At(self)
+
+
+def view(self: Array, dtype: Any = None, type: Any = None) -> Array:
+    """The bits as another dtype, in memory of their own; the last dimension changes with the size of an item.
+
+    Args:
+        self: The Array.
+        dtype: The dtype; None for x itself.
+        type: None; NumPy's argument, which has no meaning here.
+
+    Raises:
+        NotImplementedError: type is given.
+        TypeError: No device holds this dtype.
+        ValueError: The bytes of the last dimension, or of one shard of it, are not a multiple of the new item size.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> ad.device_put(np.array([1.0], np.float32)).view(np.int32).tolist()
+        [1065353216]
+    """
+    from artifex_devices.array_ops.viewing import view
+
+    return view(self, dtype, type)
+
+
+def clone(self: Array) -> Array:
+    """Another Array of the same memory, which stays when x is deleted."""
+    from artifex_devices import _core
+
+    return _core._reinterpreted(self, self.shape, self.sharding, "clone")
 
 
 def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
@@ -163,9 +218,13 @@ def attach() -> None:
         "take": take,
         "compress": compress,
         "repeat": repeat,
+        "view": view,
+        "clone": clone,
         "to_device": to_device,
         "__array_namespace__": _array_namespace,
     }.items():
         method.__name__ = name
         method.__qualname__ = f"Array.{name}"
         setattr(Array, name, method)
+    _at.__name__ = "at"
+    setattr(Array, "at", property(_at))  # noqa: B010 - as for the others, in the stubs

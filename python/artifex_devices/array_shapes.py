@@ -49,7 +49,7 @@ def _transpose(self: Array, *axes: Any) -> Array:
     return transpose(self, _sizes(axes) if axes else None)
 
 
-def _reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
+def _reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Array:
     """The same elements in another shape, on the same memory.
 
     Args:
@@ -57,9 +57,11 @@ def _reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = Non
         *shape: Sizes, as ints or as one tuple; one of them may be -1.
         order: "C".
         copy: True for memory of its own.
+        out_sharding: NamedSharding or PartitionSpec of the result, which is moved to it. Where the shards do not allow
+            the new shape, the whole Array is gathered on each of its devices first.
 
     Returns:
-        An Array whose dimensions are cut as those whose place they take.
+        An Array whose dimensions are cut as those whose place they take, or as out_sharding says.
 
     Raises:
         ValueError: The sizes are for another number of elements.
@@ -72,16 +74,20 @@ def _reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = Non
     """
     from artifex_devices.array_ops.reshaping import reshape
 
+    if out_sharding is not None:
+        from artifex_devices.array_ops.out_sharding import with_out_sharding
+
+        return with_out_sharding(self, lambda x: reshape(x, _sizes(shape), order, copy=copy), out_sharding)
     result: Array = reshape(self, _sizes(shape), order, copy=copy)
     return result
 
 
-def _ravel(self: Array, order: str = "C") -> Array:
-    """The elements in one dimension, on the same memory; as reshape(-1)."""
+def _ravel(self: Array, order: str = "C", *, out_sharding: Any = None) -> Array:
+    """The elements in one dimension, on the same memory; as reshape(-1), with its out_sharding."""
+    from artifex_devices.array_ops.out_sharding import with_out_sharding
     from artifex_devices.array_ops.reshaping import ravel
 
-    result: Array = ravel(self, order)
-    return result
+    return with_out_sharding(self, lambda x: ravel(x, order), out_sharding)
 
 
 def _flatten(self: Array, order: str = "C") -> Array:

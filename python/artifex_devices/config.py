@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import operator
+import os
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices.recorded_options import RECORDED, check_recorded
 from artifex_devices.shown import shown
 
 __all__ = ["Config", "config"]
@@ -25,14 +27,18 @@ _SCOPED = (
 _SPMD = {"spmd_executor": "auto", "spmd_threads_bytes": 1 << 20, "collective_timeout_s": 60.0}
 _DISTRIBUTED = {"distributed_buffer_bytes": 64 << 20, "distributed_checks": True, "distributed_shared_memory": True}
 _NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations", *_SPMD, *_DISTRIBUTED)
+_DEFAULT_COUNT = -1  # of CPU devices, as in JAX: what the environment says, else one for each CPU domain
 
 
 class Config:
     """Settings by name; each can be read as an attribute and set by `update`.
 
-    * `jax_platform_name`, `jax_platforms` (str or None): platforms that must be there; looked at when the devices are
-      first asked for, and of no consequence afterwards.
-    * `jax_num_cpu_devices` (int or None): CPU devices of the process; only before the first use of a device.
+    * `jax_platforms` (str or None): platforms that must be there; read when the devices are first asked for, and of no
+      consequence afterwards.
+    * `jax_platform_name` (str or None): the platform of calls that name none, such as `devices()`; read likewise.
+      `devices("cpu")` does not depend on it.
+    * `jax_num_cpu_devices` (int): number of CPU devices of the process, -1 for the default; only before the first use
+      of a device. The current value is accepted at any time.
     * `jax_transfer_guard` and, for one direction, `jax_transfer_guard_host_to_device`, `..._device_to_device`,
       `..._device_to_host` (str or None): see `transfer_guard`.
     * `jax_default_device` (Device, platform or None): see `default_device`.
@@ -50,6 +56,8 @@ class Config:
     * `distributed_checks` (bool): compare what all processes put to devices of all; a digest of each value is sent.
     * `distributed_shared_memory` (bool): processes of one host meet, and add up big arrays, through memory that they
       share; looked at by `distributed.initialize`. False, in any of them: everything goes by MPI.
+    * Options of JAX's compiler, such as `jax_disable_jit` and `jax_compilation_cache_dir`: recorded, without effect.
+      Those that ask for a check that does not exist here, such as `jax_debug_nans`, are refused with the reason.
 
     Guards, default device and x64 are read as they are for the calling context, `with` blocks included.
 
@@ -64,7 +72,9 @@ class Config:
 
     def __init__(self) -> None:
         """Starts with the defaults; use the module's `config`."""
-        self._num_cpu_devices: int | None = None
+        environment = os.environ.get("JAX_NUM_CPU_DEVICES", "")
+        self._num_cpu_devices = int(environment) if environment.isdecimal() else _DEFAULT_COUNT
+        self._recorded: dict[str, Any] = {name: option.default for name, option in RECORDED.items()}
         self._spmd: dict[str, Any] = dict(_SPMD)
         self._distributed: dict[str, Any] = dict(_DISTRIBUTED)
 
@@ -80,16 +90,18 @@ class Config:
             TypeError: The value of a number is no int, or that of a flag no bool.
             ValueError: The value is out of range, or none of those that the option knows; or an environment variable
                 of these options is malformed.
-            RuntimeError: `jax_num_cpu_devices` after the first use of a device.
+            NotImplementedError: The option of JAX asks for a check that does not exist here.
+            RuntimeError: Another `jax_num_cpu_devices` than the current one after the first use of a device.
         """
         if name in _SCOPED:
             _core._write_scoped_option(name, value)
         elif name in _PLATFORMS:
             _core._write_platform_option(name, self._platforms(name, value))
         elif name == "jax_num_cpu_devices":
-            count = None if value is None else self._whole_number(name, value, least=1)
-            _core._set_num_cpu_devices(count)
-            self._num_cpu_devices = count
+            count = self._count_of_devices(value)
+            if count != self._num_cpu_devices:
+                _core._set_num_cpu_devices(None if count == _DEFAULT_COUNT else count)
+                self._num_cpu_devices = count
         elif name in _BYTES:
             _core._config_write(name, self._whole_number(name, value, least=_BYTES[name]))
         elif name == "trace_allocations":
@@ -100,6 +112,9 @@ class Config:
             self._distributed[name] = self._whole_number(name, value, least=0)
         elif name in _SPMD:
             self._spmd[name] = self._spmd_value(name, value)
+        elif name in RECORDED:
+            check_recorded(name, value)
+            self._recorded[name] = value
         else:
             raise AttributeError(self._unknown("config.update", name))
 
@@ -119,12 +134,14 @@ class Config:
             return self._spmd[name]
         if name in _DISTRIBUTED:
             return self._distributed[name]
+        if name in RECORDED:
+            return self._recorded[name]
         raise AttributeError(self._unknown("config.read", name))
 
     @property
     def values(self) -> dict[str, Any]:
         """All options and their values for the calling context; a new dict."""
-        return {name: self.read(name) for name in _NAMES}
+        return {name: self.read(name) for name in (*_NAMES, *RECORDED)}
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Refused: an attribute that is set would hide the option."""
@@ -168,6 +185,11 @@ class Config:
             )
         return float(value)
 
+    def _count_of_devices(self, value: Any) -> int:
+        if value is None or (isinstance(value, int) and value == _DEFAULT_COUNT):
+            return _DEFAULT_COUNT
+        return self._whole_number("jax_num_cpu_devices", value, least=1)
+
     @staticmethod
     def _flag(name: str, value: Any) -> bool:
         if isinstance(value, bool):
@@ -207,7 +229,7 @@ class Config:
     def _unknown(self, operation: str, name: Any) -> str:
         import difflib  # for errors only: a twentieth of the package's import time
 
-        near = difflib.get_close_matches(name if isinstance(name, str) else "", _NAMES, n=1)
+        near = difflib.get_close_matches(name if isinstance(name, str) else "", (*_NAMES, *RECORDED), n=1)
         hint = f"did you mean {near[0]}?" if near else "check the name"
         return f"{operation}: there is no option {shown(name)}; expected one of {', '.join(_NAMES)}; {hint}"
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._core import Array, Sharding, sharding_text
+from artifex_devices.shown import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["visualize_array_sharding", "visualize_sharding"]
+__all__ = ["inspect_array_sharding", "visualize_array_sharding", "visualize_sharding"]
 
 ColorMap = Callable[[float], Sequence[float]]
 
@@ -87,6 +88,40 @@ def visualize_array_sharding(array: Array, **options: Any) -> None:
             "device_put, or use visualize_sharding(shape, sharding)"
         )
     visualize_sharding(array.shape, array.sharding, **options)
+
+
+def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], Any]) -> None:
+    """Calls a function with the sharding of each Array of a tree, at once and in the order of the leaves.
+
+    Args:
+        value: An Array or a tree of Arrays.
+        callback: Function of a Sharding; what it returns is ignored.
+
+    Raises:
+        TypeError: A leaf is not an Array; callback is not callable. Nothing has been called then.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> with ad.simulate(2):
+        ...     ad.debug.inspect_array_sharding(ad.device_put(1.0), callback=lambda s: print(s.num_devices))
+        1
+    """
+    from artifex_devices import tree_util
+
+    if not callable(callback):
+        raise TypeError(
+            f"inspect_array_sharding: callback is of type {type(callback).__name__}; expected a function of a "
+            f"Sharding, got {shown(callback)}; write callback=print"
+        )
+    leaves = tree_util.tree_leaves_with_path(value)
+    for path, leaf in leaves:
+        if not isinstance(leaf, Array):
+            raise TypeError(
+                f"inspect_array_sharding: value{tree_util.keystr(path)} is of type {type(leaf).__name__}; expected an "
+                "Array; place it by device_put"
+            )
+    for _, leaf in leaves:
+        callback(leaf.sharding)
 
 
 def _colour_console() -> Console | None:

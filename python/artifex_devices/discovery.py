@@ -11,6 +11,7 @@ from artifex_devices.shown import shown
 
 __all__ = [
     "check_backend",
+    "client_of",
     "default_backend",
     "device_count",
     "devices",
@@ -46,7 +47,7 @@ def devices(backend: str | Client | None = None) -> list[Device]:
         ...     ad.devices()
         [CpuDevice(id=0), CpuDevice(id=1)]
     """
-    return _client_or_current("devices", backend).devices()
+    return client_of("devices", backend).devices()
 
 
 def local_devices(process_index: int | None = None, backend: str | Client | None = None) -> list[Device]:
@@ -61,7 +62,7 @@ def local_devices(process_index: int | None = None, backend: str | Client | None
         TypeError: process_index is no integer.
         RuntimeError: There is no such backend.
     """
-    client = _client_or_current("local_devices", backend)
+    client = client_of("local_devices", backend)
     if process_index is None:
         return client.local_devices()
     try:
@@ -82,42 +83,42 @@ def local_devices(process_index: int | None = None, backend: str | Client | None
 
 def device_count(backend: str | Client | None = None) -> int:
     """Number of all devices, in all processes; RuntimeError for a backend that is not there."""
-    return _client_or_current("device_count", backend).device_count()
+    return client_of("device_count", backend).device_count()
 
 
 def local_device_count(backend: str | Client | None = None) -> int:
     """Number of devices of this process; RuntimeError for a backend that is not there."""
-    return _client_or_current("local_device_count", backend).local_device_count()
+    return client_of("local_device_count", backend).local_device_count()
 
 
 def process_count(backend: str | Client | None = None) -> int:
     """Number of processes that share the world; RuntimeError for a backend that is not there."""
-    return _client_or_current("process_count", backend).process_count()
+    return client_of("process_count", backend).process_count()
 
 
 def process_index(backend: str | Client | None = None) -> int:
     """Number of this process, from 0; RuntimeError for a backend that is not there."""
-    return _client_or_current("process_index", backend).process_index()
+    return client_of("process_index", backend).process_index()
 
 
 def process_indices(backend: str | Client | None = None) -> list[int]:
     """Numbers of all processes; RuntimeError for a backend that is not there."""
-    return list(range(_client_or_current("process_indices", backend).process_count()))
+    return list(range(client_of("process_indices", backend).process_count()))
 
 
 def host_count(backend: str | Client | None = None) -> int:
     """The older name of process_count."""
-    return _client_or_current("host_count", backend).process_count()
+    return client_of("host_count", backend).process_count()
 
 
 def host_id(backend: str | Client | None = None) -> int:
     """The older name of process_index."""
-    return _client_or_current("host_id", backend).process_index()
+    return client_of("host_id", backend).process_index()
 
 
 def host_ids(backend: str | Client | None = None) -> list[int]:
     """The older name of process_indices."""
-    return list(range(_client_or_current("host_ids", backend).process_count()))
+    return list(range(client_of("host_ids", backend).process_count()))
 
 
 def default_backend() -> str:
@@ -140,7 +141,7 @@ def check_backend(operation: str, backend: str | None) -> None:
             f"{operation}: backend is of type {type(backend).__name__}; expected the name of a backend, "
             f"got {shown(backend)}; write 'cpu' or leave it out"
         )
-    client = _core._current_client()
+    client = _core._client_of_named_platform()
     if backend == client.platform:
         return
     if backend in _ABSENT:
@@ -156,8 +157,11 @@ def check_backend(operation: str, backend: str | None) -> None:
     )
 
 
-def _client_or_current(operation: str, backend: str | Client | None) -> Client:
+def client_of(operation: str, backend: str | Client | None) -> Client:
+    """The client of a backend; of the calling context without one. RuntimeError for a backend that is not there."""
     if isinstance(backend, Client):
         return backend
+    if backend is None:
+        return _core._current_client()
     check_backend(operation, backend)
-    return _core._current_client()
+    return _core._client_of_named_platform()

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from artifex_devices import _core
 from artifex_devices._core import Array, Device, Sharding
 from artifex_devices.shown import shown
 
-__all__ = ["from_dlpack"]
+__all__ = ["from_dlpack", "is_supported_dtype"]
 
 _HOST_DEVICE_TYPES = (1, 3, 11)  # DLPack: CPU, and host memory pinned for CUDA and ROCm
 _NEWEST_VERSION = (1, 1)
@@ -53,6 +55,35 @@ def from_dlpack(external_array: Any, device: Device | Sharding | None = None, co
         )
     _check_host(external_array.__dlpack_device__())
     return _core._array_from_dlpack(_capsule(external_array), device, copy)
+
+
+_SUPPORTED = frozenset(
+    [
+        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("bfloat16", "float16", "float32", "float64", "complex64", "complex128"),
+    ]
+)
+
+
+def is_supported_dtype(dtype: Any) -> bool:
+    """Whether arrays of a dtype can be exchanged by DLPack.
+
+    These are bool, the integers, floats and complex numbers of NumPy, and bfloat16.
+
+    Args:
+        dtype: A dtype, its name or its scalar type.
+
+    Raises:
+        TypeError: It is None or not a dtype.
+
+    Example:
+        >>> from artifex_devices.dlpack import is_supported_dtype
+        >>> is_supported_dtype("float32"), is_supported_dtype("S3")
+        (True, False)
+    """
+    if dtype is None:  # NumPy would take it for float64
+        raise TypeError("is_supported_dtype: dtype is None; expected a dtype or its name; write 'float32'")
+    return np.dtype(dtype).name in _SUPPORTED
 
 
 def _check_host(where: Any) -> None:

@@ -108,6 +108,11 @@ class HostCopy:
             return value.astype(dtype)
         return value.copy() if copy else value
 
+    def _parts(self) -> list[Any]:
+        """The leaves, with a HostCopy for each Array."""
+        started = (_HostLeaf, _PartlyElsewhere)
+        return [HostCopy([leaf], None) if isinstance(leaf, started) else leaf for leaf in self._leaves]
+
     def __repr__(self) -> str:
         """Whether it is done, and of how many leaves."""
         leaves = f"{len(self._leaves)} {'leaf' if len(self._leaves) == 1 else 'leaves'}"
@@ -127,7 +132,8 @@ def copy_to_host_async(x: Any) -> HostCopy:
     Its whole value cannot be read unless every part is here: `result()` then raises, as `np.asarray` does.
 
     Returns:
-        A HostCopy: result(timeout=None), done(), exception(); `np.asarray` takes it where x is one Array.
+        A HostCopy: result(timeout=None), done(), exception(). `np.asarray` takes that of one Array; that of a tree can
+        be used as the tree, with a HostCopy at each Array: `np.asarray(copy["w"])`, `tree_map(np.asarray, copy)`.
 
     Raises:
         RuntimeError: An Array was deleted.
@@ -144,7 +150,9 @@ def copy_to_host_async(x: Any) -> HostCopy:
     from artifex_devices import tree_util
 
     leaves, treedef = tree_util.tree_flatten(x)
-    return HostCopy([_started(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves], treedef)
+    from artifex_devices.host_copy_tree import TreeHostCopy
+
+    return TreeHostCopy([_started(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves], treedef)
 
 
 def _started(array: Array) -> _HostLeaf | _PartlyElsewhere:

@@ -113,7 +113,7 @@ def get_mesh() -> Mesh:
         True
     """
     mesh = _scope.get().mesh
-    return Mesh(np.empty(0, object), ("none",)) if mesh is None else mesh
+    return Mesh(np.empty((), object), ()) if mesh is None else mesh
 
 
 def get_abstract_mesh() -> AbstractMesh:
@@ -126,6 +126,11 @@ def get_abstract_mesh() -> AbstractMesh:
     """
     mesh = _scope.get().abstract
     return AbstractMesh((), ()) if mesh is None else mesh
+
+
+def mesh_that_is_set() -> Mesh | None:
+    """The mesh of set_mesh, or None."""
+    return _scope.get().mesh
 
 
 def context_mesh() -> Mesh | None:

@@ -17,10 +17,18 @@ from artifex_devices import _core, tree_util
 from artifex_devices._core import Array, Client, Mesh, NamedSharding, PartitionSpec
 from artifex_devices.discovery import devices
 from artifex_devices.distributed import transport as transports
+from artifex_devices.host_local_arrays import global_array_to_host_local_array, host_local_array_to_global_array
 from artifex_devices.placement import device_put
 from artifex_devices.shown import shown
 
-__all__ = ["assert_equal", "broadcast_one_to_all", "process_allgather", "sync_global_devices"]
+__all__ = [
+    "assert_equal",
+    "broadcast_one_to_all",
+    "global_array_to_host_local_array",
+    "host_local_array_to_global_array",
+    "process_allgather",
+    "sync_global_devices",
+]
 
 _TAG = 2  # of messages between two processes; those of reshards have another
 _TEXT_BYTES = 2048  # of the texts that are shown when values are not alike

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from artifex_devices import mesh_members as _mesh_members  # noqa: F401 - gives meshes update and their kind
+from artifex_devices import sharding_members as _sharding_members  # noqa: F401 - gives shardings update
 from artifex_devices._core import (
     AbstractMesh,
     AxisType,
@@ -19,6 +22,7 @@ from artifex_devices._core import (
 )
 from artifex_devices.constraints import reshard
 from artifex_devices.mesh_scope import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
+from artifex_devices.shown import shown
 
 __all__ = [
     "AbstractMesh",
@@ -32,6 +36,7 @@ __all__ = [
     "get_abstract_mesh",
     "get_mesh",
     "make_mesh",
+    "make_single_device_sharding",
     "reshard",
     "set_mesh",
     "use_abstract_mesh",
@@ -61,8 +66,9 @@ def make_mesh(
         A Mesh of shape axis_shapes.
 
     Raises:
-        ValueError: The product of the sizes is larger than the number of devices; a name comes twice.
-        TypeError: A size is no int; axis_shapes or axis_names is missing, or axis_shapes is given twice.
+        ValueError: The product of the sizes is larger than the number of devices; a size is not an integer; a name
+            comes twice.
+        TypeError: axis_shapes is not a sequence; axis_shapes or axis_names is missing, or axis_shapes is given twice.
 
     Example:
         >>> import artifex_devices as ad
@@ -76,4 +82,36 @@ def make_mesh(
         axis_shapes = mesh_shape
     if axis_shapes is None or axis_names is None:
         raise TypeError("make_mesh: expected axis_shapes and axis_names; write make_mesh((2, 4), ('data', 'model'))")
+    _check_integers(axis_shapes)
     return _make_mesh(axis_shapes, axis_names, AxisType.Explicit if axis_types is None else axis_types, devices)
+
+
+def _check_integers(axis_shapes: Any) -> None:
+    """Refuses sizes that are not integers with JAX's class of error."""
+    for i, size in enumerate(axis_shapes if isinstance(axis_shapes, (list, tuple)) else ()):
+        try:
+            operator.index(size)
+        except TypeError:
+            raise ValueError(
+                f"make_mesh: axis_shapes[{i}] is of type {type(size).__name__}; expected an int, got {shown(size)}; "
+                "write make_mesh((2, 4), ('data', 'model'))"
+            ) from None
+
+
+def make_single_device_sharding(device: Device, *, memory_kind: str | None = None) -> SingleDeviceSharding:
+    """The sharding that places all of an array on one device: SingleDeviceSharding(device).
+
+    Args:
+        device: A Device.
+        memory_kind: None or "device", "pinned_host", "unpinned_host".
+
+    Raises:
+        TypeError: `device` is not a Device.
+        ValueError: The memory kind is not known.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> ad.sharding.make_single_device_sharding(ad.devices()[0]).num_devices
+        1
+    """
+    return SingleDeviceSharding(device, memory_kind=memory_kind)

@@ -23,8 +23,8 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
     """Puts each value on its device and stacks them: value i is row i of the result.
 
     Args:
-        sharded_values: List or tuple with a value for each device: arrays of one shape and dtype, or trees of these
-            with one structure.
+        sharded_values: Sequence with a value for each device: arrays of one shape and dtype, or trees of these with
+            one structure.
         devices: A Device for each value, all different.
         indices: None, or for each value the row that it becomes: a permutation of 0 .. n - 1.
 
@@ -35,7 +35,8 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
     Raises:
         ValueError: As many values as devices are expected, of one structure, shape and dtype; the text lists what
             differs. No devices; one twice; indices is no permutation.
-        TypeError: An entry of devices is no Device; a value is no array of numbers.
+        TypeError: sharded_values is not a sequence; an entry of devices is not a Device; a value is not an array of
+            numbers.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -44,10 +45,10 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
         [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
     """
     name = "device_put_sharded"
-    if not isinstance(sharded_values, (list, tuple)):
-        raise ValueError(
-            f"{name}: sharded_values is of type {type(sharded_values).__name__}; expected a list or tuple, one value a "
-            "device; write list(values)"
+    if isinstance(sharded_values, (str, bytes)) or not isinstance(sharded_values, Sequence):
+        raise TypeError(
+            f"{name}: sharded_values is of type {type(sharded_values).__name__}; expected a sequence with one value "
+            "for each device; write list(values)"
         )
     found = _some_devices(name, devices)
     if len(sharded_values) != len(found):

@@ -156,3 +156,41 @@ def test_assert_equal_raises_everywhere_unless_all_have_the_same(processes):
         )
     for text in processes(2, compare, [[1, 2], [1, 2, 3]]).values:
         assert text.startswith("the step differs. assert_equal: the values of the processes are not alike")
+
+
+def convert_local_and_global():
+    import artifex_devices as ad
+    from artifex_devices import P, multihost_utils
+
+    me, count = ad.process_index(), ad.process_count()
+    mesh = ad.Mesh(np.array(ad.devices()).reshape(count, -1), ("host", "device"))
+    mine = np.arange(4 * ad.local_device_count(), dtype=np.float32).reshape(-1, 2) + 100 * me
+    tree = {"rows": mine, "by host": mine, "same": np.arange(3)}
+    specs = {"rows": P(("host", "device")), "by host": P("host"), "same": P()}
+    whole = multihost_utils.host_local_array_to_global_array(tree, mesh, specs)
+    again = multihost_utils.host_local_array_to_global_array(whole, mesh, specs)
+    back = multihost_utils.global_array_to_host_local_array(whole, mesh, specs)
+    recut = multihost_utils.global_array_to_host_local_array(whole["rows"], mesh, P("host", "device"))
+    return {
+        "shapes": {key: x.shape for key, x in whole.items()},
+        "values": {key: multihost_utils.process_allgather(x, tiled=True) for key, x in whole.items()},
+        "unchanged": [again[key] is x for key, x in whole.items()],
+        "local": all(x.is_fully_addressable and x.sharding.mesh == mesh.local_mesh for x in back.values()),
+        "same": all((np.asarray(back[key]) == tree[key]).all() for key in tree),
+        "recut": (recut.sharding.spec == P("host", "device"), (np.asarray(recut) == mine).all()),
+    }
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_arrays_of_processes_become_global_and_back(processes, count):
+    for found in processes(count, convert_local_and_global).values:
+        rows = found["values"]["rows"]
+        each = rows.shape[0] // count
+        assert found["shapes"] == {"rows": (each * count, 2), "by host": (each * count, 2), "same": (3,)}
+        expected = [np.arange(2 * each, dtype=np.float32).reshape(-1, 2) + 100 * me for me in range(count)]
+        assert rows.tobytes() == found["values"]["by host"].tobytes() == np.concatenate(expected).tobytes()
+        assert found["values"]["same"].tolist() == [0, 1, 2]
+        assert found["unchanged"] == [True] * 3
+        assert found["local"]
+        assert found["same"]
+        assert found["recut"] == (True, True)

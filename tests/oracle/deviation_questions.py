@@ -291,3 +291,26 @@ def assignment(lib, rows):
 
 def topology(lib):
     return core_of(lib).get_topology_for_devices(lib.devices)
+
+
+def guarded_constant(lib):
+    x = lib.device_put(X)
+    with top(lib).transfer_guard("disallow"):
+        made = top(lib).jit(lambda a: (a, np.ones(3)))(x)[1]
+    return float(made.sum())
+
+
+def deleted_with_its_clone(lib):
+    x = lib.device_put(X)
+    other = x.clone()
+    x.delete()
+    return other.is_deleted()
+
+
+def set_and_reset_nans(lib):
+    config = top(lib).config
+    config.update("jax_debug_nans", True)
+    try:
+        return bool(config.jax_debug_nans)
+    finally:
+        config.update("jax_debug_nans", False)

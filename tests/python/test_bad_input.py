@@ -104,7 +104,7 @@ MESHES = {
     "size zero": Row(lambda w: make_mesh((0, 2), ("x", "y")), ValueError, ("'x'", "0")),
     "overflowing sizes": Row(lambda w: make_mesh((2**62, 4), ("x", "y")), ValueError, (str(2**62), "63 bits")),
     "size beyond 64 bits": Row(lambda w: make_mesh((2**70,), ("x",)), ValueError, ("make_mesh", "64 bits")),
-    "float sizes": Row(lambda w: make_mesh((2.0, 4.0), ("x", "y")), TypeError, ("make_mesh", "axis_shapes[0]", "2.0")),
+    "float sizes": Row(lambda w: make_mesh((2.0, 4.0), ("x", "y")), ValueError, ("make_mesh", "axis_shapes[0]", "2.0")),
     "bool size": Row(lambda w: make_mesh((True, 8), ("x", "y")), TypeError, ("make_mesh", "True")),
     "text as sizes": Row(lambda w: make_mesh("8", ("x",)), TypeError, ("make_mesh", "'8'")),
     "no names": Row(lambda w: make_mesh((8,)), TypeError, ("make_mesh", "axis_names")),

@@ -23,6 +23,7 @@ from artifex_devices.calibration_cases import BODIES, Case, time_cases
 from artifex_devices.calibration_check import CalibrationCheck, CheckedRow
 from artifex_devices.calibration_progress import progress_on
 from artifex_devices.calibration_values import fitted
+from artifex_devices.distributed import job
 from artifex_devices.placement import device_put
 from artifex_devices.planner import plan_collective, plan_reshard
 from artifex_devices.roofline_measurement import measuring
@@ -199,6 +200,11 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
         ("processes", {"processes": 2}, "processes has not the entries"),
         ("samples", [{"name": "a"}], "a sample has not the entries"),
         ("conditions", {}, "conditions has not the entries"),
+        (
+            "conditions",
+            {**made().to_dict()["conditions"], "date": "yesterday"},
+            "Invalid isoformat string: 'yesterday'",
+        ),
     ],
 )
 def test_what_cannot_have_been_measured_is_refused(key, value, message):
@@ -251,6 +257,22 @@ def test_the_busiest_memory_counts_where_there_are_several():
         bound = plan_reshard((4096, 4096), np.float32, rows, whole, calibration=made(slow)).steps[0].estimate
         assert bound.transfer == pytest.approx(4 * each)
         assert bound.limit in {f"{what} of memory node {node}" for what in ("reads", "writes") for node in (0, 1)}
+
+
+def test_the_busiest_memory_counts_where_two_links_are_known():
+    links = (Link(0, 1, 1e8), Link(1, 0, 1e8))
+    with ad.simulate("numa:2 pu:2"):
+        mesh = Mesh(np.array(ad.devices()), ("x",))
+        rows, whole = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
+        estimate = plan_reshard((4096, 4096), np.float32, rows, whole, calibration=made(links)).steps[0].estimate
+        assert estimate.transfer == pytest.approx(32 * MIB / 1e8)
+        assert estimate.limit != "memory"
+
+
+def test_processes_of_a_job_are_told_from_one_that_stands_alone(monkeypatch):
+    for members, is_in_job in ((None, False), ((0, ("me",), ()), False), ((0, ("me", "other"), ()), True)):
+        monkeypatch.setattr(job, "members", lambda members=members: members)
+        assert calibration._is_in_job() is is_in_job
 
 
 def test_the_links_from_and_to_each_of_three_memories_count():

@@ -9,6 +9,7 @@ import sys
 
 import artifex_devices as ad
 import pytest
+from artifex_devices.recorded_options import RECORDED
 
 DEFAULTS = {
     "jax_platform_name": None,
@@ -19,7 +20,7 @@ DEFAULTS = {
     "jax_transfer_guard_device_to_host": None,
     "jax_default_device": None,
     "jax_enable_x64": True,
-    "jax_num_cpu_devices": None,
+    "jax_num_cpu_devices": -1,
     "cache_bytes": -1,
     "trace_allocations": False,
     "spmd_executor": "auto",
@@ -59,6 +60,7 @@ def test_defaults_can_be_read_in_three_ways():
         "spmd_threads_bytes",
         "collective_timeout_s",
         *PROCESSES,
+        *RECORDED,
     ]
 
 
@@ -241,3 +243,76 @@ def test_an_option_is_not_assigned(name, text):
         setattr(ad.config, name, False)
     assert ad.config.values == before
     assert not hasattr(ad.config, "jax_enable_x65")
+
+
+def test_a_preferred_platform_does_not_matter_to_calls_that_name_one():
+    code = """
+import numpy as np
+print(len(ad.devices("cpu")), ad.device_count("cpu"), ad.local_devices(backend="cpu")[0], ad.process_count("cpu"))
+print(ad.device_put(np.ones(2), ad.devices("cpu")[1]).devices())
+for call in (ad.devices, ad.device_count, ad.default_backend):
+    try: print(call())
+    except RuntimeError as error: print(error)
+"""
+    one, two, *refused = output_of(code, JAX_PLATFORM_NAME="tpu", JAX_NUM_CPU_DEVICES="2").splitlines()
+    assert (one, two) == ("2 2 cpu:0 1", "{CpuDevice(id=1)}")
+    told = (
+        'devices: the environment variable JAX_PLATFORM_NAME asks for platform "tpu", which is not there; expected one '
+        "of: cpu; no other platform is built in; ask for cpu, or leave it out"
+    )
+    assert refused == [told] * 3
+    assert "jax_platforms" not in output_of("print(len(ad.devices('cpu')))", JAX_PLATFORM_NAME="tpu")
+    assert 'JAX_PLATFORMS asks for platform "tpu"' in output_of("ad.devices('cpu')", JAX_PLATFORMS="tpu")
+
+
+def test_the_current_number_of_devices_is_accepted_after_first_use():
+    code = """
+for name in ("first", "second"):
+    ad.config.update("jax_num_cpu_devices", ad.config.jax_num_cpu_devices)
+    print(ad.config.jax_num_cpu_devices, ad.device_count())
+try: ad.config.update("jax_num_cpu_devices", 5)
+except RuntimeError: print("refused", ad.config.jax_num_cpu_devices)
+"""
+    assert output_of(code, JAX_NUM_CPU_DEVICES="3").splitlines() == ["3 3", "3 3", "refused 3"]
+    first = "ad.config.update('jax_num_cpu_devices', 2)\n"
+    assert output_of(first + code).splitlines() == ["2 2", "2 2", "refused 2"]
+    assert output_of(code, XLA_FLAGS="--xla_force_host_platform_device_count=4").splitlines()[0] == "-1 4"
+    assert output_of("ad.config.update('jax_num_cpu_devices', None)\n" + code).startswith("-1 ")
+
+
+def test_options_of_the_compiler_are_recorded():
+    before = ad.config.values
+    for name, value in {
+        "jax_disable_jit": True,
+        "jax_log_compiles": True,
+        "jax_compilation_cache_dir": "/tmp/cache",
+        "jax_default_matmul_precision": "highest",
+        "jax_cpu_collectives_implementation": "mpi",
+        "jax_threefry_partitionable": False,
+        "jax_debug_nans": False,
+    }.items():
+        ad.config.update(name, value)
+        assert ad.config.read(name) == getattr(ad.config, name) == value
+        ad.config.update(name, before[name])
+    assert ad.config.values == before
+    assert ad.jit(lambda a: a + 1)(1).item() == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind", "text"),
+    [
+        ("jax_debug_nans", True, NotImplementedError, r"expected False: .*write np.errstate\(invalid='raise'\)"),
+        ("jax_debug_infs", True, NotImplementedError, r"write np.errstate\(over='raise'\)"),
+        ("jax_numpy_rank_promotion", "raise", NotImplementedError, "ranks are promoted by NumPy's rules"),
+        ("jax_numpy_dtype_promotion", "strict", NotImplementedError, "dtypes are promoted by NumPy's rules"),
+        ("jax_array_garbage_collection_guard", "fatal", NotImplementedError, "is not watched"),
+        ("jax_disable_jit", "yes", TypeError, "jax_disable_jit is of type str; expected a bool"),
+        ("jax_disable_jit", 1, TypeError, "is of type int"),
+        ("jax_cpu_collectives_implementation", "bogus", ValueError, "expected None or 'gloo' or 'mpi'"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_refused_with_the_reason(name, value, kind, text):
+    before = ad.config.read(name)
+    with pytest.raises(kind, match=text):
+        ad.config.update(name, value)
+    assert ad.config.read(name) == before

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import artifex_devices as ad
@@ -22,8 +23,10 @@ import numpy as np
 import pytest
 import threadpoolctl
 from artifex_devices import doctor
-from artifex_devices.command_line import main
+from artifex_devices.command_line import doctor_text, main
 from artifex_devices.command_line.doctor_text import report_lines, verdict, write_report
+from artifex_devices.distributed import job
+from artifex_devices.doctor import libraries
 from artifex_devices.doctor.advice import findings
 from artifex_devices.doctor.distributed import distributed
 from artifex_devices.doctor.environment import environment_variables
@@ -82,6 +85,31 @@ def test_the_launcher_is_told_by_its_variables(monkeypatch: pytest.MonkeyPatch) 
     section = distributed()
     assert section.value("launcher") == "mpiexec of MPICH"
     assert section.value("launched_processes") == 4
+
+
+def test_a_process_of_a_job_names_its_share_and_those_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    members = (SimpleNamespace(name="0 on one", cpus=(0, 1)), SimpleNamespace(name="1 on one", cpus=(2, 3)))
+    monkeypatch.setattr(job, "members", lambda: (1, members, (0,)))
+    section = distributed()
+    assert {name: section.value(name) for name in ("rank", "processes", "cpus", "shares_memory_with")} == {
+        "rank": 1,
+        "processes": 2,
+        "cpus": "2-3",
+        "shares_memory_with": [0],
+    }
+    assert [share["cpus"] for share in section.value("shares")] == ["0-1", "2-3"]
+
+
+def test_a_library_that_is_missing_is_needed_or_optional(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libraries, "_version", lambda name: None)
+    problems = {name: fact.problem for name, fact in libraries.versions().facts.items()}
+    assert problems["ml_dtypes"] == "not installed (needed)"
+    assert problems["mpi4py"] == "not installed (optional)"
+
+
+def test_an_empty_list_is_written_as_none() -> None:
+    lines = "\n".join(doctor_text._words([], "") + doctor_text._words(["one", "two"], ""))
+    assert lines == "none\none, two"
 
 
 def test_every_fact_has_a_source_and_every_gap_a_reason(report: doctor.Report) -> None:

@@ -46,7 +46,7 @@ def test_a_group_of_version_2_and_those_above_it(machine):
         "job",
         memory_max=f"{3 * MIB}\n",
         memory_current=f"{2 * MIB + 500}\n",
-        memory_stat="anon 9\ninactive_file 100\n",
+        memory_stat="anon 9\nempty\ninactive_file 100\n",
     )
     group(machine, "job/step", memory_max="max\n", memory_current="7\n")
     assert memory(machine).in_use_and_free() == (MIB, MIB - 500 + 100)

@@ -241,6 +241,7 @@ def test_a_spoilt_file_is_told_and_measured_anew(fresh, tmp_path, monkeypatch, m
         assert not found.from_cache, name
         assert any(note.startswith(f"{path} is not used: ") for note in found.notes), (name, found.notes)
         assert json.loads(path.read_text())["measurement"] == found.to_dict()
+        assert name != "too large" or any("larger than 65536 bytes" in note for note in found.notes)
 
 
 def test_what_was_wrong_with_a_measurement_is_told_of_the_kept_one_too(fresh, tmp_path, monkeypatch):

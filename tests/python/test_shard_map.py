@@ -200,7 +200,7 @@ def test_results_can_grow_along_an_axis(smap):
 
 def test_calls_by_position_by_keyword_and_as_decorators(smap):
     mesh = auto_mesh()
-    assert ad.smap is ad.shard_map
+    check(ad.smap(identity, mesh, P("x"), P("x"), False)(X), X, P("x"), mesh)
     check(ad.shard_map(identity, mesh, P("x"), P("x"), False)(X), X, P("x"), mesh)
     check(ad.shard_map(f=identity, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_rep=True)(X), X, P("x"), mesh)
 
@@ -231,9 +231,14 @@ def test_methods_can_be_mapped():
         def __call__(self, a):
             return ad.shard_map(lambda block: block * self.scale, mesh, P("x"), P("x"))(a)
 
+        @ad.shard_map(mesh=mesh, in_specs=(P(), P("x")), out_specs=P("x"))
+        def cut(self, a):
+            return a
+
     check(Model()(X), X * 3, P("x"), mesh)
+    check(Model().plain(X), X, P("x"), mesh)  # None passes self as it is
     with pytest.raises(TypeError, match=r"args\[0\] of type Model is no array"):
-        Model().plain(X)
+        Model().cut(X)
 
 
 def test_no_arguments(smap):

@@ -94,7 +94,7 @@ ArrayRef Array::shard_data(int64_t position) {
   const IndexDomain domain = sharding_->domains(shape_, "shard_data").domain(sharding_->grid().tile(position));
   Device* device = (*sharding_->devices())[position];
   return make(domain.shape, dtype_, SingleDeviceSharding::make(device, sharding_->memory_kind()), storage_,
-              position_ < 0 ? position : position_, ready_, true, layout_);
+              position_ < 0 ? position : position_, ready_, committed_, layout_);
 }
 
 void Array::check_alive(std::string_view operation) const {

@@ -66,8 +66,10 @@ class Picture {
   int64_t wanted_width(int64_t column) const {
     int64_t width = min_width_;
     const auto all = static_cast<double>(whole(true));
-    if (grid_.row_dimension() >= 0 && whole(false) > 0 && all > 0) {
-      const double base = std::min(static_cast<double>(base_height_) * all / static_cast<double>(whole(false)), 1e6);
+    const bool is_flat = grid_.row_dimension() < 0;
+    if ((is_flat || whole(false) > 0) && all > 0) {
+      const double aspect = is_flat ? 1 / all : all / static_cast<double>(whole(false));  // width to height, as in JAX
+      const double base = std::min(static_cast<double>(base_height_) * aspect, 1e6);
       const double of_whole = static_cast<double>(grid_.column_size(column)) / all;
       width = static_cast<int64_t>(of_whole * static_cast<double>(static_cast<int64_t>(base)) * kHeightToWidth);
     }

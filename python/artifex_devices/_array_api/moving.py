@@ -43,8 +43,8 @@ def moving(function: _F) -> _F:
 
 def _whole(x: Any, moved: list[Array]) -> Any:
     """An argument with its Arrays replicated; `moved` gets those that were sharded over Auto axes."""
-    if isinstance(x, (list, tuple)):
-        return type(x)([_whole(part, moved) for part in x])
+    if type(x) in (list, tuple):
+        return type(x)(_whole(part, moved) for part in x)
     if not isinstance(x, Array):
         return x
     cuts = cuts_of(x)

@@ -14,7 +14,6 @@ from artifex_devices._core import Array
 from artifex_devices.array_ops.blocks import Box, allocate, blocks_at, run_all, tiling
 from artifex_devices.array_ops.dispatch import implements
 from artifex_devices.array_ops.layout import cuts_of, sharding_with
-from artifex_devices.array_ops.operands import as_operand
 from artifex_devices.array_ops.placing import as_array
 from artifex_devices.array_ops.rearranging import copy_shards
 from artifex_devices.array_ops.reshaping import expand_dims, ravel

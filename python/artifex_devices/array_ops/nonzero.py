@@ -14,9 +14,10 @@ from artifex_devices._core import Array
 from artifex_devices.array_ops.arguments import array_operand, whole_array
 from artifex_devices.array_ops.blocks import Box, local_arrays, run_all, tiling
 from artifex_devices.array_ops.dispatch import implements
+from artifex_devices.array_ops.layout import cuts_of
 from artifex_devices.array_ops.whole import is_small, whole_of
 
-__all__ = ["flat_positions", "nonzero", "over_tiles"]
+__all__ = ["flat_positions", "nonzero", "nonzero_on_host", "over_tiles"]
 
 
 def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any]) -> list[Any]:
@@ -60,16 +61,8 @@ def flat_positions(inside: NDArray[np.intp], box: Box, shape: tuple[int, ...]) -
     return result
 
 
-def _positions(operation: str, x: Array) -> NDArray[np.intp]:
-    """Row-major positions of the elements that are not zero, ascending."""
-    found = over_tiles(
-        operation, x, lambda tile, box: flat_positions(np.flatnonzero(tile), box, x.shape) if tile.size else ()
-    )
-    return np.sort(np.concatenate([np.asarray(part, np.intp) for part in found]))
-
-
 def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
-    """The indices of the elements that are not zero, one array a dimension.
+    """The indices of the elements that are not zero, one array a dimension, in row-major order.
 
     Raises:
         ValueError: x has no dimensions.
@@ -79,7 +72,19 @@ def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
             f"{operation}: Calling nonzero on 0d arrays is not allowed; expected at least one dimension, got shape (); "
             "use np.atleast_1d(x) first"
         )
-    return np.unravel_index(_positions(operation, x), x.shape)
+
+    def find(tile: NDArray[Any], box: Box) -> tuple[NDArray[np.intp], ...]:
+        return tuple(along + part.start for along, part in zip(np.nonzero(tile), box, strict=True))
+
+    found = over_tiles(operation, x, find)
+    if len(found) == 1:
+        return found[0]  # type: ignore[no-any-return]
+    index = tuple(np.concatenate(along) for along in zip(*found, strict=True))
+    long = next((d for d, size in enumerate(x.shape) if size > 1), 0)
+    if any(cuts_of(x)[long + 1 :]):  # tiles do not follow one another
+        order = np.argsort(np.ravel_multi_index(index, x.shape))
+        index = tuple(along[order] for along in index)
+    return index
 
 
 @implements(np.nonzero)
@@ -92,13 +97,14 @@ def nonzero(a: Any) -> tuple[Array, ...]:
 @implements(np.argwhere)
 def _argwhere(a: Any) -> Array:
     x = array_operand("argwhere", a)
-    places = np.asarray(np.unravel_index(_positions("argwhere", x), x.shape)) if x.ndim else None
-    rows = np.argwhere(np.asarray(x)) if places is None else places.T
+    rows = np.transpose(nonzero_on_host("argwhere", x)) if x.ndim else np.argwhere(np.asarray(x))
     return whole_array("argwhere", rows.shape, rows, np.intp, x)
 
 
 @implements(np.flatnonzero)
 def _flatnonzero(a: Any) -> Array:
     x = array_operand("flatnonzero", a)
-    places = _positions("flatnonzero", x)
+    places = (
+        np.ravel_multi_index(nonzero_on_host("flatnonzero", x), x.shape) if x.ndim else np.flatnonzero(np.asarray(x))
+    )
     return whole_array("flatnonzero", places.shape, places, np.intp, x)

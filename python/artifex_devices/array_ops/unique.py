@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +20,24 @@ __all__: list[str] = []
 
 
 class _Values(NamedTuple):
-    """The distinct values of a part, each with the row-major position of its first element and its number."""
+    """The distinct values of a part.
+
+    Attributes:
+        values: The values.
+        first: Row-major position of the first element of each value; empty where it is not asked for.
+        counts: Number of elements of each value; empty where it is not asked for.
+    """
 
     values: NDArray[Any]
     first: NDArray[np.intp]
     counts: NDArray[np.intp]
+
+
+class _Asked(NamedTuple):
+    """The fields of _Values that are asked for."""
+
+    first: bool
+    counts: bool
 
 
 class _Found(NamedTuple):
@@ -37,34 +51,50 @@ class _Found(NamedTuple):
         return np.concatenate([getattr(self.numbers, field), getattr(self.missing, field)])
 
 
-def _distinct(values: NDArray[Any], first: NDArray[np.intp], counts: NDArray[np.intp]) -> _Values:
-    """Equal values joined to one."""
+_NONE = np.empty(0, np.intp)
+
+
+def _distinct(asked: _Asked, values: NDArray[Any]) -> _Values:
+    """The distinct values of a vector without NaN."""
+    if not asked.first and not asked.counts:
+        return _Values(np.unique(values), _NONE, _NONE)
+    unique: Any = np.unique
+    found, *others = unique(values, return_index=asked.first, return_counts=asked.counts)
+    return _Values(found, others[0] if asked.first else _NONE, others[-1] if asked.counts else _NONE)
+
+
+def _joined(asked: _Asked, parts: Sequence[_Values]) -> _Values:
+    """The distinct values of several parts."""
+    values = np.concatenate([part.values for part in parts])
+    if not asked.first and not asked.counts:
+        return _Values(np.unique(values), _NONE, _NONE)
     found, inverse = np.unique(values, return_inverse=True)
-    position = np.full(found.shape, np.iinfo(np.intp).max, np.intp)
-    np.minimum.at(position, inverse, first)
-    number = np.zeros(found.shape, np.intp)
-    np.add.at(number, inverse, counts)
-    return _Values(found, position, number)
+    first, counts = _NONE, _NONE
+    if asked.first:
+        first = np.full(found.shape, np.iinfo(np.intp).max, np.intp)
+        np.minimum.at(first, inverse, np.concatenate([part.first for part in parts]))
+    if asked.counts:
+        counts = np.zeros(found.shape, np.intp)
+        np.add.at(counts, inverse, np.concatenate([part.counts for part in parts]))
+    return _Values(found, first, counts)
 
 
-def _in_tile(tile: NDArray[Any], box: Box, shape: tuple[int, ...]) -> _Found:
+def _in_tile(asked: _Asked, tile: NDArray[Any], box: Box, shape: tuple[int, ...]) -> _Found:
     flat = tile.reshape(-1)
     is_missing = flat != flat
-    numbers, missing = np.flatnonzero(~is_missing), np.flatnonzero(is_missing)
-    values, first, counts = np.unique(flat[numbers], return_index=True, return_counts=True)
+    missing = np.flatnonzero(is_missing)
+    numbers = _distinct(asked, flat[~is_missing] if missing.size else flat)
+    first = np.flatnonzero(~is_missing)[numbers.first] if missing.size and asked.first else numbers.first
     return _Found(
-        _Values(values, flat_positions(numbers[first], box, shape), counts),
+        numbers._replace(first=flat_positions(first, box, shape)),
         _Values(flat[missing], flat_positions(missing, box, shape), np.ones(missing.shape, np.intp)),
     )
 
 
-def _find(operation: str, x: Array, equal_nan: bool) -> _Found:
+def _find(operation: str, x: Array, asked: _Asked, equal_nan: bool) -> _Found:
     """The distinct values of x; all NaNs are one where `equal_nan`."""
-    tiles = over_tiles(operation, x, lambda tile, box: _in_tile(tile, box, x.shape))
-    numbers = tiles[0].numbers
-    if len(tiles) > 1:
-        columns = zip(*(tile.numbers for tile in tiles), strict=True)
-        numbers = _distinct(*(np.concatenate(column) for column in columns))
+    tiles = over_tiles(operation, x, lambda tile, box: _in_tile(asked, tile, box, x.shape))
+    numbers = tiles[0].numbers if len(tiles) == 1 else _joined(asked, [tile.numbers for tile in tiles])
     missing = _Values(*(np.concatenate(column) for column in zip(*(tile.missing for tile in tiles), strict=True)))
     order = np.argsort(missing.first)
     missing = _Values(*(column[order] for column in missing))
@@ -94,7 +124,7 @@ def _unique(
 ) -> list[Array]:
     """The values of a, then what else is asked for; all but the inverse whole on each device of a."""
     x = array_operand(operation, a)
-    found = _find(operation, x, equal_nan)
+    found = _find(operation, x, _Asked(index, counts), equal_nan)
     fields = ["values", *(["first"] if index else []), *(["counts"] if counts else [])]
     results = []
     for field in fields:

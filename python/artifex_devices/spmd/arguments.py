@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._core import Array, NamedSharding, PartitionSpec
+from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
 from artifex_devices.array_ops.blocks import Box, is_inside, local_arrays, moved_to, tiling
 from artifex_devices.array_ops.layout import Home
 from artifex_devices.array_ops.operands import check_unmasked
@@ -33,8 +33,10 @@ __all__ = [
     "check_fit",
     "check_placed",
     "infer_specs",
+    "is_cut_alike",
     "key_of",
     "leaf_of",
+    "unchanged",
 ]
 
 # One block a participant, read-only.
@@ -158,6 +160,14 @@ def check_placed(
         )
 
 
+def is_cut_alike(x: Array, sharding: Sharding) -> bool:
+    """Whether the first, second, ... device of both holds the same part of x; the devices may be others."""
+    own = x.sharding
+    if own.memory_kind != sharding.memory_kind or own.num_devices != sharding.num_devices:
+        return False
+    return list(own.devices_indices_map(x.shape).values()) == list(sharding.devices_indices_map(x.shape).values())
+
+
 def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any]) -> list[PartitionSpec]:
     """How arguments lie over the bound axes.
 
@@ -175,8 +185,8 @@ def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any]) -> list[P
     ]
 
 
-def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path: str) -> Blocks:
-    """How arguments like x (of one key_of) come to the participants.
+def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path: str, *, moves: bool = False) -> Blocks:
+    """How arguments like x (of one key_of) come to the participants; `moves` says that committed ones may be moved.
 
     Raises:
         ValueError: x is committed to other devices than the mesh's, or to those in another order.
@@ -194,7 +204,7 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
 
     def moved(x: Array) -> list[NDArray[Any]]:
         lies, expected = list(x.sharding._device_assignment), list(target._device_assignment)
-        if x.committed and lies != expected:
+        if x.committed and not moves and lies != expected:
             where = (
                 "other devices than the mesh" if set(lies) != set(expected) else "the mesh's devices in another order"
             )
@@ -206,6 +216,11 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
         return [arrays[number] for number in numbers]
 
     return moved
+
+
+def unchanged(count: int) -> Blocks:
+    """How an argument of any type that is passed as it is comes to `count` participants."""
+    return lambda x: [x] * count
 
 
 def _arrays_here(x: Array) -> list[NDArray[Any]]:

@@ -7,6 +7,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from artifex_devices.config import config
 from artifex_devices.shown import shown
 from artifex_devices.spmd.arguments import LEAF_TYPES, Blocks, check_alive, key_of
@@ -87,7 +89,8 @@ def run_plan(
     executor = executor or options["spmd_executor"]
     if executor == "auto":
         threshold = options["spmd_threads_bytes"]
-        biggest = max([column[0].nbytes for column in columns], default=0)
+        blocks: list[Any] = [column[0] for column in columns]
+        biggest = max([block.nbytes for block in blocks if isinstance(block, np.ndarray)], default=0)
         executor = "threads" if biggest >= threshold and count > 1 else "cooperative"
     rows: list[Any]
     if treedef is not None:

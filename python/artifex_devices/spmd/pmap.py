@@ -15,7 +15,8 @@ from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionS
 from artifex_devices.device_arguments import whole_number
 from artifex_devices.errors import IndivisibleError
 from artifex_devices.shown import shown
-from artifex_devices.spmd.arguments import Blocks, blocks_of, leaf_of
+from artifex_devices.spmd.arguments import Blocks, blocks_of, is_cut_alike, leaf_of
+from artifex_devices.spmd.donation import delete_donated, donated_arrays
 from artifex_devices.spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
 from artifex_devices.spmd.outputs import Outputs
 from artifex_devices.spmd.specs import Layout, layout_of, shape_text, spread
@@ -199,11 +200,10 @@ class _Pmapped:
             if len(self._plans) >= 256:
                 self._plans.clear()
             self._plans[key] = plan
+        donated = [args[i] for i in self.donated if -len(args) <= i < len(args)]
+        deleted = donated_arrays(self.operation, donated, (args, kwargs))
         result = run_plan(self.operation, fun, plan, leaves, treedef, self.executor, any_name=self.axis_name is None)
-        if self.donated:
-            from artifex_devices.spmd.jit import _delete
-
-            _delete([args[i] for i in self.donated if -len(args) <= i < len(args)], result)
+        delete_donated(deleted, result)
         return result
 
     def _static(self, args: tuple[Any, ...]) -> dict[int, Any]:
@@ -281,7 +281,7 @@ class _Pmapped:
         for i, (axis, array) in enumerate(zip(axes, arrays, strict=True)):
             spec = PartitionSpec() if axis is None else PartitionSpec(*(None,) * axis, name)
             self._check_committed(mesh, spec, array, path_of(i))
-            blocks = blocks_of(operation, layout, spec, array, path_of(i))
+            blocks = blocks_of(operation, layout, spec, array, path_of(i), moves=True)
             fetches.append(blocks if axis is None else _rows_of(blocks, axis))
         outputs = _Outputs(operation, layout, self.out_axes)
         if len(own) < len(pool):
@@ -335,7 +335,7 @@ class _Pmapped:
     def _check_committed(self, mesh: Mesh, spec: PartitionSpec, x: Any, path: str) -> None:
         if isinstance(x, Array) and x.committed:
             wanted = NamedSharding(mesh, spec)
-            if not x.sharding.is_equivalent_to(wanted, x.ndim):
+            if not (x.sharding.is_equivalent_to(wanted, x.ndim) or is_cut_alike(x, wanted)):
                 raise ValueError(
                     f"{self.operation}: {path} is committed to another placement; expected {wanted!r} (a row a "
                     f"device), got {x.sharding!r}; move it first: device_put({path}, that sharding)"

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
-from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding
 from artifex_devices.mesh_scope import context_mesh
 from artifex_devices.shown import shown
 from artifex_devices.spmd.arguments import (
@@ -16,12 +16,21 @@ from artifex_devices.spmd.arguments import (
     check_placed,
     infer_specs,
     leaf_of,
+    unchanged,
 )
 from artifex_devices.spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
 from artifex_devices.spmd.outputs import Outputs
-from artifex_devices.spmd.specs import Infer, Layout, check_specs, explicit_names, held_names, layout_of, spread
+from artifex_devices.spmd.specs import (
+    Infer,
+    Layout,
+    check_specs,
+    explicit_names,
+    held_names,
+    layout_of,
+    spread,
+)
 
-__all__ = ["shard_map", "smap"]
+__all__ = ["shard_map"]
 
 _MISSING: Any = object()
 
@@ -33,7 +42,7 @@ def shard_map(
     out_specs: Any = _MISSING,
     check_vma: bool = True,
     *,
-    check_rep: bool | None = None,
+    check_rep: bool = True,
     axis_names: Collection[Hashable] = frozenset(),
     executor: str | None = None,
 ) -> Any:
@@ -43,11 +52,12 @@ def shard_map(
         f: Takes blocks as read-only ndarrays (views of the shards, no copies) and returns ndarrays or numbers; it may
             call the collectives of `lax`. Without it a decorator is returned.
         mesh: The mesh; None is the one of the enclosing `with mesh:` or `set_mesh`, at the time of the call.
-        in_specs: How arguments are cut: a PartitionSpec each, as a tree that is a prefix of the tuple of arguments;
-            None stands for P(). On Explicit meshes it may be left out, and must agree with how the arguments lie.
+        in_specs: How arguments are sharded: a PartitionSpec each, as a tree that is a prefix of the tuple of arguments.
+            None passes any object to the bodies as it is. On Explicit meshes in_specs may be left out, and must agree
+            with how the arguments lie.
         out_specs: How what f returns is put together: a prefix of it. P() says that all devices return the same.
         check_vma: Compare such results bit for bit; False takes the first device's.
-        check_rep: The documents' name of check_vma.
+        check_rep: The documents' name of check_vma; results are compared where both are True.
         axis_names: Set of axes that are cut; the others of the mesh see whole blocks. Empty for all.
         executor: "cooperative", "threads" or "auto"; None takes `config.spmd_executor`.
 
@@ -76,7 +86,7 @@ def shard_map(
         "mesh": mesh,
         "in_specs": in_specs,
         "out_specs": out_specs,
-        "check_vma": check_vma if check_rep is None else check_rep,
+        "check_vma": check_vma and check_rep,
         "axis_names": axis_names,
         "executor": executor,
     }
@@ -93,9 +103,6 @@ def shard_map(
         return mapped.call(args)
 
     return call
-
-
-smap = shard_map
 
 
 class _ShardMapped:
@@ -170,10 +177,19 @@ class _ShardMapped:
                 f"{self.operation}: there is no mesh; expected mesh= or a call inside `with mesh:` or set_mesh; give "
                 "one: shard_map(f, mesh=mesh, ...)"
             )
+        meshes: list[Mesh] = []
         for x in leaves:
             mesh_of_x = x.sharding.mesh if isinstance(x, Array) and isinstance(x.sharding, NamedSharding) else None
-            if isinstance(mesh_of_x, Mesh) and mesh_of_x.abstract_mesh == self.mesh:
-                return mesh_of_x
+            if isinstance(mesh_of_x, Mesh) and mesh_of_x.abstract_mesh == self.mesh and mesh_of_x not in meshes:
+                meshes.append(mesh_of_x)
+        if len(meshes) == 1:
+            return meshes[0]
+        if meshes:
+            raise ValueError(
+                f"{self.operation}: mesh is an AbstractMesh, and the arguments are on {len(meshes)} meshes; expected "
+                f"one, got devices {' and '.join(str(mesh.device_ids.tolist()) for mesh in meshes)}; move the "
+                "arguments to one mesh by device_put, or give a Mesh"
+            )
         raise ValueError(
             f"{self.operation}: mesh is an AbstractMesh, which has no devices; expected an argument that lies on such "
             "a mesh to take them from; place one: device_put(x, NamedSharding(mesh, spec)), or give a Mesh"
@@ -194,20 +210,23 @@ class _ShardMapped:
         def path_of(i: int) -> str:
             return f"args{tree_util.keystr(keys[i])}"
 
-        arrays = [leaf_of(operation, leaf, path_of(i)) for i, leaf in enumerate(leaves)]
-        if self.in_specs is Infer:
-            specs = infer_specs(operation, layout, arrays)
-        else:
-            given = spread(operation, "in_specs", self.in_specs, args, "the tuple of arguments")
-            specs = [PartitionSpec() if spec is None else spec for spec in given]
-        check_fit(operation, layout, specs, arrays, path_of)
+        given: list[Any] = [Infer] * len(leaves)
         if self.in_specs is not Infer:
-            check_placed(operation, layout, specs, arrays, path_of)
-        self._check_automatic(layout, arrays, path_of)
-        fetches = [
-            blocks_of(operation, layout, spec, array, path_of(i))
-            for i, (spec, array) in enumerate(zip(specs, arrays, strict=True))
-        ]
+            given = spread(operation, "in_specs", self.in_specs, args, "the tuple of arguments")
+        cut = [i for i, spec in enumerate(given) if spec is not None]  # the others go through as they are
+        arrays = [leaf_of(operation, leaves[i], path_of(i)) for i in cut]
+
+        def path_of_cut(number: int) -> str:
+            return path_of(cut[number])
+
+        specs = infer_specs(operation, layout, arrays) if self.in_specs is Infer else [given[i] for i in cut]
+        check_fit(operation, layout, specs, arrays, path_of_cut)
+        if self.in_specs is not Infer:
+            check_placed(operation, layout, specs, arrays, path_of_cut)
+        self._check_automatic(layout, arrays, path_of_cut)
+        fetches = [unchanged(len(layout.positions))] * len(leaves)
+        for i, spec, array in zip(cut, specs, arrays, strict=True):
+            fetches[i] = blocks_of(operation, layout, spec, array, path_of(i))
         outputs = self._outputs.get(layout)
         if outputs is None:
             outputs = Outputs(operation, layout, self.out_specs, checks_replicas=self.check_vma)

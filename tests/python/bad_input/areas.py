@@ -15,6 +15,7 @@ _AREAS = (
     "planner",
     "managers",
     "processes",
+    "jax_names",
 )
 AREAS = {area: importlib.import_module(f"bad_input.{area}").CALLS for area in _AREAS}
 

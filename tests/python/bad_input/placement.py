@@ -87,7 +87,7 @@ CALLS = [
             bad("ad.device_put_sharded([X], devices)", ValueError, "device_put_sharded:", "devices"),
             bad(
                 "ad.device_put_sharded(X, 3)",
-                ValueError,
+                TypeError,
                 "device_put_sharded:",
                 "sharded_values",
                 repair="write (list\\(values\\))",
@@ -97,7 +97,7 @@ CALLS = [
             bad("ad.device_put_sharded([X, X[:1]], devices[:2])", ValueError, "device_put_sharded:", "1", "2"),
             bad("ad.device_put_sharded(['a', 'b'], devices[:2])", TypeError, "device_put:", "expected"),
             bad("ad.device_put_sharded([], [])", ValueError, "device_put_sharded:", "devices"),
-            bad("ad.device_put_sharded(3, devices)", ValueError, "device_put_sharded:", "sharded_values"),
+            bad("ad.device_put_sharded(3, devices)", TypeError, "device_put_sharded:", "sharded_values"),
             bad(
                 "ad.device_put_sharded([X, X], ['cpu:0', 'cpu:1'])",
                 TypeError,

@@ -10,13 +10,16 @@ from artifex_devices.scopes import enable_x64
 
 if TYPE_CHECKING:
     from artifex_devices import mesh_utils, multihost_utils
+    from artifex_devices.experimental import shard_map
 
-__all__ = ["disable_x64", "enable_x64", "mesh_utils", "multihost_utils"]
+__all__ = ["disable_x64", "enable_x64", "mesh_utils", "multihost_utils", "shard_map"]
 
 
 def __getattr__(name: str) -> Any:
     if name in ("mesh_utils", "multihost_utils"):  # imported at their first use
         return importlib.import_module(f"artifex_devices.{name}")
+    if name == "shard_map":
+        return importlib.import_module("artifex_devices.experimental.shard_map")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

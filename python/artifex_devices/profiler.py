@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles of the memory of devices: names of `jax.profiler`."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+from artifex_devices.discovery import client_of
+
+__all__ = ["device_memory_profile", "save_device_memory_profile"]
+
+
+def device_memory_profile(backend: str | None = None) -> bytes:
+    """The memory that Arrays hold, by device and by the line that created them, for the tool `pprof`.
+
+    Lines are known of Arrays that were created under `config.update("trace_allocations", True)`.
+
+    Args:
+        backend: None or "cpu".
+
+    Returns:
+        A pprof profile, compressed by gzip.
+
+    Raises:
+        RuntimeError: There is no such backend.
+
+    Example:
+        >>> import gzip, artifex_devices as ad
+        >>> len(gzip.decompress(ad.profiler.device_memory_profile())) > 0
+        True
+    """
+    return gzip.compress(client_of("device_memory_profile", backend).heap_profile())
+
+
+def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | None = None) -> None:
+    """Writes `device_memory_profile(backend)` to a file.
+
+    Args:
+        filename: Path of the file.
+        backend: None or "cpu".
+
+    Raises:
+        OSError: The file cannot be written.
+        RuntimeError: There is no such backend.
+    """
+    Path(filename).write_bytes(device_memory_profile(backend))

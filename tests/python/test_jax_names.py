@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Smaller names that programs for JAX use: debug, dlpack, experimental, multihost_utils, profiler."""
+
+import gzip
+import importlib
+
+import artifex_devices as ad
+import ml_dtypes
+import numpy as np
+import pytest
+from artifex_devices import P, multihost_utils
+from artifex_devices.dlpack import is_supported_dtype
+
+X = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+@pytest.fixture(autouse=True)
+def eight_devices():
+    with ad.simulate(8):
+        yield
+
+
+def over(*entries):
+    return ad.NamedSharding(ad.Mesh(np.array(ad.devices()), ("x",)), P(*entries))
+
+
+def test_shardings_are_inspected():
+    seen = []
+    tree = {"b": ad.device_put(X, over("x")), "a": [ad.device_put(X, ad.devices()[3])]}
+    ad.debug.inspect_array_sharding(tree, callback=seen.append)
+    assert seen == [ad.SingleDeviceSharding(ad.devices()[3]), over("x")]
+    with pytest.raises(TypeError, match=r"value\['a'\] is of type ndarray; expected an Array"):
+        ad.debug.inspect_array_sharding({"a": X, "b": tree["b"]}, callback=seen.append)
+    with pytest.raises(TypeError, match="callback is of type int"):
+        ad.debug.inspect_array_sharding(X, callback=3)
+    assert len(seen) == 2
+
+
+def test_one_dimension_is_drawn_wider(capsys):
+    def width(scale):
+        ad.debug.visualize_sharding((8,), over("x"), use_color=False, scale=scale, max_width=200)
+        return len(capsys.readouterr().out.splitlines()[0])
+
+    assert [width(scale) for scale in (1, 2, 20, 40)] == [65, 65, 65, 113]
+
+
+def test_dtypes_of_dlpack():
+    for dtype in ("bool", np.int8, np.uint64, "float16", ml_dtypes.bfloat16, np.complex128, int):
+        assert is_supported_dtype(dtype)
+    for dtype in (ml_dtypes.float8_e4m3fn, "S3", object, "datetime64[s]"):
+        assert not is_supported_dtype(dtype)
+    for wrong in (None, "bogus"):
+        with pytest.raises(TypeError):
+            is_supported_dtype(wrong)
+
+
+def test_the_older_module_of_shard_map():
+    module = importlib.import_module("artifex_devices.experimental.shard_map")
+    assert module.shard_map is ad.shard_map
+    assert ad.experimental.shard_map is module
+    assert ad.experimental.mesh_utils is ad.mesh_utils
+
+
+def test_host_local_arrays_become_global_and_back():
+    mesh = over().mesh
+    made = multihost_utils.host_local_array_to_global_array({"a": X, "b": 3.0}, mesh, {"a": P("x"), "b": P()})
+    assert (made["a"].sharding, made["b"].sharding) == (over("x"), over())
+    np.testing.assert_array_equal(np.asarray(made["a"]), X)
+    back = multihost_utils.global_array_to_host_local_array(made, mesh, P())
+    assert back["a"] is made["a"]
+    placed = multihost_utils.global_array_to_host_local_array(X, mesh, P("x"))
+    assert placed.sharding == over("x")
+    for convert in (
+        multihost_utils.host_local_array_to_global_array,
+        multihost_utils.global_array_to_host_local_array,
+    ):
+        with pytest.raises(ValueError, match=r"pspecs\['a'\] is None"):
+            convert({"a": X}, mesh, {"a": None})
+        with pytest.raises(TypeError, match="pspecs is of type str"):
+            convert(X, mesh, "x")
+        with pytest.raises(TypeError, match="global_mesh is of type int"):
+            convert(X, 3, P())
+        with pytest.raises(ValueError, match="divi"):
+            convert(X[:3], mesh, P("x"))
+
+
+def test_the_profile_of_memory(tmp_path):
+    kept = ad.device_put(X, over("x"))
+    profile = gzip.decompress(ad.profiler.device_memory_profile())
+    assert profile[:1] == ad.devices()[0].client.heap_profile()[:1]
+    assert b"cpu:7" in profile
+    ad.profiler.save_device_memory_profile(tmp_path / "memory.prof", backend="cpu")
+    assert b"cpu:7" in gzip.decompress((tmp_path / "memory.prof").read_bytes())
+    with pytest.raises(RuntimeError, match="device_memory_profile: unknown or absent backend 'gpu'"):
+        ad.profiler.device_memory_profile("gpu")
+    assert kept.shape == (8, 4)
+
+
+def test_shards_of_an_uncommitted_array_are_uncommitted():
+    loose, placed = ad.device_put(X), ad.device_put(X, over("x"))
+    assert [shard.data.committed for shard in loose.addressable_shards] == [False]
+    assert not loose.addressable_data(0).committed
+    assert all(shard.data.committed for shard in placed.addressable_shards)
+    moved = loose.addressable_shards[0].data + ad.device_put(X, ad.devices()[2])
+    assert moved.devices() == {ad.devices()[2]}
+
+
+def test_a_host_copy_of_a_tree_is_used_as_the_tree():
+    tree = {"w": ad.device_put(X, over("x")), "b": [3, ad.device_put(X[0])]}
+    coming = ad.copy_to_host_async(tree)
+    np.testing.assert_array_equal(np.asarray(coming["w"]), X)
+    assert coming["b"][0] == 3
+    assert sorted(coming) == ["b", "w"]
+    read = ad.tree_util.tree_map(np.asarray, coming)
+    assert {key: type(value) for key, value in read.items()} == {"w": np.ndarray, "b": list}
+    np.testing.assert_array_equal(read["b"][1], X[0])
+    np.testing.assert_array_equal(coming.result()["w"], X)
+    assert len(ad.tree_util.tree_leaves(coming)) == 3
+
+
+def test_one_level_of_a_list_is_a_list():
+    given = [1, [2]]
+    children, data = ad.tree_util.flatten_one_level(given)
+    assert (children, data) == ([1, [2]], None)
+    assert children is not given
+    assert ad.tree_util.flatten_one_level((1, 2)) == ((1, 2), None)
+
+
+def test_values_of_device_put_sharded_are_a_sequence():
+    for wrong in (3, {1, 2}, "ab", iter([1, 2])):
+        with pytest.raises(TypeError, match=r"sharded_values is of type .*; expected a sequence"):
+            ad.device_put_sharded(wrong, ad.devices()[:2])
+    assert ad.device_put_sharded(range(8), ad.devices()).tolist() == list(range(8))
