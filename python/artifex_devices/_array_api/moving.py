@@ -7,6 +7,7 @@ Code written for all arrays cannot call reshard, so the namespace does it. NumPy
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from artifex_devices import _core
 from artifex_devices._core import Array
 from artifex_devices.array_ops.layout import any_explicit, cuts_of, sharding_with
 from artifex_devices.errors import ShardingTypeError
+from artifex_devices.scopes import frames_of_the_package
 
 __all__ = ["moving"]
 
@@ -23,6 +25,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def moving(function: _F) -> _F:
     """The function, which replicates its Arrays on their mesh and runs again where their sharding is in the way.
 
+    A UserWarning says so, with the bytes.
+
     Raises:
         ShardingTypeError: An Array is sharded over Explicit axes, or copy=False (a ValueError).
     """
@@ -31,11 +35,17 @@ def moving(function: _F) -> _F:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except ShardingTypeError:
+        except ShardingTypeError as error:
             moved: list[Array] = []
             whole = [_whole(x, moved) for x in (*args, *kwargs.values())]
             if not moved or kwargs.get("copy") is False:
                 raise
+            warnings.warn(
+                f"array_api: {sum(x.nbytes for x in moved)} bytes in {len(moved)} Arrays are replicated on each device "
+                f"of their mesh, because a sharding is in the way: {error}",
+                UserWarning,
+                stacklevel=frames_of_the_package() + 1,
+            )
         return function(*whole[: len(args)], **dict(zip(kwargs, whole[len(args) :], strict=True)))
 
     return call  # type: ignore[return-value]
