@@ -439,7 +439,7 @@ void transpose(std::byte* d, const std::byte* s, int64_t row_stride, int64_t row
     case 2:
       return transpose_units<uint16_t, 0>(d, s, row_stride, rows, columns, ahead);
     case 4:
-      return transpose_units<uint32_t, 0>(d, s, row_stride, rows, columns, ahead);
+      return transpose_units<uint32_t, kRegisterBytes>(d, s, row_stride, rows, columns, ahead);
     case 8:
       return transpose_units<uint64_t, kRegisterBytes>(d, s, row_stride, rows, columns, ahead);
     default:

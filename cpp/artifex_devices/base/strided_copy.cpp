@@ -437,8 +437,17 @@ void StridedCopy::copy_tiles(int64_t begin, int64_t end) const noexcept {
   alignas(kLine) std::byte staged[kStagingBytes];
   if (begin == end) return;
   Tile tile = at(begin);
+  int64_t across = begin % tiles_.across;
   for (int64_t number = begin; number < end; ++number) {
-    const Tile next = at(std::min(number + 1, end - 1));
+    Tile next = tile;
+    if (++across < tiles_.across) {  // beside it
+      next.to += tile.columns * d_column;
+      next.from += tile.columns * unit_;
+      next.columns = std::min(tiles_.columns, shape_[outer] - tiles_.first_columns - (across - 1) * tiles_.columns);
+    } else if (number + 1 < end) {
+      next = at(number + 1);
+      across = 0;
+    }
     // Rows that are a page and more apart are not foreseen by the processor.
     transpose_tile(staged, tile.from, s_row, tile.rows, tile.columns, unit_, stream_ ? next.from - tile.from : 0);
     const int64_t column_bytes = tile.rows * unit_;
