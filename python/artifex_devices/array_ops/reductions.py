@@ -102,9 +102,10 @@ def reduce_ufunc(
     """
     operation = name or f"{ufunc.__name__}.reduce"
     x = array_operand(operation, x)
-    refuse_bool_axis(operation, axis)
+    if axis is not None:
+        refuse_bool_axis(operation, axis)
     axes = normal_axes(axis, x.ndim)
-    into = host_target(operation, out)
+    into = None if out is None else host_target(operation, out)
     dtype = None if dtype is None else np.dtype(dtype)
     if into is not None:
         check_reduction_out(ufunc.reduce, x.dtype, x.ndim, axes, bool(keepdims), into.dtype, (("dtype", dtype),))
@@ -124,7 +125,8 @@ def reduce_ufunc(
     if given and not has_identity:
         options["initial"] = initial  # harmless more than once: these are idempotent or see it all at once
 
-    is_folded = not masked and "initial" not in options and folds(ufunc, x.dtype, work)
+    of_x = x.dtype
+    is_folded = of_x.itemsize == 2 and not masked and "initial" not in options and folds(ufunc, of_x, work)
 
     def local(part: Part) -> State:
         block = part.block if prepare is None else prepare(part.block)
