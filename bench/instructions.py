@@ -127,7 +127,7 @@ def _of_dump(dump: Path) -> tuple[str, int]:
 def compare(now: dict[str, int], spread: dict[str, float], recorded: dict[str, int]) -> tuple[list[str], list[str]]:
     """Prints the table; returns the names of the calls that take more than recorded, and of those that take fewer.
 
-    Tolerance and spread are allowed for. A call that is no longer counted, or was never recorded, is among the first.
+    Tolerance and spread are allowed for. The first list also has calls that are not counted any more, or never were.
     """
     dearer, cheaper = [name for name in recorded if name not in now], []
     print(f"{'call':44} {'instructions':>12} {'recorded':>12} {'change':>8} {'spread':>7}")

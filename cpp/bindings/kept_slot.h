@@ -11,7 +11,7 @@ namespace py = pybind11;
 
 /// Room in each Python object of the class T for one Python object that was made of it, gone when the object goes. The
 /// C++ object knows nothing of it, so what is kept may hold the C++ object, but must never hold the Python object:
-/// there is no garbage collection through the slot. Goes to py::class_ as `KeptSlot<T>::setup()`.
+/// the garbage collector does not see the slot. Goes to py::class_ as `KeptSlot<T>::setup()`.
 template <class T>
 class KeptSlot {
  public:

@@ -14,7 +14,7 @@ from artifex_devices.accelerators import Accelerator, accelerator, accelerators
 FORMATS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "tf32": "tensorfloat32", "fp8": "float8"}
 FORMATS |= {"fp4": "float4", "int8": "int8", "int4": "int4"}
 NOT_IN_THE_TABLE = {"TPU8i", "TPU8t"}  # from the text beside it
-# The table has 141e9 bytes; data sheets mean GiB, as with the 80 GB of the H100: the driver reports 143,771 MiB.
+# The table has 141e9 bytes; data sheets mean GiB, as with the 80 GB of the H100.
 OTHER_BYTES = {"NVIDIA H200 SXM": 141 * 2**30}
 
 

@@ -124,7 +124,7 @@ class Job {
     no_lock_held("what a job says at its end");
     try {
       done(std::move(error));
-    } catch (...) {  // promised not to throw; a worker is no place to die for it
+    } catch (...) {  // it must not throw; if it does, the worker goes on
     }
   }
 

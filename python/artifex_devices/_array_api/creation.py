@@ -55,7 +55,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
 
     Raises:
         ValueError: copy=False, and the data must be copied.
-        TypeError: obj is no array of numbers, or device is no place.
+        TypeError: obj is not an array of numbers, or device is neither a Device nor a Sharding.
     """
     if device is not None:
         _check_device("asarray", device)
@@ -165,22 +165,22 @@ def placed(operation: str, value: NDArray[Any], device: Any) -> Array:
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An Array of zeros, of the default float dtype unless told."""
+    """An Array of zeros, of the default float dtype if dtype is None."""
     return filled("zeros", shape, ZERO, dtype_or_default(dtype), device)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An Array of ones, of the default float dtype unless told."""
+    """An Array of ones, of the default float dtype if dtype is None."""
     return filled("ones", shape, 1, dtype_or_default(dtype), device)
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An Array whose elements are as the memory comes, of the default float dtype unless told."""
+    """An Array of uninitialized elements, of the default float dtype if dtype is None."""
     return filled("empty", shape, None, dtype_or_default(dtype), device)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An Array of one value, with its dtype unless told."""
+    """An Array of one value, with its dtype if dtype is None."""
     value = np.asarray(fill_value)
     if not hasattr(fill_value, "dtype"):
         value = _of_numbers("full", value) if dtype is None else value

@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
 #include "../base/message_of.h"
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/device/platform_version.h"
 #include "artifex_devices/topology/hwloc_version.h"
+#include "artifex_devices/topology/machine_objects.h"
 
 namespace artifex_devices {
 namespace {
@@ -28,6 +31,16 @@ TEST(ClientTest, HasOneDeviceACpuDomainByDefault) {
     EXPECT_EQ(&client->device(i)->client(), client.get());
   }
   EXPECT_EQ(client->device(1)->domain().cpus.to_string(), "2-3");
+}
+
+TEST(ClientTest, StoresBypassTheCacheFromAnEighthOfALanesLastLevelCache) {
+  Client::make(Machine::from_synthetic("pu:1"), {});  // the first client looks at the machine
+  const auto machine = Machine::live();
+  int64_t least = INT64_MAX;
+  for (const CpuDomain& domain : machine->cpu_domains()) {
+    least = std::min(least, last_level_cache_bytes(*machine, domain.cpus));
+  }
+  EXPECT_EQ(stream_bytes(), least > 0 ? least / 8 : int64_t{4} << 20);
 }
 
 TEST(ClientTest, BigResultsThatAllReadLieOnAllNodes) {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "artifex_devices/transfer/copy_batch.h"
 #include "artifex_devices/transfer/counters.h"
 #include "host_arrays.h"
 
@@ -75,6 +76,12 @@ TEST(CopyBatch, an_error_of_a_bulk_is_that_of_the_batch) {
   const EventRef done = start_after(nullptr, later, copied);
   EXPECT_THROW(done->wait(), std::runtime_error);
   EXPECT_EQ(copied, 0);
+}
+
+TEST(CopyBatchLanes, ATransfersBytesAreSharedByTheLanesThatItHas) {
+  EXPECT_EQ(bytes_of_one_lane(1200, {0, 0, 0}), 1200);
+  EXPECT_EQ(bytes_of_one_lane(1200, {2, 0, 1, 2, 0}), 400);
+  EXPECT_EQ(bytes_of_one_lane(1200, {}), 1200);
 }
 
 }  // namespace
