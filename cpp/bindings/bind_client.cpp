@@ -153,7 +153,7 @@ Example:
           "buffer_from_pyval",
           [](const py::object& self, const py::object& argument, const py::object& device, const py::object& force_copy,
              const py::object& semantics) {
-            return py::module_::import("artifex_devices.host_buffer")
+            return py::module_::import("artifex_devices._runtime.host_buffer")
                 .attr("buffer_from_pyval")(self, argument, device, force_copy, semantics);
           },
           py::arg("argument"), py::arg("device") = py::none(), py::arg("force_copy") = false,
@@ -191,7 +191,7 @@ void bind_reports_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
       .def(
           "heap_profile",
           [](const py::object& self) -> py::bytes {
-            return py::module_::import("artifex_devices.client_profile").attr("heap_profile")(self);
+            return py::module_::import("artifex_devices._runtime.client_profile").attr("heap_profile")(self);
           },
           R"(What its Arrays hold, as a pprof profile: bytes in the protocol buffer of google/pprof, not compressed.
 
@@ -248,6 +248,7 @@ Raises:
 }  // namespace
 
 void bind_client(py::module_& module) {
+  module.attr("__version__") = library_version();
   // Made in world.cpp.
   auto client = py::reinterpret_borrow<py::class_<Client, std::shared_ptr<Client>>>(module.attr("Client"));
   client.def_property_readonly("_uid", &Client::uid)

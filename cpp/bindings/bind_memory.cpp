@@ -167,7 +167,7 @@ Raises:
       [](const Client& self) -> py::object {
         const std::optional<AllocatorOptions>& options = self.allocator();
         if (!options) return py::none();
-        return py::module_::import("artifex_devices.allocator_config")
+        return py::module_::import("artifex_devices._runtime.allocator")
             .attr("GpuAllocatorConfig")(static_cast<int>(options->kind), options->memory_fraction, options->preallocate,
                                         options->collective_memory_size);
       },

@@ -272,7 +272,7 @@ Example:
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__str__", &Mesh::to_string)
       .def("_repr_html_",
-           [](const py::object& self) { return py::module_::import("artifex_devices._html").attr("mesh_html")(self); })
+           [](const py::object& self) { return py::module_::import("artifex_devices._array.html").attr("mesh_html")(self); })
       .def("__repr__", &Mesh::repr);
   shorten_mesh(bound);
 

@@ -163,7 +163,7 @@ Raises:
           "Whether the same devices hold the same parts of every array of rank `ndim`; names do not count.")
       .def("_repr_html_",
            [](const py::object& self) {
-             return py::module_::import("artifex_devices._html").attr("sharding_html")(self);
+             return py::module_::import("artifex_devices._array.html").attr("sharding_html")(self);
            })
       .def("__copy__", [](const py::object& self) { return self; })
       .def(
