@@ -7,6 +7,7 @@
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "gil.h"
+#include "python_modules.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -162,7 +163,7 @@ py::tuple reduced(const py::object& self) {
         "pickle holds the whole value; pickle the shards of each process: x.addressable_shards",
         to_string(array->shape()));
   }
-  return py::make_tuple(py::module_::import("artifex_devices._core").attr("_array_from_pickle"),
+  return py::make_tuple(py::module_::import(python_modules::kCore).attr("_array_from_pickle"),
                         py::make_tuple(value_of(array), self.attr("sharding"), self.attr("committed"),
                                        array->layout() ? py::cast(array->layout()->to_string()) : py::none()));
 }

@@ -12,6 +12,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "python_modules.h"
 #include "shown.h"
 #include "world.h"
 
@@ -84,7 +85,7 @@ py::object default_layout(const Client& self, const py::object& dtype, const py:
   const int64_t rank = sizes.size();
   py::tuple minor_to_major(static_cast<size_t>(rank));
   for (int64_t d = 0; d < rank; ++d) minor_to_major[static_cast<size_t>(d)] = rank - 1 - d;
-  const py::module_ core = py::module_::import("artifex_devices._core");
+  const py::module_ core = py::module_::import(python_modules::kCore);
   return core.attr("PjRtLayout")(core.attr("Layout")(minor_to_major));
 }
 
@@ -153,7 +154,7 @@ Example:
           "buffer_from_pyval",
           [](const py::object& self, const py::object& argument, const py::object& device, const py::object& force_copy,
              const py::object& semantics) {
-            return py::module_::import("artifex_devices._runtime.host_buffer")
+            return py::module_::import(python_modules::kHostBuffer)
                 .attr("buffer_from_pyval")(self, argument, device, force_copy, semantics);
           },
           py::arg("argument"), py::arg("device") = py::none(), py::arg("force_copy") = false,
@@ -191,7 +192,7 @@ void bind_reports_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
       .def(
           "heap_profile",
           [](const py::object& self) -> py::bytes {
-            return py::module_::import("artifex_devices._runtime.client_profile").attr("heap_profile")(self);
+            return py::module_::import(python_modules::kClientProfile).attr("heap_profile")(self);
           },
           R"(What its Arrays hold, as a pprof profile: bytes in the protocol buffer of google/pprof, not compressed.
 

@@ -10,6 +10,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/topology/cluster_presets.h"
+#include "python_modules.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -176,7 +177,7 @@ long as one of them lives, further calls give the same.
       .def(
           "describe",
           [](const py::object& self) -> py::str {
-            return py::module_::import("artifex_devices.cluster").attr("describe")(self);
+            return py::module_::import(python_modules::kCluster).attr("describe")(self);
           },
           "What it is made of, as lines of text: each number with its source.")
       .def(
@@ -188,7 +189,7 @@ long as one of them lives, further calls give the same.
       .def("__hash__", [](const Cluster& self) { return py::hash(py::str(repr_of(self))); })
       .def("__reduce__",
            [](const Cluster& self) -> py::tuple {
-             return py::make_tuple(py::module_::import("artifex_devices._core").attr("_make_cluster"),
+             return py::make_tuple(py::module_::import(python_modules::kCore).attr("_make_cluster"),
                                    py::make_tuple(dict_of(self.parts())));
            })
       .def("__copy__", [](const py::object& self) { return self; })

@@ -14,6 +14,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "python_modules.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -130,7 +131,7 @@ ArrayRef moved(const ArrayRef& source, const ShardingRef& sharding, const Reshar
       return cross->finish();
     }
   }
-  const py::module_ exchange = py::module_::import("artifex_devices.distributed.exchange");
+  const py::module_ exchange = py::module_::import(python_modules::kExchange);
   return exchange.attr("run")(cross).cast<ArrayRef>();
 }
 
@@ -138,7 +139,7 @@ void check_same_everywhere(const HostView& value, const Sharding& sharding, cons
   const ClientRef& client = sharding.devices()->client();
   // As in JAX: a process without a device of the sharding may well come with another value, or not at all.
   if (static_cast<int>(sharding.devices()->processes().size()) != client->process_count()) return;
-  if (!py::module_::import("artifex_devices.config").attr("config").attr("distributed_checks").cast<bool>()) return;
+  if (!py::module_::import(python_modules::kConfig).attr("config").attr("distributed_checks").cast<bool>()) return;
   std::array<uint64_t, 2> digest{};
   {
     const ReleaseGil release;
@@ -146,7 +147,7 @@ void check_same_everywhere(const HostView& value, const Sharding& sharding, cons
   }
   std::array<char, sizeof(digest)> text{};
   std::memcpy(text.data(), digest.data(), sizeof(digest));
-  py::module_::import("artifex_devices.distributed.exchange")
+  py::module_::import(python_modules::kExchange)
       .attr("check_same_value")(client, fmt::format("device_put of {} to {}", what, sharding.to_string()),
                                 py::bytes(text.data(), text.size()));
 }

@@ -14,6 +14,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "python_modules.h"
 #include "recent.h"
 #include "value_slots.h"
 #include "world.h"
@@ -241,7 +242,7 @@ Raises:
           "__call__", [](py::object self) { return self; }, "The device itself.")
       .def("__reduce__",
            [](const Device& self) -> py::tuple {
-             return py::make_tuple(py::module_::import("artifex_devices._core").attr("_find_device"),
+             return py::make_tuple(py::module_::import(python_modules::kCore).attr("_find_device"),
                                    py::make_tuple(self.platform(), self.id()));
            })
       .def("__copy__", [](const py::object& self) { return self; })

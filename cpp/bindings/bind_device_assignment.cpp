@@ -9,6 +9,7 @@
 #include "bytes_argument.h"
 #include "device_values.h"
 #include "numpy_bridge.h"
+#include "python_modules.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -122,7 +123,7 @@ Raises:
       .def("__hash__", &DeviceAssignment::hash)
       .def("__reduce__",
            [](const py::object& self) -> py::tuple {
-             const auto core = py::module_::import("artifex_devices._core");
+             const auto core = py::module_::import(python_modules::kCore);
              return py::make_tuple(core.attr("_device_assignment"), py::make_tuple(self.attr("serialize")()));
            })
       .def("__repr__", &DeviceAssignment::to_string);

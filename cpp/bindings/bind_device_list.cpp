@@ -5,6 +5,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/device_list.h"
 #include "bindings.h"
+#include "python_modules.h"
 #include "shown.h"
 #include "world.h"
 
@@ -155,7 +156,7 @@ Example:
            [](const DeviceList& self) -> py::tuple {
              py::tuple ids(static_cast<size_t>(self.size()));
              for (int64_t i = 0; i < self.size(); ++i) ids[static_cast<size_t>(i)] = self[i]->id();
-             return py::make_tuple(py::module_::import("artifex_devices._core").attr("_device_list_from_pickle"),
+             return py::make_tuple(py::module_::import(python_modules::kCore).attr("_device_list_from_pickle"),
                                    py::make_tuple(self[0]->platform(), ids));
            })
       .def("__copy__", [](const py::object& self) { return self; })

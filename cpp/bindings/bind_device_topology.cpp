@@ -9,6 +9,7 @@
 #include "device_values.h"
 #include "gil.h"
 #include "iterable.h"
+#include "python_modules.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -149,7 +150,7 @@ Raises:
       .def("__hash__", [](const DeviceTopology& self) { return static_cast<size_t>(self.fingerprint()); })
       .def("__reduce__",
            [](const py::object& self) -> py::tuple {
-             const auto core = py::module_::import("artifex_devices._core");
+             const auto core = py::module_::import(python_modules::kCore);
              return py::make_tuple(core.attr("_device_topology"), py::make_tuple(self.attr("serialize")()));
            })
       .def("__repr__", [](const DeviceTopology& self) {

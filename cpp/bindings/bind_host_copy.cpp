@@ -9,6 +9,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "python_modules.h"
 #include "python_owner.h"
 
 namespace artifex_devices::bindings {
@@ -44,7 +45,7 @@ void bind_host_copy(py::module_& module) {
   const py::object array = module.attr("Array");
   array.attr("copy_to_host_async") = py::cpp_function(
       [](const py::object& self) -> py::object {
-        return py::module_::import("artifex_devices._placement.async_copy").attr("copy_to_host_async")(self);
+        return py::module_::import(python_modules::kHostCopy).attr("copy_to_host_async")(self);
       },
       py::name("copy_to_host_async"), py::is_method(array),
       "Begins to bring the value to the host and returns a HostCopy at once; np.asarray(x) then finds it.");

@@ -13,6 +13,7 @@
 #include "artifex_devices/device/memory_window.h"
 #include "bindings.h"
 #include "gil.h"
+#include "python_modules.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -133,18 +134,18 @@ void bind_array_looks(py::class_<Array, std::shared_ptr<Array>>& array) {
   array
       .def("__repr__",
            [](const py::object& self) {
-             return py::module_::import("artifex_devices._array.repr").attr("array_repr")(self);
+             return py::module_::import(python_modules::kArrayText).attr("array_repr")(self);
            })
       .def("__str__",
            [](const py::object& self) {
-             return py::module_::import("artifex_devices._array.repr").attr("array_str")(self);
+             return py::module_::import(python_modules::kArrayText).attr("array_str")(self);
            })
       .def("_repr_html_",
-           [](const py::object& self) { return py::module_::import("artifex_devices._array.html").attr("array_html")(self); })
+           [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("array_html")(self); })
       .def(
           "describe",
           [](const py::object& self) -> py::str {
-            return py::module_::import("artifex_devices._array.describe").attr("describe")(self);
+            return py::module_::import(python_modules::kDescription).attr("describe")(self);
           },
           R"(Where the Array lies, as a text of a few lines: dtype, shape, spec, mesh, bytes a device, aliasing, state.
 

@@ -10,6 +10,7 @@
 #include "artifex_devices/device/memory.h"
 #include "bindings.h"
 #include "memory_warning.h"
+#include "python_modules.h"
 #include "python_owner.h"
 #include "world.h"
 
@@ -107,7 +108,7 @@ Returns:
       .def("__reduce__",
            [](const Memory& self) -> py::tuple {
              return py::make_tuple(
-                 py::module_::import("artifex_devices._core").attr("_find_memory"),
+                 py::module_::import(python_modules::kCore).attr("_find_memory"),
                  py::make_tuple(self.platform(), self.device().id(), std::string(to_string(self.kind()))));
            })
       .def("__copy__", [](const py::object& self) { return self; })
@@ -167,7 +168,7 @@ Raises:
       [](const Client& self) -> py::object {
         const std::optional<AllocatorOptions>& options = self.allocator();
         if (!options) return py::none();
-        return py::module_::import("artifex_devices._runtime.allocator")
+        return py::module_::import(python_modules::kAllocatorConfig)
             .attr("GpuAllocatorConfig")(static_cast<int>(options->kind), options->memory_fraction, options->preallocate,
                                         options->collective_memory_size);
       },

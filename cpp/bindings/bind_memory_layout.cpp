@@ -10,6 +10,7 @@
 #include "artifex_devices/transfer/layout_copy.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "python_modules.h"
 #include "shown.h"
 
 namespace artifex_devices::bindings {
@@ -126,7 +127,7 @@ Example:
            })
       .def("__hash__", [](const Layout& self) { return self.hash() >> 2; })
       .def("__reduce__", [](const Layout& self) -> py::tuple {
-        return py::make_tuple(py::module_::import("artifex_devices._core").attr("_layout_from_text"),
+        return py::make_tuple(py::module_::import(python_modules::kCore).attr("_layout_from_text"),
                               py::make_tuple(self.to_string()));
       });
 }
@@ -276,7 +277,7 @@ Example:
       .def_property_readonly(
           "format",
           [](const py::object& self) {
-            const py::module_ layouts = py::module_::import("artifex_devices.layout");
+            const py::module_ layouts = py::module_::import(python_modules::kLayout);
             const py::object order = layouts.attr("Layout").attr("from_pjrt_layout")(self.attr("_pjrt_layout"));
             return py::object(layouts.attr("Format")(order, self.attr("sharding")));
           },

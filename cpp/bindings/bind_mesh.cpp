@@ -13,6 +13,7 @@
 #include "mesh_args.h"
 #include "mesh_short_cuts.h"
 #include "numpy_bridge.h"
+#include "python_modules.h"
 #include "short_cut.h"
 #include "shown.h"
 #include "unconst.h"
@@ -264,7 +265,7 @@ Example:
              const auto& mesh = self.cast<const Mesh&>();
              const std::string platform = mesh.empty() ? "cpu" : (*mesh.devices())[0]->platform();
              return py::make_tuple(
-                 py::module_::import("artifex_devices._core").attr("_mesh_from_pickle"),
+                 py::module_::import(python_modules::kCore).attr("_mesh_from_pickle"),
                  py::make_tuple(platform, self.attr("device_ids"), self.attr("axis_names"), self.attr("axis_types")));
            })
       .def("__copy__", [](const py::object& self) { return self; })
@@ -272,7 +273,7 @@ Example:
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__str__", &Mesh::to_string)
       .def("_repr_html_",
-           [](const py::object& self) { return py::module_::import("artifex_devices._array.html").attr("mesh_html")(self); })
+           [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("mesh_html")(self); })
       .def("__repr__", &Mesh::repr);
   shorten_mesh(bound);
 

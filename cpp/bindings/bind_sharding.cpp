@@ -13,6 +13,7 @@
 #include "mesh_args.h"
 #include "mesh_short_cuts.h"
 #include "numpy_bridge.h"
+#include "python_modules.h"
 #include "shard_index.h"
 #include "short_cut.h"
 #include "shown.h"
@@ -161,10 +162,9 @@ Raises:
           [](const Sharding& self, const Sharding& other, int64_t ndim) { return self.is_equivalent_to(other, ndim); },
           py::arg("other"), py::arg("ndim"),
           "Whether the same devices hold the same parts of every array of rank `ndim`; names do not count.")
-      .def("_repr_html_",
-           [](const py::object& self) {
-             return py::module_::import("artifex_devices._array.html").attr("sharding_html")(self);
-           })
+      .def(
+          "_repr_html_",
+          [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("sharding_html")(self); })
       .def("__copy__", [](const py::object& self) { return self; })
       .def(
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
@@ -239,7 +239,7 @@ Example:
           },
           "None or \"last-short\".")
       .def("__reduce__", [](const py::object& self) -> py::tuple {
-        return py::make_tuple(py::module_::import("artifex_devices._core").attr("_named_sharding_from_pickle"),
+        return py::make_tuple(py::module_::import(python_modules::kCore).attr("_named_sharding_from_pickle"),
                               py::make_tuple(py::type::of(self), self.attr("mesh"), self.attr("spec"),
                                              self.attr("memory_kind"), self.attr("uneven")));
       });
@@ -270,7 +270,7 @@ Example:
            py::arg("device"), py::kw_only(), py::arg("memory_kind") = py::none())
       .def_property_readonly("_device", [](const SingleDeviceSharding& self) { return handle_of(self.device()); })
       .def("__reduce__", [](const py::object& self) -> py::tuple {
-        return py::make_tuple(py::module_::import("artifex_devices._core").attr("_single_device_sharding_from_pickle"),
+        return py::make_tuple(py::module_::import(python_modules::kCore).attr("_single_device_sharding_from_pickle"),
                               py::make_tuple(py::type::of(self), self.attr("_device"), self.attr("memory_kind")));
       });
 

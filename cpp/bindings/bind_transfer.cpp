@@ -17,6 +17,7 @@
 #include "memory_warning.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
+#include "python_modules.h"
 #include "python_owner.h"
 #include "scopes.h"
 #include "shard_index.h"
@@ -57,7 +58,7 @@ Target target_from_python(py::handle object) {
   }
   if (py::isinstance<Device>(object)) return {sharding_of(object.cast<Device*>()), true};
   // Rare: a PartitionSpec or a Format; anything else is refused there.
-  const auto resolved = py::module_::import("artifex_devices._placement.target").attr("resolve_target")(object).cast<py::tuple>();
+  const auto resolved = py::module_::import(python_modules::kTargets).attr("resolve_target")(object).cast<py::tuple>();
   Target target = target_from_python(resolved[0]);
   if (!resolved[1].is_none()) target.layout = std::make_shared<const Layout>(resolved[1].cast<const Layout&>());
   if (resolved.size() > 2) {

@@ -3,6 +3,8 @@
 
 #include <initializer_list>
 
+#include "python_modules.h"
+
 namespace artifex_devices::bindings {
 namespace {
 
@@ -17,7 +19,7 @@ PyObject* make_class(py::module_& module, const char* name, const char* doc, std
   py::tuple base_tuple(bases.size());
   size_t i = 0;
   for (PyObject* base : bases) base_tuple[i++] = py::reinterpret_borrow<py::object>(base);
-  const std::string full_name = std::string("artifex_devices.errors.") + name;
+  const std::string full_name = std::string(python_modules::kErrors) + "." + name;
   PyObject* made = PyErr_NewExceptionWithDoc(full_name.c_str(), doc, base_tuple.ptr(), nullptr);
   if (made == nullptr) throw py::error_already_set();
   module.attr(name) = py::reinterpret_borrow<py::object>(made);

@@ -2,6 +2,7 @@
 #include "narrow.h"
 
 #include "artifex_devices/base/error.h"
+#include "python_modules.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -13,7 +14,7 @@ void warn_once(DType from, std::string_view operation, const std::string& path) 
   if (has_warned) return;
   has_warned = true;
   try {
-    py::module_::import("artifex_devices._runtime.scopes")
+    py::module_::import(python_modules::kScopes)
         .attr("_warn_narrowing")(fmt::format(
             "{}: {} is {} and was narrowed to {}, because jax_enable_x64 is False; further ones are narrowed without "
             "a warning; convert it yourself, or config.update('jax_enable_x64', True) keeps 64 bits",

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "python_modules.h"
+
 namespace artifex_devices::bindings {
 namespace {
 
@@ -40,7 +42,7 @@ py::handle short_cut_metaclass() {
   if (metaclass != nullptr) return metaclass;
   const py::handle general = reinterpret_cast<PyObject*>(py::detail::get_internals().default_metaclass);
   py::dict contents;
-  contents["__module__"] = "artifex_devices._core";
+  contents["__module__"] = python_modules::kCore;
   metaclass = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(&PyType_Type))(
                   "short_cut_type", py::make_tuple(general), contents)
                   .release()

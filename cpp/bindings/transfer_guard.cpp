@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "artifex_devices/base/error.h"
+#include "python_modules.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -44,7 +45,7 @@ void act_on_verdict(GuardVerdict verdict, TransferDirection direction, bool is_e
   const std::string what = fmt::format("{} {} transfer of a {} {} from {} to {}", is_explicit ? "explicit" : "implicit",
                                        kDirections[i], text.shape, text.dtype, text.source, text.target);
   if (verdict == GuardVerdict::kLog) {
-    py::module_::import("artifex_devices._runtime.scopes").attr("_log_transfer")(text.operation + ": " + what);
+    py::module_::import(python_modules::kScopes).attr("_log_transfer")(text.operation + ": " + what);
     return;
   }
   const std::string level = level_of(direction);
