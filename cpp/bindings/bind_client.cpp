@@ -6,9 +6,9 @@
 
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/platform_version.h"
-#include "artifex_devices/topology/cluster_machine.h"
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"

@@ -56,8 +56,8 @@ ArrayRef reinterpreted(const ArrayRef& given, py::handle shape, const ShardingRe
     const int64_t number = array.buffer_number(position);
     if (number < 0) {
       fail<NotAddressable>(
-          "{}: the shard at position {} is in another process; expected the same devices in one order, "
-          "got {} and {}; move it by device_put",
+          "{}: the shard at position {} is in another process; expected the same devices in one order, got {} and {}; "
+          "move it by device_put",
           operation, position, array.sharding()->to_string(), sharding->to_string());
     }
     buffers.push_back(array.storage()->buffer(number));

@@ -38,10 +38,8 @@ void check_every_tile(const Sharding& sharding, const Dims& shape) {
   if (sharding.buffers().has_every_tile()) return;
   fail<NotAddressable>(
       "{}: it needs parts of the Array of shape {} that lie in other processes than this one, {}; expected to find "
-      "what "
-      "it reads here, as element by element; write it as a shard_map with a collective, move the Array by device_put "
-      "to "
-      "a sharding that cuts nothing it reads, or gather it by multihost_utils.process_allgather",
+      "what it reads here, as element by element; write it as a shard_map with a collective, move the Array by "
+      "device_put to a sharding that cuts nothing it reads, or gather it by multihost_utils.process_allgather",
       kReading, to_string(shape), sharding.devices()->client()->process_index());
 }
 
@@ -220,14 +218,12 @@ void run_parallel(const py::list& tasks) {
 }  // namespace
 
 void bind_local(py::module_& module) {
-  module.def(
-      "_local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
-      "An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty. Those of "
-      "this process, which must have all tiles unless `some` will do.");
-  module.def(
-      "_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
-      "All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None; also where "
-      "other processes have some.");
+  module.def("_local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
+             "An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty. Those "
+             "of this process, which must have all tiles unless `some` will do.");
+  module.def("_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
+             "All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None; also "
+             "where other processes have some.");
   module.def("_empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
              py::arg("operation"), "An Array whose memory is to be written through _local_arrays or _slab_array.");
   module.def("_moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),

@@ -84,8 +84,7 @@ std::shared_ptr<Mesh> mesh_from_python(py::handle devices, py::handle names, py:
   if (static_cast<int64_t>(axis_names.size()) != shape.size()) {
     fail(
         "Mesh: devices and axis_names do not fit; expected as many names as devices has dimensions, got devices of "
-        "shape {} "
-        "and {} names {}; reshape the devices, say np.array(devices()).reshape(2, 4), or name each dimension",
+        "shape {} and {} names {}; reshape the devices, say np.array(devices()).reshape(2, 4), or name each dimension",
         to_string(shape), axis_names.size(), shown(names));
   }
   std::vector<AxisType> axis_types = axis_types_from_python(types, "Mesh", shape.size());
@@ -155,8 +154,7 @@ py::object local_mesh(const py::object& object) {
   if (volume != count) {
     fail(
         "local_mesh: the {} devices of process {} in {} are no box of the mesh; expected them to be one, got parts of "
-        "a "
-        "box of {}; order the devices of the mesh by process, as make_mesh does",
+        "a box of {}; order the devices of the mesh by process, as make_mesh does",
         count, devices.client()->process_index(), self.to_string(), to_string(shape));
   }
   std::vector<Device*> own;  // in row-major order already: positions ascend

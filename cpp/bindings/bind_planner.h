@@ -5,8 +5,8 @@
 
 #include <memory>
 
+#include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/device/client.h"
-#include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices::bindings {
 

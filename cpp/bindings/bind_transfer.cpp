@@ -50,8 +50,7 @@ Target target_from_python(py::handle object) {
     if (!sharding->is_concrete()) {
       fail(
           "device_put: {} leaves a dimension UNCONSTRAINED; expected each dimension cut or not, got UNCONSTRAINED; "
-          "write None "
-          "or a mesh axis",
+          "write None or a mesh axis",
           sharding->to_string());
     }
     return {std::move(sharding), true};

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/planner/direct_way.h"
 #include "artifex_devices/sharding/sharding.h"
-#include "artifex_devices/topology/cluster.h"
 #include "gil.h"
 
 namespace artifex_devices::bindings {

@@ -9,8 +9,8 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/topology/binding.h"
-#include "artifex_devices/topology/cluster_machine.h"
 #include "artifex_devices/topology/machine_objects.h"
 
 namespace artifex_devices {
@@ -93,8 +93,8 @@ int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, cons
     check_count(devices);
     if (info.domains.empty() || memories_of(info.domains).nodes.size() != info.arena_memory_bytes.size()) {
       fail(
-          "make_client: process {} is described by {} CPU domains and {} memories; expected at least one domain, and "
-          "a number of bytes for each memory that they name; take what Client::describe makes there",
+          "make_client: process {} is described by {} CPU domains and {} memories; expected at least one domain, and a "
+          "number of bytes for each memory that they name; take what Client::describe makes there",
           p, info.domains.size(), info.arena_memory_bytes.size());
     }
   }

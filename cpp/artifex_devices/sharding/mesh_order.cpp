@@ -10,8 +10,7 @@ std::vector<Device*> mesh_order(const Dims& sizes, std::vector<Device*> devices,
   if (positions != count) {
     fail(
         "{}: Number of devices {} must equal the product of mesh_shape {}; expected {} devices, got {}; change the "
-        "shape "
-        "or the devices",
+        "shape or the devices",
         operation, count, to_string(sizes), positions, count);
   }
   // CPU devices have consecutive ids on each domain: in the order given, neighbours on the last axes are neighbours.
