@@ -57,7 +57,7 @@ def test_refused_phrases_are_found(tool, text, phrase):
         "it is no longer used and is no larger than 4",
         "for good performance",
         "the untold story",
-        "a user who reads the guide",
+        "a user who knows JAX",
         "0.5 ms a call",
         "a value lies in [0, 1)",
     ],
