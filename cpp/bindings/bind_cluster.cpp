@@ -22,12 +22,12 @@ Handle handle_to(ClusterRef cluster) { return std::const_pointer_cast<Cluster>(s
 // Figures cross as pairs (value, source), what is not known as None.
 using FigureTuple = std::optional<std::pair<double, std::string>>;
 
-FigureTuple tuple_of(const std::optional<Figure>& figure) {
+FigureTuple tuple_of(const std::optional<SourcedNumber>& figure) {
   return figure ? FigureTuple({figure->value, figure->source}) : std::nullopt;
 }
 
-std::optional<Figure> figure_from(const FigureTuple& tuple) {
-  return tuple ? std::optional(Figure{tuple->first, tuple->second}) : std::nullopt;
+std::optional<SourcedNumber> figure_from(const FigureTuple& tuple) {
+  return tuple ? std::optional(SourcedNumber{tuple->first, tuple->second}) : std::nullopt;
 }
 
 py::dict dict_of_chip(const ClusterChip& chip) {
@@ -209,7 +209,7 @@ long as one of them lives, further calls give the same.
       "_gpu_cluster",
       [](const std::string& gpu, int64_t nodes, std::optional<int> chips_per_node, std::optional<double> network) {
         GpuOptions options{.chips_per_node = chips_per_node};
-        if (network) options.network_bandwidth = Figure{*network, "given"};
+        if (network) options.network_bandwidth = SourcedNumber{*network, "given"};
         return handle_to(gpu_cluster(gpu, nodes, options));
       },
       py::arg("gpu"), py::arg("nodes"), py::arg("chips_per_node"), py::arg("network_bandwidth"));

@@ -66,7 +66,7 @@ void divide_into(const py::object& array, float by) {
 // A dense leaf of floats of 16 bits, and the float32 that it is to become.
 struct HalvesAndFloats {
   HostView halves;
-  Lane lane;
+  ArithmeticType type;
   float* floats;
 };
 
@@ -83,7 +83,7 @@ HalvesAndFloats halves_and_floats(const char* operation, const py::object& array
     fail("{}: out does not fit; expected dense float32 to write, of {} elements, got {}{}", operation, count,
          name(target.dtype), to_string(target.shape));
   }
-  return {view, view.dtype == DType::kFloat16 ? Lane::kFloat16 : Lane::kBFloat16, static_cast<float*>(target.data)};
+  return {view, view.dtype == DType::kFloat16 ? ArithmeticType::kFloat16 : ArithmeticType::kBFloat16, static_cast<float*>(target.data)};
 }
 
 // An array of floats of 16 bits, reduced in float32 over its dimensions [first, last) into `out`.
@@ -96,21 +96,21 @@ void fold_dimensions(const std::string& kind, const py::object& array, int64_t f
   }
   int64_t sizes[3] = {1, 1, 1};  // outer, reduced, inner
   for (int64_t d = 0; d < shape.size(); ++d) sizes[d < first ? 0 : d < last ? 1 : 2] *= shape[d];
-  const auto [halves, lane, floats] = halves_and_floats("reduce", array, out, sizes[0] * sizes[2]);
+  const auto [halves, type, floats] = halves_and_floats("reduce", array, out, sizes[0] * sizes[2]);
   if (sizes[1] == 0) fail("reduce: there is nothing to reduce in {}; expected 1 or more", to_string(shape));
   if (copies_with_gil(checked_bytes(shape, halves.dtype, "reduce"))) {
-    return fold(reduction, lane, halves.data, sizes[0], sizes[1], sizes[2], floats);
+    return fold(reduction, type, halves.data, sizes[0], sizes[1], sizes[2], floats);
   }
   const ReleaseGil release;
-  fold(reduction, lane, halves.data, sizes[0], sizes[1], sizes[2], floats);
+  fold(reduction, type, halves.data, sizes[0], sizes[1], sizes[2], floats);
 }
 
 void widen_into(const py::object& array, const py::object& out) {
   const int64_t count = checked_product(leaf_from_python(array, "widen").view.shape, "widen");
-  const auto [halves, lane, floats] = halves_and_floats("widen", array, out, count);
-  if (copies_with_gil(count * itemsize(halves.dtype))) return widen(lane, halves.data, count, floats);
+  const auto [halves, type, floats] = halves_and_floats("widen", array, out, count);
+  if (copies_with_gil(count * itemsize(halves.dtype))) return widen(type, halves.data, count, floats);
   const ReleaseGil release;
-  widen(lane, halves.data, count, floats);
+  widen(type, halves.data, count, floats);
 }
 
 py::object host_empty(py::handle shape, py::handle dtype) {

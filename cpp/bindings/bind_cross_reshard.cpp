@@ -64,7 +64,7 @@ void bind_class(py::module_& module) {
           "receives", [](const CrossReshard& self) { return messages(self.receives()); },
           "(peer, bytes) of each message to receive, in the order of all processes.")
       .def_property_readonly(
-          "planned_bytes", [](const CrossReshard& self) { return self.plan().bytes_over(Link::kOtherProcess); },
+          "planned_bytes", [](const CrossReshard& self) { return self.plan().bytes_over(LinkKind::kOtherProcess); },
           "Bytes of all messages of all processes.")
       .def(
           "begin",

@@ -8,7 +8,7 @@
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/base/select.h"
+#include "artifex_devices/base/select_elements.h"
 #include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/transfer/reshard.h"
@@ -167,11 +167,11 @@ void select_into(py::handle out, py::handle condition, py::handle one, py::handl
   }
   if (!fits) fail("select: the operands do not fit; expected a bool a place and choices of out's shape and dtype");
   const int64_t elements = checked_product(target.shape, "select");
-  const auto as_choice = [&](const HostView& view) { return Choice{view.data, view.shape != target.shape}; };
+  const auto as_choice = [&](const HostView& view) { return SelectOperand{view.data, view.shape != target.shape}; };
   bool done = false;
   {
     const ReleaseGil release;
-    done = select(target.data, static_cast<const uint8_t*>(chosen.data), as_choice(choices[0]), as_choice(choices[1]),
+    done = select_elements(target.data, static_cast<const uint8_t*>(chosen.data), as_choice(choices[0]), as_choice(choices[1]),
                   elements, itemsize(target.dtype), stream);
     if (stream) stream_fence();
   }

@@ -35,10 +35,10 @@ namespace py = pybind11;
 constexpr double kMostCopiesUnasked = 1 << 16;  // on a cluster, where collectives do it too; 0.1 s
 
 /// {"latency", "transfer", "algorithm", "limit"}, or {"error"} where a figure is not known.
-py::dict price_dict(const std::function<Price()>& price) {
+py::dict price_dict(const std::function<ReshardPrice()>& price) {
   py::dict result;
   try {
-    const Price made = price();
+    const ReshardPrice made = price();
     result["latency"] = made.latency;
     result["transfer"] = made.transfer;
     result["algorithm"] = std::string(made.algorithm);
@@ -138,7 +138,7 @@ py::dict sequence_dict(ReshardSequence made, const Dims& shape, int64_t itemsize
     entry["most"] = totals.most_bytes;
     int64_t network = 0;
     if (cluster && step.move == ReshardMove::kPermute) {  // its messages are made once
-      const std::vector<Message> messages = without_gil([&] { return permute_messages(*sequence, i, devices); });
+      const std::vector<DeviceMessage> messages = without_gil([&] { return permute_messages(*sequence, i, devices); });
       network = bytes_by_link(*cluster, messages)[static_cast<size_t>(ClusterLink::kNetwork)];
       entry["price"] =
           price_dict([&] { return without_gil([&] { return price_messages(*cluster, messages).price; }); });
@@ -173,12 +173,12 @@ py::dict copies_dict(const PlacedWay& placed, const Sharding& from, const Shardi
   result["peak_bytes"] = way.peak_bytes;
   py::dict links;
   if (cluster) {
-    const std::vector<Message> messages = messages_of(way, placed.source, placed.destination);
+    const std::vector<DeviceMessage> messages = messages_of(way, placed.source, placed.destination);
     const bool from_device = from.memory_kind() == MemoryKind::kDevice;
     const bool crosses_host = from_device != (to.memory_kind() == MemoryKind::kDevice);
     result["price"] = price_dict([&] {
       return without_gil([&] {
-        Price price = price_messages(*cluster, messages).price;
+        ReshardPrice price = price_messages(*cluster, messages).price;
         if (crosses_host) add_host_link(*cluster, messages, from_device, &price);
         return price;
       });
@@ -236,7 +236,7 @@ py::dict bound_dict(const Ends& ends, int64_t itemsize, const Cluster* cluster) 
   };
   result["host_bytes"] = lacking(ClusterPart::kHost);
   result["price"] = price_dict([&] {
-    Price price;
+    ReshardPrice price;
     price.transfer = least_seconds(*cluster, chip_bytes(), lacking(ClusterPart::kSlice));
     return price;
   });

@@ -36,10 +36,10 @@ py::list take(SharedLanes& lanes, const Neighbours& from) {
   return letters;
 }
 
-// A Chain and the ndarrays that it reads and writes.
+// A ReductionChain and the ndarrays that it reads and writes.
 struct __attribute__((visibility("hidden"))) HeldChain {
   std::vector<py::object> kept;
-  Chain chain;
+  ReductionChain chain;
 };
 
 std::unique_ptr<HeldChain> make_chain(const std::shared_ptr<SharedLanes>& lanes, int64_t before, int64_t after,
@@ -54,7 +54,7 @@ std::unique_ptr<HeldChain> make_chain(const std::shared_ptr<SharedLanes>& lanes,
   HostView target = leaf_from_python(out, "chain").view;
   if (!target.writable) fail("chain: out is read-only; expected memory to write; make it by _host_empty");
   return std::make_unique<HeldChain>(
-      HeldChain{std::move(kept), Chain(*lanes, before, after, reduction_from_name(kind), std::move(views),
+      HeldChain{std::move(kept), ReductionChain(*lanes, before, after, reduction_from_name(kind), std::move(views),
                                        std::move(target), {begin, handed_on})});
 }
 

@@ -322,10 +322,10 @@ void bind_transfer(py::module_& module) {
         result["copies"] = plan.copy_count();
         result["bytes_reused"] = plan.bytes_reused();
         result["bytes_copied"] = plan.bytes_copied();
-        result["bytes_between_devices"] = plan.bytes_over(Link::kSameArena);
-        result["bytes_between_arenas"] = plan.bytes_over(Link::kOtherArena);
-        result["bytes_between_processes"] = plan.bytes_over(Link::kOtherProcess);
-        result["bytes_between_hosts"] = plan.bytes_over(Link::kOtherHost);
+        result["bytes_between_devices"] = plan.bytes_over(LinkKind::kSameArena);
+        result["bytes_between_arenas"] = plan.bytes_over(LinkKind::kOtherArena);
+        result["bytes_between_processes"] = plan.bytes_over(LinkKind::kOtherProcess);
+        result["bytes_between_hosts"] = plan.bytes_over(LinkKind::kOtherHost);
         return result;
       },
       py::arg("source"), py::arg("sharding"));

@@ -28,8 +28,8 @@ std::string joined(const std::array<std::string_view, N>& ids) {
   return text;
 }
 
-std::optional<Figure> figure(std::optional<double> value, const std::string& source) {
-  return value ? std::optional(Figure{*value, source}) : std::nullopt;
+std::optional<SourcedNumber> figure(std::optional<double> value, const std::string& source) {
+  return value ? std::optional(SourcedNumber{*value, source}) : std::nullopt;
 }
 
 std::string lower(std::string_view text) {
@@ -205,9 +205,9 @@ ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shap
   parts.inside.dims = shape;
   parts.inside.bandwidth =
       row.links.one_way ? figure(row.links.one_way, links) : figure(row.links.nominal_one_way, links);
-  parts.inside.latency = Figure{kTorusHop, "S5"};
+  parts.inside.latency = SourcedNumber{kTorusHop, "S5"};
   parts.between.bandwidth = figure(row.network_per_chip, links);
-  parts.between.latency = Figure{kNetworkStep, kNcclModel};
+  parts.between.latency = SourcedNumber{kNetworkStep, kNcclModel};
   parts.host_shape = host_of(row, shape);
   parts.host_source = links;
   if (!row.note.empty()) parts.notes.emplace_back(row.note);
@@ -242,13 +242,13 @@ ClusterRef gpu_cluster(std::string_view gpu, int64_t nodes, const GpuOptions& op
   parts.inside.link_kind = row.links.kind;
   parts.inside.dims = {*chips};
   if (row.links.one_way)
-    parts.inside.bandwidth = Figure{is_mesh ? *row.links.one_way : *row.links.one_way * row.links.links, links};
-  parts.inside.latency = Figure{kNvlinkStep, kNcclModel};
+    parts.inside.bandwidth = SourcedNumber{is_mesh ? *row.links.one_way : *row.links.one_way * row.links.links, links};
+  parts.inside.latency = SourcedNumber{kNvlinkStep, kNcclModel};
   const bool is_unverified = std::ranges::find(kUnverifiedNetworks, row.name) != kUnverifiedNetworks.end();
   const std::string network = is_unverified ? std::string(kUnverified) : links;
   parts.between.bandwidth =
       options.network_bandwidth ? options.network_bandwidth : figure(row.network_per_chip, network);
-  parts.between.latency = Figure{kNetworkStep, kNcclModel};
+  parts.between.latency = SourcedNumber{kNetworkStep, kNcclModel};
   // The 72 GPUs of an NVL72 sit in 18 trays of four.
   const bool is_rack = row.links.domain_chips == 72 && *chips % 4 == 0;
   parts.host_shape = {is_rack ? 4 : *chips};

@@ -106,7 +106,7 @@ void ReshardPlan::plan_destinations(bool copies_all) {
     if (!is_complete) check_sources(number);
     if (is_source_tile) {
       const int64_t from = source_of(source_tile, number);
-      if (!copies_all && link(from, number) <= Link::kSameArena) {
+      if (!copies_all && link(from, number) <= LinkKind::kSameArena) {
         is_copied_[i] = false;
         reused_.emplace_back(number, from);
         add_bytes(&bytes_reused_, bytes, 1, "reshard");
@@ -130,13 +130,13 @@ void ReshardPlan::check_sources(int64_t destination) const {
   }
 }
 
-Link ReshardPlan::link(int64_t source, int64_t destination) const noexcept {
+LinkKind ReshardPlan::link(int64_t source, int64_t destination) const noexcept {
   const BufferPlace& from = source_places_[static_cast<size_t>(source)];
   const BufferPlace& to = destination_places_[static_cast<size_t>(destination)];
-  if (from.host != to.host) return Link::kOtherHost;
-  if (from.process != to.process) return Link::kOtherProcess;
-  if (from.arena != to.arena) return Link::kOtherArena;
-  return from.device == to.device ? Link::kSameDevice : Link::kSameArena;
+  if (from.host != to.host) return LinkKind::kOtherHost;
+  if (from.process != to.process) return LinkKind::kOtherProcess;
+  if (from.arena != to.arena) return LinkKind::kOtherArena;
+  return from.device == to.device ? LinkKind::kSameDevice : LinkKind::kSameArena;
 }
 
 int64_t ReshardPlan::nearest(int64_t tile, int64_t destination) const {
@@ -194,11 +194,11 @@ std::array<int64_t, kLinks> ReshardPlan::bytes_by_link() const {
       if (const auto common = intersect(box, source_.domain(tile))) bytes[0] += common->volume() * itemsize_;
     }
   }
-  bytes[static_cast<size_t>(Link::kSameArena)] = bytes_copied_ - bytes[0];
+  bytes[static_cast<size_t>(LinkKind::kSameArena)] = bytes_copied_ - bytes[0];
   return bytes;
 }
 
-int64_t ReshardPlan::bytes_over(Link link) const {
+int64_t ReshardPlan::bytes_over(LinkKind link) const {
   const auto bytes = bytes_by_link();
   return std::accumulate(bytes.begin() + static_cast<int64_t>(link), bytes.end(), int64_t{0});
 }

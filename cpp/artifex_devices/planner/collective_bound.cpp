@@ -127,7 +127,7 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
     fail("plan_collective: {} groups send {} messages each; expected at most {} in all; plan a smaller cluster",
          groups.size(), pairs.size(), kMostMessages);
   }
-  std::vector<Message> messages;  // of blocks
+  std::vector<DeviceMessage> messages;  // of blocks
   Totals into_chips;
   Totals out_of_chips;
   Totals slices;
@@ -135,8 +135,8 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
   for (const auto& group : groups) {
     for (const auto& [from, to] : pairs) {
       if (from == to) continue;
-      const Message& message =
-          messages.emplace_back(Message{group[static_cast<size_t>(from)], group[static_cast<size_t>(to)], 1});
+      const DeviceMessage& message =
+          messages.emplace_back(DeviceMessage{group[static_cast<size_t>(from)], group[static_cast<size_t>(to)], 1});
       const ClusterLink link = link_between(cluster, message.from, message.to);
       if (link >= ClusterLink::kInside) {
         into_chips.add(message.to / cluster.chip().devices_per_chip, block_bytes);
@@ -147,7 +147,7 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
       slices.add(message.to / cluster.devices_per_slice(), block_bytes);
     }
   }
-  const Price price = price_messages(cluster, messages, "plan_collective").price;
+  const ReshardPrice price = price_messages(cluster, messages, "plan_collective").price;
   if (!messages.empty()) result.bound.device_bytes = block_bytes;
   result.bound.chip_bytes = std::max(into_chips.most(), out_of_chips.most());
   std::vector<double>& by_chip = result.bound.bytes_by_chip = into_chips.bytes();

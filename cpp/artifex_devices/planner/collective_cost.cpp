@@ -28,7 +28,7 @@ void check_rate(double rate, std::string_view what) {
   }
 }
 
-void check_latency(const Latency& latency) {
+void check_latency(const CollectiveLatency& latency) {
   if (!(latency.once >= 0) || !(latency.step >= 0) || std::isinf(latency.once + latency.step)) {
     fail("{}: the latency is {} s and {} s a step; expected 0 or more", kCostOperation, latency.once, latency.step);
   }
@@ -117,7 +117,7 @@ Costs torus_costs(Collective op, double bytes, TorusGroup group) {
     in += (axis.wrap ? 2 : 1) / stride;
     longest += static_cast<double>(axis.wrap ? axis.size / 2 : axis.size - 1) * stride;
   }
-  const Latency& latency = group.latency;
+  const CollectiveLatency& latency = group.latency;
   const std::string_view name = torus_algorithm(group.axes);
   const double hops = latency.once + longest * latency.step;
   CollectiveCost gather{name, "links", hops, bytes * (devices - 1) / (devices * in * group.link)};
@@ -160,7 +160,7 @@ Costs torus_costs(Collective op, double bytes, TorusGroup group) {
 Costs switch_costs(Collective op, double bytes, const SwitchGroup& group) {
   const auto n = static_cast<double>(group.devices);
   const auto rounds = static_cast<double>(rounds_of(group.devices));
-  const Latency& latency = group.latency;
+  const CollectiveLatency& latency = group.latency;
   const auto after = [&](double steps) { return latency.once + steps * latency.step; };
   const double gather = bytes * (n - 1) / (n * group.egress);
   const double whole = bytes / group.egress;
@@ -186,7 +186,7 @@ Costs switch_costs(Collective op, double bytes, const SwitchGroup& group) {
 
 Costs full_mesh_costs(Collective op, double bytes, const FullMeshGroup& group) {
   const auto n = static_cast<double>(group.devices);
-  const Latency& latency = group.latency;
+  const CollectiveLatency& latency = group.latency;
   const double step = latency.once + latency.step;
   const CollectiveCost gather{"direct", "links", step, bytes / (n * group.link)};
   switch (op) {
@@ -230,7 +230,7 @@ Costs hierarchy_costs(Collective op, double bytes, const NodeGroup& group) {
   const auto g = static_cast<double>(devices_of(group.local));
   const double node_egress = group.egress * g;
   const auto rounds = static_cast<double>(rounds_of(group.nodes));
-  const Latency& latency = group.latency;
+  const CollectiveLatency& latency = group.latency;
   const auto after = [&](double steps) { return latency.once + steps * latency.step; };
   const double across = bytes * (m - 1) / (m * node_egress);
   constexpr std::string_view kAtOnce = "nodes and devices at once";

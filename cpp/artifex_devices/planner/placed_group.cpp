@@ -89,7 +89,7 @@ std::optional<NodeGroup> placed_group(const Cluster& cluster, const std::vector<
   NodeGroup group{SwitchGroup{1, 1, {}}, static_cast<int64_t>(chips_of_slices.size()), 0, {}};
   if (local_chips > 1) {
     const double rate = cluster.link_bandwidth().value * share;
-    const Latency latency{0, cluster.link_latency().value};
+    const CollectiveLatency latency{0, cluster.link_latency().value};
     if (is_torus) {
       TorusGroup torus{.axes = {}, .link = rate, .latency = latency};
       for (size_t axis = 0; axis < inside.dims.size(); ++axis) {

@@ -53,7 +53,7 @@ struct Line {
     return *this;
   }
 };
-Line line_of(const Amount& amount, double rate) noexcept { return {amount.fixed / rate, amount.scaled / rate}; }
+Line line_of(const BatchAmount& amount, double rate) noexcept { return {amount.fixed / rate, amount.scaled / rate}; }
 const Line& larger(const Line& a, const Line& b, double scale) noexcept { return a.at(scale) >= b.at(scale) ? a : b; }
 
 /// What goes on at once, as lines that touch the curves at one scale.
@@ -218,15 +218,15 @@ std::vector<StepRegime> step_regimes(const StepFlow& flow, const StepHardware& h
 }
 
 double largest_step_scale(const StepMemory& memory, int64_t memory_bytes) noexcept {
-  const Amount kept = memory.kept();
+  const BatchAmount kept = memory.kept();
   const double room = static_cast<double>(memory_bytes) - kept.fixed;
-  const auto most = [&](const Amount& working) {
+  const auto most = [&](const BatchAmount& working) {
     const double grows = kept.scaled + working.scaled;
     const double left = room - working.fixed;
     return grows > 0 ? left / grows : left >= 0 ? kInfinity : -1.0;
   };
   double scale = most({});
-  for (const Amount& each : memory.working) scale = std::min(scale, most(each));
+  for (const BatchAmount& each : memory.working) scale = std::min(scale, most(each));
   return scale;
 }
 

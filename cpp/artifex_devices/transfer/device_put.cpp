@@ -84,7 +84,7 @@ ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool co
   auto storage = Storage::allocate(sharding, domains, source.dtype, "device_put");
   const int64_t bytes = physical_bytes(*storage);
   fill(source, domains, *storage, layout.get(), bytes);
-  counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
   return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed, std::move(layout));
 }
 
