@@ -70,7 +70,7 @@ NetworkKind network_from(const std::string& text) {
   for (const NetworkKind kind : {NetworkKind::kTorus, NetworkKind::kSwitch, NetworkKind::kFullMesh}) {
     if (text == to_string(kind)) return kind;
   }
-  fail("cluster: network is {:?}; expected \"torus\", \"switch\" or \"full mesh\"", text);
+  throw_error("cluster: network is {:?}; expected \"torus\", \"switch\" or \"full mesh\"", text);
 }
 
 ClusterParts parts_from(const py::dict& dict) {
@@ -82,7 +82,7 @@ ClusterParts parts_from(const py::dict& dict) {
   parts.chip.devices_per_chip = dict["devices_per_chip"].cast<int>();
   for (const auto& [name, figure] : dict["peak_flops"].cast<std::unordered_map<std::string, FigureTuple>>()) {
     const auto format = matmul_format_from_name(name);
-    if (!format) fail("cluster: peak_flops names {:?}; expected formats such as \"bfloat16\" or \"int8\"", name);
+    if (!format) throw_error("cluster: peak_flops names {:?}; expected formats such as \"bfloat16\" or \"int8\"", name);
     parts.chip.peak_flops[static_cast<size_t>(*format)] = figure_from(figure);
   }
   const auto figure = [&](const char* key) { return figure_from(dict[key].cast<FigureTuple>()); };

@@ -7,8 +7,9 @@ namespace artifex_devices::bindings {
 
 void check_has_devices(const Sharding& sharding, std::string_view what) {
   if (!sharding.is_abstract()) return;
-  fail("{}: {} lies on an AbstractMesh, which has no devices; expected a Mesh; make one of the same axes with devices",
-       what, sharding.to_string());
+  throw_error(
+      "{}: {} lies on an AbstractMesh, which has no devices; expected a Mesh; make one of the same axes with devices",
+      what, sharding.to_string());
 }
 
 py::object slice_of_cut(const ShardDomains& domains, int64_t dimension, int64_t cut) {

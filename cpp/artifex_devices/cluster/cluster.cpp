@@ -104,10 +104,10 @@ void check_size(const ClusterParts& parts, Problems& problems) {
 }
 
 const SourcedNumber& known(const std::optional<SourcedNumber>& figure, const Cluster& cluster, const char* what,
-                    const char* argument) {
+                           const char* argument) {
   if (!figure) {
-    fail<Unavailable>("cluster {:?}: its {} is not known; expected a number to price with; give {}", cluster.name(),
-                      what, argument);
+    throw_error<Unavailable>("cluster {:?}: its {} is not known; expected a number to price with; give {}",
+                             cluster.name(), what, argument);
   }
   return *figure;
 }
@@ -132,7 +132,7 @@ std::shared_ptr<const Cluster> Cluster::make(ClusterParts parts) {
   check_chip(parts.chip, problems);
   check_network(parts, problems);
   check_size(parts, problems);
-  if (!problems.text().empty()) fail("cluster {:?}: {}", parts.name, problems.text());
+  if (!problems.text().empty()) throw_error("cluster {:?}: {}", parts.name, problems.text());
   return std::shared_ptr<const Cluster>(new Cluster(std::move(parts)));
 }
 

@@ -28,7 +28,7 @@ ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shap
 
 /// What a GPU's nodes are made with where the catalogue does not say it.
 struct GpuOptions {
-  std::optional<int> chips_per_node{};        // the catalogue's domain, where it has one
+  std::optional<int> chips_per_node{};               // the catalogue's domain, where it has one
   std::optional<SourcedNumber> network_bandwidth{};  // of each chip, one way; the catalogue's
 };
 

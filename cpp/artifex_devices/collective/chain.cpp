@@ -35,11 +35,12 @@ const std::byte* at_element(const HostView& view, int64_t element) {
 
 }  // namespace
 
-ReductionChain::ReductionChain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction, std::vector<HostView> blocks,
-             HostView out, Share share)
+ReductionChain::ReductionChain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction,
+                               std::vector<HostView> blocks, HostView out, Share share)
     : reduction_(reduction), blocks_(std::move(blocks)), out_(std::move(out)), share_(share) {
-  if (before < 0 && after < 0) fail("chain: this process stands alone; expected a neighbour; call all_reduce");
-  if (blocks_.empty() && before < 0) fail("chain: the first process has no blocks; expected 1 or more; give some");
+  if (before < 0 && after < 0) throw_error("chain: this process stands alone; expected a neighbour; call all_reduce");
+  if (blocks_.empty() && before < 0)
+    throw_error("chain: the first process has no blocks; expected 1 or more; give some");
   if (before >= 0) {
     from_before_ = &lanes.stream_from(before);
     to_before_ = &lanes.stream_to(before);
@@ -55,16 +56,17 @@ ReductionChain::ReductionChain(SharedLanes& lanes, int64_t before, int64_t after
         is_dense(block.shape, block.byte_strides, itemsize(block.dtype))) {
       continue;
     }
-    fail("chain: a block does not fit; expected dense {}{}, got {}{} with strides {}; make it contiguous first",
-         name(out_.dtype), to_string(blocks_[0].shape), name(block.dtype), to_string(block.shape),
-         to_string(block.byte_strides));
+    throw_error("chain: a block does not fit; expected dense {}{}, got {}{} with strides {}; make it contiguous first",
+                name(out_.dtype), to_string(blocks_[0].shape), name(block.dtype), to_string(block.shape),
+                to_string(block.byte_strides));
   }
   end_ = share_.begin + checked_product(out_.shape, "chain");
   elements_ = blocks_.empty() ? end_ : checked_product(blocks_[0].shape, "chain");
   if (share_.begin < 0 || end_ > elements_ || share_.handed_on < 0 || share_.handed_on > elements_ ||
       !is_dense(out_.shape, out_.byte_strides, itemsize(out_.dtype))) {
-    fail("chain: out does not fit; expected dense memory for at most {} elements, got {} from {} on with strides {}",
-         elements_, to_string(out_.shape), share_.begin, to_string(out_.byte_strides));
+    throw_error(
+        "chain: out does not fit; expected dense memory for at most {} elements, got {} from {} on with strides {}",
+        elements_, to_string(out_.shape), share_.begin, to_string(out_.byte_strides));
   }
   is_widened_ = (out_.dtype == DType::kFloat16 || out_.dtype == DType::kBFloat16) &&
                 (reduction == Reduction::kSum || reduction == Reduction::kProduct);

@@ -31,7 +31,7 @@ class ReductionChain {
   /// none. Who has none wants all of the result. All stay until the end. Throws as all_reduce; InvalidArgument without
   /// a neighbour, or for a share that lies beyond the blocks.
   ReductionChain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction, std::vector<HostView> blocks,
-        HostView out, Share share);
+                 HostView out, Share share);
 
   /// Goes on as far as it can, and waits at most so long for what others have to do; whether all is done. Throws
   /// Interrupted, after which the lanes are of no use.

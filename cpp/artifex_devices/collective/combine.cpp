@@ -15,8 +15,8 @@ const CombineLoops& combine_loops() noexcept {
   return combine_loops_baseline;
 }
 
-void combine(Reduction reduction, ArithmeticType type, std::span<const void* const> inputs, void* out, int64_t begin, int64_t end,
-             bool stream) noexcept {
+void combine(Reduction reduction, ArithmeticType type, std::span<const void* const> inputs, void* out, int64_t begin,
+             int64_t end, bool stream) noexcept {
   combine_loops().of[static_cast<int>(reduction)][static_cast<int>(type)](
       inputs.data(), static_cast<int64_t>(inputs.size()), out, begin, end, stream);
 }

@@ -40,7 +40,8 @@ void in_pieces(size_t inputs, int64_t elements, int64_t itemsize, const Body& bo
   });
 }
 
-void reduce_elements(Reduction reduction, ArithmeticType type, Inputs inputs, void* out, int64_t elements, int64_t itemsize) {
+void reduce_elements(Reduction reduction, ArithmeticType type, Inputs inputs, void* out, int64_t elements,
+                     int64_t itemsize) {
   const bool stream = elements * itemsize >= stream_bytes();
   in_pieces(inputs.size(), elements, itemsize, [&](int64_t begin, int64_t end) {
     combine(reduction, type, inputs, out, begin, end, stream);
@@ -66,12 +67,13 @@ void multiply(Inputs inputs, void* out, int64_t begin, int64_t end) {
 
 template <class T>
 void reduce_complex(Reduction reduction, ArithmeticType type, Inputs inputs, const HostView& out, int64_t elements) {
-  if (reduction == Reduction::kSum) return reduce_elements(reduction, type, inputs, out.data, elements * 2, sizeof(T) / 2);
+  if (reduction == Reduction::kSum)
+    return reduce_elements(reduction, type, inputs, out.data, elements * 2, sizeof(T) / 2);
   if (reduction == Reduction::kProduct) {
     return in_pieces(inputs.size(), elements, sizeof(T),
                      [&](int64_t begin, int64_t end) { multiply<T>(inputs, out.data, begin, end); });
   }
-  fail<TypeMismatch>(
+  throw_error<TypeMismatch>(
       "all_reduce: complex numbers have no order; expected real numbers for max and min, got {}; reduce np.abs(x), or "
       "real and imaginary parts by themselves",
       name(out.dtype));
@@ -113,16 +115,17 @@ std::optional<ArithmeticType> arithmetic_type(DType dtype, Reduction reduction) 
 
 void check(std::span<const HostView> inputs, const HostView& out) {
   checked_bytes(out.shape, out.dtype, "all_reduce");
-  if (inputs.empty()) fail("all_reduce: there are no inputs; expected 1 or more, got 0; give each member's");
+  if (inputs.empty()) throw_error("all_reduce: there are no inputs; expected 1 or more, got 0; give each member's");
   for (size_t i = 0; i <= inputs.size(); ++i) {
     const HostView& view = i < inputs.size() ? inputs[i] : out;
     if (view.dtype == out.dtype && view.shape == out.shape &&
         is_dense(view.shape, view.byte_strides, itemsize(view.dtype))) {
       continue;
     }
-    fail("all_reduce: {} {} does not fit; expected dense {}{}, got {}{} with strides {}; make it contiguous first",
-         i < inputs.size() ? "input" : "out", i, name(out.dtype), to_string(out.shape), name(view.dtype),
-         to_string(view.shape), to_string(view.byte_strides));
+    throw_error(
+        "all_reduce: {} {} does not fit; expected dense {}{}, got {}{} with strides {}; make it contiguous first",
+        i < inputs.size() ? "input" : "out", i, name(out.dtype), to_string(out.shape), name(view.dtype),
+        to_string(view.shape), to_string(view.byte_strides));
   }
 }
 
@@ -132,7 +135,8 @@ void divide_in_place(const HostView& data, float by) {
   check({&data, 1}, data);
   const std::optional<ArithmeticType> type = arithmetic_type(data.dtype, Reduction::kSum);
   if (type != ArithmeticType::kFloat16 && type != ArithmeticType::kBFloat16) {
-    fail<TypeMismatch>("divide: data is {}; expected float16 or bfloat16; divide others by NumPy", name(data.dtype));
+    throw_error<TypeMismatch>("divide: data is {}; expected float16 or bfloat16; divide others by NumPy",
+                              name(data.dtype));
   }
   in_pieces(1, checked_product(data.shape, "divide"), itemsize(data.dtype), [&](int64_t begin, int64_t end) {
     divide(*type, static_cast<std::byte*>(data.data) + begin * itemsize(data.dtype), end - begin, by);
@@ -156,7 +160,7 @@ void all_reduce(Reduction reduction, std::span<const HostView> inputs, const Hos
     default:
       break;
   }
-  fail<TypeMismatch>(
+  throw_error<TypeMismatch>(
       "all_reduce: dtype {} has no such reduction; expected integers, floats, complex numbers or bfloat16, got {}; "
       "convert it first: x.astype(np.float32)",
       name(out.dtype), name(out.dtype));

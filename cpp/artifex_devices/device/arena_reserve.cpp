@@ -78,7 +78,8 @@ bool Arena::State::unmap_reserve(std::byte* data, int64_t bytes) noexcept {
     poison(data, bytes);
     reserve.give(data, bytes);
     (reserve.is_retired ? reserved_bytes : reserved_free)
-        .fetch_add(reserve.is_retired ? -ArenaReserve::rounded(bytes) : ArenaReserve::rounded(bytes), std::memory_order_relaxed);
+        .fetch_add(reserve.is_retired ? -ArenaReserve::rounded(bytes) : ArenaReserve::rounded(bytes),
+                   std::memory_order_relaxed);
     unused = take_unused_locked(found);
   }
   if (unused) return_pages(unused->data(), unused->bytes());
@@ -101,7 +102,8 @@ void Arena::State::retire_reserve(const ArenaReserve* retired) noexcept {
   if (unused) return_pages(unused->data(), unused->bytes());
 }
 
-std::unique_ptr<ArenaReserve> Arena::State::take_unused_locked(std::vector<std::unique_ptr<ArenaReserve>>::iterator at) noexcept {
+std::unique_ptr<ArenaReserve> Arena::State::take_unused_locked(
+    std::vector<std::unique_ptr<ArenaReserve>>::iterator at) noexcept {
   if (!(*at)->is_retired || !(*at)->is_unused()) return nullptr;
   std::unique_ptr<ArenaReserve> unused = std::move(*at);
   reserves.erase(at);
@@ -121,7 +123,7 @@ std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operati
   int64_t free = free_bytes();
   if (wanted > free && trim_all() > 0) free = free_bytes();
   const auto refuse = [&](std::string_view why) {
-    fail<OutOfMemory>(
+    throw_error<OutOfMemory>(
         "RESOURCE_EXHAUSTED: {}: {} bytes cannot be taken up front on NUMA node {}: {}; expected at most the {} bytes "
         "that are free; lower memory_fraction, or leave preallocate out",
         operation, wanted, node_, why, free);

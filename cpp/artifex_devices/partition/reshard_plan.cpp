@@ -49,8 +49,9 @@ void ReshardPlan::sort_sources() {
   for (size_t i = 0; i < source_places_.size(); ++i) {
     const int64_t tile = source_places_[i].tile;
     if (tile < 0 || tile >= tiles) {
-      fail("reshard: a source buffer holds tile {}; expected one of 0 to {}; number tiles as the sharding's grid does",
-           tile, tiles - 1);
+      throw_error(
+          "reshard: a source buffer holds tile {}; expected one of 0 to {}; number tiles as the sharding's grid does",
+          tile, tiles - 1);
     }
     ++first_[static_cast<size_t>(tile) + 1];
     is_sorted = is_sorted && tile == static_cast<int64_t>(i);
@@ -83,7 +84,7 @@ void ReshardPlan::plan_destinations(bool copies_all) {
     const auto number = static_cast<int64_t>(i);
     const int64_t tile = destination_places_[i].tile;
     if (tile < 0 || tile >= destination_.grid().tiles()) {
-      fail(
+      throw_error(
           "reshard: destination buffer {} holds tile {}; expected one of 0 to {}; number tiles as the sharding's grid "
           "does",
           number, tile, destination_.grid().tiles() - 1);
@@ -123,7 +124,7 @@ void ReshardPlan::check_sources(int64_t destination) const {
     for (int64_t i = 0; i < runs.run().count; ++i) {
       const int64_t tile = runs.run().tile + i * runs.run().tile_step;
       if (first_[static_cast<size_t>(tile)] < first_[static_cast<size_t>(tile) + 1]) continue;
-      fail(
+      throw_error(
           "reshard: no source buffer holds tile {}; expected at least one of each tile; give all buffers of the source",
           tile);
     }

@@ -24,20 +24,22 @@ double square_of(int64_t n) { return static_cast<double>(n * n - n % 2); }
 
 void check_rate(double rate, std::string_view what) {
   if (!(rate > 0) || std::isinf(rate)) {
-    fail("{}: {} is {} bytes/s; expected more than 0; give the rate of one direction", kCostOperation, what, rate);
+    throw_error("{}: {} is {} bytes/s; expected more than 0; give the rate of one direction", kCostOperation, what,
+                rate);
   }
 }
 
 void check_latency(const CollectiveLatency& latency) {
   if (!(latency.once >= 0) || !(latency.step >= 0) || std::isinf(latency.once + latency.step)) {
-    fail("{}: the latency is {} s and {} s a step; expected 0 or more", kCostOperation, latency.once, latency.step);
+    throw_error("{}: the latency is {} s and {} s a step; expected 0 or more", kCostOperation, latency.once,
+                latency.step);
   }
 }
 
 void check_count(int64_t count, std::string_view what) {
   // Squares of it must be exact.
   if (count < 1 || count > (int64_t{1} << 26)) {
-    fail("{}: {} is {}; expected 1 to 2**26; count the devices of one group", kCostOperation, what, count);
+    throw_error("{}: {} is {}; expected 1 to 2**26; count the devices of one group", kCostOperation, what, count);
   }
 }
 
@@ -52,7 +54,7 @@ void check(const LocalGroup& group) {
       devices *= static_cast<double>(axis.size);
     }
     if (devices > double{1 << 26})
-      fail("{}: the group has {} devices; expected at most 2**26", kCostOperation, devices);
+      throw_error("{}: the group has {} devices; expected at most 2**26", kCostOperation, devices);
   } else if (const auto* behind = std::get_if<SwitchGroup>(&group)) {
     check_rate(behind->egress, "the egress");
     check_latency(behind->latency);
@@ -67,7 +69,8 @@ void check(const LocalGroup& group) {
 
 void check_bytes(double bytes) {
   if (!(bytes >= 0) || std::isinf(bytes)) {
-    fail("{}: bytes is {}; expected 0 or more; give the bytes of the whole array of the group", kCostOperation, bytes);
+    throw_error("{}: bytes is {}; expected 0 or more; give the bytes of the whole array of the group", kCostOperation,
+                bytes);
   }
 }
 

@@ -13,13 +13,13 @@ PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_
   PlacedEnd end{domains, devices, {}, {}};
   const std::vector<int64_t> tiles = domains.grid().tiles_by_position();
   if (tiles.size() != devices.size()) {
-    fail("plan_reshard: {} devices are given for {} positions; expected one each", devices.size(), tiles.size());
+    throw_error("plan_reshard: {} devices are given for {} positions; expected one each", devices.size(), tiles.size());
   }
   end.buffers.resize(devices.size());
   std::iota(end.buffers.begin(), end.buffers.end(), int64_t{0});
   for (size_t i = 0; i < devices.size(); ++i) {
     if (devices[i] < 0 || devices[i] >= cluster.device_count()) {
-      fail(
+      throw_error(
           "plan_reshard: the mesh has device {}, which the cluster {} has not; expected ids of 0 to {}; make the mesh "
           "of cluster.devices(), or take a larger cluster",
           devices[i], cluster.name(), cluster.device_count() - 1);

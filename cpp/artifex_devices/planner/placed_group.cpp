@@ -39,15 +39,15 @@ std::optional<Box> box_of(const std::vector<int64_t>& chips, const std::vector<i
 }
 
 void check_devices(const Cluster& cluster, const std::vector<int64_t>& devices) {
-  if (devices.empty()) fail("plan_collective: the group has no devices; expected 1 or more");
+  if (devices.empty()) throw_error("plan_collective: the group has no devices; expected 1 or more");
   std::vector<int64_t> sorted = devices;
   if (!std::ranges::is_sorted(sorted)) std::ranges::sort(sorted);
   if (sorted.front() < 0 || sorted.back() >= cluster.device_count()) {
-    fail("plan_collective: device {} is not in the cluster {}; expected 0 to {}",
-         sorted.front() < 0 ? sorted.front() : sorted.back(), cluster.name(), cluster.device_count() - 1);
+    throw_error("plan_collective: device {} is not in the cluster {}; expected 0 to {}",
+                sorted.front() < 0 ? sorted.front() : sorted.back(), cluster.name(), cluster.device_count() - 1);
   }
   if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
-    fail("plan_collective: device {} is in the group twice; expected each once", *twice);
+    throw_error("plan_collective: device {} is in the group twice; expected each once", *twice);
   }
 }
 

@@ -94,7 +94,7 @@ Groups groups_of(const std::vector<PositionRange>& ranges, const std::vector<int
 
 /// The messages of a permute; replicas send one each where none keeps its own.
 std::vector<DeviceMessage> messages_of_permute(const TileGrid& before, const TileGrid& after, int64_t shard_bytes,
-                                         const std::vector<int64_t>& devices) {
+                                               const std::vector<int64_t>& devices) {
   const std::vector<int64_t> had = before.tiles_by_position();
   const std::vector<int64_t> wanted = after.tiles_by_position();
   std::vector<DeviceMessage> messages;
@@ -109,7 +109,8 @@ std::vector<DeviceMessage> messages_of_permute(const TileGrid& before, const Til
   return messages;
 }
 
-ReshardPrice price_as_ring(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups, int64_t shard_bytes) {
+ReshardPrice price_as_ring(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups,
+                           int64_t shard_bytes) {
   std::vector<DeviceMessage> messages;
   for (const auto& group : groups) {
     for (size_t i = 0; i < group.size(); ++i) {
@@ -124,10 +125,11 @@ ReshardPrice price_as_ring(const Cluster& cluster, const std::vector<std::vector
   return price;
 }
 
-ReshardPrice price_as_messages(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups, int64_t part_bytes) {
+ReshardPrice price_as_messages(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups,
+                               int64_t part_bytes) {
   const auto size = static_cast<int64_t>(groups.front().size());
   if (static_cast<int64_t>(groups.size()) * size > kMostMessages / size) {
-    fail(
+    throw_error(
         "plan_reshard: {} groups of {} devices are no boxes of the cluster {}, and too many to price message by "
         "message; expected at most {} messages; lay the mesh out with mesh_utils.create_device_mesh",
         groups.size(), size, cluster.name(), kMostMessages);
@@ -163,7 +165,8 @@ LinkBytes bytes_by_link(const Cluster& cluster, const std::vector<DeviceMessage>
   return bytes;
 }
 
-MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMessage>& messages, std::string_view operation) {
+MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMessage>& messages,
+                             std::string_view operation) {
   const SliceNetwork& inside = cluster.inside();
   const int64_t per_chip = cluster.chip().devices_per_chip;
   const int64_t per_slice = cluster.chips_per_slice();
@@ -184,8 +187,8 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMes
     if (looked_at++ % 1024 == 0) check_interrupt();
     for (const int64_t id : {message.from, message.to}) {
       if (id < 0 || id >= cluster.device_count()) {
-        fail("{}: device {} is not in the cluster {}; expected 0 to {}; plan with devices of the cluster", operation,
-             id, cluster.name(), cluster.device_count() - 1);
+        throw_error("{}: device {} is not in the cluster {}; expected 0 to {}; plan with devices of the cluster",
+                    operation, id, cluster.name(), cluster.device_count() - 1);
       }
     }
     const int64_t from = message.from / per_chip;
@@ -232,10 +235,11 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMes
   return result;
 }
 
-void add_host_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages, bool from_device, ReshardPrice* price) {
+void add_host_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages, bool from_device,
+                   ReshardPrice* price) {
   if (messages.empty()) return;
   if (!cluster.chip().host_bandwidth) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "cluster {:?}: its bandwidth between host and chip is not known; expected a number to price with; give "
         "`bandwidth` of [host] in a TOML file",
         cluster.name());
@@ -250,16 +254,17 @@ void add_host_link(const Cluster& cluster, const std::vector<DeviceMessage>& mes
 }
 
 std::vector<DeviceMessage> permute_messages(const ReshardSequence& sequence, size_t step,
-                                      const std::vector<int64_t>& devices) {
+                                            const std::vector<int64_t>& devices) {
   return messages_of_permute(sequence.grids[step], sequence.grids[step + 1], sequence.steps[step].shard_bytes, devices);
 }
 
 ReshardPrice price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
-                 const std::vector<int64_t>& devices) {
+                        const std::vector<int64_t>& devices) {
   const ReshardStep& what = sequence.steps[step];
   const TileGrid& before = sequence.grids[step];
   if (static_cast<int64_t>(devices.size()) != before.positions()) {
-    fail("plan_reshard: {} devices are given for {} positions; expected one each", devices.size(), before.positions());
+    throw_error("plan_reshard: {} devices are given for {} positions; expected one each", devices.size(),
+                before.positions());
   }
   if (what.move == ReshardMove::kSlice) return {.algorithm = "in place"};
   if (what.move == ReshardMove::kPermute) {

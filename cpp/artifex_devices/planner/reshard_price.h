@@ -52,16 +52,17 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMes
 
 /// Between device memory and that of hosts: all of the messages cross the links from host to chip, on the side that is
 /// `from_device` or not; the slower of these and the price counts. Throws Unavailable where their rate is not known.
-void add_host_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages, bool from_device, ReshardPrice* price);
+void add_host_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages, bool from_device,
+                   ReshardPrice* price);
 
 /// What a permute of a sequence sends, for price_messages; replicas send one message each where none keeps its own.
 std::vector<DeviceMessage> permute_messages(const ReshardSequence& sequence, size_t step,
-                                      const std::vector<int64_t>& devices);
+                                            const std::vector<int64_t>& devices);
 
 /// One step of a sequence whose positions lie on `devices` (ids, one a position). Groups that are boxes are priced by
 /// the formulas (the slowest group), others by their messages: a ring in the order of the mesh.
 ReshardPrice price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
-                 const std::vector<int64_t>& devices);
+                        const std::vector<int64_t>& devices);
 
 /// Bytes of one step that go from slice to slice. A gather's group brings each shard into a slice once, and hands it on
 /// inside.

@@ -20,16 +20,16 @@ void check_model(const StepModel& model, size_t mesh_axes, const StepRules& rule
   for (const StepOp& op : model.ops) {
     const bool has_two = op.kind == StepOpKind::kMatmul || op.kind == StepOpKind::kElementwise;
     if (!is_sound(op, 0, op.inputs[0]) || (has_two && !is_sound(op, 1, op.inputs[1])) || !is_sound(op, 2, op.output)) {
-      fail("{}: operation {} names no tensor, or another number of indices than it has dimensions; correct it",
-           operation, op.name);
+      throw_error("{}: operation {} names no tensor, or another number of indices than it has dimensions; correct it",
+                  operation, op.name);
     }
   }
   if (mesh_axes > kStepMeshAxes) {
-    fail("{}: the mesh has {} axes; expected at most {}; join some", operation, mesh_axes, kStepMeshAxes);
+    throw_error("{}: the mesh has {} axes; expected at most {}; join some", operation, mesh_axes, kStepMeshAxes);
   }
   if (rules.size() != model.logical_axes.size()) {
-    fail("{}: there are {} rules; expected one for each of {} logical axes", operation, rules.size(),
-         model.logical_axes.size());
+    throw_error("{}: there are {} rules; expected one for each of {} logical axes", operation, rules.size(),
+                model.logical_axes.size());
   }
 }
 
@@ -94,7 +94,9 @@ class Walk {
     for (const int64_t size : each.shape) result *= static_cast<double>(size);
     return result;
   }
-  static BatchAmount amount(double value, bool scales) { return scales ? BatchAmount{0, value} : BatchAmount{value, 0}; }
+  static BatchAmount amount(double value, bool scales) {
+    return scales ? BatchAmount{0, value} : BatchAmount{value, 0};
+  }
   /// Bytes of what a device holds, or more of it where some axes do not cut.
   BatchAmount shard(const Part& part, MeshAxes without = 0) const {
     if (part.tensor < 0) return {};
@@ -360,7 +362,7 @@ StepFlow step_flow(const StepModel& model, const std::vector<int64_t>& mesh_size
                    std::string_view operation) {
   check_model(model, mesh_sizes.size(), rules, operation);
   if (!step_fits_mesh(model, mesh_sizes, rules)) {
-    fail(
+    throw_error(
         "{}: the rules do not fit the model's tensors; expected dimensions that divide, each axis of the mesh once a "
         "tensor; step_mismatches lists them",
         operation);

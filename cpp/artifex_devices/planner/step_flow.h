@@ -37,7 +37,7 @@ struct StepCollective {
   MeshAxes axes = 0;
   int64_t group = 1;  // devices that work together
   int64_t count = 1;  // times a step
-  BatchAmount bytes;       // of the whole array of a group, each time (collective_cost.h)
+  BatchAmount bytes;  // of the whole array of a group, each time (collective_cost.h)
 };
 
 /// What one product is: the operation itself, or the gradient of one of its inputs.

@@ -164,7 +164,7 @@ class Assembler {
     const bool is_asked_for = given_.dtype.has_value();
     if (devices_.addressable_count() == 0 && given_.parts.empty()) {
       if (is_asked_for && given_.shape) return;
-      fail(
+      throw_error(
           "{}: no device of {} is of this process, so that no part says shape and dtype; expected both, got {}; give "
           "{}",
           given_.operation, sharding_.to_string(),

@@ -177,8 +177,8 @@ void device_get_into(const ArrayRef& array, const HostView& destination) {
   }
   if (!destination.writable) differ("writable", true, false);
   if (!wrong.empty()) {
-    fail("{}: destination does not fit the array; {}; give a writable array of the same shape and dtype", kOperation,
-         wrong);
+    throw_error("{}: destination does not fit the array; {}; give a writable array of the same shape and dtype",
+                kOperation, wrong);
   }
   wait_for(array->ready_event());
   gather(*array, array->sharding()->domains(array->shape(), kOperation), destination.data, destination.byte_strides);

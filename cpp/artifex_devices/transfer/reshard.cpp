@@ -108,7 +108,7 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
 
 /// `from` and `to`: the ends as the plan numbers their buffers.
 PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from,
-                   const WorldPlaces& to) {
+                            const WorldPlaces& to) {
   auto batch = std::make_shared<CopyBatch>();
   PlannedCopies::End source{{}, {}, move.source.layout()};
   source.data.resize(from.places.size());
@@ -131,7 +131,7 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
     buffers[static_cast<size_t>(local_of(number))] = held[static_cast<size_t>(reused)];
   }
   PendingStorage moved{Storage::adopt(move.sharding, move.domains, move.source.dtype(), std::move(buffers), kOperation),
-              move.source.ready_event()};
+                       move.source.ready_event()};
   if (plan->copy_count() == 0) return moved;
 
   const Sharding& sharding = *move.sharding;
@@ -181,7 +181,7 @@ std::shared_ptr<const ReshardPlan> make_plan(const Array& source, const Sharding
 }
 
 PendingStorage execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options,
-                   std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from, const WorldPlaces& to) {
+                            std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from, const WorldPlaces& to) {
   return move_by_plan(Move(source, sharding, options), std::move(plan), from, to);
 }
 
@@ -197,7 +197,7 @@ static ArrayRef reshard_without_messages(const ArrayRef& source, const ShardingR
                                          const ReshardOptions& options) {
   CrossReshard cross(source, sharding, options);
   if (cross.has_messages()) {
-    fail<NotAddressable>(
+    throw_error<NotAddressable>(
         "{}: parts of the Array would come from other processes; expected to find all of them in this one, {}; move it "
         "by device_put in all processes",
         kOperation, cross.client()->process_index());
@@ -209,7 +209,7 @@ static ArrayRef reshard_without_messages(const ArrayRef& source, const ShardingR
 ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {
   source->check_alive(kOperation);
   if (source->sharding()->devices()->client() != sharding->devices()->client()) {
-    fail(
+    throw_error(
         "{}: the Array lies on devices of another world than sharding {}; expected devices of one; get its value with "
         "device_get and put that",
         kOperation, sharding->to_string());

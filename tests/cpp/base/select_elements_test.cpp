@@ -28,7 +28,7 @@ void check(T seed) {
         for (const bool stream : {false, true}) {
           std::vector<T> out(elements + 1, seed);
           ASSERT_TRUE(select_elements(out.data(), condition.data(), {a.data(), one_is_one}, {b.data(), other_is_one},
-                             static_cast<int64_t>(elements), sizeof(T), stream));
+                                      static_cast<int64_t>(elements), sizeof(T), stream));
           stream_fence();
           for (size_t i = 0; i < elements; ++i) {
             const T expected = condition[i] != 0 ? a[one_is_one ? 0 : i] : b[other_is_one ? 0 : i];

@@ -83,8 +83,8 @@ void check(Reduction reduction, DType dtype, int64_t count, const std::vector<in
     next += blocks_of[place];
     processes.emplace_back([&, place, mine] {
       ReductionChain chain(*lanes[static_cast<size_t>(row[place])], place > 0 ? row[place - 1] : -1,
-                  place + 1 < row.size() ? row[place + 1] : -1, reduction, mine, view(results[place], dtype),
-                  shares[place]);
+                           place + 1 < row.size() ? row[place + 1] : -1, reduction, mine, view(results[place], dtype),
+                           shares[place]);
       while (!chain.advance(1ms)) {
       }
     });
@@ -126,7 +126,7 @@ TEST(ReductionChain, ManyAfterEachOtherOnTheSameLanes) {
       std::fill(result.begin(), result.end(), std::byte{0});
       const std::vector<HostView> mine{both[static_cast<size_t>(me)]};
       ReductionChain chain(*lanes[static_cast<size_t>(me)], me - 1, me == 0 ? 1 : -1, Reduction::kSum, mine,
-                  view(result, DType::kFloat32), {0, 100'000});
+                           view(result, DType::kFloat32), {0, 100'000});
       while (!chain.advance(1ms)) {
       }
       ASSERT_EQ(result, expected);
@@ -143,7 +143,7 @@ TEST(ReductionChain, WaitsNoLongerThanItIsTold) {
   Bytes block = block_of(DType::kFloat32, 10, 1);
   Bytes result(block.size());
   ReductionChain chain(*lanes[1], 0, -1, Reduction::kSum, {view(block, DType::kFloat32)}, view(result, DType::kFloat32),
-              {0, 10});
+                       {0, 10});
   EXPECT_FALSE(chain.advance(1ms));
   EXPECT_EQ(chain.progress(), 0);
 }
@@ -154,8 +154,8 @@ TEST(ReductionChain, RefusesWhatDoesNotFitBeforeAnybodyWaits) {
   Bytes shorter(32);
   const auto make = [&](int64_t after, Reduction reduction, const std::vector<HostView>& blocks, Bytes& out,
                         ReductionChain::Share share) {
-    ReductionChain(*lanes[0], -1, after, reduction, blocks, view(out, blocks.empty() ? DType::kFloat32 : blocks[0].dtype),
-          share);
+    ReductionChain(*lanes[0], -1, after, reduction, blocks,
+                   view(out, blocks.empty() ? DType::kFloat32 : blocks[0].dtype), share);
   };
   const HostView whole = view(block, DType::kFloat32);
   EXPECT_THROW(make(-1, Reduction::kSum, {whole}, block, {0, 0}), InvalidArgument);

@@ -114,13 +114,13 @@ TEST(ReshardPlan, ReadsTheNearestReplicaOfManyProcesses) {
   std::vector<std::pair<int64_t, LinkKind>> chosen;
   for (const ReshardCopy& copy : plan.list_copies()) chosen.emplace_back(copy.source, copy.link);
   EXPECT_EQ(chosen, (std::vector<std::pair<int64_t, LinkKind>>{{3, LinkKind::kSameDevice},
-                                                           {2, LinkKind::kSameArena},
-                                                           {2, LinkKind::kOtherArena},
-                                                           {3, LinkKind::kOtherArena},
-                                                           {2, LinkKind::kOtherProcess},
-                                                           {1, LinkKind::kOtherHost},
-                                                           {2, LinkKind::kOtherHost},
-                                                           {1, LinkKind::kOtherProcess}}));
+                                                               {2, LinkKind::kSameArena},
+                                                               {2, LinkKind::kOtherArena},
+                                                               {3, LinkKind::kOtherArena},
+                                                               {2, LinkKind::kOtherProcess},
+                                                               {1, LinkKind::kOtherHost},
+                                                               {2, LinkKind::kOtherHost},
+                                                               {1, LinkKind::kOtherProcess}}));
   EXPECT_EQ(plan.bytes_copied(), 8);
   EXPECT_EQ(plan.bytes_over(LinkKind::kSameArena), 7);
   EXPECT_EQ(plan.bytes_over(LinkKind::kOtherArena), 6);
@@ -193,7 +193,9 @@ bool contains(const IndexDomain& outer, const IndexDomain& inner) {
 }
 
 LinkKind link_of(const BufferPlace& a, const BufferPlace& b) {
-  return a.arena != b.arena ? LinkKind::kOtherArena : a.device != b.device ? LinkKind::kSameArena : LinkKind::kSameDevice;
+  return a.arena != b.arena     ? LinkKind::kOtherArena
+         : a.device != b.device ? LinkKind::kSameArena
+                                : LinkKind::kSameDevice;
 }
 
 /// Everything that the header promises, checked element by element.
