@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "artifex_devices/array/array.h"
-#include "artifex_devices/base/copy_kernels.h"
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/base/isa.h"
 #include "artifex_devices/base/strided_copy.h"
 #include "artifex_devices/transfer/copy_batch.h"
 #include "artifex_devices/transfer/reshard.h"
@@ -113,17 +113,17 @@ void bind_layout(py::module_& module) {
       "_copy_isas",
       [] {
         py::list names;
-        for (const CopyIsa isa : copy_isas()) names.append(py::str(std::string(to_string(isa))));
+        for (const Isa isa : supported_isas()) names.append(py::str(std::string(to_string(isa))));
         return names;
       },
       "Instruction sets that copies are compiled for and this processor runs, least first.");
-  module.def("_copy_isa", [] { return std::string(to_string(copy_isa())); }, "The one that copies use.");
+  module.def("_copy_isa", [] { return std::string(to_string(active_isa())); }, "The one that copies use.");
   module.def(
-      "_use_copy_isa", [](const std::string& name) { use_copy_isa(name, "_use_copy_isa"); }, py::arg("name"),
+      "_use_copy_isa", [](const std::string& name) { set_active_isa(name, "_use_copy_isa"); }, py::arg("name"),
       "Lets all later copies use one of them.");
   // For counts of instructions that are the same on every processor, and to look for faults of one set.
   constexpr const char* kVariable = "ARTIFEX_DEVICES_COPY_ISA";
-  if (const char* name = std::getenv(kVariable)) use_copy_isa(name, kVariable);
+  if (const char* name = std::getenv(kVariable)) set_active_isa(name, kVariable);
 }
 
 }  // namespace artifex_devices::bindings

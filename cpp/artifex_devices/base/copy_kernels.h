@@ -1,29 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
-#include <vector>
 
 namespace artifex_devices {
-
-/// Instruction sets that the loops of copies are compiled for. Baseline is SSE2 on x86-64 and NEON on aarch64, where
-/// there is no other.
-enum class CopyIsa : uint8_t { kBaseline, kAvx2, kAvx512 };
-
-std::string_view to_string(CopyIsa isa) noexcept;  // "baseline", "avx2", "avx512"
-
-/// Those that this processor runs, least first; never empty.
-std::vector<CopyIsa> copy_isas();
-
-/// The set in use; when the library is loaded it is the greatest that the processor runs.
-CopyIsa copy_isa() noexcept;
-
-/// Lets all later copies use one set, for tests and for counts of instructions that are to be the same everywhere.
-/// Throws InvalidArgument that names those that this processor runs.
-void use_copy_isa(std::string_view name, std::string_view operation);
 
 /// The inner loops of copies for one instruction set. None of them needs an alignment but where it says so, none reads
 /// or writes outside of its units, and source and destination lie apart. Strides are in bytes and may be negative.
@@ -48,7 +29,7 @@ struct CopyKernels {
                     int64_t unit, int64_t ahead);
 };
 
-/// Those in use.
+/// The loops for active_isa().
 const CopyKernels& copy_kernels() noexcept;
 
 extern const CopyKernels copy_kernels_baseline;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "artifex_devices/base/isa.h"
 #include "artifex_devices/base/stream_copy.h"
 
 namespace artifex_devices {
@@ -65,34 +66,20 @@ void baseline(void* out, const uint8_t* condition, SelectOperand one, SelectOper
 }
 
 #if defined(__x86_64__)
-
 template <class W, int64_t kWords>
 [[gnu::target("avx2")]] void avx2(void* out, const uint8_t* condition, SelectOperand one, SelectOperand other,
                                   int64_t elements, bool stream) noexcept {
   select_words<W, kWords>(out, condition, one, other, elements, stream);
 }
-
-bool has_avx2() noexcept {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") != 0;
-}
-
-// Asked when the library is loaded: a guarded static could be in the making when another thread forks.
-const bool g_has_avx2 = has_avx2();
+#endif
 
 template <class W, int64_t kWords>
 Loop loop() noexcept {
-  return g_has_avx2 ? avx2<W, kWords> : baseline<W, kWords>;
-}
-
-#else
-
-template <class W, int64_t kWords>
-Loop loop() noexcept {
+#if defined(__x86_64__)
+  if (active_isa() != Isa::kBaseline) return avx2<W, kWords>;
+#endif
   return baseline<W, kWords>;
 }
-
-#endif
 
 Loop loop_of(int64_t itemsize) noexcept {
   switch (itemsize) {
