@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "iterable.h"
 #include "shown.h"
 

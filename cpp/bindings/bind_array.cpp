@@ -6,7 +6,7 @@
 #include "array_value.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/live_arrays.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "bind_looks.h"
 #include "bindings.h"
 #include "devices_indices.h"

@@ -3,7 +3,7 @@
 
 #include "array_interop.h"
 #include "array_value.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "gil.h"

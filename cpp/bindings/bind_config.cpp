@@ -2,7 +2,7 @@
 #include <pybind11/pybind11.h>
 
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "bindings.h"
 

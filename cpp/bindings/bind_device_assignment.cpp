@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/device_assignment.h"
 #include "bytes_argument.h"
 #include "device_values.h"

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "artifex_devices/array/array.h"
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/isa.h"
 #include "artifex_devices/base/strided_copy.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/copy_batch.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "bindings.h"

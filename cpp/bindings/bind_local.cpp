@@ -7,9 +7,9 @@
 #include <atomic>
 
 #include "artifex_devices/array/array.h"
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/select_elements.h"
 #include "artifex_devices/base/stream_copy.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "bind_cross_reshard.h"

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/mesh.h"
 #include "axis_names.h"
 #include "errors.h"

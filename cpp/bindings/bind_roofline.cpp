@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "artifex_devices/advice/roofline.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/measure/measured_rates.h"
 #include "gil.h"

@@ -9,7 +9,7 @@
 
 #include "array_interop.h"
 #include "artifex_devices/base/byte_count.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
 #include "bindings.h"

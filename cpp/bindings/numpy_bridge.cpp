@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "iterable.h"
 #include "ndarray_kind.h"
 #include "shown.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "shown.h"
 #include "world.h"
 

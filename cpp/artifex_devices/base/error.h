@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <stdexcept>
-#include <string>
-#include <utility>
 
 namespace artifex_devices {
 
@@ -82,11 +78,5 @@ class Interrupted : public Error {  // KeyboardInterrupt, already set by the hoo
  public:
   using Error::Error;
 };
-
-/// Throws `E` with a formatted message.
-template <class E = InvalidArgument, class... Args>
-[[noreturn]] void throw_error(fmt::format_string<Args...> format, Args&&... args) {
-  throw E(fmt::format(format, std::forward<Args>(args)...));
-}
 
 }  // namespace artifex_devices

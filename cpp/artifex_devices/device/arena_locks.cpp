@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pages that are to stay in RAM: the part of Arena that locks them, counts them and says when it could not.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <mutex>

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/measure/gemm_variant.h"
 
 namespace artifex_devices {

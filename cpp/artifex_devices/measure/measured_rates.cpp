@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/machine.h"
 #include "artifex_devices/topology/system_files.h"
 
