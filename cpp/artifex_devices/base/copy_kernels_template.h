@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of copies, compiled once for each instruction set: copy_kernels_*.cpp set ARTIFEX_COPY_KERNELS and include
-// this. All but the table of that name is private to each object, so that the linker cannot take code for AVX-512 where
-// the baseline asks for some (tools/check_isa_symbols.py makes sure); hence no header with inline functions is
-// included.
+// The loops of copies, compiled once for each instruction set: copy_kernels_*.cpp define ARTIFEX_COPY_KERNELS and
+// include this. Everything except that table is private to each object, so that the linker cannot use AVX-512 code in
+// the baseline (checked by tools/check_isa_symbols.py); therefore no header with inline functions is included.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
