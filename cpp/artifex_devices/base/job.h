@@ -107,8 +107,9 @@ class Job {
   [[noreturn]] void fail_lost() {
     if (error_) std::rethrow_exception(std::move(error_));
     throw_error<Unavailable>(
-        "parallel_for: the process was forked amid this call, by a signal handler or by one of its own items; expected "
-        "to end the items in the parent, got a child without the other workers; make the call again in the child");
+        "parallel_for: the process was forked during this call, by a signal handler or by one of its own items; "
+        "expected to end the items in the parent, got a child without the other workers; make the call again in the "
+        "child");
   }
 
   void ended(int64_t items) noexcept {

@@ -31,9 +31,9 @@ class WireWriter {
 };
 
 /// Reads a message in the protobuf wire format from untrusted bytes, which must outlive it. Every fault throws
-/// InvalidArgument `operation: the bytes are no <what>: <fault> at byte <offset>; ...`: a length past the end, a varint
-/// of more than 64 bits, field number 0, an end of a group without its start, groups in groups deeper than 32. Takes
-/// linear time, and memory for the results only. Example:
+/// InvalidArgument `operation: the bytes are not a valid <what>: <fault> at byte <offset>; ...`: a length past the end,
+/// a varint of more than 64 bits, field number 0, an end of a group without its start, groups in groups deeper than 32.
+/// Takes linear time, and memory for the results only. Example:
 ///   WireReader reader(bytes, "load", "Point");
 ///   while (reader.next()) {
 ///     if (reader.field() == 1) x = reader.number(kMost);  // a field of another type throws

@@ -53,8 +53,8 @@ std::string page_lock_trouble() {
   const int64_t limit = page_lock_limit();
   return fmt::format(
       "pinned_host: {} bytes could not be locked in RAM ({}); this process may lock {} (RLIMIT_MEMLOCK) and had {} "
-      "bytes locked; what does not fit is placed all the same, in pages that are not pinned; raise the limit, say by "
-      "`ulimit -l unlimited`, or place less in pinned_host; Memory.stats() and Array.describe() tell what is locked",
+      "bytes locked; the rest is placed in pages that are not pinned; raise the limit, say by `ulimit -l unlimited`, "
+      "or place less in pinned_host; Memory.stats() and Array.describe() report locked bytes",
       g_trouble.bytes.load(std::memory_order_relaxed), std::strerror(error),
       limit < 0 ? "any number of bytes" : fmt::format("{} bytes", limit),
       g_trouble.locked.load(std::memory_order_relaxed));

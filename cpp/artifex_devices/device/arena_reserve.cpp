@@ -124,7 +124,7 @@ std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operati
   if (wanted > free && trim_all() > 0) free = free_bytes();
   const auto refuse = [&](std::string_view why) {
     throw_error<OutOfMemory>(
-        "RESOURCE_EXHAUSTED: {}: {} bytes cannot be taken up front on NUMA node {}: {}; expected at most the {} bytes "
+        "RESOURCE_EXHAUSTED: {}: {} bytes cannot be preallocated on NUMA node {}: {}; expected at most the {} bytes "
         "that are free; lower memory_fraction, or leave preallocate out",
         operation, wanted, node_, why, free);
   };

@@ -116,14 +116,14 @@ bool Client::base_exists() noexcept { return state().exists.load(std::memory_ord
 void Client::set_num_cpu_devices(std::optional<int64_t> count) {
   BaseState& base = state();
   if (count && (*count < 1 || *count > kMostClientDevices)) {
-    throw_error("jax_num_cpu_devices: {} is no number of devices; expected 1 to {}, or None for one a CPU domain",
+    throw_error("jax_num_cpu_devices: {} is not a number of devices; expected 1 to {}, or None for one per CPU domain",
                 *count, kMostClientDevices);
   }
   const std::lock_guard lock(base.mutex);
   if (base.made || base.exchanged) {
     throw_error<Unavailable>(
         "jax_num_cpu_devices: the devices are in use already; set the number before their first use, or use "
-        "simulate({}) for a world of its own",
+        "simulate({}) for a separate world",
         count ? *count : 8);
   }
   base.count = count;

@@ -143,7 +143,7 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   const Cluster* cluster = cluster_of(*machine);
   if (cluster && (count != cluster->device_count() || !options.compile_only || !options.processes.empty())) {
     throw_error(
-        "make_client: {} devices of {} are asked for; expected all {}, compile-only and without processes; use "
+        "make_client: {} devices of {} are requested; expected all {}, compile-only and without processes; use "
         "make_cluster_client",
         count, machine->source(), cluster->device_count());
   }

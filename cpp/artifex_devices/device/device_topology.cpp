@@ -117,7 +117,7 @@ void check_devices(Faults& faults, const MachineDescription& machine, const std:
                  DeviceTopology::kMostKinds);
     }
     if (run.cpu_domain < 0 || static_cast<size_t>(run.cpu_domain) >= machine.cpu_domains.size()) {
-      faults.add("device {} lies on CPU domain {} of {}", run.first_id, run.cpu_domain, machine.cpu_domains.size());
+      faults.add("device {} is on CPU domain {} of {}", run.first_id, run.cpu_domain, machine.cpu_domains.size());
     }
   }
 }
@@ -193,7 +193,7 @@ DeviceTopology DeviceTopology::deserialize(std::string_view bytes) {
   if (made.device_count() != parts.device_count) {
     throw_error(
         "{}: the bytes have {} devices, and device_count says {}; expected all of the bytes that serialize() made; "
-        "read them again from where they were kept",
+        "read them again from their source",
         kOperation, made.device_count(), parts.device_count);
   }
   return made;
@@ -220,7 +220,7 @@ ClientRef DeviceTopology::make_compile_only_client() const {
         continue;
       }
       throw_error<Unavailable>(
-          "{}: device {} lies on CPU domain {} with {} bytes in process {} and has memory kinds [{}]; expected CPU "
+          "{}: device {} is on CPU domain {} with {} bytes in process {} and has memory kinds [{}]; expected CPU "
           "domain {}, {} bytes, process {} and [{}], as this version spreads devices over such a machine; use the "
           "version that made the topology",
           kOperation, id, run.cpu_domain, run.memory_bytes, run.process_index, fmt::join(run.memory_kinds, ", "),

@@ -31,8 +31,8 @@ class Pages {
     data_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data_ == MAP_FAILED) {
       throw_error<OutOfMemory>(
-          "RESOURCE_EXHAUSTED: measure_roofline: the system gives no {} bytes for an array to stream over; expected an "
-          "eighth of the usable memory to be free; free memory or raise the limit (ulimit -v, the cgroup's memory.max)",
+          "RESOURCE_EXHAUSTED: measure_roofline: the system has no {} bytes for an array; expected an eighth of the "
+          "usable memory to be free; free memory or raise the limit (ulimit -v, the cgroup's memory.max)",
           bytes_);
     }
 #ifdef MADV_HUGEPAGE
@@ -134,8 +134,8 @@ StreamRates measure_stream_rates(const std::vector<int>& lanes, const RateOption
   const int64_t pieces = std::min({wanted, memory / 3, kMostArrayBytes}) / workers / kPieceBytes;
   if (pieces < 1) {
     throw_error<OutOfMemory>(
-        "RESOURCE_EXHAUSTED: measure_roofline: {} bytes of memory are to spare; expected at least {} for {} workers to "
-        "stream over; free memory or raise the limit (ulimit -v, the cgroup's memory.max)",
+        "RESOURCE_EXHAUSTED: measure_roofline: {} bytes of memory are available; expected at least {} for {} workers; "
+        "free memory or raise the limit (ulimit -v, the cgroup's memory.max)",
         memory, 3 * workers * kPieceBytes, workers);
   }
   const int64_t slice = pieces * kPieceBytes;

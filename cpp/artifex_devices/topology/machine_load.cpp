@@ -109,7 +109,7 @@ std::shared_ptr<const Machine> Machine::from_synthetic(const std::string& descri
   if (hwloc_topology_set_synthetic(topology.get(), description.c_str()) < 0 ||
       hwloc_topology_load(topology.get()) < 0) {
     throw_error(
-        "from_synthetic: {:?} is no synthetic machine of hwloc; expected levels from the outside in that end in pu, "
+        "from_synthetic: {:?} is not a synthetic machine of hwloc; expected levels from the outside in that end in pu, "
         "such as \"pack:2 numa:2 core:4 pu:2\"",
         description);
   }

@@ -169,7 +169,7 @@ NvmlGpu read_gpu(const Queries& queries, unsigned index) {
     if (memory.total > 0 && memory.total <= uint64_t{1} << 50) {
       gpu.memory_bytes = static_cast<int64_t>(memory.total);
     } else {
-      gpu.problems.push_back(fmt::format("nvmlDeviceGetMemoryInfo: {} bytes are no size of a memory", memory.total));
+      gpu.problems.push_back(fmt::format("nvmlDeviceGetMemoryInfo: {} bytes is not a memory size", memory.total));
     }
   }
 
@@ -180,7 +180,7 @@ NvmlGpu read_gpu(const Queries& queries, unsigned index) {
     gpu.device_id = static_cast<uint16_t>(pci.ids >> 16);
     if (gpu.pci_address.empty()) {
       gpu.problems.push_back(
-          fmt::format("nvmlDeviceGetPciInfo_v3: bus {} and device {} are no PCI address", pci.bus, pci.device));
+          fmt::format("nvmlDeviceGetPciInfo_v3: bus {} and device {} are not a PCI address", pci.bus, pci.device));
     }
   }
 
@@ -190,7 +190,7 @@ NvmlGpu read_gpu(const Queries& queries, unsigned index) {
     if (capability.major > 0 && capability.major < 100 && capability.minor >= 0 && capability.minor < 10) {
       gpu.compute_capability = capability;
     } else {
-      gpu.problems.push_back(fmt::format("nvmlDeviceGetCudaComputeCapability: {}.{} is no compute capability",
+      gpu.problems.push_back(fmt::format("nvmlDeviceGetCudaComputeCapability: {}.{} is not a compute capability",
                                          capability.major, capability.minor));
     }
   }
@@ -210,7 +210,7 @@ void read_driver(const Library& library, NvmlReport& report) {
   if (version >= 1000 && version < 1'000'000) {
     report.cuda_version = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
   } else {
-    report.problems.push_back(fmt::format("nvmlSystemGetCudaDriverVersion: {} is no version", version));
+    report.problems.push_back(fmt::format("nvmlSystemGetCudaDriverVersion: {} is not a version", version));
   }
 }
 

@@ -21,8 +21,8 @@ constexpr size_t kMostCharacters = size_t{64} << 10;
 [[noreturn]] void refuse(const std::string& description, const std::string& why) {
   const bool is_long = description.size() > 200;
   throw_error(
-      "from_synthetic: {:?}{} is no synthetic machine: {}; expected levels from the outside in, each type:count, that "
-      "end in pu, such as \"pack:2 numa:2 core:4 pu:2\"",
+      "from_synthetic: {:?}{} is not a synthetic machine: {}; expected levels from the outside in, each type:count, "
+      "that end in pu, such as \"pack:2 numa:2 core:4 pu:2\"",
       is_long ? description.substr(0, 200) : description, is_long ? "..." : "", why);
 }
 
@@ -98,7 +98,7 @@ void check_synthetic(const std::string& description) {
       const size_t colon = level.find(':');
       const std::string_view digits = colon == std::string_view::npos ? level : level.substr(colon + 1);
       if (colon != std::string_view::npos && !is_level(level)) {
-        refuse(description, fmt::format("level {:?} is of no type that can be a level", level));
+        refuse(description, fmt::format("level {:?} has a type that cannot be a level", level));
       }
       int64_t count = 0;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);

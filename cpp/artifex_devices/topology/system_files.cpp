@@ -169,10 +169,10 @@ std::vector<MissingFact> missing_facts(const std::string& root) {
     add(fmt::format("memory of {}", folder.substr(folder.rfind('/') + 1)), file_problem(folder + "/meminfo"),
         "0 bytes; the memory of the whole system where there is one node");
   }
-  add("memory size from the kernel's table", file_problem(root + "/proc/meminfo"), "what the call sysinfo says");
+  add("memory size from the kernel's table", file_problem(root + "/proc/meminfo"), "what sysinfo reports");
   CgroupReport report = read_cgroup_report(root);
   for (std::string& problem : report.problems) {
-    add("limits of the cgroup", std::move(problem), "no limit but those that were read");
+    add("limits of the cgroup", std::move(problem), "only the limits that were read");
   }
   return missing;
 }

@@ -53,7 +53,7 @@ WorldText parse_world(const std::string& text) {
   if (!first) return as_it_stands;
   if (rest.empty()) {
     if (*first < 1 || *first > kMostDevices) {
-      throw_error("simulate: {:?} is no number of devices; expected 1 to {}", text, kMostDevices);
+      throw_error("simulate: {:?} is not a number of devices; expected 1 to {}", text, kMostDevices);
     }
     return {.num_devices = first, .synthetic = "", .xml_path = ""};
   }
@@ -61,7 +61,7 @@ WorldText parse_world(const std::string& text) {
   std::optional<int64_t> each;
   if ((take_word(rest, "x") || take_word(rest, "*")) && !rest.empty()) each = take_number(rest);
   if (!take_word(rest, "devices")) take_word(rest, "device");
-  if (!each || !rest.empty()) throw_error("simulate: {:?} is no world; expected it as in \"2 nodes x 4\"", text);
+  if (!each || !rest.empty()) throw_error("simulate: {:?} is not a world; expected it as in \"2 nodes x 4\"", text);
   const std::optional<int64_t> devices = checked_mul(*first, *each);
   if (*first < 1 || *each < 1 || *first > kMostWorldNodes || !devices || *devices > kMostDevices) {
     throw_error("simulate: {:?} has {} nodes with {} devices each; expected 1 to {} nodes and at most {} devices", text,

@@ -127,7 +127,7 @@ std::string XmlObjects::open(std::string_view element, const XmlAttributes& attr
     }
     const std::string_view cpus = value_of(attributes, "cpuset");
     if (wrong.empty() && cpus.data() && !Bits().parse(cpus)) {
-      wrong = fmt::format("the cpuset of <{}> is no set of CPUs", frame.name);
+      wrong = fmt::format("the cpuset of <{}> is not a set of CPUs", frame.name);
     }
   }
   open_.push_back(std::move(frame));
@@ -163,7 +163,7 @@ std::string XmlObjects::open_object(Frame& frame, const XmlAttributes& attribute
   const std::string_view type = attributes[0].second;
   frame.kind = kind_of(type);
   frame.name = fmt::format("{} {}", type.substr(0, 40), value_of(attributes, "os_index").substr(0, 20));
-  if (frame.kind == Kind::kOther) return fmt::format("{:?} is no type of object", type.substr(0, 40));
+  if (frame.kind == Kind::kOther) return fmt::format("{:?} is not an object type", type.substr(0, 40));
   std::string wrong = check_sets(frame, attributes);
   if (wrong.empty()) wrong = check_place(frame, attributes);
   return wrong;
@@ -184,7 +184,7 @@ std::string XmlObjects::check_sets(Frame& frame, const XmlAttributes& attributes
     if (!set) continue;
     if (*set) return fmt::format("{} has {} twice", frame.name, key);
     if (!set->parse(text))
-      return fmt::format("{} of {} is no finite set with indexes up to {}", key, frame.name, kMostXmlIndex);
+      return fmt::format("{} of {} is not a finite set with indexes up to {}", key, frame.name, kMostXmlIndex);
   }
   if (special) {
     const bool any = frame.cpus || frame.complete_cpus || frame.nodes || frame.complete_nodes;
@@ -205,7 +205,7 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
   const std::string_view index_text = value_of(attributes, "os_index");
   const std::optional<int64_t> index = number(index_text);
   if (index_text.data() && (!index || *index < 0 || *index > UINT32_MAX)) {
-    return fmt::format("the os_index of {} is no index", frame.name);
+    return fmt::format("the os_index of {} is not an index", frame.name);
   }
   if (frame.kind == Kind::kPu || frame.kind == Kind::kNode) {
     if (!index || *index > kMostXmlIndex) return fmt::format("{} has no os_index up to {}", frame.name, kMostXmlIndex);

@@ -30,9 +30,10 @@ TEST(Isa, UnknownNamesAreRefusedAndTheSupportedOnesNamed) {
   EXPECT_TRUE(message_of([] {
                 isa_from_name("sve", "measure: isa");
               }).starts_with("measure: isa is \"sve\", which is not known here; expected one of \"baseline\""));
-  EXPECT_TRUE(message_of([] { set_active_isa("mmx", "test"); })
-                  .starts_with("test: the instruction set of copies is \"mmx\", which is not known here; expected one "
-                               "of \"baseline\""));
+  EXPECT_TRUE(
+      message_of([] { set_active_isa("mmx", "test"); })
+          .starts_with(
+              "test: the instruction set of copies is \"mmx\", which is not known here; expected one of \"baseline\""));
   EXPECT_EQ(active_isa(), supported_isas().back());
 }
 
