@@ -20,14 +20,14 @@ struct Held {
   const Kind* kind;
   const void* lock;
 };
-// Trivial, so that it also serves while a thread ends.
+// Trivial, so that it can be used while a thread ends.
 thread_local std::array<Held, kMostHeld> t_held;
 thread_local int t_count = 0;
 thread_local bool t_is_checked_worker = false;
 
 std::atomic<int> g_kinds{0};
 std::array<std::atomic<const Kind*>, kMostKinds> g_kind{};
-std::array<std::atomic<uint64_t>, kMostKinds> g_after{};  // bit j of i: j was taken with i held
+std::array<std::atomic<uint64_t>, kMostKinds> g_after{};  // bit j of i: j was taken while i was held
 std::atomic<PythonLockHook> g_python{nullptr};
 std::atomic<ViolationHook> g_violation_hook{nullptr};
 
@@ -46,20 +46,20 @@ int number_of(const Kind& kind) {
     std::abort();
   }
   g_kind[static_cast<size_t>(made)].store(&kind);
-  return kind.number.compare_exchange_strong(number, made) ? made : number;  // of two threads, one wins
+  return kind.number.compare_exchange_strong(number, made) ? made : number;  // one of two threads wins
 }
 
 bool is_after(int first, int second) {
   return (g_after[static_cast<size_t>(first)].load(std::memory_order_relaxed) >> second & 1) != 0;
 }
 
-// The way from `first` to `last` over locks taken under each other; empty when there is none.
+// Returns the path from `first` to `last` over locks taken under each other, or an empty one.
 std::string way(int first, int last) {
   std::array<int, kMostKinds> from{};
   from.fill(-1);
   std::array<int, kMostKinds> queue{};
   size_t count = 1;
-  queue[0] = last;  // from the end, so that the names come in order
+  queue[0] = last;  // from the end, so that the names are in order
   for (size_t i = 0; i < count; ++i) {
     for (int before = 0; before < kMostKinds; ++before) {
       if (from[static_cast<size_t>(before)] >= 0 || before == last || !is_after(before, queue[i])) continue;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kTileBytes = int64_t{4} << 10;  // three of them stay in the first-level cache
 
-/// An element is kWords words of type W. Always inlined: code for one instruction set is never shared.
+/// An element has kWords words of type W. Always inlined, so that code for one instruction set is not shared.
 template <class W, int64_t kWords>
 [[gnu::always_inline]] inline void choose(W* __restrict out, const uint8_t* __restrict condition,
                                           const W* __restrict one, const W* __restrict other,
@@ -33,7 +33,7 @@ template <class W, int64_t kWords>
   constexpr auto kItem = static_cast<int64_t>(sizeof(W)) * kWords;
   constexpr int64_t kTile = kTileBytes / kItem;
   using Tile = std::array<W, static_cast<size_t>(kTile * kWords)>;
-  alignas(64) Tile staged;  // NOLINT: written before it is read, as the other two
+  alignas(64) Tile staged;  // NOLINT: written before it is read, like the other two
   alignas(64) Tile ones;
   alignas(64) Tile others;
   const int64_t filled = std::min(kTile, elements);

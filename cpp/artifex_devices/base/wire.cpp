@@ -186,7 +186,7 @@ bool is_utf8(std::string_view text) noexcept {
     const size_t more = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
     if (text.size() - i < more) return false;
     const auto second = static_cast<uint8_t>(text[i]);
-    // The second byte rules out longer forms than needed, surrogates, and what lies beyond U+10FFFF.
+    // The second byte excludes overlong forms, surrogates, and values above U+10FFFF.
     const int low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     const int high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
     if (second < low || second > high) return false;

@@ -89,7 +89,7 @@ class Device {
     int64_t freed = 0;
   };
   /// Ends an interval and starts the next, whose peak begins at the bytes in use. No allocation is missed between them.
-  Watched next_stretch() noexcept;
+  Watched next_interval() noexcept;
   void stop_watching() noexcept { watched_peak_.store(kUnwatched, std::memory_order_relaxed); }
 
   void add_reserved(int64_t bytes, MemoryKind kind = MemoryKind::kDevice) noexcept;

@@ -25,7 +25,7 @@ std::vector<std::string> memory_kinds_of(const Device&) {
   return kinds;
 }
 
-// Whether `next` goes on where `run` ends.
+// Returns whether `next` continues `run`.
 bool continues(const TopologyDevices& run, const TopologyDevices& next) {
   TopologyDevices moved = run;
   moved.first_id = next.first_id;
@@ -33,7 +33,7 @@ bool continues(const TopologyDevices& run, const TopologyDevices& next) {
   return next.first_id == run.first_id + run.count && moved == next;
 }
 
-// Collects what is wrong and throws it at the end.
+// Collects faults and throws them at the end.
 class Faults {
  public:
   explicit Faults(std::string_view operation) : operation_(operation) {}
@@ -211,7 +211,7 @@ ClientRef DeviceTopology::make_compile_only_client() const {
   }
   ClientRef client = Client::make(machine_, {.num_devices = device_count(), .compile_only = true});
   for (const TopologyDevices& run : devices_) {
-    // A client spreads its devices in order: the first and the last tell of those between.
+    // A client spreads its devices in order: the first and the last determine those in between.
     for (const int64_t id : {run.first_id, run.first_id + run.count - 1}) {
       const Device& made = *client->device(id);
       const std::vector<std::string> kinds = memory_kinds_of(made);

@@ -39,7 +39,7 @@ class MemoryWindow {
     Device::Watched now;
     int64_t peak = 0;
   };
-  static void next_stretch_locked(const Client* client) noexcept;
+  static void next_interval_locked(const Client* client) noexcept;
 
   ClientRef client_;
   std::vector<Mark> marks_;

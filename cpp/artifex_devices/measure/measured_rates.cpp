@@ -17,14 +17,14 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kSide = 256;        // of the matrices: three of them fit the second-level cache
-constexpr int64_t kPiece = 64 << 10;  // elements of a stream that are timed together
+constexpr int64_t kSide = 256;        // side of the matrices: three of them fit the second-level cache
+constexpr int64_t kPiece = 64 << 10;  // elements of a stream timed together
 constexpr int64_t kPieceBytes = 8 * kPiece;
 constexpr int64_t kUnknownCache = 32 << 20;
-constexpr int64_t kCacheMultiple = 4;  // arrays to caches, as STREAM asks for
+constexpr int64_t kCacheMultiple = 4;  // ratio of arrays to caches, as required by STREAM
 constexpr int64_t kMostArrayBytes = int64_t{1} << 30;
 
-// Pages of one's own: nothing of this may stay in the arenas' caches.
+// Separate pages, so that nothing remains in the arenas' caches.
 class Pages {
  public:
   explicit Pages(int64_t bytes) : bytes_(static_cast<size_t>(bytes)) {
@@ -51,7 +51,7 @@ class Pages {
   void* data_ = nullptr;
 };
 
-// One worker's part of the three arrays; touched first by the worker, so that it lies near it.
+// One worker's part of the three arrays; the worker touches it first, so that it is near.
 struct Slice {
   explicit Slice(int64_t bytes) : a(bytes), b(bytes), c(bytes) {
     std::fill_n(a.elements(), a.count(), 1.0);

@@ -12,7 +12,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
-// Machines that are described to us: XML and synthetic.
+// Machines from XML files and synthetic strings.
 namespace artifex_devices {
 namespace {
 
@@ -32,7 +32,7 @@ std::string read_file(const std::string& path) {
       if (fd >= 0) close(fd);
     }
   };
-  // Not blocking: a named pipe must not hang us before its type is seen.
+  // Non-blocking, so that a named pipe does not hang before its type is checked.
   const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) {
     const int error = errno;
@@ -59,7 +59,7 @@ std::string read_file(const std::string& path) {
                 kMostXmlBytes);
   }
   std::string text;
-  text.resize(static_cast<size_t>(status.st_size) + 1);  // one more, to see a file that grows
+  text.resize(static_cast<size_t>(status.st_size) + 1);  // one more, to detect a growing file
   size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = read(file.fd, text.data() + size, text.size() - size);

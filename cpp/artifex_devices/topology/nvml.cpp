@@ -18,7 +18,7 @@ namespace {
 
 constexpr unsigned kMostGpus = 256;
 
-// nvmlReturn_t. The library's own texts are pointers that we would have to believe.
+// nvmlReturn_t. The library's own texts are untrusted pointers.
 std::string reason_of(nvml::Return code) {
   static constexpr std::array<std::string_view, 29> kReasons = {
       "success",
@@ -57,7 +57,7 @@ std::string reason_of(nvml::Return code) {
                      code);
 }
 
-// Up to the zero byte or the end of the buffer.
+// Reads up to the zero byte or the end of the buffer.
 std::string text_of(const char* buffer, size_t size) {
   std::string text(buffer, strnlen(buffer, size));
   std::ranges::replace_if(text, [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -68,7 +68,7 @@ class Library {
  public:
   Library(void* handle, std::vector<std::string>& problems) : handle_(handle), problems_(&problems) {}
 
-  /// The function, or null and a problem.
+  /// Returns the function, or null and adds a problem.
   template <class F>
   F* find(const char* name) const {
     void* symbol = dlsym(handle_, name);
@@ -81,7 +81,7 @@ class Library {
   std::vector<std::string>* problems_;
 };
 
-// What a GPU is asked. Null where the library lacks it; the report says so once.
+// Functions called for each GPU. Null if the library lacks one, which is reported once.
 struct Queries {
   nvml::GetHandle* handle;
   nvml::GetName* name;
@@ -93,7 +93,7 @@ struct Queries {
   nvml::GetLinkPeerKind* link_peer_kind;
 };
 
-// Whether it answered; if not, why not goes to `problems`.
+// Returns whether the call succeeded; otherwise adds the reason to `problems`.
 bool answered(nvml::Return code, const char* function, std::vector<std::string>& problems) {
   if (code == nvml::kSuccess) return true;
   problems.push_back(fmt::format("{}: {}", function, reason_of(code)));
@@ -120,7 +120,7 @@ std::string peer_kind(int kind) {
 
 void read_links(const Queries& queries, nvml::Device device, NvmlGpu& gpu) {
   if (!queries.link_state) return;
-  // As answered(); of links that fail in the same function the first one is told.
+  // Like answered(); reports only the first of several links that fail in the same function.
   const auto link_answered = [&gpu](nvml::Return code, std::string_view function, unsigned link) {
     if (code == nvml::kSuccess) return true;
     const auto is_told = [&](const std::string& problem) { return problem.starts_with(function); };
@@ -132,8 +132,8 @@ void read_links(const Queries& queries, nvml::Device device, NvmlGpu& gpu) {
   for (unsigned link = 0; link < nvml::kMostLinks; ++link) {
     int state = nvml::kDisabled;
     const nvml::Return code = queries.link_state(device, link, &state);
-    if (code == nvml::kInvalidArgument && link > 0) return;        // it has no more
-    if (code == nvml::kNotSupported && gpu.links.empty()) return;  // it has none
+    if (code == nvml::kInvalidArgument && link > 0) return;        // no more links
+    if (code == nvml::kNotSupported && gpu.links.empty()) return;  // no links
     if (code == nvml::kNotSupported || !link_answered(code, "nvmlDeviceGetNvLinkState", link)) continue;
     NvLink found;
     found.link = static_cast<int>(link);
@@ -248,7 +248,7 @@ NvmlReport read_nvml(const std::string& library) {
   }
   NvmlReport report;
   report.library = library.empty() ? kNvmlSoname : library;
-  // Never closed: the library keeps state that does not survive it, and somebody else may use it too.
+  // Never closed: the library has state that does not survive closing, and others may use it too.
   void* handle = dlopen(report.library.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (!handle) {
     const char* why = dlerror();

@@ -9,7 +9,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
-// Sizes of a synthetic machine, before hwloc builds it: its time grows faster than their square.
+// Checks the sizes of a synthetic machine before hwloc builds it in more than quadratic time.
 namespace artifex_devices {
 namespace {
 
@@ -33,7 +33,7 @@ bool begins_with_any(std::string_view text, std::initializer_list<std::string_vi
   });
 }
 
-// hwloc asserts on types that are no level, such as memcache.
+// hwloc aborts for types that are not a level, such as memcache.
 bool is_level(std::string_view type) {
   return begins_with_any(type, {"pack", "sock", "die", "numa", "node", "core", "pu", "group", "tile", "module",
                                 "cluster", "l1", "l2", "l3", "l4", "l5"});

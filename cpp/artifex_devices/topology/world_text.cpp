@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
 }
 
-// Takes a number, then the blanks after it, from the front; nothing when there are no digits.
+// Removes a number and the blanks after it from the front; returns nothing without digits.
 std::optional<int64_t> take_number(std::string_view& text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -67,7 +67,7 @@ WorldText parse_world(const std::string& text) {
     throw_error("simulate: {:?} has {} nodes with {} devices each; expected 1 to {} nodes and at most {} devices", text,
                 *first, *each, kMostWorldNodes, kMostDevices);
   }
-  // Cores are for show here; hwloc's time grows faster than the square of their number.
+  // The number of cores is only displayed; hwloc's time grows more than quadratically with it.
   const int64_t cores = std::clamp<int64_t>(*each, 1, std::max<int64_t>(kMostWorldPus / *first, 1));
   return {.num_devices = devices, .synthetic = fmt::format("numa:{} core:{} pu:1", *first, cores), .xml_path = ""};
 }

@@ -8,7 +8,7 @@
 #include "artifex_devices/topology/loaded_machine.h"
 #include "artifex_devices/topology/xml_objects.h"
 
-// A look at XML before hwloc's parsers get it: not whether it is right, but whether it is safe to find out.
+// Checks XML before hwloc parses it: not whether it is correct, but whether it is safe to parse.
 namespace artifex_devices {
 namespace {
 
@@ -54,7 +54,7 @@ class XmlScan {
     throw_error("from_xml: {} is not hwloc XML: {}; expected a file as written by `lstopo --of xml`", name_, why);
   }
 
-  // Moves to the next '<'. hwloc stops reading where text lies among objects.
+  // Moves to the next '<'. hwloc stops reading at text between objects.
   bool next_tag() {
     const size_t found = std::min(text_.find('<', at_), text_.size());
     const std::string_view between = text_.substr(at_, found - at_);
@@ -77,7 +77,7 @@ class XmlScan {
     at_ = found + end.size();
   }
 
-  // hwloc's own, which names a file that nobody reads; a body could declare entities.
+  // hwloc's own, which names a file that is never read; a body could declare entities.
   void document_type() {
     const size_t begin = at_;
     skip_past(">", "a document type");
@@ -129,7 +129,7 @@ class XmlScan {
     return text_.substr(begin, at_ - begin);
   }
 
-  // As hwloc's own parser reads them: it stops without a word at the first one that is written otherwise.
+  // The same syntax as hwloc's own parser, which silently stops at the first attribute written differently.
   void attribute(std::string_view element) {
     const std::string_view name = take_name();
     if (name.empty() || name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") != std::string_view::npos ||

@@ -17,8 +17,8 @@ constexpr size_t kMostSetCharacters = 32'768;  // 65,536 bits as hwloc writes th
 constexpr size_t kMostXmlPus = 16'384;         // hwloc's time grows with their square
 constexpr int64_t kMostDistances = 4096;       // objects in one matrix
 
-// "0x00000003,,0x1": words of 32 bits, highest first, zero ones perhaps left out. hwloc's own parser asserts what it
-// does not check.
+// "0x00000003,,0x1": words of 32 bits, highest first, zero ones may be omitted. hwloc's own parser asserts instead of
+// checking.
 bool is_set_text(std::string_view text) {
   bool first = true;
   for (;;) {
@@ -33,7 +33,7 @@ bool is_set_text(std::string_view text) {
   }
 }
 
-// A bitmap that comes from the file; null when the file has none.
+// A bitmap from the file, or null.
 class Bits {
  public:
   Bits() = default;
@@ -44,7 +44,7 @@ class Bits {
   }
   ~Bits() { hwloc_bitmap_free(set_); }
 
-  // False when it is no finite set of small numbers.
+  // Returns false if it is not a finite set of small numbers.
   bool parse(std::string_view text) {
     if (text.size() > kMostSetCharacters || !is_set_text(text)) return false;
     set_ = hwloc_bitmap_alloc();
@@ -87,7 +87,7 @@ struct XmlObjects::Frame {
   std::string name;  // for messages: "PU 3", "info"
   bool has_objects = false;
   Bits cpus, complete_cpus, allowed_cpus, nodes, complete_nodes, allowed_nodes;
-  Bits taken;           // by the normal children seen so far
+  Bits taken;           // by the normal children so far
   int last_first = -1;  // the first CPU of the last normal child
 };
 
@@ -136,7 +136,7 @@ std::string XmlObjects::open(std::string_view element, const XmlAttributes& attr
 
 void XmlObjects::close() { open_.pop_back(); }
 
-// What an object says about itself stands before the objects in it.
+// Attributes of an object precede its children.
 std::string XmlObjects::check_detail(std::string_view element, const XmlAttributes& attributes) {
   const Frame* parent = parent_object();
   if (!parent || parent->kind == Kind::kOther) return "";
@@ -234,7 +234,8 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
                     : frame.kind == Kind::kIo ? below_normal || parent->kind == Kind::kIo
                                               : true;
   if (!fits) return fmt::format("{} lies in {}", frame.name, parent->name);
-  // Format 1 hangs what a node without CPUs shares under it, and has CPUs and nodes that may not be used.
+  // Format 1 puts the objects that a node without CPUs shares below it, and includes CPUs and nodes that may not be
+  // used.
   const bool holds = format_ >= 2 ? frame.cpus.is_within(parent->cpus) && frame.nodes.is_within(parent->nodes) &&
                                         frame.complete_cpus.is_within(parent->complete_cpus) &&
                                         frame.complete_nodes.is_within(parent->complete_nodes)
@@ -242,7 +243,7 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
   if (!holds) {
     return fmt::format("the sets of {} are not within those of {}", frame.name, parent->name);
   }
-  // hwloc looks for it only after it has put a group between a node and what it lies in.
+  // hwloc checks for it only after it has inserted a group between a node and its parent.
   if (frame.nodes && !parent->nodes) return fmt::format("{} has a nodeset, and {} has none", frame.name, parent->name);
   if (normal && !frame.complete_cpus.is_empty()) {
     if (frame.complete_cpus.intersects(parent->taken)) return fmt::format("{} shares CPUs with a sibling", frame.name);
