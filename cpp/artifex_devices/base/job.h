@@ -123,7 +123,7 @@ class Job {
     if (!done_) return;
     owned_ = nullptr;  // objects captured by the body must not outlive the work
     auto done = std::exchange(done_, nullptr);
-    no_lock_held("what a job says at its end");
+    no_lock_held("the callback at the end of a job");
     try {
       done(std::move(error));
     } catch (...) {  // it must not throw; if it does, the worker continues

@@ -22,7 +22,7 @@ struct Kind {
 void taking(const Kind& kind, const void* lock);
 void taken(const Kind& kind, const void* lock);
 /// Violation: a lock that this thread does not hold.
-void letting_go(const Kind& kind, const void* lock);
+void releasing(const Kind& kind, const void* lock);
 /// Call before a wait for other threads that releases `lock`. Violations: this thread holds another lock, except those
 /// that may be held during waits; this thread has the GIL.
 void waiting(const Kind& kind, const void* lock);
@@ -32,13 +32,13 @@ void waiting_for(const char* what);
 void no_lock_held(const char* what);
 /// Call before a thread acquires the GIL, for the purpose `what`. Violations: the thread is a worker; it holds a lock
 /// of the library.
-void asking_for_python(const char* what);
+void acquiring_gil(const char* what);
 /// Marks the calling thread as a worker, which never acquires the GIL.
 void mark_worker() noexcept;
 
 /// Returns whether the calling thread has the GIL. Installed by the bindings, because the core does not know Python.
-using PythonLockHook = bool (*)();
-void set_python_lock_hook(PythonLockHook hook) noexcept;
+using GilHook = bool (*)();
+void set_gil_hook(GilHook hook) noexcept;
 
 /// Called at a violation. Null: the message is written to stderr and the process aborts. Tests install a hook that
 /// throws; if the hook returns, the thread continues.

@@ -56,9 +56,9 @@ inline void waiting_for(const char* what) {
 
 /// Checks before this thread acquires the GIL that it is not a worker and holds no lock of the library. `what` is for
 /// the message. Does nothing without ARTIFEX_CHECK_LOCKS.
-inline void asking_for_python(const char* what) {
+inline void acquiring_gil(const char* what) {
 #ifdef ARTIFEX_CHECK_LOCKS
-  lock_check::asking_for_python(what);
+  lock_check::acquiring_gil(what);
 #else
   static_cast<void>(what);
 #endif
@@ -88,7 +88,7 @@ class NamedLock {
     lock_check::taken(kind_, this);
   }
   void unlock() {
-    lock_check::letting_go(kind_, this);
+    lock_check::releasing(kind_, this);
     lock_.unlock();
   }
 
@@ -135,7 +135,7 @@ class ConditionVariable {
   static void waiting(std::unique_lock<M>& lock, Wait wait) {
     M& mutex = *lock.mutex();
     lock_check::waiting(M::kind_, &mutex);
-    lock_check::letting_go(M::kind_, &mutex);
+    lock_check::releasing(M::kind_, &mutex);
     std::unique_lock<std::mutex> inner(mutex.lock_, std::adopt_lock);
     wait(inner);
     inner.release();

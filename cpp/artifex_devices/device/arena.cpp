@@ -109,7 +109,7 @@ BlockRef Arena::allocate(int64_t bytes) {
 }
 
 void Arena::release(Block* block) noexcept {
-  if (state_->pinned) state_->let_go_of_pages(block);
+  if (state_->pinned) state_->release_pages(block);
   if (block->size_class_ >= 0) {
     state_->give_small(block);
   } else {
@@ -155,8 +155,8 @@ Block* Arena::State::take_again(int64_t bytes) {
   }
   const ArenaStats now = arena->stats();
   throw_error<OutOfMemory>(
-      "RESOURCE_EXHAUSTED: allocate: no {}memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are kept "
-      "for reuse, and the process may use {} bytes in all; delete arrays or place smaller ones",
+      "RESOURCE_EXHAUSTED: allocate: no {}memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are "
+      "cached, and the process may use {} bytes in all; delete arrays or place smaller ones",
       arena->kind() == MemoryKind::kDevice ? "" : fmt::format("{} ", to_string(arena->kind())), bytes, arena->node(),
       now.bytes_in_use, now.bytes_cached, usable);
 }

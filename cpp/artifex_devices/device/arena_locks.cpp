@@ -169,7 +169,7 @@ void Arena::State::lock_pages_of(Block* block) noexcept {
   }
 }
 
-void Arena::State::let_go_of_pages(Block* block) noexcept {
+void Arena::State::release_pages(Block* block) noexcept {
   if (block->is_locked()) locked_in_use.fetch_sub(block->capacity_, std::memory_order_relaxed);
   if (block->size_class_ < 0) return;
   const std::lock_guard lock(mutex);

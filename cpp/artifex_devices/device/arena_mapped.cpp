@@ -71,8 +71,8 @@ Block* Arena::State::take_mapped(int64_t bytes) {
   return block;
 }
 
-void Arena::State::give_mapped(Block* given) noexcept {
-  auto* block = static_cast<MappedBlock*>(given);
+void Arena::State::give_mapped(Block* freed) noexcept {
+  auto* block = static_cast<MappedBlock*>(freed);
   const int64_t bound = cache_bound();
   bool is_cached = arena->is_caching() && !block->to_system_.load(std::memory_order_relaxed) &&
                    block->capacity_ <= bound && !is_in_reserve(block->data_);

@@ -149,7 +149,7 @@ struct Arena::State {
 
   /// Locks the pages of a block in use, or records the failure.
   void lock_pages_of(Block* block) noexcept;
-  void let_go_of_pages(Block* block) noexcept;    // of a block that is no longer in use
+  void release_pages(Block* block) noexcept;      // of a block that is no longer in use
   void forget_lock(const Block* block) noexcept;  // before its own pages are unmapped
   void forget_lock_of_chunk(const ArenaChunk& chunk) noexcept;
   void forget_locks_in_child() noexcept;

@@ -78,8 +78,8 @@ bool Device::try_charge(int64_t bytes) noexcept {
     } while (!in_use_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
     in_use = before + bytes;
   }
-  raise_to(peak_, in_use);
-  raise_to(largest_, bytes);
+  atomic_max(peak_, in_use);
+  atomic_max(largest_, bytes);
   allocs_.fetch_add(1, std::memory_order_relaxed);
   if (watched_peak_.load(std::memory_order_relaxed) != kUnwatched) watch_charge(bytes, in_use);
   return true;

@@ -45,7 +45,7 @@ class Faults {
   void throw_if_any() const {
     if (count_ == 0) return;
     throw_error(
-        "{}: no usable topology: {}{}; expected devices and a machine that fit each other; make it anew by "
+        "{}: no usable topology: {}{}; expected devices and a consistent machine; create it again by "
         "get_topology_for_devices",
         operation_, text_, count_ > kShown ? fmt::format("; and {} more faults", count_ - kShown) : "");
   }
@@ -192,8 +192,8 @@ DeviceTopology DeviceTopology::deserialize(std::string_view bytes) {
   DeviceTopology made = make(std::move(parts.platform), std::move(parts.machine), std::move(parts.devices), kOperation);
   if (made.device_count() != parts.device_count) {
     throw_error(
-        "{}: the bytes have {} devices, and device_count says {}; expected all of the bytes that serialize() made; "
-        "read them again from their source",
+        "{}: the bytes have {} devices, and device_count says {}; expected all bytes returned by serialize(); read "
+        "them again from their source",
         kOperation, made.device_count(), parts.device_count);
   }
   return made;

@@ -221,7 +221,7 @@ void read_gpus(const Library& library, nvml::GetCount* count_gpus, nvml::GetHand
   if (count == 0) return;
   if (count > kMostGpus) {
     report.problems.push_back(
-        fmt::format("nvmlDeviceGetCount_v2: {} GPUs; only the first {} were asked", count, kMostGpus));
+        fmt::format("nvmlDeviceGetCount_v2: {} GPUs; only the first {} were queried", count, kMostGpus));
     count = kMostGpus;
   }
   const Queries queries = {

@@ -224,7 +224,7 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
     const bool allowed_nodes = !frame.allowed_nodes || !frame.nodes || frame.allowed_nodes.intersects(frame.nodes);
     return allowed && allowed_nodes ? "" : "its machine may use no CPU or no memory";
   }
-  if (parent->kind == Kind::kOther) return fmt::format("{} lies in <{}>", frame.name, parent->name);
+  if (parent->kind == Kind::kOther) return fmt::format("{} is in <{}>", frame.name, parent->name);
   const bool normal =
       frame.kind == Kind::kNormal || frame.kind == Kind::kPu || (format_ < 2 && frame.kind == Kind::kNode);
   const bool memory = frame.kind == Kind::kMemory || frame.kind == Kind::kNode;
@@ -233,7 +233,7 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
                     : memory                  ? below_normal || parent->kind == Kind::kMemory
                     : frame.kind == Kind::kIo ? below_normal || parent->kind == Kind::kIo
                                               : true;
-  if (!fits) return fmt::format("{} lies in {}", frame.name, parent->name);
+  if (!fits) return fmt::format("{} is in {}", frame.name, parent->name);
   // Format 1 puts the objects that a node without CPUs shares below it, and includes CPUs and nodes that may not be
   // used.
   const bool holds = format_ >= 2 ? frame.cpus.is_within(parent->cpus) && frame.nodes.is_within(parent->nodes) &&
