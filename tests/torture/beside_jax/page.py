@@ -57,8 +57,10 @@ that need a separate process.
 Each row is one program (`tests/torture/beside_jax`) that is run with both libraries, each time in a new process
 with 8 simulated CPU devices. A rule judges the outcome, and in most rows further calls must work afterwards. Wrong
 outcomes are bold. JAX runs mapped functions under `jit`, which traces a function once for all participants. There an
-action of one participant is `lax.cond` on its number, and Python code is `pure_callback`; here both are plain Python. The promises above are ours: JAX has not given all of them. Features that JAX lacks
-(prefetching, memory limits, MPI) are not in the table.
+action of one participant is `lax.cond` on its number, and Python code is `pure_callback`; here both are plain Python.
+
+The promises above are ours: JAX has not given all of them. Features that JAX lacks (prefetching, memory limits, MPI)
+are not in the table.
 """
 
 
