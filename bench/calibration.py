@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted against measured: the tables of docs/guide/calibration.md, made of bench/calibration.json.
+"""Predicted against measured: the tables of docs/guide/calibration.md, from bench/calibration.json.
 
 Example:
     python bench/calibration.py               # calibrate, check, print; nothing is written
     python bench/calibration.py --update      # the same, and write bench/calibration.json and the tables
     python bench/calibration.py --page        # write the tables of the committed numbers
-    python bench/calibration.py --page --check  # status 1 where what is committed is not what the numbers say
+    python bench/calibration.py --page --check  # status 1 if the committed page differs from the numbers
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 
 def measured(rounds: int, check_rounds: int) -> tuple[dict[str, Any], str]:
-    """What a check found, with the calibration that it is of, for JSON and as text."""
+    """Results of a check with its calibration, for JSON and as text."""
     from artifex_devices import calibration
 
     found = calibration.calibrate(rounds=rounds, cache=False)
@@ -35,7 +35,7 @@ def measured(rounds: int, check_rounds: int) -> tuple[dict[str, Any], str]:
 
 
 def tables(record: dict[str, Any]) -> str:
-    """Markdown of a check: who measured, medians by size, and all rows from 64 MiB on."""
+    """Markdown of a check: conditions, medians by size, and all rows from 64 MiB on."""
     conditions = record["calibration"]["conditions"]
     cache = conditions["cache_bytes"]
     rows = record["rows"]
@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--update", action="store_true", help="write the record and the page")
     parser.add_argument("--page", action="store_true", help="measure nothing: write the page of the record")
-    parser.add_argument("--check", action="store_true", help="with --page: write nothing; 1 where it differs")
+    parser.add_argument("--check", action="store_true", help="with --page: write nothing; status 1 if the page differs")
     parser.add_argument("--rounds", type=int, default=10, help="turns of each sample of the calibration")
     parser.add_argument("--check-rounds", type=int, default=3, help="turns of each row of the check")
     options = parser.parse_args(arguments)
