@@ -50,7 +50,6 @@ LAZY = (
     "_placement.process_data",
     "_runtime.devices",
     "_spmd",
-    "_tree.prefix_broadcast",
     "array_api",
     "batch_measurement.report",
     "calibration.processes",

@@ -12,7 +12,7 @@ from artifex_devices import _core
 from artifex_devices._core import Array, _array_from_callback, _array_from_parts
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.target import PLACES, sharding_for
-from artifex_devices._tree.prefix_broadcast import per_leaf
+from artifex_devices._tree.prefix import per_leaf
 
 __all__ = [
     "make_array_from_callback",
@@ -163,7 +163,7 @@ def _from_all_processes(operation: str, sharding: Any, local_data: Any, global_s
     from artifex_devices._placement.process_data import array_from_local_data
 
     leaves, treedef = tree_util.tree_flatten(local_data)
-    places = per_leaf(operation, "sharding", sharding, local_data, len(leaves), PLACES)
+    places = per_leaf(operation, "sharding", sharding, local_data, PLACES)
     made = []
     for i, (name, leaf, shape) in enumerate(_with_shapes(operation, local_data, global_shape)):
         target = sharding_for(operation, "sharding", places[i] if isinstance(places, list) else places, np.ndim(leaf))
@@ -184,7 +184,6 @@ def _with_shapes(operation: str, local_data: Any, global_shape: Any) -> list[tup
             "global_shape",
             global_shape,
             local_data,
-            len(found),
             (type(None), tuple, list),
             is_value=_is_shape,
         )

@@ -112,7 +112,7 @@ def block_until_ready(x: Any) -> Any:
 def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
     from artifex_devices import tree_util
     from artifex_devices._placement.target import PLACES
-    from artifex_devices._tree.prefix_broadcast import per_leaf
+    from artifex_devices._tree.prefix import per_leaf
 
     leaves, treedef = tree_util.tree_flatten(x)
     if not leaves:
@@ -123,9 +123,9 @@ def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
 
     placed = _put_leaves(
         leaves,
-        per_leaf("device_put", "device", device, x, len(leaves), PLACES),
-        per_leaf("device_put", "donate", donate, x, len(leaves), (bool,)),
-        per_leaf("device_put", "may_alias", may_alias, x, len(leaves), (type(None), bool)),
+        per_leaf("device_put", "device", device, x, PLACES),
+        per_leaf("device_put", "donate", donate, x, (bool,)),
+        per_leaf("device_put", "may_alias", may_alias, x, (type(None), bool)),
         path_of,
     )
     return tree_util.tree_unflatten(treedef, placed)

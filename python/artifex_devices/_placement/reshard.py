@@ -9,7 +9,7 @@ from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, _put_leaves
 from artifex_devices._placement.mesh_context import sharding_of_spec
 from artifex_devices._placement.target import sharding_for
-from artifex_devices._tree.prefix_broadcast import per_leaf
+from artifex_devices._tree.prefix import per_leaf
 from artifex_devices.layout import Format
 
 __all__ = ["reshard", "with_sharding_constraint"]
@@ -32,7 +32,7 @@ def with_sharding_constraint(x: Any, shardings: Any = _MISSING, *, sharding: Any
 
     Raises:
         TypeError: An entry is no sharding; shardings is missing or came twice.
-        ValueError: An entry is None; the sharding does not fit the shape; it is no prefix of x.
+        ValueError: An entry is None; the sharding does not fit the shape; it is not a prefix of x.
         RuntimeError: A PartitionSpec and no mesh.
 
     Example:
@@ -101,7 +101,7 @@ def _apply(operation: str, x: Any, asked: Any, resolve: Any) -> Any:
     from artifex_devices import tree_util
 
     leaves, treedef = tree_util.tree_flatten(x)
-    entries = per_leaf(operation, "shardings", asked, x, len(leaves), _ENTRIES, is_checked=False)
+    entries = per_leaf(operation, "shardings", asked, x, _ENTRIES, is_checked=False)
     if not isinstance(entries, list):
         entries = [entries] * len(leaves)
     targets = [resolve(leaf, entry) for leaf, entry in zip(leaves, entries, strict=True)]

@@ -232,7 +232,7 @@ def test_formats_and_layouts_compare_and_print(devices):
 
 
 def test_a_wrong_prefix_names_the_path(devices):
-    with pytest.raises(ValueError, match="device is no prefix") as raised:
+    with pytest.raises(ValueError, match="device is not a prefix") as raised:
         ad.device_put({"a": [X, X]}, {"a": [devices[0]]})
     assert "['a']" in str(raised.value)
 
