@@ -44,7 +44,6 @@ LAZY = (
     "_array.html",
     "_array_ops",
     "_hardware.batch_size",
-    "_placement.async_copy_tree",
     "_placement.construct",
     "_placement.target",
     "_placement.process_data",

@@ -84,7 +84,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
 
     Args:
         tree: Any nesting of dicts, lists, tuples, named tuples, None and instances of registered types.
-        is_leaf: Called on each node before it is opened; True makes it a leaf.
+        is_leaf: Called on each node before it is flattened; True makes it a leaf.
 
     Raises:
         ValueError: Keys of a dict cannot be sorted, or is_leaf does not return a bool; the text names the path.
@@ -132,7 +132,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
         f: Function of a leaf and one more value for each tree of `rest`.
         tree: The tree with the structure of the result.
         rest: Trees that begin with that structure; where `tree` has a leaf they may have subtrees.
-        is_leaf: Called on each node of `tree` before it is opened; True makes it a leaf.
+        is_leaf: Called on each node of `tree` before it is flattened; True makes it a leaf.
 
     Raises:
         ValueError: A tree of `rest` does not have the structure of `tree`; the text names every path where it differs.
@@ -175,7 +175,7 @@ def tree_flatten_with_path(
 
     Args:
         tree: The tree.
-        is_leaf: Called on each node before it is opened; True makes it a leaf.
+        is_leaf: Called on each node before it is flattened; True makes it a leaf.
         is_leaf_takes_path: Whether is_leaf is called with the path and the node.
 
     Raises:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taking trees apart.
+"""Leaves and structure of a tree.
 
-Dicts, lists, tuples and None are opened by the compiled core (cpp/bindings/bind_tree.cpp), in one call a tree. Other
-nodes, and whole trees under an is_leaf, are taken apart by optree, which is imported at the first of them.
+The core flattens dicts, lists, tuples and None (cpp/bindings/bind_tree.cpp), in one call for each tree. optree flattens
+other nodes, and trees with an is_leaf; it is imported at the first of them.
 """
 
 from __future__ import annotations

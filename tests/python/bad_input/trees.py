@@ -489,7 +489,7 @@ CALLS = [
         [
             bad("tree.structure([0]).walk(3, lambda x: x, [1])", TypeError, "walk:", "f_node is 3 (int)"),
             bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, [])", ValueError, "walk:", "leaves"),
-            bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, 3)", TypeError, "walk:", "leaves is of type int"),
+            bad("tree.structure([0]).walk(lambda *a: 1, lambda x: x, 3)", TypeError, "walk:", "leaves is 3 (int)"),
         ],
     ),
     Calls(
