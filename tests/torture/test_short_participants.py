@@ -149,7 +149,7 @@ def short_on_the_way():
             watchdog.shutdown()
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(DaemonThread, name, refuse)
-                with pytest.raises(MemoryError, match="had no memory to begin with"):
+                with pytest.raises(MemoryError, match="had no memory for its first steps"):
                     use()
             use()
     assert set(raised) <= {
