@@ -206,7 +206,7 @@ def check_public_paths(root: Path) -> Iterator[str]:
         *sorted((root / "examples").rglob("*")),
     ]
     for path in texts:
-        if path.suffix not in (".md", ".py", ".ipynb"):
+        if path.suffix not in (".md", ".py", ".ipynb") or not path.is_file():
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for match in _PUBLIC.finditer(line):
