@@ -6,6 +6,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/assemble.h"
+#include "artifex_devices/transfer/place.h"
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
@@ -14,19 +15,9 @@
 #include "numpy_bridge.h"
 #include "shard_index.h"
 #include "shown.h"
-#include "transfer_guard.h"
 
 namespace artifex_devices::bindings {
 namespace {
-
-ShardingRef place_from_python(const std::shared_ptr<Sharding>& sharding, const std::string& operation) {
-  check_has_devices(*sharding, operation);
-  if (!sharding->is_concrete()) {
-    fail("{}: {} leaves a dimension UNCONSTRAINED; expected each dimension cut or not; write None or a mesh axis",
-         operation, sharding->to_string());
-  }
-  return sharding;
-}
 
 ArrayRef array_from_parts(const std::string& operation, py::handle shape, const std::shared_ptr<Sharding>& sharding,
                           const py::sequence& parts, py::handle dtype, bool is_stack, const std::vector<bool>& ours) {
@@ -34,7 +25,8 @@ ArrayRef array_from_parts(const std::string& operation, py::handle shape, const 
   assembly.operation = operation;
   assembly.is_stack = is_stack;
   if (is_stack) assembly.name = "values";
-  assembly.sharding = place_from_python(sharding, operation);
+  check_placeable(*sharding, operation);
+  assembly.sharding = sharding;
   if (!shape.is_none()) assembly.shape = dims_from_python(shape, operation, "shape");
   if (!dtype.is_none()) assembly.dtype = dtype_from_python(dtype, operation);
   size_t wrong_types = 0;
@@ -78,11 +70,10 @@ class BlockFaults {
   std::string text_;
 };
 
-/// An ndarray comes from the host, an Array from its devices unless `device` has it already; both by the way of making
-/// an Array, not by name.
+/// Making an Array from blocks is an implicit transfer: from the host for an ndarray, from its devices for an Array
+/// unless `device` has it already.
 void check_block(const std::string& operation, py::handle block, const HostView& view, const Device* device,
-                 const Sharding& sharding) {
-  if (!scopes_matter()) return;
+                 const Sharding& sharding, const TransferGuards& guards) {
   std::string source = fmt::format("a {} of the host", Py_TYPE(block.ptr())->tp_name);
   auto direction = TransferDirection::kHostToDevice;
   if (py::isinstance<Array>(block)) {
@@ -91,15 +82,16 @@ void check_block(const std::string& operation, py::handle block, const HostView&
     source = from.to_string();
     direction = TransferDirection::kDeviceToDevice;
   }
-  check_transfer(direction, false, [&] {
-    return TransferText{operation, py::repr(tuple_from_dims(view.shape)).cast<std::string>(),
-                        std::string(name(view.dtype)), source, sharding.to_string()};
+  check_transfer(guards, direction, false, [&] {
+    return TransferDescription{operation, to_string(view.shape), std::string(name(view.dtype)), source,
+                               sharding.to_string()};
   });
 }
 
 ArrayRef array_from_callback(const std::string& operation, py::handle shape, const std::shared_ptr<Sharding>& to,
                              const py::function& callback, py::handle dtype) {
-  const ShardingRef sharding = place_from_python(to, operation);
+  const ShardingRef sharding = to;
+  check_placeable(*sharding, operation);
   const Dims dims = dims_from_python(shape, operation, "shape");
   const ShardDomains domains = sharding->domains(dims, operation);
   std::optional<DType> expected;
@@ -123,7 +115,9 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
     try {
       leaf = leaf_from_python(block, operation);
       if (!py::isinstance<Array>(block) && must_narrow(leaf->view.dtype)) narrow_leaf(*leaf, block, operation, "");
-      check_block(operation, block, leaf->view, calls == 1 ? nullptr : &device, *sharding);
+      if (scopes_matter()) {  // once for each block: the callback may enter a scope
+        check_block(operation, block, leaf->view, calls == 1 ? nullptr : &device, *sharding, transfer_guards());
+      }
     } catch (const Error&) {
       rethrow_with_context("the block of " + device.to_string() + ": ");
     }
@@ -138,8 +132,6 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
       faults.add(device, index, fmt::format("has dtype {}; expected {}", name(view.dtype), name(*expected)));
     }
     if (!faults.none()) continue;
-    int64_t bytes = itemsize(view.dtype);
-    for (const int64_t size : view.shape) bytes *= size;
     const auto write = [&] {
       if (calls == count) return writer->write(position, view);
       writer->write_everywhere(view);
@@ -149,7 +141,7 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
       const ReleaseGil release;
       return write();
     };
-    const bool is_same = copies_with_gil(bytes) ? write() : write_without_gil();
+    const bool is_same = copies_with_gil(view.nbytes()) ? write() : write_without_gil();
     if (!is_same) faults.add(device, index, "differs from that of an earlier device with the same index");
   }
   faults.refuse(operation);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "artifex_devices/array/layout.h"
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
@@ -43,14 +44,8 @@ std::string repr_of(const Client& self) {
                      self.device_count() == 1 ? "" : "s", processes, self.is_closed() ? ", closed" : "");
 }
 
-void check_process(const Client& client, int process, const char* operation) {
-  if (process >= 0 && process < client.process_count()) return;
-  fail("{}: process_index names no process; expected {}, got {}; leave it out for this process", operation,
-       client.is_multi_process() ? fmt::format("0 to {}", client.process_count() - 1) : "0, the only one", process);
-}
-
 py::list devices_of_process(Client& self, int process) {
-  check_process(self, process, "local_devices");
+  self.check_process(process, "local_devices");
   const py::tuple all = devices_of(self.shared_from_this());
   if (!self.is_multi_process()) return py::list(all);
   py::list result;
@@ -82,11 +77,7 @@ py::object default_layout(const Client& self, const py::object& dtype, const py:
     fail("{}: shard_shape has a negative size; expected sizes of 0 or more, got {}; correct it", kOperation,
          to_string(sizes));
   }
-  const int64_t rank = sizes.size();
-  py::tuple minor_to_major(static_cast<size_t>(rank));
-  for (int64_t d = 0; d < rank; ++d) minor_to_major[static_cast<size_t>(d)] = rank - 1 - d;
-  const py::module_ core = py::module_::import(python_modules::kCore);
-  return core.attr("PjRtLayout")(core.attr("Layout")(minor_to_major));
+  return py::module_::import(python_modules::kCore).attr("PjRtLayout")(Layout::row_major(sizes.size()));
 }
 
 void bind_devices_of_client(py::class_<Client, std::shared_ptr<Client>>& client) {
@@ -111,7 +102,7 @@ Raises:
       .def(
           "process_host",
           [](const Client& self, int process_index) {
-            check_process(self, process_index, "process_host");
+            self.check_process(process_index, "process_host");
             return self.is_multi_process() ? self.process(process_index).host : std::string();
           },
           py::arg("process_index"),
@@ -124,15 +115,7 @@ Raises:
       .def("host_id", &Client::process_index, "The older name of process_index.")
       .def(
           "device_from_local_hardware_id",
-          [](Client& self, int64_t id) {
-            if (id < 0 || id >= self.local_device_count()) {
-              fail<Unavailable>(
-                  "device_from_local_hardware_id: no device has the number {}; expected 0 to {}; see "
-                  "Device.local_hardware_id",
-                  id, self.local_device_count() - 1);
-            }
-            return handle_of(self.device(self.first_local_device() + id));
-          },
+          [](const Client& self, int64_t id) { return handle_of(self.local_device(id)); },
           py::arg("local_hardware_id"),
           R"(The device of this process with a number; RuntimeError where there is none.)");
 }

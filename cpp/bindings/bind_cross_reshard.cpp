@@ -117,7 +117,7 @@ void bind_class(py::module_& module) {
 
 }  // namespace
 
-ArrayRef moved(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {
+ArrayRef reshard_anywhere(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {
   if (source->sharding()->is_fully_addressable() && sharding->is_fully_addressable()) {
     const ReleaseGil release;
     return reshard(source, sharding, options);

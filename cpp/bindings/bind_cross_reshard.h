@@ -11,7 +11,7 @@ namespace artifex_devices::bindings {
 
 /// reshard(), also between processes. With the GIL; drops it while it copies. What goes to other processes goes by the
 /// client's transport (artifex_devices.distributed.transport).
-ArrayRef moved(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options);
+ArrayRef reshard_anywhere(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options);
 
 /// Raises ValueError in all processes of a sharding that is not fully addressable where they do not come with the same
 /// value. `what` is shape and dtype, for messages. With the GIL.

@@ -3,9 +3,6 @@
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
-#include <algorithm>
-#include <limits>
-
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
@@ -77,37 +74,10 @@ ClusterPlace place_in(const Device& device, const char* attribute, bool of_torus
   return cluster->place_of(device.id());
 }
 
-std::string names_of(const std::string& platform, const std::vector<int64_t>& ids) {
-  constexpr size_t kShown = 8;
-  std::string text;
-  for (size_t i = 0; i < ids.size() && i < kShown; ++i)
-    text += fmt::format("{}{}:{}", i == 0 ? "" : ", ", platform, ids[i]);
-  if (ids.size() > kShown) text += fmt::format(", ... ({} in all)", ids.size());
-  return text;
-}
-
 }  // namespace
 
 std::vector<Device*> find_devices(const std::string& platform, const std::vector<int64_t>& ids) {
-  const ClientRef client = current_client();
-  std::vector<Device*> found;
-  std::vector<int64_t> missing;
-  for (const int64_t id : ids) {
-    if (platform == client->platform() && id >= 0 && id < client->device_count()) {
-      found.push_back(client->device(id));
-    } else {
-      missing.push_back(id);
-    }
-  }
-  if (missing.empty()) return found;
-  const int64_t highest = *std::ranges::max_element(ids);
-  const int64_t needed = highest == std::numeric_limits<int64_t>::max() ? highest : highest + 1;
-  const bool one = missing.size() == 1;
-  fail(
-      "unpickle: device{} {} {} not here; expected {}:0 to {}:{}, the devices of this world; open a world that has {}, "
-      "say `with simulate({}):`, and load again",
-      one ? "" : "s", names_of(platform, missing), one ? "is" : "are", client->platform(), client->platform(),
-      client->device_count() - 1, one ? "it" : "them", std::max<int64_t>(needed, 1));
+  return find_devices(*current_client(), platform, ids, "unpickle");
 }
 
 size_t device_hash(const Device& device) {

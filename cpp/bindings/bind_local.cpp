@@ -33,22 +33,10 @@ void wait_until_written(const Array& array) {
   }
 }
 
-/// What works on all tiles must not be handed some of them.
-void check_every_tile(const Sharding& sharding, const Dims& shape) {
-  if (sharding.buffers().has_every_tile()) return;
-  fail<NotAddressable>(
-      "{}: it needs parts of the Array of shape {} that lie in other processes than this one, {}; expected to find "
-      "what "
-      "it reads here, as element by element; write it as a shard_map with a collective, move the Array by device_put "
-      "to "
-      "a sharding that cuts nothing it reads, or gather it by multihost_utils.process_allgather",
-      kReading, to_string(shape), sharding.devices()->client()->process_index());
-}
-
 py::list local_arrays(const Array& array, bool writable, bool some) {
   wait_until_written(array);
   const Sharding& sharding = *array.sharding();
-  if (!some) check_every_tile(sharding, array.shape());
+  if (!some) array.check_addressable(kReading);
   const ShardDomains domains = sharding.domains(array.shape(), kReading);
   py::list result(static_cast<size_t>(sharding.buffers().size()));
   Dims shape = domains.shard_shape();
@@ -136,13 +124,7 @@ py::tuple buffers_at(const Sharding& sharding, const py::sequence& positions) {
 // Without a guard: the operation that needs it has asked already.
 ArrayRef move_array(const ArrayRef& array, const std::shared_ptr<Sharding>& sharding, bool committed) {
   array->check_alive("reshard");
-  ArrayRef result;
-  if (!array->sharding()->is_fully_addressable() || !sharding->is_fully_addressable()) {
-    result = bindings::moved(array, sharding, {.committed = committed});
-  } else {
-    const ReleaseGil release;
-    result = reshard(array, sharding, {.committed = committed});
-  }
+  ArrayRef result = reshard_anywhere(array, sharding, {.committed = committed});
   after_placing(*sharding);
   return result;
 }

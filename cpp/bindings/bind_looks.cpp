@@ -100,22 +100,8 @@ void bind_memory_window(py::module_& module) {
             return py::make_tuple(arrays.size(), bytes, biggest);
           },
           py::arg("top"), "Number and bytes of the live Arrays of its world, and (bytes, Array) of the biggest.")
-      .def(
-          "physical_bytes",
-          [](const MemoryWindow& self) {
-            // Memories of a made-up machine may be the same real one.
-            std::vector<const Arena*> arenas;
-            int64_t bytes = 0;
-            for (int i = 0; i < self.client()->arenas() && !self.client()->is_compile_only(); ++i) {
-              if (!self.client()->has_arena(i)) continue;  // of another process
-              const Arena& arena = self.client()->arena(i);
-              if (std::find(arenas.begin(), arenas.end(), &arena) != arenas.end()) continue;
-              arenas.push_back(&arena);
-              bytes += arena.stats().bytes_in_use;
-            }
-            return bytes;
-          },
-          "In use now in the memories that the world's devices lie on, by all worlds.")
+      .def("physical_bytes", &MemoryWindow::physical_bytes,
+           "Bytes in use now in the memories behind the world's devices, by all worlds.")
       .def(
           "use",
           [](MemoryWindow& self) {

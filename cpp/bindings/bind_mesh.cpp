@@ -4,8 +4,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <algorithm>
-
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/mesh.h"
 #include "axis_names.h"
@@ -56,17 +54,6 @@ void set_meshes_entered(const py::object& meshes) {
   PyObject* token = PyContextVar_Set(entered_meshes, meshes.ptr());
   if (token == nullptr) throw py::error_already_set();
   Py_DECREF(token);
-}
-
-/// The product of the sizes, so that a small mesh is quick to make in a big world; all where that is wrong, for a
-/// message that says how many there are.
-int64_t devices_needed(const Dims& sizes, int64_t all) {
-  int64_t product = 1;
-  for (const int64_t size : sizes) {
-    if (size < 1 || size > all / product) return all;
-    product *= size;
-  }
-  return product;
 }
 
 void leave_mesh(const Mesh& self) {
@@ -126,43 +113,6 @@ py::list mesh_local_devices(const Mesh& self) {
     result.append(object_of((*self.devices())[self.devices()->addressable_position(i)]));
   }
   return result;
-}
-
-/// The smallest box of a mesh that has all devices of this process; it must have no others, as in JAX.
-py::object local_mesh(const py::object& object) {
-  const Mesh& self = object.cast<const Mesh&>();
-  if (!self.is_multi_process()) return object;
-  const DeviceList& devices = *self.devices();
-  const Dims& sizes = self.abstract_mesh().axis_sizes();
-  const int64_t count = devices.addressable_count();
-  if (count == 0) {
-    fail("local_mesh: {} has no device of this process, {}; expected at least one; ask in one of the processes {}",
-         self.to_string(), devices.client()->process_index(), fmt::join(devices.processes(), ", "));
-  }
-  const Dims strides = row_major_strides(sizes, 1);
-  Dims begin = sizes;
-  Dims end(sizes.size(), 0);
-  for (int64_t i = 0; i < count; ++i) {
-    for (int64_t d = 0; d < sizes.size(); ++d) {
-      const int64_t at = devices.addressable_position(i) / strides[d] % sizes[d];
-      begin[d] = std::min(begin[d], at);
-      end[d] = std::max(end[d], at + 1);
-    }
-  }
-  Dims shape(sizes.size(), 0);
-  int64_t volume = 1;
-  for (int64_t d = 0; d < sizes.size(); ++d) volume *= shape[d] = end[d] - begin[d];
-  if (volume != count) {
-    fail(
-        "local_mesh: the {} devices of process {} in {} are no box of the mesh; expected them to be one, got parts of "
-        "a "
-        "box of {}; order the devices of the mesh by process, as make_mesh does",
-        count, devices.client()->process_index(), self.to_string(), to_string(shape));
-  }
-  std::vector<Device*> own;  // in row-major order already: positions ascend
-  for (int64_t i = 0; i < count; ++i) own.push_back(devices[devices.addressable_position(i)]);
-  AbstractMesh abstract(self.abstract_mesh().axis_names(), shape, self.abstract_mesh().axis_types());
-  return py::cast(unconst(Mesh::make(std::move(abstract), DeviceList::make(own, "local_mesh"), "local_mesh")));
 }
 
 size_t mesh_hash(const Mesh& mesh) { return mesh.hash(); }
@@ -232,7 +182,11 @@ Example:
       .def_property_readonly(
           "abstract_mesh", [](const Mesh& self) { return self.abstract_mesh(); }, "The axes without the devices.")
       .def_property_readonly(
-          "local_mesh", &local_mesh,
+          "local_mesh",
+          [](const py::object& self) -> py::object {
+            const auto mesh = self.cast<std::shared_ptr<Mesh>>();
+            return mesh->is_multi_process() ? py::cast(unconst(local_mesh(mesh))) : self;
+          },
           "The box of this process's devices; in one process the mesh itself. ValueError where they are no box.")
       .def_property_readonly("local_devices", &mesh_local_devices, "Devices of this process (list).")
       .def_property_readonly(
@@ -298,16 +252,12 @@ Example:
           const Dims dims = dims_from_python(sizes, "make_mesh", "axis_shapes");
           std::vector<AxisName> axis_names = axis_names_from_python(names, "make_mesh");
           std::vector<AxisType> axis_types = axis_types_from_python(types, "make_mesh", dims.size());
-          std::vector<Device*> pool;
-          ClientRef client;
           if (devices.is_none()) {
-            client = current_client();
-            const int64_t needed = devices_needed(dims, client->device_count());
-            for (int64_t i = 0; i < needed; ++i) pool.push_back(client->device(i));
-          } else {
-            pool = device_vector(objects_from_nested(devices).first, "make_mesh");
+            return unconst(
+                make_mesh(dims, std::move(axis_names), std::move(axis_types), *current_client(), "make_mesh"));
           }
-          return unconst(make_mesh(dims, std::move(axis_names), std::move(axis_types), pool, "make_mesh"));
+          const std::vector<Device*> given = device_vector(objects_from_nested(devices).first, "make_mesh");
+          return unconst(make_mesh(dims, std::move(axis_names), std::move(axis_types), given, "make_mesh"));
         } catch (const Error& error) {
           if (std::string_view(error.what()).starts_with("make_mesh")) throw;
           rethrow_with_context("make_mesh: ");

@@ -16,7 +16,6 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
-#include "shard_index.h"
 
 namespace artifex_devices::bindings {
 namespace {

@@ -5,9 +5,8 @@
 #include "artifex_devices/base/bytes_text.h"
 #include "artifex_devices/render/reshard_svg.h"
 #include "bind_planner.h"
+#include "gil.h"
 #include "numpy_bridge.h"
-#include "placed_way.h"
-#include "shard_index.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -24,7 +23,7 @@ std::string reshard_picture(const std::string& title, const std::vector<std::str
   check_has_devices(*source, "reshard_svg");
   check_has_devices(*destination, "reshard_svg");
   const Dims shape = dims_from_python(global_shape, kPlanReshard, "shape");
-  const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
+  const std::shared_ptr<Cluster> handle = cluster_handle_for(given, *source, *destination);
   ReshardPicture picture{title, steps, {}, "", bytes_by_link, handle.get()};
   if (!is_copies) {
     picture.why_no_traffic = "collectives: which device sends what to which is up to their algorithms, and not drawn";
@@ -39,7 +38,8 @@ std::string reshard_picture(const std::string& title, const std::vector<std::str
     }
     return without_gil(drawn);
   }
-  const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, handle.get(), kMostDrawnCopies);
+  const PlacedWay placed =
+      without_gil([&] { return placed_way(*source, *destination, shape, itemsize, handle.get(), kMostDrawnCopies); });
   placed.way.plan.for_each_copy([&](const ReshardCopy& copy) {
     picture.traffic.push_back({placed.source.places[static_cast<size_t>(copy.source)].device,
                                placed.destination.places[static_cast<size_t>(copy.destination)].device, copy.bytes});

@@ -6,6 +6,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/named_sharding.h"
+#include "artifex_devices/sharding/reshard_totals.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "bind_mesh.h"
 #include "bindings.h"
@@ -14,7 +15,6 @@
 #include "mesh_short_cuts.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
-#include "shard_index.h"
 #include "short_cut.h"
 #include "shown.h"
 #include "unconst.h"
@@ -297,7 +297,18 @@ void bind_sharding(py::module_& module) {
   bind_mesh(module);
   bind_sharding_base(module);
   bind_shardings(module);
-  module.def("_reshard_bytes", &reshard_bytes, py::arg("source"), py::arg("destination"), py::arg("global_shape"),
+  module.def(
+      "_reshard_bytes",
+      [](const Sharding& source, const Sharding& destination, py::handle global_shape, int64_t itemsize) {
+        const Dims shape = dims_from_python(global_shape, "reshard_bytes", "global_shape");
+        const IngressTotals totals = reshard_totals(source, destination, shape, itemsize, "reshard_bytes");
+        py::dict result;
+        result["bytes_in"] = totals.bytes;
+        result["most_bytes_in"] = totals.most_bytes;
+        result["devices_that_receive"] = totals.devices;
+        return result;
+      },
+      py::arg("source"), py::arg("destination"), py::arg("global_shape"),
              py::arg("itemsize"),
              "Bytes that devices lack for the destination: bytes_in (all), most_bytes_in (of one device), "
              "devices_that_receive.");

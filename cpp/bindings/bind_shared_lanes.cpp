@@ -12,7 +12,6 @@
 #include "artifex_devices/collective/shared_lanes.h"
 #include "gil.h"
 #include "numpy_bridge.h"
-#include "reduction_name.h"
 
 namespace artifex_devices::bindings {
 namespace {

@@ -13,42 +13,6 @@
 namespace artifex_devices::bindings {
 namespace {
 
-constexpr const char* failure_name(Rendezvous::Failure failure) {
-  switch (failure) {
-    case Rendezvous::Failure::kMismatch:
-      return "mismatch";
-    case Rendezvous::Failure::kEarlyExit:
-      return "early exit";
-    case Rendezvous::Failure::kDeadlock:
-      return "deadlock";
-    case Rendezvous::Failure::kDeadline:
-      return "deadline";
-    case Rendezvous::Failure::kBody:
-      return "body";
-    case Rendezvous::Failure::kCancelled:
-      return "cancelled";
-    case Rendezvous::Failure::kNone:
-      break;
-  }
-  return "";
-}
-
-constexpr const char* state_name(Rendezvous::State state) {
-  switch (state) {
-    case Rendezvous::State::kWaiting:
-      return "waiting";
-    case Rendezvous::State::kWorking:
-      return "working";
-    case Rendezvous::State::kFinished:
-      return "finished";
-    case Rendezvous::State::kRaised:
-      return "raised";
-    case Rendezvous::State::kRunning:
-      break;
-  }
-  return "running";
-}
-
 // 2 for a list of one and the same ndarray, 1 for ndarrays of the very same dtype and shape, else 0.
 int64_t likeness(const py::list& parts) {
   const size_t count = parts.size();
@@ -101,7 +65,7 @@ void bind_spmd(py::module_& module) {
           "expire", [](Rendezvous& self) { self.fail(Rendezvous::Failure::kDeadline); },
           "Ends all waits: they took too long.")
       .def_property_readonly(
-          "failure", [](const Rendezvous& self) { return std::string(failure_name(self.failure())); },
+          "failure", [](const Rendezvous& self) { return std::string(to_string(self.failure())); },
           "\"\", \"mismatch\", \"early exit\", \"deadlock\", \"deadline\", \"body\" or \"cancelled\".")
       .def(
           "standings",
@@ -109,7 +73,7 @@ void bind_spmd(py::module_& module) {
             py::list result;
             for (const auto& standing : self.standings()) {
               result.append(
-                  py::make_tuple(state_name(standing.state), standing.group, standing.signature, standing.collectives));
+                  py::make_tuple(std::string(to_string(standing.state)), standing.group, standing.signature, standing.collectives));
             }
             return result;
           },

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/partition/ingress_totals.h"
 #include "artifex_devices/sharding/named_sharding.h"
 #include "numpy_bridge.h"
 #include "recent.h"
@@ -226,36 +225,6 @@ py::tuple device_index(const Sharding& self, py::handle device, py::handle globa
          self.to_string(), wanted->to_string(), self.num_devices());
   }
   return index_of_tile(self.domains(shape, "device_index"), self.grid().tile(position));
-}
-
-py::dict reshard_bytes(const Sharding& source, const Sharding& destination, py::handle global_shape, int64_t itemsize) {
-  const Dims shape = dims_from_python(global_shape, "reshard_bytes", "global_shape");
-  check_has_devices(source, "reshard_bytes");
-  check_has_devices(destination, "reshard_bytes");
-  if (source.devices()->client() != destination.devices()->client()) {
-    fail(
-        "reshard_bytes: source and destination are of different worlds; expected devices of one, got {} and {}; make "
-        "both meshes in one simulate block",
-        source.to_string(), destination.to_string());
-  }
-  const ShardDomains from = source.domains(shape, "reshard_bytes");
-  const ShardDomains to = destination.domains(shape, "reshard_bytes");
-  const auto ids = [](const DeviceList& devices) {
-    std::vector<int64_t> made;
-    made.reserve(static_cast<size_t>(devices.size()));
-    for (const Device* device : devices.devices()) made.push_back(device->id());
-    return made;
-  };
-  const DeviceList& from_devices = *source.devices();
-  const DeviceList& to_devices = *destination.devices();
-  const IngressTotals sums = from_devices == to_devices ? ingress_totals(from, to, itemsize, "reshard_bytes")
-                                                        : ingress_totals(from, ids(from_devices), to, ids(to_devices),
-                                                                         itemsize, "reshard_bytes");
-  py::dict totals;
-  totals["bytes_in"] = sums.bytes;
-  totals["most_bytes_in"] = sums.most_bytes;
-  totals["devices_that_receive"] = sums.devices;
-  return totals;
 }
 
 py::set device_set(const DeviceListRef& devices) {

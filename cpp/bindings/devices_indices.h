@@ -19,10 +19,6 @@ py::dict addressable_indices_map(const std::shared_ptr<Sharding>& self, py::hand
 /// The part of one device, in the same time on any number of devices. Throws InvalidArgument for one that is not in it.
 py::tuple device_index(const Sharding& self, py::handle device, py::handle global_shape);
 
-/// What a reshard brings to each device at least, summed up: a dict of bytes. No Array is needed, and no memory of
-/// devices.
-py::dict reshard_bytes(const Sharding& source, const Sharding& destination, py::handle global_shape, int64_t itemsize);
-
 /// A new set of the devices.
 py::set device_set(const DeviceListRef& devices);
 

@@ -16,7 +16,6 @@
 #include "dlpack_abi.h"
 #include "gil.h"
 #include "python_owner.h"
-#include "shard_index.h"
 #include "shown.h"
 #include "world.h"
 

@@ -86,6 +86,13 @@ auto run_with_gil_if(bool keeps, Work&& work) {
   return work();
 }
 
+/// Runs work that may take long without the GIL: other Python threads run meanwhile, and Ctrl-C interrupts it.
+template <class Work>
+auto without_gil(Work&& work) {
+  const ReleaseGil release;
+  return work();
+}
+
 /// Ctrl-C hook and exit gate; once, from the module's initialisation.
 void install_gil_guards(py::module_& module);
 

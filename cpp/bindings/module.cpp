@@ -20,7 +20,6 @@
 #include "refusals.h"
 #include "scopes.h"
 #include "shown.h"
-#include "transfer_guard.h"
 #include "unmade.h"
 #include "world.h"
 
@@ -67,7 +66,6 @@ PYBIND11_MODULE(_core, module) {
   bind_looks(module);
   bind_config(module);
   bind_scopes(module);
-  bind_transfer_guard(module);
   bind_narrow(module);
   refuse_unmade(module);
   explain_refusals(module);

@@ -32,21 +32,6 @@ bool is_python_number(py::handle object) {
 
 }  // namespace
 
-DType narrow_dtype(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::kInt64:
-      return DType::kInt32;
-    case DType::kUInt64:
-      return DType::kUInt32;
-    case DType::kFloat64:
-      return DType::kFloat32;
-    case DType::kComplex128:
-      return DType::kComplex64;
-    default:
-      return dtype;
-  }
-}
-
 void narrow_leaf(Leaf& leaf, py::handle original, std::string_view operation, const std::string& path) {
   const DType from = leaf.view.dtype;
   DType to = narrow_dtype(from);

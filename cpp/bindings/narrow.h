@@ -13,9 +13,6 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-/// The 32-bit type of a 64-bit one (complex128 becomes complex64), else the same.
-DType narrow_dtype(DType dtype) noexcept;
-
 /// Makes a leaf 32-bit that the calling context does not keep at 64 bits, as NumPy's astype does: integers wrap, floats
 /// become inf. Python ints that do not fit are an OverflowError. The first narrowing of data with a type of its own in
 /// the process warns, naming `path_of()`.

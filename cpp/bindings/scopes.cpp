@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "artifex_devices/base/error.h"
+#include "python_modules.h"
 #include "shown.h"
 #include "world.h"
 
@@ -29,8 +30,6 @@ constexpr std::array<const char*, kScopedOptions> kNames = {
     "jax_default_device",
     "jax_enable_x64",
 };
-constexpr std::array<std::string_view, 6> kLevels = {
-    "allow", "log", "disallow", "log_explicit", "disallow_explicit", "log_explicit_device_put"};
 constexpr std::array<std::string_view, 3> kPlatforms = {"cpu", "gpu", "tpu"};
 
 // What a context variable holds: a tuple of value, the tuple around it (or None), and the object that entered it.
@@ -115,9 +114,9 @@ py::object checked_value(ScopedOption option, py::handle value, std::string_view
     fail("{}: the device is {}; expected a Device, a platform (cpu, gpu, tpu) or None; take one from devices()",
          operation, repr());
   }
-  if (!is_text || !is_one_of(kLevels, value.cast<std::string_view>())) {
+  if (!is_text || !is_one_of(kGuardLevelNames, value.cast<std::string_view>())) {
     fail("{}: {} is {}; expected None or one of {}; allow is the default", operation, kNames[slot(option)], repr(),
-         fmt::join(kLevels, ", "));
+         fmt::join(kGuardLevelNames, ", "));
   }
   return py::reinterpret_borrow<py::object>(value);
 }
@@ -143,8 +142,8 @@ void read_environment() {
   const auto guard = [&](const char* variable, ScopedOption option) {
     const char* text = std::getenv(variable);
     if (text == nullptr) return;
-    if (!is_one_of(kLevels, text)) {  // it need not be UTF-8 either
-      return complain(variable, text, fmt::format("one of {}", fmt::join(kLevels, ", ")));
+    if (!is_one_of(kGuardLevelNames, text)) {  // it need not be UTF-8 either
+      return complain(variable, text, fmt::format("one of {}", fmt::join(kGuardLevelNames, ", ")));
     }
     found.emplace_back(option, py::str(text));
   };
@@ -278,6 +277,20 @@ py::object scoped_value(ScopedOption option) {
   }
   PyObject* value = process_values[slot(option)];
   return value == nullptr ? default_value(option) : py::reinterpret_borrow<py::object>(value);
+}
+
+TransferGuards scoped_transfer_guards() {
+  static_assert(static_cast<int>(ScopedOption::kGuardHostToDevice) == 0);
+  static_assert(static_cast<int>(ScopedOption::kGuardDeviceToHost) == 2);
+  TransferGuards guards;
+  for (size_t i = 0; i < guards.levels.size(); ++i) {
+    const py::object level = scoped_value(static_cast<ScopedOption>(i));
+    if (!level.is_none()) guards.levels[i] = guard_level_from_name(level.cast<std::string_view>()).value();
+  }
+  guards.log = [](const std::string& text) {
+    py::module_::import(python_modules::kScopes).attr("_log_transfer")(text);
+  };
+  return guards;
 }
 
 bool x64_enabled() { return !scopes_matter() || scoped_value(ScopedOption::kEnableX64).ptr() == Py_True; }

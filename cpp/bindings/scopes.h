@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "artifex_devices/device/client.h"
+#include "artifex_devices/transfer/transfer_guard.h"
 
 namespace artifex_devices::bindings {
 
@@ -37,6 +38,11 @@ inline bool scopes_matter() noexcept { return detail::scopes_matter.load(std::me
 /// The value for the calling context: a str, Device, bool or None. Reads the environment at its first call; throws
 /// InvalidArgument naming every malformed variable.
 py::object scoped_value(ScopedOption option);
+
+/// The transfer guards of the calling context. Log levels report to the logger "artifex_devices" as warnings, whose
+/// handlers are Python code: use them with the GIL.
+TransferGuards scoped_transfer_guards();
+inline TransferGuards transfer_guards() { return scopes_matter() ? scoped_transfer_guards() : TransferGuards{}; }
 
 /// Whether 64-bit host data stays 64-bit in the calling context.
 bool x64_enabled();

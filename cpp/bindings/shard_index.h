@@ -3,10 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include <string_view>
-
 #include "artifex_devices/partition/shard_domains.h"
-#include "artifex_devices/sharding/sharding.h"
 
 namespace artifex_devices::bindings {
 
@@ -17,8 +14,5 @@ py::tuple index_of_tile(const ShardDomains& domains, int64_t tile);
 
 /// The same of one dimension's cut.
 py::object slice_of_cut(const ShardDomains& domains, int64_t dimension, int64_t cut);
-
-/// Throws InvalidArgument for a sharding on an AbstractMesh: `what` needs devices.
-void check_has_devices(const Sharding& sharding, std::string_view what);
 
 }  // namespace artifex_devices::bindings

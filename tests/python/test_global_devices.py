@@ -122,7 +122,7 @@ def test_meshes_know_what_is_theirs():
         assert mesh.local_mesh.local_mesh is mesh.local_mesh
         assert pickle.loads(pickle.dumps(mesh)) is mesh
         turned = ad.Mesh(np.array(ad.devices())[[0, 2, 3, 1, 4, 5]].reshape(3, 2), ("a", "b"))
-        with pytest.raises(ValueError, match=r"local_mesh: the 4 devices of process 1 .* are no box of the mesh"):
+        with pytest.raises(ValueError, match=r"local_mesh: the 4 devices of process 1 .* are not a box of the mesh"):
             _ = turned.local_mesh
         remote = ad.Mesh(np.array(ad.local_devices(0)), ("a",))
         assert remote.is_multi_process

@@ -19,6 +19,13 @@ struct HostView {
   bool writable = false;
   std::shared_ptr<void> owner;
   EventRef ready = nullptr;  // null: the memory is written; else it is when this is set
+
+  /// Bytes of all elements. Only for shapes whose bytes fit 63 bits.
+  int64_t nbytes() const noexcept {
+    int64_t bytes = itemsize(dtype);
+    for (const int64_t size : shape) bytes *= size;
+    return bytes;
+  }
 };
 
 }  // namespace artifex_devices

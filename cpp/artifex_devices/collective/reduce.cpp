@@ -126,6 +126,20 @@ void check(std::span<const HostView> inputs, const HostView& out) {
   }
 }
 
+/// The kind of dense 16-bit floats; `out` must be dense writable float32 of `count` elements.
+Lane lane_of_halves(const char* operation, const HostView& array, const HostView& out, int64_t count) {
+  const bool is_half = array.dtype == DType::kFloat16 || array.dtype == DType::kBFloat16;
+  if (!is_half || !is_dense(array.shape, array.byte_strides, itemsize(array.dtype))) {
+    fail("{}: expected dense float16 or bfloat16, got {}{}", operation, name(array.dtype), to_string(array.shape));
+  }
+  if (out.dtype != DType::kFloat32 || !out.writable || checked_product(out.shape, operation) != count ||
+      !is_dense(out.shape, out.byte_strides, itemsize(out.dtype))) {
+    fail("{}: out does not fit; expected dense writable float32 of {} elements, got {}{}", operation, count,
+         name(out.dtype), to_string(out.shape));
+  }
+  return array.dtype == DType::kFloat16 ? Lane::kFloat16 : Lane::kBFloat16;
+}
+
 }  // namespace
 
 void divide_in_place(const HostView& data, float by) {
@@ -160,6 +174,25 @@ void all_reduce(Reduction reduction, std::span<const HostView> inputs, const Hos
       "all_reduce: dtype {} has no such reduction; expected integers, floats, complex numbers or bfloat16, got {}; "
       "convert it first: x.astype(np.float32)",
       name(out.dtype), name(out.dtype));
+}
+
+void fold_dimensions(Reduction reduction, const HostView& array, int64_t first, int64_t last, const HostView& out) {
+  const Dims& shape = array.shape;
+  if (first < 0 || first >= last || last > shape.size()) {
+    fail("reduce: expected dimensions 0 <= first < last <= {}, got {} and {}", shape.size(), first, last);
+  }
+  checked_bytes(shape, array.dtype, "reduce");
+  int64_t sizes[3] = {1, 1, 1};  // outer, reduced, inner
+  for (int64_t d = 0; d < shape.size(); ++d) sizes[d < first ? 0 : d < last ? 1 : 2] *= shape[d];
+  const Lane lane = lane_of_halves("reduce", array, out, sizes[0] * sizes[2]);
+  if (sizes[1] == 0) fail("reduce: shape {} has no elements to reduce; expected at least 1", to_string(shape));
+  fold(reduction, lane, array.data, sizes[0], sizes[1], sizes[2], static_cast<float*>(out.data));
+}
+
+void widen(const HostView& array, const HostView& out) {
+  const int64_t count = checked_product(array.shape, "widen");
+  const Lane lane = lane_of_halves("widen", array, out, count);
+  widen(lane, array.data, count, static_cast<float*>(out.data));
 }
 
 }  // namespace artifex_devices

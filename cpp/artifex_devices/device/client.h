@@ -171,6 +171,8 @@ class Client : public std::enable_shared_from_this<Client> {
   bool is_multi_process() const noexcept { return processes_.size() > 1; }
   /// Not for a world that one process has alone.
   const ProcessInfo& process(int index) const noexcept { return processes_[static_cast<size_t>(index)]; }
+  /// Throws InvalidArgument for a process that this world does not have; `operation` begins the message.
+  void check_process(int index, std::string_view operation) const;
   /// Processes with equal numbers are on one machine.
   int host_of_process(int index) const noexcept {
     return processes_.empty() ? 0 : host_of_process_[static_cast<size_t>(index)];
@@ -188,6 +190,8 @@ class Client : public std::enable_shared_from_this<Client> {
   Device* default_device() const noexcept { return &devices_[static_cast<size_t>(first_local_)]; }
   /// In order of id. Throws IndexOutOfRange.
   Device* device(int64_t id) const;
+  /// The device of this process with a local_hardware_id. Throws Unavailable where there is none.
+  Device* local_device(int64_t local_hardware_id) const;
   int arenas() const noexcept { return static_cast<int>(arenas_.size()); }
   /// Where a result of so many bytes lies that all devices read: near `nearest`, but pages of all nodes in turn for big
   /// ones where the devices are near several nodes.

@@ -30,6 +30,8 @@ class MemoryWindow {
   const ClientRef& client() const noexcept { return client_; }
   /// By device id; so far while the window is open.
   std::vector<MemoryUse> use();
+  /// Bytes in use now, by all clients, in the physical memories behind this client's devices.
+  int64_t physical_bytes() const;
   /// Fixes the numbers; the second time does nothing.
   void close() noexcept;
 

@@ -10,8 +10,7 @@ std::vector<Device*> mesh_order(const Dims& sizes, std::vector<Device*> devices,
   if (positions != count) {
     fail(
         "{}: Number of devices {} must equal the product of mesh_shape {}; expected {} devices, got {}; change the "
-        "shape "
-        "or the devices",
+        "shape or the devices",
         operation, count, to_string(sizes), positions, count);
   }
   // CPU devices have consecutive ids on each domain: in the order given, neighbours on the last axes are neighbours.
@@ -31,6 +30,21 @@ MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<Ax
   std::vector<Device*> first(devices.begin(), devices.begin() + abstract.size());
   auto ordered = mesh_order(sizes, std::move(first), operation);
   return Mesh::make(std::move(abstract), DeviceList::make(std::move(ordered), operation), operation);
+}
+
+MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<AxisType> types, const Client& client,
+                  std::string_view operation) {
+  int64_t needed = 1;
+  for (const int64_t size : sizes) {
+    if (size < 1 || size > client.device_count() / needed) {
+      needed = client.device_count();  // a wrong shape: the error states the number of all devices
+      break;
+    }
+    needed *= size;
+  }
+  std::vector<Device*> devices;
+  for (int64_t id = 0; id < needed; ++id) devices.push_back(client.device(id));
+  return make_mesh(sizes, std::move(names), std::move(types), devices, operation);
 }
 
 }  // namespace artifex_devices

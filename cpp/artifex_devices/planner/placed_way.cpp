@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "placed_way.h"
+#include "artifex_devices/planner/placed_way.h"
 
 #include <algorithm>
 #include <map>
@@ -8,14 +8,20 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/world_places.h"
-#include "bind_planner.h"
+#include "artifex_devices/topology/cluster_machine.h"
 
-namespace artifex_devices::bindings {
+namespace artifex_devices {
 namespace {
+
+ClusterRef cluster_of(const Sharding& sharding) {
+  if (sharding.is_abstract()) return nullptr;
+  const auto* machine = dynamic_cast<const ClusterMachine*>(&sharding.devices()->client()->machine());
+  return machine != nullptr ? machine->cluster() : nullptr;
+}
 
 /// The buffers that transfers of this sharding have.
 PlacedEnd place_in_world(const Sharding& sharding, const ShardDomains& domains) {
-  PlacedEnd end{domains, devices_of(sharding), WorldPlaces(sharding).places, {}};
+  PlacedEnd end{domains, device_ids(sharding), WorldPlaces(sharding).places, {}};
   std::map<std::pair<int64_t, int64_t>, int64_t> buffer_of;  // by tile and memory
   for (size_t i = 0; i < end.places.size(); ++i) {
     buffer_of[{end.places[i].tile, (int64_t{end.places[i].process} << 32) + end.places[i].arena}] =
@@ -27,8 +33,8 @@ PlacedEnd place_in_world(const Sharding& sharding, const ShardDomains& domains) 
     const int64_t process = own ? end.places.front().process : device.process_index();
     const auto found = buffer_of.find({sharding.grid().tile(position), (process << 32) + device.arena_index()});
     if (found == buffer_of.end()) {
-      fail<Unavailable>("{}: {} has no buffer in the plan of transfers; this is a mistake of the package", kPlanReshard,
-                        device.to_string());
+      fail<Unavailable>("{}: {} has no buffer in the plan of transfers; this is a bug of artifex_devices; report it",
+                        kPlanReshard, device.to_string());
     }
     end.buffers.push_back(found->second);
   }
@@ -36,16 +42,12 @@ PlacedEnd place_in_world(const Sharding& sharding, const ShardDomains& domains) 
 }
 
 PlacedEnd place(const Sharding& sharding, const ShardDomains& domains, const Cluster* cluster) {
-  return cluster ? place_on_cluster(domains, devices_of(sharding), *cluster) : place_in_world(sharding, domains);
-}
-
-DirectWay direct_way(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize, bool copies_all = false) {
-  return without_gil([&] { return make_direct_way(source, destination, itemsize, copies_all); });
+  return cluster ? place_on_cluster(domains, device_ids(sharding), *cluster) : place_in_world(sharding, domains);
 }
 
 }  // namespace
 
-std::vector<int64_t> devices_of(const Sharding& sharding) {
+std::vector<int64_t> device_ids(const Sharding& sharding) {
   std::vector<int64_t> devices(static_cast<size_t>(sharding.num_devices()));
   std::iota(devices.begin(), devices.end(), int64_t{0});
   if (sharding.is_abstract()) return devices;
@@ -53,13 +55,10 @@ std::vector<int64_t> devices_of(const Sharding& sharding) {
   return devices;
 }
 
-std::shared_ptr<Cluster> cluster_for(const ClusterOrNone& given, const Sharding& source, const Sharding& destination) {
-  if (given && *given) return *given;
-  const auto own = [](const Sharding& sharding) {
-    return sharding.is_abstract() ? nullptr : handle_of_cluster(*sharding.devices()->client());
-  };
-  const std::shared_ptr<Cluster> from = own(source);
-  const std::shared_ptr<Cluster> to = own(destination);
+ClusterRef cluster_for(const ClusterRef& given, const Sharding& source, const Sharding& destination) {
+  if (given) return given;
+  const ClusterRef from = cluster_of(source);
+  const ClusterRef to = cluster_of(destination);
   const bool is_one = from && to ? *from == *to : source.is_abstract() || destination.is_abstract() || from == to;
   if (!is_one) {
     fail("{}: the ends are on {} and {}; expected devices of one cluster, or of this process; give cluster= to plan on",
@@ -76,7 +75,7 @@ void check_size(const Sharding& sharding, const Cluster* cluster) {
 }
 
 double copies_between(const Sharding& from, const Sharding& to, const Dims& shape, const Cluster* cluster) {
-  // In a memory that devices share, replicas are one buffer.
+  // Replicas on devices that share a memory are one buffer.
   const auto buffers = cluster ? to.num_devices() : static_cast<int64_t>(WorldPlaces(to).places.size());
   return most_copies(from.domains(shape, kPlanReshard), to.domains(shape, kPlanReshard), buffers);
 }
@@ -96,8 +95,8 @@ PlacedWay placed_way(const Sharding& from, const Sharding& to, const Dims& shape
   }
   PlacedEnd before = place(from, source, cluster);
   PlacedEnd after = place(to, destination, cluster);
-  DirectWay way = direct_way(before, after, itemsize, from.memory_kind() != to.memory_kind());
+  DirectWay way = make_direct_way(before, after, itemsize, from.memory_kind() != to.memory_kind());
   return {std::move(before), std::move(after), std::move(way)};
 }
 
-}  // namespace artifex_devices::bindings
+}  // namespace artifex_devices
