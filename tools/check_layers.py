@@ -72,8 +72,8 @@ CONFINED = (
     Confined(
         "Eigen",
         lambda header: header.startswith(("Eigen/", "eigen3/", "unsupported/Eigen/")),
-        _in_rooms("advice", "planner", "collective"),
-        f"the sources of advice, planner and collective in {CORE}",
+        _in_rooms("measure", "planner", "collective"),
+        f"the sources of measure, planner and collective in {CORE}",
     ),
 )
 

@@ -2,7 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "artifex_devices/topology/accelerator_catalogue.h"
+#include "artifex_devices/cluster/accelerator_catalogue.h"
 #include "bindings.h"
 
 namespace artifex_devices::bindings {

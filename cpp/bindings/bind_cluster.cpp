@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "artifex_devices/base/error.h"
+#include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/device/cluster_client.h"
-#include "artifex_devices/topology/cluster_presets.h"
 #include "python_modules.h"
 #include "world.h"
 

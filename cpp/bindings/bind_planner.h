@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 
+#include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/planner/placed_way.h"
-#include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices::bindings {
 

@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include "artifex_devices/advice/measured_rates.h"
 #include "artifex_devices/advice/roofline.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/client.h"
+#include "artifex_devices/measure/measured_rates.h"
 #include "gil.h"
 #include "world.h"
 

@@ -2,11 +2,11 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "artifex_devices/cluster/accelerator_catalogue.h"
+#include "artifex_devices/cluster/cluster_presets.h"
+#include "artifex_devices/cluster/torus_assignment.h"
+#include "artifex_devices/cluster/torus_rates.h"
 #include "artifex_devices/device/cluster_client.h"
-#include "artifex_devices/topology/accelerator_catalogue.h"
-#include "artifex_devices/topology/cluster_presets.h"
-#include "artifex_devices/topology/torus_assignment.h"
-#include "artifex_devices/topology/torus_rates.h"
 #include "bind_cluster.h"
 #include "gil.h"
 #include "numpy_bridge.h"

@@ -121,7 +121,7 @@ def shared_topologies():
 def nvml_stand_in(tmp_path_factory):
     """Compiles a stand-in for NVIDIA's management library: nvml_stand_in("", "BARE" or "EMPTY") is its path.
 
-    What it answers stands in the environment variable NVML_STAND_IN; tests/cpp/advice/nvml_stand_in.cpp tells how.
+    What it answers stands in the environment variable NVML_STAND_IN; tests/cpp/topology/nvml_stand_in.cpp tells how.
     """
     compiler = os.environ.get("CXX", "c++")
     if shutil.which(compiler) is None:
@@ -132,7 +132,7 @@ def nvml_stand_in(tmp_path_factory):
         library = folder / variant / "libnvidia-ml.so.1"
         if not library.exists():
             library.parent.mkdir(exist_ok=True)
-            source = CHECKOUT / "tests/cpp/advice/nvml_stand_in.cpp"
+            source = CHECKOUT / "tests/cpp/topology/nvml_stand_in.cpp"
             define = f"-DNVML_STAND_IN{'_' if variant else ''}{variant}"
             flags = ["-std=c++20", "-shared", "-fPIC", "-fvisibility=hidden", define, f"-I{CHECKOUT / 'cpp'}"]
             subprocess.run([compiler, *flags, str(source), "-o", str(library)], check=True)

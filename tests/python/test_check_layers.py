@@ -94,7 +94,7 @@ def test_a_dependency_on_a_later_room_is_refused(tmp_path: Path) -> None:
         (
             "base/shape.cpp",
             "<Eigen/Core>",
-            "Eigen belongs to the sources of advice, planner and collective in cpp/artifex_devices",
+            "Eigen belongs to the sources of measure, planner and collective in cpp/artifex_devices",
         ),
     ],
 )

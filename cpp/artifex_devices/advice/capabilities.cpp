@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "artifex_devices/topology/accelerator_catalogue.h"
+#include "artifex_devices/cluster/accelerator_catalogue.h"
 
 namespace artifex_devices {
 namespace {

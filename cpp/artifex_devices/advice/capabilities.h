@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "artifex_devices/advice/hardware_type.h"
-#include "artifex_devices/advice/nvml.h"
 #include "artifex_devices/topology/accelerators.h"
+#include "artifex_devices/topology/nvml.h"
 
 namespace artifex_devices {
 

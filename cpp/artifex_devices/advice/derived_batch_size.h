@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "artifex_devices/topology/accelerator_catalogue.h"
+#include "artifex_devices/cluster/accelerator_catalogue.h"
 
 namespace artifex_devices {
 

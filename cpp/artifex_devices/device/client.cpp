@@ -9,8 +9,8 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/topology/binding.h"
-#include "artifex_devices/topology/cluster_machine.h"
 #include "artifex_devices/topology/machine_objects.h"
 
 namespace artifex_devices {

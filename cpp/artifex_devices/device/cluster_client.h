@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "artifex_devices/cluster/cluster.h"
+#include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/device/client.h"
-#include "artifex_devices/topology/cluster.h"
-#include "artifex_devices/topology/cluster_machine.h"
 
 namespace artifex_devices {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/planner/collective_cost.h"
 #include "artifex_devices/planner/reshard_price.h"
-#include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices {
 

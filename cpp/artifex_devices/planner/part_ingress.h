@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/partition/shard_domains.h"
-#include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/planner/collective_cost.h"
-#include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices {
 

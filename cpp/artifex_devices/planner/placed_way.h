@@ -6,7 +6,7 @@
 
 #include "artifex_devices/planner/direct_way.h"
 #include "artifex_devices/sharding/sharding.h"
-#include "artifex_devices/topology/cluster.h"
+#include "artifex_devices/cluster/cluster.h"
 
 namespace artifex_devices {
 

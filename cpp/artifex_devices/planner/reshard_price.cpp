@@ -7,9 +7,9 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/cluster/link_loads.h"
 #include "artifex_devices/planner/placed_group.h"
 #include "artifex_devices/planner/position_ranges.h"
-#include "artifex_devices/topology/link_loads.h"
 
 namespace artifex_devices {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/planner/reshard_sequence.h"
-#include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices {
 

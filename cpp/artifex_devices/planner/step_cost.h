@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/planner/step_flow.h"
 #include "artifex_devices/planner/step_network.h"
-#include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices {
 

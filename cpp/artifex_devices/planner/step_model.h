@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/cluster/accelerator_catalogue.h"
 #include "artifex_devices/planner/einsum_moves.h"
-#include "artifex_devices/topology/accelerator_catalogue.h"
 
 namespace artifex_devices {
 

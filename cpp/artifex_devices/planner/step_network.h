@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/planner/collective_cost.h"
 #include "artifex_devices/planner/einsum_moves.h"
 #include "artifex_devices/planner/step_model.h"
-#include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices {
 

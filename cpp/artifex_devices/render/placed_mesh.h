@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/sharding/mesh.h"
-#include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/sharding/sharding.h"
-#include "artifex_devices/topology/cluster.h"
 
 namespace artifex_devices {
 

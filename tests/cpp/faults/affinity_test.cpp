@@ -6,7 +6,7 @@
 
 #include "../base/forked_child.h"
 #include "../transfer/host_arrays.h"
-#include "artifex_devices/advice/lane_rate.h"
+#include "artifex_devices/measure/lane_rate.h"
 #include "artifex_devices/topology/cpu_share.h"
 #include "artifex_devices/topology/loaded_machine.h"
 #include "failing.h"

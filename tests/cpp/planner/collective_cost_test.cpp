@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/topology/link_loads.h"
+#include "artifex_devices/cluster/link_loads.h"
 
 namespace artifex_devices {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "artifex_devices/topology/cluster.h"
+#include "artifex_devices/cluster/cluster.h"
 
 namespace artifex_devices {
 

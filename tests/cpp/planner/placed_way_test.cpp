@@ -6,7 +6,7 @@
 #include "../array/worlds.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/cluster_client.h"
-#include "artifex_devices/topology/cluster_presets.h"
+#include "artifex_devices/cluster/cluster_presets.h"
 
 namespace artifex_devices {
 namespace {

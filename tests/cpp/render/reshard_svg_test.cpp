@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "../sharding/worlds.h"
+#include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/render/traffic_groups.h"
 #include "artifex_devices/sharding/named_sharding.h"
-#include "artifex_devices/topology/cluster_presets.h"
 #include "svg_parts.h"
 
 namespace artifex_devices {

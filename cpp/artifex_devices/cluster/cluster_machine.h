@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "artifex_devices/cluster/cluster.h"
+#include "artifex_devices/topology/machine.h"
+
+namespace artifex_devices {
+
+/// What stands behind the devices of a cluster: one domain without CPUs, as nothing is known of the hosts'.
+class ClusterMachine final : public Machine {
+ public:
+  /// `cluster` is not null.
+  explicit ClusterMachine(ClusterRef cluster) : cluster_(std::move(cluster)), source_("cluster " + cluster_->name()) {}
+
+  const ClusterRef& cluster() const noexcept { return cluster_; }
+
+  bool is_live() const noexcept override { return false; }
+  const std::string& source() const noexcept override { return source_; }
+  const MachineCounts& counts() const noexcept override { return counts_; }
+  const std::vector<NumaNode>& numa_nodes() const noexcept override { return nodes_; }
+  const std::vector<CpuDomain>& cpu_domains() const noexcept override { return domains_; }
+  int usable_cpus() const noexcept override { return 1; }
+  int64_t usable_memory_bytes() const noexcept override { return 0; }
+  /// Throws Unavailable: a cluster is no machine that hwloc knows.
+  std::string to_xml() const override;
+
+ private:
+  ClusterRef cluster_;
+  std::string source_;
+  MachineCounts counts_;
+  std::vector<NumaNode> nodes_{NumaNode{}};
+  std::vector<CpuDomain> domains_{CpuDomain{}};
+};
+
+/// The cluster behind a machine; nullptr for other machines.
+inline const Cluster* cluster_of(const Machine& machine) noexcept {
+  const auto* of_cluster = dynamic_cast<const ClusterMachine*>(&machine);
+  return of_cluster ? of_cluster->cluster().get() : nullptr;
+}
+
+}  // namespace artifex_devices

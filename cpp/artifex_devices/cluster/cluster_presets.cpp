@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/cluster/cluster_presets.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+namespace {
+
+// Steps of NCCL's own model, protocol Simple (hardware_facts: a planner's numbers to start from, not measured here).
+constexpr const char* kNcclModel = "S22";
+constexpr double kNvlinkStep = 3.4e-6;
+constexpr double kNetworkStep = 9.6e-6;
+constexpr double kTorusHop = 1e-6;
+
+template <size_t N>
+std::string joined(const std::array<std::string_view, N>& ids) {
+  std::string text;
+  for (const std::string_view id : ids) {
+    if (id.empty()) continue;
+    if (!text.empty()) text += ' ';
+    text += id;
+  }
+  return text;
+}
+
+std::optional<Figure> figure(std::optional<double> value, const std::string& source) {
+  return value ? std::optional(Figure{*value, source}) : std::nullopt;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+struct ShortName {
+  std::string_view text;
+  std::string_view row;
+};
+
+constexpr std::array kTpus = {
+    ShortName{"v4", "TPU v4"},           ShortName{"v5e", "TPU v5e"},
+    ShortName{"v5p", "TPU v5p"},         ShortName{"v6e", "TPU v6e (Trillium)"},
+    ShortName{"7x", "TPU7x (Ironwood)"},
+};
+
+constexpr std::array kGpus = {
+    ShortName{"v100", "NVIDIA V100 SXM2/SXM3 32GB"},
+    ShortName{"v100-32gb", "NVIDIA V100 SXM2/SXM3 32GB"},
+    ShortName{"a100", "NVIDIA A100 SXM 80GB"},
+    ShortName{"a100-40gb", "NVIDIA A100 SXM 40GB"},
+    ShortName{"h100", "NVIDIA H100 SXM"},
+    ShortName{"h200", "NVIDIA H200 SXM"},
+    ShortName{"b200", "NVIDIA B200 (HGX, 1000 W)"},
+    ShortName{"gb200", "NVIDIA GB200 NVL72 (per GPU)"},
+    ShortName{"mi300x", "AMD MI300X"},
+};
+
+// What their hosts' NICs make for a chip is common knowledge; no page that says it was looked up.
+constexpr std::string_view kUnverified = "unverified";
+constexpr std::array kUnverifiedNetworks = {std::string_view("NVIDIA A100 SXM 80GB"),
+                                            std::string_view("NVIDIA A100 SXM 40GB"), std::string_view("AMD MI300X")};
+
+template <size_t N>
+std::string names_of(const std::array<ShortName, N>& names) {
+  std::vector<std::string_view> texts;
+  for (const ShortName& each : names) texts.push_back(each.text);
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+template <size_t N>
+const Accelerator* row_by_short_name(const std::array<ShortName, N>& names, std::string_view text) {
+  const auto* found = std::ranges::find(names, text, &ShortName::text);
+  return found == names.end() ? nullptr : find_accelerator_by_name(found->row);
+}
+
+const Accelerator& tpu_of(std::string_view generation) {
+  std::string text = lower(generation);
+  if (text.starts_with("tpu")) text.erase(0, text.starts_with("tpu ") ? 4 : 3);
+  if (const Accelerator* row = row_by_short_name(kTpus, text)) return *row;
+  const Accelerator* row = find_accelerator_by_kind(generation);
+  if (row == nullptr) row = find_accelerator_by_name(generation);
+  if (row != nullptr && row->platform == "tpu" && row->links.torus_dims) return *row;
+  fail("cluster.tpu: {:?} is no generation whose links are known; expected one of {}", generation, names_of(kTpus));
+}
+
+const std::vector<std::vector<int>> kFlatShapes = {{1, 1}, {2, 2}, {2, 4}, {4, 4}, {4, 8}, {8, 8}, {8, 16}, {16, 16}};
+const std::vector<std::vector<int>> kSmallCubeShapes = {{2, 2, 1}, {2, 2, 2}, {2, 2, 4}, {2, 4, 4}};
+
+std::string text_of(const std::vector<int>& shape) { return fmt::format("{}", fmt::join(shape, "x")); }
+
+std::string texts_of(const std::vector<std::vector<int>>& shapes) {
+  std::string text;
+  for (const std::vector<int>& shape : shapes) text += (text.empty() ? "" : ", ") + text_of(shape);
+  return text;
+}
+
+bool contains(const std::vector<std::vector<int>>& shapes, const std::vector<int>& shape) {
+  return std::ranges::find(shapes, shape) != shapes.end();
+}
+
+void check_shape(const Accelerator& row, const std::vector<int>& shape) {
+  if (row.links.torus_dims == 2) {
+    const std::vector<int> swapped(shape.rbegin(), shape.rend());
+    if (!contains(kFlatShapes, shape) && !contains(kFlatShapes, swapped)) {
+      fail("cluster.tpu: {} has no slices of {}; expected one of {}, or the same with the axes swapped", row.name,
+           text_of(shape), texts_of(kFlatShapes));
+    }
+    return;
+  }
+  if (contains(kSmallCubeShapes, shape)) return;
+  const std::array<int, 3>& pod = row.links.pod;
+  bool is_cubes = shape.size() == 3 && std::ranges::is_sorted(shape);
+  for (size_t a = 0; a < shape.size() && is_cubes; ++a) {
+    is_cubes = shape[a] >= 4 && shape[a] % 4 == 0 && (pod[a] == 0 || shape[a] <= pod[a]);
+  }
+  // Of the 7x only the number of chips is known: 9216 [S6].
+  if (is_cubes && pod[0] == 0) is_cubes = int64_t{shape[0]} * shape[1] * shape[2] <= 9216;
+  if (is_cubes) return;
+  fail(
+      "cluster.tpu: {} has no slices of {}; expected one of {}, or three multiples of 4, ascending, {}; sort the "
+      "axes, or describe another torus in a TOML file (cluster.from_toml)",
+      row.name, text_of(shape), texts_of(kSmallCubeShapes),
+      pod[0] == 0 ? "of 9216 chips at most" : fmt::format("up to {}x{}x{}", pod[0], pod[1], pod[2]));
+}
+
+// The chips of a host along each axis: the catalogue's, less where the slice is smaller.
+std::vector<int> host_of(const Accelerator& row, const std::vector<int>& shape) {
+  std::array<int, 3> host = row.host_shape;
+  if (host[0] == 0) host = {2, 2, 1};  // 7x: four chips
+  // A host of 4x2 chips that is the whole of a 2x4 slice.
+  if (shape.size() == 2 && shape[0] % host[0] != 0 && shape[0] % host[1] == 0 && shape[1] % host[0] == 0) {
+    std::swap(host[0], host[1]);
+  }
+  std::vector<int> result;
+  for (size_t a = 0; a < shape.size(); ++a) result.push_back(std::min(shape[a], host[a]));
+  return result;
+}
+
+const Accelerator& gpu_of(std::string_view gpu) {
+  const std::string text = lower(gpu);
+  if (const Accelerator* row = row_by_short_name(kGpus, text)) return *row;
+  const Accelerator* row = find_accelerator_of_type(text);
+  if (row == nullptr) row = find_accelerator_by_name(gpu);
+  if (row == nullptr) row = find_accelerator_by_kind(gpu);
+  if (row != nullptr && row->platform == "gpu") return *row;
+  fail("cluster.gpus: {:?} is no GPU of the catalogue; expected one of {}, a name of the catalogue or a device kind",
+       gpu, names_of(kGpus));
+}
+
+std::string short_name(const Accelerator& row) {
+  for (const ShortName& each : kGpus) {
+    if (each.row == row.name) return std::string(each.text);
+  }
+  return std::string(row.name);
+}
+
+}  // namespace
+
+ClusterChip chip_of(const Accelerator& row) {
+  const std::string source = joined(row.sources);
+  ClusterChip chip;
+  chip.name = row.name;
+  chip.platform = row.platform;
+  chip.device_kind = row.device_kinds[0];
+  chip.devices_per_chip = row.devices_per_chip.value_or(1);
+  for (size_t i = 0; i < chip.peak_flops.size(); ++i) chip.peak_flops[i] = figure(row.peak_flops[i], source);
+  chip.memory_bytes = figure(static_cast<double>(row.memory_bytes), source);
+  chip.memory_bandwidth = figure(row.memory_bandwidth, source);
+  chip.host_bandwidth = figure(row.pcie_one_way, joined(row.link_sources));
+  return chip;
+}
+
+std::vector<bool> wraps_by_rule(const Accelerator& row, const std::vector<int>& dims) {
+  const bool is_cubes = row.links.wrap == "cube4" && std::ranges::all_of(dims, [](int size) { return size % 4 == 0; });
+  std::vector<bool> wraps;
+  for (const int size : dims) wraps.push_back(is_cubes || (row.links.wrap == "axis16" && size == 16));
+  return wraps;
+}
+
+ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shape, int64_t slices) {
+  const Accelerator& row = tpu_of(generation);
+  const std::string links = joined(row.link_sources);
+  ClusterParts parts;
+  if (std::ranges::any_of(shape, [](int size) { return size < 1; }) ||
+      static_cast<int>(shape.size()) != *row.links.torus_dims) {
+    fail("cluster.tpu: the shape {} does not fit {}; expected {} numbers of chips, 1 or more each", text_of(shape),
+         row.name, *row.links.torus_dims);
+  }
+  check_shape(row, shape);
+  parts.inside.wraps = wraps_by_rule(row, shape);
+  parts.name = fmt::format("{} {}", row.name.substr(0, row.name.find(" (")), text_of(shape));
+  if (slices != 1) parts.name = fmt::format("{} x {}", slices, parts.name);
+  parts.chip = chip_of(row);
+  parts.slices = slices;
+  parts.inside.kind = NetworkKind::kTorus;
+  parts.inside.link_kind = row.links.kind;
+  parts.inside.dims = shape;
+  parts.inside.bandwidth =
+      row.links.one_way ? figure(row.links.one_way, links) : figure(row.links.nominal_one_way, links);
+  parts.inside.latency = Figure{kTorusHop, "S5"};
+  parts.between.bandwidth = figure(row.network_per_chip, links);
+  parts.between.latency = Figure{kNetworkStep, kNcclModel};
+  parts.host_shape = host_of(row, shape);
+  parts.host_source = links;
+  if (!row.note.empty()) parts.notes.emplace_back(row.note);
+  if (!row.links.one_way) parts.notes.emplace_back("the link's bandwidth is the nominal one: no usable rate is known");
+  if (!row.links.wrap_note.empty()) parts.notes.push_back(fmt::format("wraparound: {}", row.links.wrap_note));
+  if (row.host_shape[0] == 0) parts.notes.emplace_back("hosts of 2x2x1 chips are assumed, as of v4 and v5p");
+  if (slices > 1) parts.notes.emplace_back("the step between slices is NCCL's on its network, not Google's");
+  return Cluster::make(std::move(parts));
+}
+
+ClusterRef gpu_cluster(std::string_view gpu, int64_t nodes, const GpuOptions& options) {
+  const Accelerator& row = gpu_of(gpu);
+  const std::string links = joined(row.link_sources);
+  const bool is_mesh = row.links.switches == 0;
+  // A DGX-2; the catalogue's row of the V100 with 32 GB has the 16 chips as its host.
+  const bool is_dgx2 = row.name == "NVIDIA V100 SXM2/SXM3 32GB";
+  const std::optional<int> chips = options.chips_per_node ? options.chips_per_node
+                                   : is_dgx2              ? row.chips_per_host
+                                                          : row.links.domain_chips;
+  if (!chips) {
+    fail(
+        "cluster.gpus: how {} are joined differs by machine ({}); expected chips_per_node, the GPUs of one domain of "
+        "switches",
+        row.name, row.links.domain_note);
+  }
+  ClusterParts parts;
+  parts.name = nodes == 1 ? short_name(row) : fmt::format("{} nodes x {} {}", nodes, *chips, short_name(row));
+  if (nodes == 1) parts.name = fmt::format("{} {}", *chips, parts.name);
+  parts.chip = chip_of(row);
+  parts.slices = nodes;
+  parts.inside.kind = is_mesh ? NetworkKind::kFullMesh : NetworkKind::kSwitch;
+  parts.inside.link_kind = row.links.kind;
+  parts.inside.dims = {*chips};
+  if (row.links.one_way)
+    parts.inside.bandwidth = Figure{is_mesh ? *row.links.one_way : *row.links.one_way * row.links.links, links};
+  parts.inside.latency = Figure{kNvlinkStep, kNcclModel};
+  const bool is_unverified = std::ranges::find(kUnverifiedNetworks, row.name) != kUnverifiedNetworks.end();
+  const std::string network = is_unverified ? std::string(kUnverified) : links;
+  parts.between.bandwidth =
+      options.network_bandwidth ? options.network_bandwidth : figure(row.network_per_chip, network);
+  parts.between.latency = Figure{kNetworkStep, kNcclModel};
+  // The 72 GPUs of an NVL72 sit in 18 trays of four.
+  const bool is_rack = row.links.domain_chips == 72 && *chips % 4 == 0;
+  parts.host_shape = {is_rack ? 4 : *chips};
+  parts.host_source = is_rack ? "model" : options.chips_per_node ? "given" : links;
+  if (!row.note.empty()) parts.notes.emplace_back(row.note);
+  if (is_rack) parts.notes.emplace_back("hosts of 4 GPUs (18 trays a rack) are common knowledge and not checked");
+  if (is_mesh) parts.notes.emplace_back("the step between chips is NCCL's on NVLink, not AMD's");
+  return Cluster::make(std::move(parts));
+}
+
+}  // namespace artifex_devices

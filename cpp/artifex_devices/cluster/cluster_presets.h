@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/cluster/cluster.h"
+
+namespace artifex_devices {
+
+/// What a row of the catalogue says of a chip.
+ClusterChip chip_of(const Accelerator& row);
+
+/// Which axes of a torus of these chips wrap, by the rule of the catalogue: "cube4" all where all are multiples of 4,
+/// "axis16" those of length 16; none without a rule.
+std::vector<bool> wraps_by_rule(const Accelerator& row, const std::vector<int>& dims);
+
+/// `slices` TPU slices of a shape, from the catalogue. `generation` is "v4", "v5e", "v5p", "v6e" or "7x" (with or
+/// without "TPU "). Throws InvalidArgument listing what there is for another generation, or for a shape that is not
+/// offered:
+/// - v5e, v6e: 1x1, 2x2, 2x4, 4x4, 4x8, 8x8, 8x16, 16x16 (or the axes swapped); an axis of 16 wraps;
+/// - v4, v5p, 7x: 2x2x1, 2x2x2, 2x2x4, 2x4x4, or three multiples of 4, ascending, within the pod; these last wrap on
+/// all
+///   axes, the others on none.
+/// Sources: the catalogue's; a hop's 1e-6 s [S5]; the data-centre network's step as NCCL's model has it [S22].
+ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shape, int64_t slices);
+
+/// What a GPU's nodes are made with where the catalogue does not say it.
+struct GpuOptions {
+  std::optional<int> chips_per_node{};        // the catalogue's domain, where it has one
+  std::optional<Figure> network_bandwidth{};  // of each chip, one way; the catalogue's
+};
+
+/// `nodes` NVLink domains (or nodes of MI300X, each pair joined) of one GPU of the catalogue, by its HardwareType
+/// ("h100"), name, device kind or short name ("h200", "b200", "gb200", "mi300x", "v100-32gb", "a100-40gb"). Throws
+/// InvalidArgument listing what there is for another, for nodes below 1, and for a chip whose domain the catalogue does
+/// not know without `chips_per_node`.
+ClusterRef gpu_cluster(std::string_view gpu, int64_t nodes, const GpuOptions& options);
+
+}  // namespace artifex_devices
