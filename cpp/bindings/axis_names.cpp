@@ -35,8 +35,8 @@ AxisName axis_name_from_python(py::handle object, std::string_view operation) {
     if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw py::error_already_set();  // the object's own
     PyErr_Clear();
     fail<TypeMismatch>(
-        "{}: an axis name of type {} is not hashable; expected text or another hashable, got {}; use a str "
-        "such as 'data'",
+        "{}: an axis name of type {} is not hashable; expected text or another hashable, got {}; use a str such as "
+        "'data'",
         operation, Py_TYPE(object.ptr())->tp_name, shown(object));
   }
   if (object.is_none()) {

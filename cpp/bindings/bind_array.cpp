@@ -161,8 +161,7 @@ py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::obj
 py::object scalar_of(const ArrayRef& self, const char* operation) {
   if (self->rank() != 0) {
     fail<TypeMismatch>(
-        "{}: only an Array without dimensions is a number; expected shape (), got {}; use .item() or "
-        "np.asarray(x)",
+        "{}: only an Array without dimensions is a number; expected shape (), got {}; use .item() or np.asarray(x)",
         operation, to_string(self->shape()));
   }
   return value_of(self).attr("item")();
@@ -234,8 +233,7 @@ Raises:
             if (self.sharding()->num_devices() != 1) {
               fail(
                   "unsafe_buffer_pointer: an Array on {} devices has no single address; expected one device; ask a "
-                  "shard: "
-                  "x.addressable_shards[0].data.unsafe_buffer_pointer()",
+                  "shard: x.addressable_shards[0].data.unsafe_buffer_pointer()",
                   self.sharding()->num_devices());
             }
             self.check_addressable("unsafe_buffer_pointer");

@@ -72,9 +72,9 @@ int refuse_buffer(const Array& array, int flags) {
     return -1;
   }
   if ((flags & PyBUF_WRITABLE) != 0) {
-    PyErr_SetString(PyExc_BufferError,
-                    "memoryview: an Array does not change; expected a reader, got a request for writing; give a copy: "
-                    "np.array(x)");
+    PyErr_SetString(
+        PyExc_BufferError,
+        "memoryview: an Array does not change; expected a reader, got a request for writing; give a copy: np.array(x)");
     return -1;
   }
   return 0;
@@ -103,10 +103,9 @@ int fill_buffer(const py::handle self, const ArrayRef& array, Py_buffer* view, i
   view->strides = strides ? const_cast<Py_ssize_t*>(value->byte_strides.span().data()) : nullptr;
   view->suboffsets = nullptr;
   if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && PyBuffer_IsContiguous(view, 'F') == 0) {
-    PyErr_SetString(
-        PyExc_BufferError,
-        "memoryview: the Array is not column-major; expected a reader of that, got a request for column-major; "
-        "give np.asfortranarray(x)");
+    PyErr_SetString(PyExc_BufferError,
+                    "memoryview: the Array is not column-major; expected a reader of that, got a request for "
+                    "column-major; give np.asfortranarray(x)");
     return -1;
   }
   const bool row_major = !array->layout() || is_dense(value->shape, value->byte_strides, itemsize(value->dtype));

@@ -115,8 +115,7 @@ Raises:
       .def("host_id", &Client::process_index, "The older name of process_index.")
       .def(
           "device_from_local_hardware_id",
-          [](const Client& self, int64_t id) { return handle_of(self.local_device(id)); },
-          py::arg("local_hardware_id"),
+          [](const Client& self, int64_t id) { return handle_of(self.local_device(id)); }, py::arg("local_hardware_id"),
           R"(The device of this process with a number; RuntimeError where there is none.)");
 }
 

@@ -118,8 +118,8 @@ void bind_collective(py::module_& module) {
       "out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.");
   module.def("_divide", &divide_into, py::arg("array"), py::arg("by"),
              "Divides a dense array of floats of 16 bits in place, each number in float32.");
-  module.def("_fold", &fold_into, py::arg("kind"), py::arg("array"), py::arg("first"), py::arg("last"),
-             py::arg("out"), "Floats of 16 bits reduced in float32 over dimensions [first, last).");
+  module.def("_fold", &fold_into, py::arg("kind"), py::arg("array"), py::arg("first"), py::arg("last"), py::arg("out"),
+             "Floats of 16 bits reduced in float32 over dimensions [first, last).");
   module.def("_widen", &widen_into, py::arg("array"), py::arg("out"), "Floats of 16 bits as float32.");
   module.def("_host_empty", &host_empty, py::arg("shape"), py::arg("dtype"),
              "An ndarray to write, on memory of the library's cache.");

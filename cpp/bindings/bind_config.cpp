@@ -9,8 +9,8 @@ namespace artifex_devices::bindings {
 void bind_config(py::module_& module) {
   module.def("_config_read", [](const std::string& name) { return config_option(name).load(); }, py::arg("name"));
   module.def(
-      "_config_write", [](const std::string& name, int64_t value) { config_option(name).store(value); }, py::arg("name"),
-      py::arg("value"));
+      "_config_write", [](const std::string& name, int64_t value) { config_option(name).store(value); },
+      py::arg("name"), py::arg("value"));
   module.def("_running_workers", [] { return WorkerPool::process().running_workers(); });
 }
 

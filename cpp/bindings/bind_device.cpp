@@ -199,8 +199,7 @@ Example:
           [](const Device& self) -> int64_t {
             fail<Unavailable>(
                 "get_stream_for_external_ready_events: {} has no stream; expected a device with streams (a GPU), got "
-                "one "
-                "of platform {}; wait for an Array by block_until_ready()",
+                "one of platform {}; wait for an Array by block_until_ready()",
                 self.to_string(), self.platform());
           },
           R"(The stream that tells when data is there; a CPU has none.

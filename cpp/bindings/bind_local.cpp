@@ -202,14 +202,12 @@ void run_parallel(const py::list& tasks) {
 }  // namespace
 
 void bind_local(py::module_& module) {
-  module.def(
-      "_local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
-      "An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty. Those of "
-      "this process, which must have all tiles unless `some` will do.");
-  module.def(
-      "_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
-      "All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None; also where "
-      "other processes have some.");
+  module.def("_local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
+             "An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty. Those "
+             "of this process, which must have all tiles unless `some` will do.");
+  module.def("_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
+             "All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None; also "
+             "where other processes have some.");
   module.def("_empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
              py::arg("operation"), "An Array whose memory is to be written through _local_arrays or _slab_array.");
   module.def("_moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),

@@ -71,8 +71,7 @@ std::shared_ptr<Mesh> mesh_from_python(py::handle devices, py::handle names, py:
   if (static_cast<int64_t>(axis_names.size()) != shape.size()) {
     fail(
         "Mesh: devices and axis_names do not fit; expected as many names as devices has dimensions, got devices of "
-        "shape {} "
-        "and {} names {}; reshape the devices, say np.array(devices()).reshape(2, 4), or name each dimension",
+        "shape {} and {} names {}; reshape the devices, say np.array(devices()).reshape(2, 4), or name each dimension",
         to_string(shape), axis_names.size(), shown(names));
   }
   std::vector<AxisType> axis_types = axis_types_from_python(types, "Mesh", shape.size());

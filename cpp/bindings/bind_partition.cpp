@@ -29,8 +29,7 @@ SpecEntry entry_from_python(py::handle object) {
       if (PyTuple_Check(item.ptr()) || PyList_Check(item.ptr())) {
         fail(
             "PartitionSpec: an entry holds a nested tuple; expected axis names, got {} in {}; write the names of one "
-            "dimension "
-            "in one tuple",
+            "dimension in one tuple",
             shown(item), shown(object));
       }
       axes.push_back(axis_name_from_python(item, "PartitionSpec"));

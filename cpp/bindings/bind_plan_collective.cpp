@@ -104,10 +104,10 @@ void bind_plan_collective(py::module_& module) {
   module.def(
       "_cluster_of_device", [](const Device& device) { return handle_of_cluster(device.client()); }, py::arg("device"),
       "The Cluster that a device is of, or None.");
-  module.def("_plan_collective", &plan_collective, py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("axes"),
-             py::arg("groups"), py::arg("pairs"),
-             "Algorithms of one collective, cheapest first, with its bound, as a dict. `groups` empty: those along "
-             "`axes`.");
+  module.def(
+      "_plan_collective", &plan_collective, py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("axes"),
+      py::arg("groups"), py::arg("pairs"),
+      "Algorithms of one collective, cheapest first, with its bound, as a dict. `groups` empty: those along `axes`.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -180,8 +180,7 @@ void check_kind(const py::type& kind) {
     return;
   }
   fail<TypeMismatch>(
-      "unpickle: the class of a sharding is damaged; expected {} or one derived of it, got {}; pickle "
-      "it again",
+      "unpickle: the class of a sharding is damaged; expected {} or one derived of it, got {}; pickle it again",
       expected.attr("__name__").cast<std::string>(), shown(kind));
 }
 
@@ -260,8 +259,7 @@ Example:
       .def(py::init([](py::handle device, const std::optional<std::string>& memory_kind) {
              if (!py::isinstance<Device>(device)) {
                fail<TypeMismatch>(
-                   "SingleDeviceSharding: device is of type {}; expected a Device, got {}; take one from "
-                   "devices()",
+                   "SingleDeviceSharding: device is of type {}; expected a Device, got {}; take one from devices()",
                    Py_TYPE(device.ptr())->tp_name, shown(device));
              }
              return unconst(SingleDeviceSharding::make(device.cast<Device*>(),
@@ -308,10 +306,9 @@ void bind_sharding(py::module_& module) {
         result["devices_that_receive"] = totals.devices;
         return result;
       },
-      py::arg("source"), py::arg("destination"), py::arg("global_shape"),
-             py::arg("itemsize"),
-             "Bytes that devices lack for the destination: bytes_in (all), most_bytes_in (of one device), "
-             "devices_that_receive.");
+      py::arg("source"), py::arg("destination"), py::arg("global_shape"), py::arg("itemsize"),
+      "Bytes that devices lack for the destination: bytes_in (all), most_bytes_in (of one device), "
+      "devices_that_receive.");
 }
 
 }  // namespace artifex_devices::bindings

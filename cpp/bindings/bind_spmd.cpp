@@ -72,8 +72,8 @@ void bind_spmd(py::module_& module) {
           [](const Rendezvous& self) {
             py::list result;
             for (const auto& standing : self.standings()) {
-              result.append(
-                  py::make_tuple(std::string(to_string(standing.state)), standing.group, standing.signature, standing.collectives));
+              result.append(py::make_tuple(std::string(to_string(standing.state)), standing.group, standing.signature,
+                                           standing.collectives));
             }
             return result;
           },

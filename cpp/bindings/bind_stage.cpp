@@ -302,8 +302,8 @@ void bind_stage(py::module_& module) {
       {"participants", &list_participants, METH_NOARGS,
        "participants(self: _Stage) -> list\n\nThe participants of the call; none after its end."},
       {"know", fast(&know), METH_FASTCALL,
-       "know(self: _Stage, operation: str, axis_name: object, x: object, meeting: object, groups: list, "
-       "signature: int) -> None\n\nFrom now on _arrive answers for arrays like x; one group a participant, or one."},
+       "know(self: _Stage, operation: str, axis_name: object, x: object, meeting: object, groups: list, signature: "
+       "int) -> None\n\nFrom now on _arrive answers for arrays like x; one group a participant, or one."},
       {"wait_by", fast(&wait_by), METH_FASTCALL,
        "wait_by(self: _Stage, wait: object, root: object) -> None\n\nA wait is wait(me, frame), unless it is plain."},
       {"plain", &know_plain, METH_O,

@@ -226,11 +226,10 @@ StepModel step_model_from_python(const py::dict& model, std::string_view operati
 }
 
 void bind_step(py::module_& module) {
-  module.def(
-      "_plan_step", &plan_step, py::arg("model"), py::arg("cluster"), py::arg("mesh"), py::arg("mesh_names"),
-      py::arg("rules"),
-      "What a step comes to on each device of a mesh, as a dict. `rules`: axes of the mesh as bits, one number a "
-      "logical axis.");
+  module.def("_plan_step", &plan_step, py::arg("model"), py::arg("cluster"), py::arg("mesh"), py::arg("mesh_names"),
+             py::arg("rules"),
+             "What a step comes to on each device of a mesh, as a dict. `rules`: axes of the mesh as bits, one number "
+             "a logical axis.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -291,8 +291,7 @@ std::array<PyMethodDef, 7> g_functions = {{
      "with these leaves."},
     {"_tree_collect", as_method<&tree_collect>(), METH_FASTCALL,
      "_tree_collect(node: object, tree: object, children_of: collections.abc.Callable) -> list | None\n\nWhat stands "
-     "in "
-     "the tree at the leaves of the node; None where it has another structure."},
+     "in the tree at the leaves of the node; None where it has another structure."},
     {"_tree_paths", as_method<&tree_paths>(), METH_FASTCALL,
      "_tree_paths(node: object, keys_of: collections.abc.Callable) -> list\n\nThe path of each leaf, a tuple of keys."},
     {"_tree_check_levels", as_method<&tree_check_levels>(), METH_FASTCALL,

@@ -113,8 +113,8 @@ void check_one_device(const Array& array, const char* operation) {
   const int64_t devices = array.sharding()->num_devices();
   if (devices == 1) return;
   fail_buffer(
-      fmt::format("{}: the Array lies on {} devices; expected one; hand over its value, np.asarray(x), or a "
-                  "shard, x.addressable_shards[0].data",
+      fmt::format("{}: the Array lies on {} devices; expected one; hand over its value, np.asarray(x), or a shard, "
+                  "x.addressable_shards[0].data",
                   operation, devices));
 }
 
@@ -171,10 +171,9 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
   if (!dl_device.is_none()) {
     const auto [type, id] = int_pair(dl_device, kOperation, "dl_device", "(1, 0)");
     if (type != dlpack::kCpu || id < 0 || id >= array->sharding()->devices()->client()->device_count()) {
-      fail_buffer(
-          fmt::format("{}: dl_device is ({}, {}); expected (1, 0), the host's memory; ask for that and let the "
-                      "consumer move it",
-                      kOperation, type, id));
+      fail_buffer(fmt::format(
+          "{}: dl_device is ({}, {}); expected (1, 0), the host's memory; ask for that and let the consumer move it",
+          kOperation, type, id));
     }
   }
   std::pair<int64_t, int64_t> version{0, 8};
@@ -183,8 +182,7 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
   if (sub_byte && version < std::pair<int64_t, int64_t>{1, 1}) {
     fail_buffer(
         fmt::format("{}: dtype {} takes a byte an element, which DLPack can say from version 1.1 on; expected "
-                    "max_version=(1, 1) or later, got ({}, {}); hand over the bytes: "
-                    "np.asarray(x).view(np.uint8)",
+                    "max_version=(1, 1) or later, got ({}, {}); hand over the bytes: np.asarray(x).view(np.uint8)",
                     kOperation, name(array->dtype()), version.first, version.second));
   }
   if (!copy.is_none() && !PyBool_Check(copy.ptr())) {
@@ -218,8 +216,8 @@ DType dtype_of_element(const ElementType& element, uint64_t flags) {
     if (element.bits >= 8 || (flags & dlpack::kSubBytePadded) != 0) return static_cast<DType>(i);
   }
   fail_buffer(
-      fmt::format("{}: elements of type code {}, {} bits, {} lanes have no dtype here; expected a bool, integer, "
-                  "float or complex dtype of NumPy or ml_dtypes; convert them at the producer",
+      fmt::format("{}: elements of type code {}, {} bits, {} lanes have no dtype here; expected a bool, integer, float "
+                  "or complex dtype of NumPy or ml_dtypes; convert them at the producer",
                   kImport, element.code, element.bits, element.lanes));
 }
 
@@ -230,10 +228,9 @@ HostView view_of_tensor(const Tensor& tensor, uint64_t flags) {
   };
   if (tensor.device.type != dlpack::kCpu && tensor.device.type != dlpack::kCudaHost &&
       tensor.device.type != dlpack::kRocmHost) {
-    fail_buffer(
-        fmt::format("{}: the memory is of DLPack device type {}; expected 1, the host's; copy it to the host at "
-                    "the producer first",
-                    kImport, tensor.device.type));
+    fail_buffer(fmt::format(
+        "{}: the memory is of DLPack device type {}; expected 1, the host's; copy it to the host at the producer first",
+        kImport, tensor.device.type));
   }
   HostView view;
   view.dtype = dtype_of_element(tensor.element, flags);
@@ -300,8 +297,8 @@ HostView view_of_capsule(const py::object& capsule) {
   const char* name = PyCapsule_GetName(capsule.ptr());
   if (name == nullptr) PyErr_Clear();
   fail_buffer(
-      fmt::format("{}: the capsule is named {:?}; expected \"dltensor_versioned\" or \"dltensor\", each taken "
-                  "once; ask the producer for a new one",
+      fmt::format("{}: the capsule is named {:?}; expected \"dltensor_versioned\" or \"dltensor\", each taken once; "
+                  "ask the producer for a new one",
                   kImport, name == nullptr ? "" : name));
 }
 

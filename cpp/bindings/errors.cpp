@@ -74,11 +74,10 @@ void bind_errors(py::module_& module) {
   transfer_guard_error = make_class(module, "TransferGuardError",
                                     "A transfer that a transfer guard does not let pass. A JaxRuntimeError, as in JAX.",
                                     {jax_runtime_error});
-  resource_exhausted =
-      make_class(module, "ResourceExhaustedError",
-                 "No memory: of a device's limit or of the machine. Both a MemoryError and, as in JAX, a "
-                 "JaxRuntimeError; its text begins with RESOURCE_EXHAUSTED.",
-                 {PyExc_MemoryError, jax_runtime_error});
+  resource_exhausted = make_class(module, "ResourceExhaustedError",
+                                  "No memory: of a device's limit or of the machine. Both a MemoryError and, as in "
+                                  "JAX, a JaxRuntimeError; its text begins with RESOURCE_EXHAUSTED.",
+                                  {PyExc_MemoryError, jax_runtime_error});
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       std::rethrow_exception(pointer);

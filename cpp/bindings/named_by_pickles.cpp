@@ -59,11 +59,12 @@ PyObject* call(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t coun
   return translated([&]() -> PyObject* {
     std::vector<std::string_view> types;
     for (Py_ssize_t i = 0; i < count; ++i) types.emplace_back(Py_TYPE(arguments[i])->tp_name);
-    PyErr_SetString(PyExc_TypeError,
-                    fmt::format("unpickle: the state of {} is damaged; expected {}, got parts of the types ({}); "
-                                "pickle the value again",
-                                kNamed[I].makes, kNamed[I].expected, fmt::join(types, ", "))
-                        .c_str());
+    PyErr_SetString(
+        PyExc_TypeError,
+        fmt::format(
+            "unpickle: the state of {} is damaged; expected {}, got parts of the types ({}); pickle the value again",
+            kNamed[I].makes, kNamed[I].expected, fmt::join(types, ", "))
+            .c_str());
     return nullptr;
   });
 }

@@ -16,8 +16,8 @@ void warn_once(DType from, std::string_view operation, const std::string& path) 
   try {
     py::module_::import(python_modules::kScopes)
         .attr("_warn_narrowing")(fmt::format(
-            "{}: {} is {} and was narrowed to {}, because jax_enable_x64 is False; further ones are narrowed without "
-            "a warning; convert it yourself, or config.update('jax_enable_x64', True) keeps 64 bits",
+            "{}: {} is {} and was narrowed to {}, because jax_enable_x64 is False; further ones are narrowed without a "
+            "warning; convert it yourself, or config.update('jax_enable_x64', True) keeps 64 bits",
             operation, path.empty() ? "the data" : "leaf " + path, name(from), name(narrow_dtype(from))));
   } catch (...) {
     has_warned = false;  // warnings are errors: nothing was narrowed

@@ -44,8 +44,8 @@ constexpr std::array<std::optional<DType>, 24> kByTypeNumber = [] {
   const char byteorder = descriptor.attr("byteorder").cast<char>();
   if (byteorder == '>') {
     fail<TypeMismatch>(
-        "{}: dtype {} is in big-endian byte order; expected native byte order, got '>'; "
-        "convert it first: x.astype(x.dtype.newbyteorder('='))",
+        "{}: dtype {} is in big-endian byte order; expected native byte order, got '>'; convert it first: "
+        "x.astype(x.dtype.newbyteorder('='))",
         operation, text);
   }
   std::string_view repair = "convert it to numbers first, say by x.astype(np.float32)";
@@ -54,8 +54,8 @@ constexpr std::array<std::optional<DType>, 24> kByTypeNumber = [] {
   if (kind == 'V') repair = "place each field by itself: {name: x[name] for name in x.dtype.names}";
   if (kind == 'f' || kind == 'c') repair = "convert it first: x.astype(np.float64) or np.complex128 loses digits";
   fail<TypeMismatch>(
-      "{}: dtype {} cannot live on a device; expected a bool, integer, float or complex dtype of NumPy or "
-      "ml_dtypes; {}",
+      "{}: dtype {} cannot live on a device; expected a bool, integer, float or complex dtype of NumPy or ml_dtypes; "
+      "{}",
       operation, text, repair);
 }
 
@@ -116,8 +116,7 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
     if (is_masked(object)) {
       fail(
           "{}: a masked array has no place for its mask on a device; expected an ndarray, got {}; give "
-          "x.filled(value), or "
-          "x.data and x.mask as two leaves",
+          "x.filled(value), or x.data and x.mask as two leaves",
           operation, type_name(object));
     }
     return leaf_of_ndarray(py::reinterpret_borrow<py::object>(object), operation);
@@ -135,11 +134,10 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
       raw, nullptr, 0, 0, py::detail::npy_api::NPY_ARRAY_ENSUREARRAY_, nullptr));
   if (!array) throw py::error_already_set();
   if (PyLong_Check(raw) && array.attr("dtype").attr("kind").cast<char>() == 'O') {
-    PyErr_Format(
-        PyExc_OverflowError,
-        "%s: the Python int does not fit 64 bits; expected one from -2**63 to 2**64 - 1; give it as a float, or "
-        "as several integers",
-        std::string(operation).c_str());
+    PyErr_Format(PyExc_OverflowError,
+                 "%s: the Python int does not fit 64 bits; expected one from -2**63 to 2**64 - 1; give it as a float, "
+                 "or as several integers",
+                 std::string(operation).c_str());
     throw py::error_already_set();
   }
   return leaf_of_ndarray(std::move(array), operation);

@@ -255,8 +255,8 @@ void check_request(const PlatformRequest& request) {
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     if (name == "cpu") continue;
     fail<Unavailable>(
-        "devices: {} asks for platform {:?}, which is not there; expected one of: cpu; no other platform is built "
-        "in; ask for cpu, or leave it out",
+        "devices: {} asks for platform {:?}, which is not there; expected one of: cpu; no other platform is built in; "
+        "ask for cpu, or leave it out",
         request.source, name);
   }
 }

@@ -45,10 +45,9 @@ class Level {
 };
 
 [[noreturn]] inline void fail_structure() {
-  PyErr_SetString(
-      PyExc_TypeError,
-      "PyTreeDef: a node is not (type, data, children), or has other keys or leaves than it counts; expected "
-      "a structure that tree.structure made, got another; do not make them by hand");
+  PyErr_SetString(PyExc_TypeError,
+                  "PyTreeDef: a node is not (type, data, children), or has other keys or leaves than it counts; "
+                  "expected a structure that tree.structure made, got another; do not make them by hand");
   throw py::error_already_set();
 }
 

@@ -95,8 +95,7 @@ void pop_world(const py::object& frame) {
   if (!current_frame().is(frame)) {
     fail<Unavailable>(
         "simulate: a world was left that is not the innermost one of this thread; expected worlds to be left in "
-        "reverse "
-        "order of entering; leave the inner one first, or use `with` blocks");
+        "reverse order of entering; leave the inner one first, or use `with` blocks");
   }
   Frame& left = frame_in(frame);
   if (!set_current_frame(left.outer)) {

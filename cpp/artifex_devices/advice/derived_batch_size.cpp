@@ -24,13 +24,12 @@ DerivedBatchSize derived_batch_size(const Accelerator& accelerator) {
     if (source) sources += fmt::format("{}{}", sources.empty() ? "" : "; ", source->title);
   }
   const int64_t critical = std::llround(*peak / accelerator.memory_bandwidth);
-  return {
-      .min_batch_size = (critical + 3) / 4,
-      .optimal_batch_size = (critical + 63) / 64 * 64,
-      .critical_batch_size = critical,
-      .notes = fmt::format("Derived for 16-bit weights, not of the document's table and not measured: {} has {:.4g} {} "
-                           "FLOP/s and {:.4g} bytes/s of memory by {}",
-                           accelerator.name, *peak, to_string(format), accelerator.memory_bandwidth, sources)};
+  return {.min_batch_size = (critical + 3) / 4,
+          .optimal_batch_size = (critical + 63) / 64 * 64,
+          .critical_batch_size = critical,
+          .notes = fmt::format("Derived for 16-bit weights, not of the document's table and not measured: {} has "
+                               "{:.4g} {} FLOP/s and {:.4g} bytes/s of memory by {}",
+                               accelerator.name, *peak, to_string(format), accelerator.memory_bandwidth, sources)};
 }
 
 }  // namespace artifex_devices

@@ -20,8 +20,7 @@ LayoutRef stored_layout(const Layout& layout, int64_t rank, std::string_view ope
   if (!layout.is_strided()) {
     fail(
         "{}: the Layout {} has tiles, element bits or a tail; expected an order of dimensions only, as arrays are "
-        "stored "
-        "without tiles; get the tiled memory by xla_client.Layout.pack(x)",
+        "stored without tiles; get the tiled memory by xla_client.Layout.pack(x)",
         operation, layout.to_string());
   }
   return layout.is_row_major() ? nullptr
@@ -106,8 +105,8 @@ void Array::check_alive(std::string_view operation) const {
         operation, artifex_devices::to_string(shape_), name(dtype_));
   }
   fail<DeletedArray>(
-      "{}: the Array of shape {} and dtype {} was deleted; make it again, or delete or donate it only "
-      "after its last use",
+      "{}: the Array of shape {} and dtype {} was deleted; make it again, or delete or donate it only after its last "
+      "use",
       operation, artifex_devices::to_string(shape_), name(dtype_));
 }
 

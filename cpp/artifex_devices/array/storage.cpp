@@ -33,8 +33,8 @@ std::shared_ptr<Storage> Storage::make(ShardingRef sharding, const ShardDomains&
   const Client& client = *sharding->devices()->client();
   if (client.is_compile_only()) {
     fail<Unavailable>(
-        "{}: {} has no memory: it is for planning only, of a simulated cluster or a topology; place data on devices "
-        "of this machine",
+        "{}: {} has no memory: it is for planning only, of a simulated cluster or a topology; place data on devices of "
+        "this machine",
         operation, (*sharding->devices())[0]->to_string());
   }
   if (client.is_closed()) {

@@ -117,8 +117,8 @@ void taking(const Kind& kind, const void* lock) {
   }
   if (kind.waits && !for_fork && has_python_lock()) {
     violation(
-        fmt::format("Python's lock: this thread takes \"{}\" with it held; whoever has that lock may wait for a "
-                    "thread that needs Python's",
+        fmt::format("Python's lock: this thread takes \"{}\" with it held; whoever has that lock may wait for a thread "
+                    "that needs Python's",
                     kind.name));
   }
 }

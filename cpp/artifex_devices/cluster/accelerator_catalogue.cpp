@@ -354,9 +354,8 @@ constexpr std::array kCatalogue = {
                 .network_per_chip = 5e10,
                 .sources = {"S12", "S14", "S15"},
                 .link_sources = {"S12"},
-                .note =
-                    "gfx942 alone may also be an MI300A or MI325X; the network (8 x 400 Gb/s a host) is typical and "
-                    "not checked"},
+                .note = "gfx942 alone may also be an MI300A or MI325X; the network (8 x 400 Gb/s a host) is typical "
+                        "and not checked"},
 };
 
 // ASCII only, whatever the process's locale is.

@@ -125,8 +125,8 @@ void check_shape(const Accelerator& row, const std::vector<int>& shape) {
   if (is_cubes && pod[0] == 0) is_cubes = int64_t{shape[0]} * shape[1] * shape[2] <= 9216;
   if (is_cubes) return;
   fail(
-      "cluster.tpu: {} has no slices of {}; expected one of {}, or three multiples of 4, ascending, {}; sort the "
-      "axes, or describe another torus in a TOML file (cluster.from_toml)",
+      "cluster.tpu: {} has no slices of {}; expected one of {}, or three multiples of 4, ascending, {}; sort the axes, "
+      "or describe another torus in a TOML file (cluster.from_toml)",
       row.name, text_of(shape), texts_of(kSmallCubeShapes),
       pod[0] == 0 ? "of 9216 chips at most" : fmt::format("up to {}x{}x{}", pod[0], pod[1], pod[2]));
 }

@@ -93,8 +93,8 @@ int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, cons
     check_count(devices);
     if (info.domains.empty() || memories_of(info.domains).nodes.size() != info.arena_memory_bytes.size()) {
       fail(
-          "make_client: process {} is described by {} CPU domains and {} memories; expected at least one domain, and "
-          "a number of bytes for each memory that they name; take what Client::describe makes there",
+          "make_client: process {} is described by {} CPU domains and {} memories; expected at least one domain, and a "
+          "number of bytes for each memory that they name; take what Client::describe makes there",
           p, info.domains.size(), info.arena_memory_bytes.size());
     }
   }

@@ -39,8 +39,7 @@ DeviceAssignment DeviceAssignment::make(int64_t replicas, int64_t computations, 
   if (replicas < 1 || computations < 1) {
     fail(
         "{}: there are {} replicas of {} computations; expected at least one of each, got none; give one device "
-        "ordinal "
-        "for each replica and computation",
+        "ordinal for each replica and computation",
         operation, replicas, computations);
   }
   if (replicas > kMostDevices / computations) {

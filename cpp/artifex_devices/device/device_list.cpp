@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/device/device_list.h"
 
-#include <limits>
-
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "artifex_devices/base/error.h"
@@ -136,8 +135,8 @@ std::vector<Device*> find_devices(const Client& client, const std::string& platf
   const int64_t needed = highest == std::numeric_limits<int64_t>::max() ? highest : highest + 1;
   const bool one = missing.size() == 1;
   fail(
-      "{}: device{} {} {} not here; expected {}:0 to {}:{}, the devices of this world; open a world that has {}, such as "
-      "`with simulate({}):`, and try again",
+      "{}: device{} {} {} not here; expected {}:0 to {}:{}, the devices of this world; open a world that has {}, such "
+      "as `with simulate({}):`, and try again",
       operation, one ? "" : "s", names, one ? "is" : "are", client.platform(), client.platform(),
       client.device_count() - 1, one ? "it" : "them", std::max<int64_t>(needed, 1));
 }

@@ -54,8 +54,8 @@ class DeviceList {
 
 using DeviceListRef = std::shared_ptr<const DeviceList>;
 
-/// The devices of a client by platform and id, as pickles name them. Throws InvalidArgument that names every missing one;
-/// `operation` begins the message.
+/// The devices of a client by platform and id, as pickles name them. Throws InvalidArgument that names every missing
+/// one; `operation` begins the message.
 std::vector<Device*> find_devices(const Client& client, const std::string& platform, const std::vector<int64_t>& ids,
                                   std::string_view operation);
 

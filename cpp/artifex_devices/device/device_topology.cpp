@@ -156,8 +156,7 @@ DeviceTopology DeviceTopology::of(const Client& client, std::string platform_ver
   if (const Cluster* cluster = cluster_of(client)) {
     fail<Unavailable>(
         "get_topology_for_devices: the devices are of the cluster {:?}; expected devices of a machine; keep the "
-        "Cluster "
-        "itself, which can be pickled",
+        "Cluster itself, which can be pickled",
         cluster->name());
   }
   if (const auto* described = dynamic_cast<const DescribedMachine*>(&client.machine())) {
@@ -194,8 +193,7 @@ DeviceTopology DeviceTopology::deserialize(std::string_view bytes) {
   if (made.device_count() != parts.device_count) {
     fail(
         "{}: the bytes have {} devices, and device_count says {}; expected all of the bytes that serialize() made; "
-        "read "
-        "them again from where they were kept",
+        "read them again from where they were kept",
         kOperation, made.device_count(), parts.device_count);
   }
   return made;
@@ -208,8 +206,7 @@ ClientRef DeviceTopology::make_compile_only_client() const {
     const TopologyDevices& run = foreign == devices_.end() ? devices_[0] : *foreign;
     fail<Unavailable>(
         "{}: device {} is of platform {:?} and kind {:?}; expected platform 'cpu' and kind 'cpu', the only ones that "
-        "this "
-        "version can make; use a newer version of artifex_devices",
+        "this version can make; use a newer version of artifex_devices",
         kOperation, run.first_id, platform_, run.kind);
   }
   ClientRef client = Client::make(machine_, {.num_devices = device_count(), .compile_only = true});

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/sharding/world_places.h"
 #include "artifex_devices/cluster/cluster_machine.h"
+#include "artifex_devices/sharding/world_places.h"
 
 namespace artifex_devices {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/planner/direct_way.h"
 #include "artifex_devices/sharding/sharding.h"
-#include "artifex_devices/cluster/cluster.h"
 
 namespace artifex_devices {
 

@@ -141,8 +141,8 @@ void SvgDocument::arrow_head(double x, double y, const Stroke& stroke) {
 
 void SvgDocument::dot(double x, double y, int64_t colour, bool is_hollow, std::string_view tooltip) {
   elements_ += fmt::format(
-      "<g><title>{}</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" stroke=\"{}\" "
-      "stroke-width=\"1.5\" pointer-events=\"all\"/></g>\n",
+      "<g><title>{}</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" stroke=\"{}\" stroke-width=\"1.5\" "
+      "pointer-events=\"all\"/></g>\n",
       svg_escape(tooltip), x, y, is_hollow ? "none" : stroke_colour(colour), stroke_colour(colour));
 }
 

@@ -169,8 +169,8 @@ class XmlScan {
     }
     if (major > 2) {
       fail(
-          "from_xml: {} is hwloc XML of format {}; expected format 1 or 2; write it again with "
-          "`lstopo --of xml --export-xml-flags v2`",
+          "from_xml: {} is hwloc XML of format {}; expected format 1 or 2; write it again with `lstopo --of xml "
+          "--export-xml-flags v2`",
           name_, major);
     }
     objects_.emplace(major);

@@ -198,8 +198,8 @@ static ArrayRef reshard_without_messages(const ArrayRef& source, const ShardingR
   CrossReshard cross(source, sharding, options);
   if (cross.has_messages()) {
     fail<NotAddressable>(
-        "{}: parts of the Array would come from other processes; expected to find all of them in this one, {}; move "
-        "it by device_put in all processes",
+        "{}: parts of the Array would come from other processes; expected to find all of them in this one, {}; move it "
+        "by device_put in all processes",
         kOperation, cross.client()->process_index());
   }
   cross.begin();

@@ -164,10 +164,9 @@ TEST(LiveArrays, biggest_ones_come_first) {
   const ArrayRef copied = make_array(named(world, {8}, {}), {256}, nullptr, DType::kInt64);
   EXPECT_EQ(biggest_live_arrays(*world, 2),
             "float32(512, 1024) over 8 devices, 2.0 MiB; int64(256,) over 8 devices, 16.0 KiB");
-  EXPECT_EQ(
-      biggest_live_arrays(*world, 9),
-      "float32(512, 1024) over 8 devices, 2.0 MiB; int64(256,) over 8 devices, 16.0 KiB; float32(3,) over 1 device, "
-      "12 bytes");
+  EXPECT_EQ(biggest_live_arrays(*world, 9),
+            "float32(512, 1024) over 8 devices, 2.0 MiB; int64(256,) over 8 devices, 16.0 KiB; float32(3,) over 1 "
+            "device, 12 bytes");
 }
 
 TEST(LiveArrays, can_be_listed_while_arrays_come_and_go) {

@@ -137,11 +137,10 @@ TEST(StorageCharge, over_the_limit_says_what_is_there_and_charges_nothing) {
   world->device(2)->set_bytes_limit(1000);
   const auto sharding = named(world, {4}, {"a"});
   const auto first = allocate(sharding, {4, 100});
-  EXPECT_EQ(
-      error_of<OutOfMemory>([&] { allocate(sharding, {4, 200}); }),
-      "RESOURCE_EXHAUSTED: test: out of memory on cpu:2: 800 bytes (800 bytes) asked for, 400 bytes (400 bytes) in "
-      "use, limit 1000 bytes (1000 bytes); biggest live arrays: none; delete arrays that are no longer needed, "
-      "raise the limit, or shard over more devices");
+  EXPECT_EQ(error_of<OutOfMemory>([&] { allocate(sharding, {4, 200}); }),
+            "RESOURCE_EXHAUSTED: test: out of memory on cpu:2: 800 bytes (800 bytes) asked for, 400 bytes (400 bytes) "
+            "in use, limit 1000 bytes (1000 bytes); biggest live arrays: none; delete arrays that are no longer "
+            "needed, raise the limit, or shard over more devices");
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 400));
   EXPECT_EQ(allocate(sharding, {4, 150})->buffer_count(), 4);  // exactly the limit
 }
@@ -162,10 +161,9 @@ TEST(StorageCharge, memory_that_the_system_does_not_have_charges_nothing) {
 TEST(StorageCharge, bytes_beyond_63_bits_are_an_invalid_argument) {
   const auto world = make_world(1, 2);
   const auto sharding = named(world, {2}, {"a"});
-  EXPECT_EQ(
-      error_of<InvalidArgument>([&] { allocate(sharding, {2, int64_t{1} << 61}); }),
-      "test: shards of shape (1, 2305843009213693952) of float32 on 2 devices are more bytes than fit 63 bits; use "
-      "smaller sizes");
+  EXPECT_EQ(error_of<InvalidArgument>([&] { allocate(sharding, {2, int64_t{1} << 61}); }),
+            "test: shards of shape (1, 2305843009213693952) of float32 on 2 devices are more bytes than fit 63 bits; "
+            "use smaller sizes");
   EXPECT_THROW(allocate(sharding, {0, int64_t{1} << 40, int64_t{1} << 40}), InvalidArgument);
   EXPECT_THROW(allocate(sharding, {int64_t{1} << 40, int64_t{1} << 40, 0}), InvalidArgument);
   // The bytes of one device fit, those of all do not.
@@ -177,9 +175,9 @@ TEST(StorageCharge, devices_of_a_closed_client_take_nothing_more) {
   const ClientRef world = make_world(1, 2);
   const auto before = allocate(named(world, {2}, {"a"}), {2});
   world->close();
-  EXPECT_EQ(error_of<Unavailable>([&] { allocate(named(world, {2}, {"a"}), {2}); }),
-            "test: the client of cpu:0 was closed; expected devices of one that is open; make another one, or use "
-            "devices()");
+  EXPECT_EQ(
+      error_of<Unavailable>([&] { allocate(named(world, {2}, {"a"}), {2}); }),
+      "test: the client of cpu:0 was closed; expected devices of one that is open; make another one, or use devices()");
   EXPECT_EQ(bytes_in_use(world), (Bytes{4, 4}));
 }
 
@@ -190,8 +188,7 @@ TEST(StorageCharge, compile_only_devices_have_no_memory) {
   const auto world = Client::make(Machine::from_synthetic("pack:1 [numa] core:2 pu:1"), options);
   EXPECT_EQ(error_of<Unavailable>([&] { allocate(named(world, {2}, {"a"}), {2}); }),
             "test: cpu:0 has no memory: it is for planning only, of a simulated cluster or a topology; place data on "
-            "devices of this "
-            "machine");
+            "devices of this machine");
 }
 
 TEST(StorageAdopt, takes_given_buffers_and_allocates_the_others) {

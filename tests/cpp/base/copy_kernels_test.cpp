@@ -113,8 +113,8 @@ TEST(CopyIsa, UnknownNamesAreRefusedWithThoseThatRun) {
     FAIL();
   } catch (const InvalidArgument& error) {
     EXPECT_EQ(std::string(error.what())
-                  .find("use_copy_isa: the instruction set of copies is \"mmx\", which is not known "
-                        "here; expected one of \"baseline\""),
+                  .find("use_copy_isa: the instruction set of copies is \"mmx\", which is not known here; expected one "
+                        "of \"baseline\""),
               0U)
         << error.what();
   }

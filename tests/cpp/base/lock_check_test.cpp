@@ -171,10 +171,9 @@ TEST_F(LockCheck, NoWaitWithPythonsLock) {
   ConditionVariable changed;
   std::unique_lock lock(mutex);
   lock_check::set_python_lock_hook([] { return true; });
-  EXPECT_EQ(
-      message_of([&] { changed.wait_for(lock, std::chrono::microseconds(1)); }),
-      "wait: this thread waits under \"of a wait in Python\" with Python's lock held; release that lock before the "
-      "wait");
+  EXPECT_EQ(message_of([&] { changed.wait_for(lock, std::chrono::microseconds(1)); }),
+            "wait: this thread waits under \"of a wait in Python\" with Python's lock held; release that lock before "
+            "the wait");
 }
 
 TEST_F(LockCheck, NoWaitForAnEventOrForWorkersWithPythonsLock) {
@@ -229,10 +228,9 @@ TEST_F(LockCheck, WithPythonsLockNoLockUnderWhichOthersWait) {
   Mutex<"waiting one", LockUse::kWaits> waiting;
   lock_check::set_python_lock_hook([] { return true; });
   const std::lock_guard fine(plain);
-  EXPECT_EQ(
-      message_of([&] { waiting.lock(); }),
-      "Python's lock: this thread takes \"waiting one\" with it held; whoever has that lock may wait for a thread "
-      "that needs Python's");
+  EXPECT_EQ(message_of([&] { waiting.lock(); }),
+            "Python's lock: this thread takes \"waiting one\" with it held; whoever has that lock may wait for a "
+            "thread that needs Python's");
   lock_check::set_python_lock_hook([] { return false; });
   const std::lock_guard fine_too(waiting);
 }

@@ -81,10 +81,9 @@ TEST(Cluster, FiguresCarryTheirSources) {
   EXPECT_EQ(gpu_cluster("gb200", 2, {})->process_count(), 36);
   EXPECT_EQ(gpu_cluster("v100", 2, {})->chips_per_slice(), 16);
   const std::string text = error_of([] { gpu_cluster("v100", 2, {})->network_bandwidth(); });
-  EXPECT_EQ(
-      text,
-      "cluster \"2 nodes x 16 v100\": its bandwidth between slices is not known; expected a number to price with; "
-      "give `network_bandwidth` (bytes/s of each chip, one way)");
+  EXPECT_EQ(text,
+            "cluster \"2 nodes x 16 v100\": its bandwidth between slices is not known; expected a number to price "
+            "with; give `network_bandwidth` (bytes/s of each chip, one way)");
 }
 
 TEST(Cluster, ErrorsListWhatThereIs) {
@@ -93,9 +92,8 @@ TEST(Cluster, ErrorsListWhatThereIs) {
             "the same with the axes swapped");
   EXPECT_EQ(
       error_of([] { tpu_cluster("v5p", {8, 4, 4}, 1); }),
-      "cluster.tpu: TPU v5p has no slices of 8x4x4; expected one of 2x2x1, 2x2x2, 2x2x4, 2x4x4, or three multiples "
-      "of 4, ascending, up to 16x20x28; sort the axes, or describe another torus in a TOML file "
-      "(cluster.from_toml)");
+      "cluster.tpu: TPU v5p has no slices of 8x4x4; expected one of 2x2x1, 2x2x2, 2x2x4, 2x4x4, or three multiples of "
+      "4, ascending, up to 16x20x28; sort the axes, or describe another torus in a TOML file (cluster.from_toml)");
   EXPECT_EQ(error_of([] { tpu_cluster("v9", {2, 2}, 1); }),
             "cluster.tpu: \"v9\" is no generation whose links are known; expected one of v4, v5e, v5p, v6e, 7x");
   EXPECT_TRUE(says(error_of([] { tpu_cluster("v4", {2, 2}, 1); }), "the shape 2x2 does not fit TPU v4; expected 3"));
@@ -110,11 +108,10 @@ TEST(Cluster, AllThatIsWrongIsSaidAtOnce) {
   parts.host_shape = {2, 3, 1};
   parts.slices = 0;
   const std::string text = error_of([&] { Cluster::make(parts); });
-  EXPECT_EQ(
-      text,
-      "cluster \"TPU v4 2x2x1\": wraps has 2 values; expected one for each of the 3 axes; host_shape[1] is 3; "
-      "expected a divisor of dims[1], 2; the slice's bandwidth is -1; expected a finite number above 0; slices is "
-      "0; expected 1 or more");
+  EXPECT_EQ(text,
+            "cluster \"TPU v4 2x2x1\": wraps has 2 values; expected one for each of the 3 axes; host_shape[1] is 3; "
+            "expected a divisor of dims[1], 2; the slice's bandwidth is -1; expected a finite number above 0; slices "
+            "is 0; expected 1 or more");
   parts = tpu_cluster("v4", {16, 16, 16}, 1)->parts();
   parts.slices = 4097;
   EXPECT_EQ(

@@ -67,8 +67,8 @@ TEST(DeviceAssignment, RefusesWhatNoDevicesCanRun) {
   EXPECT_EQ(refusal(2, 2, {0, 1, 2}),
             "create: 2 replicas of 2 computations have 3 device ordinals; expected 4; give one for each");
   EXPECT_EQ(refusal(INT64_MAX, INT64_MAX, {})
-                .find("create: 9223372036854775807 replicas of 9223372036854775807 "
-                      "computations are too many; expected 16777216 devices at most"),
+                .find("create: 9223372036854775807 replicas of 9223372036854775807 computations are too many; expected "
+                      "16777216 devices at most"),
             0U);
 }
 

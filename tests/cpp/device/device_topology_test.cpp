@@ -245,12 +245,11 @@ TEST(DeviceTopology, DevicesThatLieElsewhereThanHereCanBeReadButNotMade) {
     DeviceTopology::deserialize(parts.bytes()).make_compile_only_client();
     ADD_FAILURE() << "no error";
   } catch (const Unavailable& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "_make_compile_only_devices: device 0 lies on CPU domain 0 with 5 bytes in process 0 and has memory kinds "
-        "[device, pinned_host, unpinned_host]; expected CPU domain 0, 536870912 bytes, process 0 and [device, "
-        "pinned_host, unpinned_host], as this version spreads devices over such a machine; use the version that made "
-        "the topology");
+    EXPECT_STREQ(error.what(),
+                 "_make_compile_only_devices: device 0 lies on CPU domain 0 with 5 bytes in process 0 and has memory "
+                 "kinds [device, pinned_host, unpinned_host]; expected CPU domain 0, 536870912 bytes, process 0 and "
+                 "[device, pinned_host, unpinned_host], as this version spreads devices over such a machine; use the "
+                 "version that made the topology");
   }
 }
 

@@ -92,10 +92,9 @@ TEST(Processes, ThatAreNotWhatTheyAreAreRefused) {
             "make_client: process_index is 2; expected 0 to 1, one of the 2 processes; number them from 0");
   options.process_index = 0;
   options.num_devices = 3;
-  EXPECT_EQ(
-      message_of([&] { Client::make(machine(1), options); }),
-      "make_client: process 0, which is this one, is described as 2 devices on 1 CPU domains; expected 3 on 1, as "
-      "they are here; take what Client::describe makes in this process");
+  EXPECT_EQ(message_of([&] { Client::make(machine(1), options); }),
+            "make_client: process 0, which is this one, is described as 2 devices on 1 CPU domains; expected 3 on 1, "
+            "as they are here; take what Client::describe makes in this process");
   options.num_devices = 2;
   options.processes[1].arena_memory_bytes.pop_back();
   EXPECT_EQ(message_of([&] { Client::make(machine(1), options); }),

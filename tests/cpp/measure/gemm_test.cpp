@@ -73,9 +73,10 @@ TEST(Gemm, WhatTheProcessorDoesNotRunIsRefused) {
     gemm_isa_from_name("sve", "measure");
     FAIL() << "not refused";
   } catch (const InvalidArgument& error) {
-    EXPECT_TRUE(std::string(error.what())
-                    .starts_with("measure: isa is \"sve\", which is no instruction set known here; expected one of "
-                                 "\"baseline\""))
+    EXPECT_TRUE(
+        std::string(error.what())
+            .starts_with(
+                "measure: isa is \"sve\", which is no instruction set known here; expected one of \"baseline\""))
         << error.what();
   }
   const float one = 1;

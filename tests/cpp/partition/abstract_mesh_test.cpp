@@ -136,11 +136,10 @@ TEST(AbstractMesh, EqualityCountsNamesSizesAndTypes) {
 }
 
 TEST(AbstractMesh, ReportsAllThatIsWrongAtOnce) {
-  EXPECT_EQ(
-      message_of([] { AbstractMesh({AxisName("x"), AxisName("x")}, {2, 0, -4}, {AxisType::kAuto}); }),
-      "AbstractMesh: 2 axis names but 3 axis sizes (2, 0, -4); 2 axis names but 1 axis types; axis name 'x' is given "
-      "more than once; axis 'x' has size 0; axis number 2 has size -4; expected distinct names with one size of 1 or "
-      "more and one type for each; correct the axes");
+  EXPECT_EQ(message_of([] { AbstractMesh({AxisName("x"), AxisName("x")}, {2, 0, -4}, {AxisType::kAuto}); }),
+            "AbstractMesh: 2 axis names but 3 axis sizes (2, 0, -4); 2 axis names but 1 axis types; axis name 'x' is "
+            "given more than once; axis 'x' has size 0; axis number 2 has size -4; expected distinct names with one "
+            "size of 1 or more and one type for each; correct the axes");
 }
 
 TEST(AbstractMesh, RefusesAProductThatOverflows) {

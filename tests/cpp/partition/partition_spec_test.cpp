@@ -54,12 +54,11 @@ TEST(PartitionSpec, AcceptsAxesOfTheMesh) {
 
 TEST(PartitionSpec, ListsAllUnknownAxesAndSuggestsNearNames) {
   const AbstractMesh mesh({data, model}, {2, 4});
-  EXPECT_EQ(
-      message_of<InvalidArgument>(PartitionSpec({on({AxisName("dta")}), on({AxisName("MODEL"), AxisName("stage")})}),
-                                  mesh),
-      "NamedSharding: P('dta', ('MODEL', 'stage')) names mesh axes that the mesh does not have: 'dta' (did you mean "
-      "'data'?), 'MODEL' (did you mean 'model'?), 'stage'; expected axes of Mesh('data': 2, 'model': 4); "
-      "correct the names or make a mesh with these axes");
+  EXPECT_EQ(message_of<InvalidArgument>(
+                PartitionSpec({on({AxisName("dta")}), on({AxisName("MODEL"), AxisName("stage")})}), mesh),
+            "NamedSharding: P('dta', ('MODEL', 'stage')) names mesh axes that the mesh does not have: 'dta' (did you "
+            "mean 'data'?), 'MODEL' (did you mean 'model'?), 'stage'; expected axes of Mesh('data': 2, 'model': 4); "
+            "correct the names or make a mesh with these axes");
 }
 
 TEST(PartitionSpec, SuggestsNothingForNamesThatShareNothing) {
@@ -69,10 +68,9 @@ TEST(PartitionSpec, SuggestsNothingForNamesThatShareNothing) {
 
 TEST(PartitionSpec, NamesBothDimensionsOfARepeatedAxis) {
   const AbstractMesh mesh({x, y}, {2, 4});
-  EXPECT_EQ(
-      message_of<DuplicateSpecError>(PartitionSpec({on({x}), SpecEntry(), on({y, x})}), mesh),
-      "NamedSharding: mesh axis 'x' is used in dimensions 0 and 2 of P('x', None, ('y', 'x')); expected each mesh axis "
-      "in at most one dimension; keep each axis in one place, or use None");
+  EXPECT_EQ(message_of<DuplicateSpecError>(PartitionSpec({on({x}), SpecEntry(), on({y, x})}), mesh),
+            "NamedSharding: mesh axis 'x' is used in dimensions 0 and 2 of P('x', None, ('y', 'x')); expected each "
+            "mesh axis in at most one dimension; keep each axis in one place, or use None");
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "mesh axis 'x' is used 2 times in dimension 0 of P(('x', 'x'),)",
                       message_of<DuplicateSpecError>(PartitionSpec({on({x, x})}), mesh));
 }

@@ -212,22 +212,20 @@ TEST(ShardDomains, LastShortOfTheLargestSizeDoesNotOverflow) {
 }
 
 TEST(ShardDomains, NamesEveryIndivisibleDimensionAndTheRepair) {
-  EXPECT_EQ(
-      message_of<IndivisibleError>(mesh_2x4(), P({on({x}), SpecEntry(), on({y})}), {3, 5, 6}),
-      "device_put: dimension 0 of size 3 is cut into 2 parts by mesh axis 'x', dimension 2 of size 6 is cut into 4 "
-      "parts by mesh axis 'y', which does not divide; expected sizes that are multiples of the parts, got shape (3, 5, "
-      "6) with P('x', None, 'y') on Mesh('x': 2, 'y': 4); pad dimension 0 to 4, dimension 2 to 8, cut by other mesh "
-      "axes, or use uneven=\"last-short\"");
+  EXPECT_EQ(message_of<IndivisibleError>(mesh_2x4(), P({on({x}), SpecEntry(), on({y})}), {3, 5, 6}),
+            "device_put: dimension 0 of size 3 is cut into 2 parts by mesh axis 'x', dimension 2 of size 6 is cut into "
+            "4 parts by mesh axis 'y', which does not divide; expected sizes that are multiples of the parts, got "
+            "shape (3, 5, 6) with P('x', None, 'y') on Mesh('x': 2, 'y': 4); pad dimension 0 to 4, dimension 2 to 8, "
+            "cut by other mesh axes, or use uneven=\"last-short\"");
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "dimension 0 of size 12 is cut into 8 parts by mesh axes ('y', 'x'), which",
                       message_of<IndivisibleError>(mesh_2x4(), P({on({y, x})}), {12}));
 }
 
 TEST(ShardDomains, RefusesARankThatIsTooLow) {
-  EXPECT_EQ(
-      message_of<InvalidArgument>(mesh_2x4(), P({on({x}), SpecEntry()}), {4}),
-      "device_put: the sharding with P('x', None) on Mesh('x': 2, 'y': 4) is only valid for values of rank at least 2, "
-      "but was applied to a value of rank 1 (shape (4,)); drop entries of the spec, trailing None included, or add "
-      "dimensions to the value");
+  EXPECT_EQ(message_of<InvalidArgument>(mesh_2x4(), P({on({x}), SpecEntry()}), {4}),
+            "device_put: the sharding with P('x', None) on Mesh('x': 2, 'y': 4) is only valid for values of rank at "
+            "least 2, but was applied to a value of rank 1 (shape (4,)); drop entries of the spec, trailing None "
+            "included, or add dimensions to the value");
   EXPECT_EQ(message_of<InvalidArgument>(mesh_2x4(), P({on({x})}), {4, 1}), "no error");
 }
 

@@ -5,8 +5,8 @@
 
 #include "../array/worlds.h"
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/cluster/cluster_presets.h"
+#include "artifex_devices/device/cluster_client.h"
 
 namespace artifex_devices {
 namespace {

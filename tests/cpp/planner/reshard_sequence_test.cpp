@@ -131,10 +131,10 @@ TEST_F(OnFourByTwo, MemoryLimitIsKeptOrRefused) {
     plan(from, to, {.memory_limit = 511});
     FAIL() << "no error";
   } catch (const InvalidArgument& error) {
-    EXPECT_STREQ(error.what(),
-                 "plan_reshard: memory_limit is 511 bytes; expected what a sequence of collectives needs on each "
-                 "device, 512 bytes for the one that moves least (128 of them are the source's shard); raise the limit "
-                 "or use more devices");
+    EXPECT_STREQ(
+        error.what(),
+        "plan_reshard: memory_limit is 511 bytes; expected what a sequence of collectives needs on each device, 512 "
+        "bytes for the one that moves least (128 of them are the source's shard); raise the limit or use more devices");
   }
 }
 

@@ -97,8 +97,8 @@ TEST(RooflineSvg, RefusesAllThatIsWrongAtOnce) {
   wrong.points = {{"a", std::nan(""), 0, false}, {"b", 1, INFINITY, true}};
   EXPECT_EQ(
       message_of<InvalidArgument>([&] { roofline_svg(wrong); }),
-      "to_svg: there is no roof in FLOP/s; the rate of memory is -1; a has nan FLOP a byte; b has inf FLOP/s; "
-      "expected a roof of each kind, at most 64 roofs and 4096 points, and numbers of 1e-30 to 1e+30; correct them");
+      "to_svg: there is no roof in FLOP/s; the rate of memory is -1; a has nan FLOP a byte; b has inf FLOP/s; expected "
+      "a roof of each kind, at most 64 roofs and 4096 points, and numbers of 1e-30 to 1e+30; correct them");
   wrong = plot();
   wrong.points = {{"a", 1, 0, false, 0}, {"b", 1, 0, false, 2}};
   EXPECT_EQ(message_of<InvalidArgument>([&] { roofline_svg(wrong); }),

@@ -99,10 +99,9 @@ TEST(Mesh, ThreadsThatMakeAndDropEqualMeshesAgree) {
 TEST(Mesh, RefusesANumberOfDevicesThatDoesNotFit) {
   const ClientRef client = make_world(3);
   const auto list = DeviceList::make(devices_of(client), "Mesh");
-  EXPECT_EQ(
-      message_of<InvalidArgument>([&] { Mesh::make(AbstractMesh(names({"x", "y"}), {2, 2}), list, "Mesh"); }),
-      "Mesh: a mesh of axes ('x': 2, 'y': 2) has 4 positions but 3 devices were given; expected one device for each "
-      "position; change the axis sizes or the devices");
+  EXPECT_EQ(message_of<InvalidArgument>([&] { Mesh::make(AbstractMesh(names({"x", "y"}), {2, 2}), list, "Mesh"); }),
+            "Mesh: a mesh of axes ('x': 2, 'y': 2) has 4 positions but 3 devices were given; expected one device for "
+            "each position; change the axis sizes or the devices");
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "0 devices were given", message_of<InvalidArgument>([&] {
                         Mesh::make(AbstractMesh(names({"x"}), {2}), nullptr, "Mesh");
                       }));
@@ -117,10 +116,9 @@ TEST(MakeMesh, TakesTheFirstDevices) {
 
 TEST(MakeMesh, SaysBothNumbersWhenThereAreTooFewDevices) {
   const ClientRef client = make_world(8);
-  EXPECT_EQ(
-      message_of<InvalidArgument>([&] { mesh_of(client, {16}, {"x"}); }),
-      "make_mesh: Number of devices 8 must be >= the product of mesh_shape (16,); expected at least 16 devices, got 8; "
-      "use a smaller mesh or more devices");
+  EXPECT_EQ(message_of<InvalidArgument>([&] { mesh_of(client, {16}, {"x"}); }),
+            "make_mesh: Number of devices 8 must be >= the product of mesh_shape (16,); expected at least 16 devices, "
+            "got 8; use a smaller mesh or more devices");
 }
 
 TEST(MakeMesh, RefusesBadAxes) {
@@ -142,10 +140,9 @@ TEST(MeshOrder, KeepsTheOrderOfCpuDevices) {
 
 TEST(MeshOrder, WantsTheExactNumberOfDevices) {
   const ClientRef client = make_world(4);
-  EXPECT_EQ(
-      message_of<InvalidArgument>([&] { mesh_order({2}, devices_of(client), "create_device_mesh"); }),
-      "create_device_mesh: Number of devices 4 must equal the product of mesh_shape (2,); expected 2 devices, got 4; "
-      "change the shape or the devices");
+  EXPECT_EQ(message_of<InvalidArgument>([&] { mesh_order({2}, devices_of(client), "create_device_mesh"); }),
+            "create_device_mesh: Number of devices 4 must equal the product of mesh_shape (2,); expected 2 devices, "
+            "got 4; change the shape or the devices");
 }
 
 }  // namespace

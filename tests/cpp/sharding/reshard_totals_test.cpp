@@ -27,10 +27,10 @@ TEST(ReshardTotals, needs_devices_of_one_world) {
   const ShardingRef rows = named(make_world(1, 4), {4}, {"a"});
   EXPECT_THROW(reshard_totals(*rows, *named(make_world(1, 4), {4}, {"a"}), {8}, 4, "test"), InvalidArgument);
   const ShardingRef abstract = NamedSharding::make_abstract(AbstractMesh({AxisName("a")}, {4}), PartitionSpec());
-  EXPECT_EQ(error_of<InvalidArgument>([&] { reshard_totals(*rows, *abstract, {8}, 4, "reshard_bytes"); }),
-            "reshard_bytes: " + abstract->to_string() +
-                " is on an AbstractMesh, which has no devices; expected a sharding on a Mesh; make a Mesh of the same "
-                "axes");
+  EXPECT_EQ(
+      error_of<InvalidArgument>([&] { reshard_totals(*rows, *abstract, {8}, 4, "reshard_bytes"); }),
+      "reshard_bytes: " + abstract->to_string() +
+          " is on an AbstractMesh, which has no devices; expected a sharding on a Mesh; make a Mesh of the same axes");
 }
 
 }  // namespace

@@ -120,17 +120,15 @@ TEST_F(ShardingTest, WithMemoryKindChangesOnlyThat) {
 
 TEST_F(ShardingTest, ErrorsNameOperationSpecAndMesh) {
   const auto sharding = NamedSharding::make(mesh_, P({on({"x"}), on({"y"})}));
-  EXPECT_EQ(
-      message_of<IndivisibleError>([&] { (void)sharding->domains({3, 5}, "device_put"); }),
-      "device_put: dimension 0 of size 3 is cut into 2 parts by mesh axis 'x', dimension 1 of size 5 is cut into 4 "
-      "parts by mesh axis 'y', which does not divide; expected sizes that are multiples of the parts, got shape (3, "
-      "5) with P('x', 'y') on Mesh('x': 2, 'y': 4); pad dimension 0 to 4, dimension 1 to 8, cut by other mesh axes, or "
-      "use uneven=\"last-short\"");
-  EXPECT_PRED_FORMAT2(
-      testing::IsSubstring,
-      "shard_shape: the sharding with P('x', 'y') on Mesh('x': 2, 'y': 4) is only valid for values of rank "
-      "at least 2, but was applied to a value of rank 1",
-      message_of<InvalidArgument>([&] { (void)sharding->shard_shape({4}); }));
+  EXPECT_EQ(message_of<IndivisibleError>([&] { (void)sharding->domains({3, 5}, "device_put"); }),
+            "device_put: dimension 0 of size 3 is cut into 2 parts by mesh axis 'x', dimension 1 of size 5 is cut into "
+            "4 parts by mesh axis 'y', which does not divide; expected sizes that are multiples of the parts, got "
+            "shape (3, 5) with P('x', 'y') on Mesh('x': 2, 'y': 4); pad dimension 0 to 4, dimension 1 to 8, cut by "
+            "other mesh axes, or use uneven=\"last-short\"");
+  EXPECT_PRED_FORMAT2(testing::IsSubstring,
+                      "shard_shape: the sharding with P('x', 'y') on Mesh('x': 2, 'y': 4) is only valid for values of "
+                      "rank at least 2, but was applied to a value of rank 1",
+                      message_of<InvalidArgument>([&] { (void)sharding->shard_shape({4}); }));
 }
 
 TEST_F(ShardingTest, LastShortTakesWhatErrorsRefuse) {
@@ -145,10 +143,9 @@ TEST_F(ShardingTest, RefusesSpecsAndMeshesThatDoNotFit) {
   EXPECT_THROW(NamedSharding::make(mesh_, P({on({"x"}), on({"x"})})), DuplicateSpecError);
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "NamedSharding: P('z',) names mesh axes that the mesh does not have: 'z'",
                       message_of<InvalidArgument>([&] { NamedSharding::make(mesh_, P({on({"z"})})); }));
-  EXPECT_EQ(
-      message_of<InvalidArgument>([&] { NamedSharding::make(Mesh::make_empty(), P({})); }),
-      "NamedSharding: the mesh has no devices; expected at least one, got Mesh(); make a mesh with devices, such as "
-      "make_mesh((8,), ('data',))");
+  EXPECT_EQ(message_of<InvalidArgument>([&] { NamedSharding::make(Mesh::make_empty(), P({})); }),
+            "NamedSharding: the mesh has no devices; expected at least one, got Mesh(); make a mesh with devices, such "
+            "as make_mesh((8,), ('data',))");
   EXPECT_THROW(NamedSharding::make(nullptr, P({})), InvalidArgument);
   EXPECT_THROW(SingleDeviceSharding::make(nullptr), InvalidArgument);
 }

@@ -108,10 +108,9 @@ TEST(DeviceGet, deleted_arrays_raise) {
   Random random(7);
   const ArrayRef array = device_put(test::dense(random, {8}, DType::kInt8), named(make_world(1, 4), {4}, {"a"}), true);
   array->delete_();
-  EXPECT_EQ(
-      error_of<DeletedArray>([&] { device_get(array); }),
-      "device_get: the Array of shape (8,) and dtype int8 was deleted; make it again, or delete or donate it only "
-      "after its last use");
+  EXPECT_EQ(error_of<DeletedArray>([&] { device_get(array); }),
+            "device_get: the Array of shape (8,) and dtype int8 was deleted; make it again, or delete or donate it "
+            "only after its last use");
   EXPECT_THROW(device_get_into(array, test::dense(random, {8}, DType::kInt8)), DeletedArray);
 }
 
@@ -141,10 +140,9 @@ TEST(DeviceGetInto, says_all_that_does_not_fit) {
   const ArrayRef array = device_put(test::dense(random, {8}, DType::kInt8), named(make_world(1, 4), {4}, {"a"}), true);
   HostView into = test::dense(random, {4}, DType::kInt16);
   into.writable = false;
-  EXPECT_EQ(
-      error_of<InvalidArgument>([&] { device_get_into(array, into); }),
-      "device_get_into: destination does not fit the array; shape: expected (8,), got (4,); dtype: expected int8, "
-      "got int16; writable: expected true, got false; give a writable array of the same shape and dtype");
+  EXPECT_EQ(error_of<InvalidArgument>([&] { device_get_into(array, into); }),
+            "device_get_into: destination does not fit the array; shape: expected (8,), got (4,); dtype: expected "
+            "int8, got int16; writable: expected true, got false; give a writable array of the same shape and dtype");
 }
 
 TEST(DeviceGet, threads_that_gather_the_same_array_get_one_value) {

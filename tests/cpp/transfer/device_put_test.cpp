@@ -166,11 +166,10 @@ TEST(DevicePut, over_a_limit_names_the_biggest_arrays_and_leaves_all_as_it_was) 
   const ArrayRef kept = device_put(test::dense(random, {2, 150}, DType::kFloat32), sharding, true);
   const HostView source = test::dense(random, {2, 101}, DType::kFloat32);
   const TransferCounters before = transfer_counters();
-  EXPECT_EQ(
-      error_of<OutOfMemory>([&] { device_put(source, sharding, true); }),
-      "RESOURCE_EXHAUSTED: device_put: out of memory on cpu:0: 404 bytes (404 bytes) asked for, 600 bytes (600 "
-      "bytes) in use, limit 1000 bytes (1000 bytes); biggest live arrays: float32(2, 150) over 2 devices, 1.2 KiB; "
-      "delete arrays that are no longer needed, raise the limit, or shard over more devices");
+  EXPECT_EQ(error_of<OutOfMemory>([&] { device_put(source, sharding, true); }),
+            "RESOURCE_EXHAUSTED: device_put: out of memory on cpu:0: 404 bytes (404 bytes) asked for, 600 bytes (600 "
+            "bytes) in use, limit 1000 bytes (1000 bytes); biggest live arrays: float32(2, 150) over 2 devices, 1.2 "
+            "KiB; delete arrays that are no longer needed, raise the limit, or shard over more devices");
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 600));
   EXPECT_EQ(live_arrays(world.get()).size(), 1u);
   EXPECT_EQ(transfer_counters().host_to_device_bytes, before.host_to_device_bytes);
@@ -185,14 +184,12 @@ TEST(DevicePut, refuses_sizes_beyond_63_bits) {
   source.data = &one;
   source.shape = {int64_t{1} << 40, int64_t{1} << 40};
   source.byte_strides = {0, 0};
-  EXPECT_EQ(
-      error_of<InvalidArgument>([&] { device_put(source, named(world, {2}, {"a"}), true); }),
-      "device_put: the product of the sizes (1099511627776, 1099511627776) does not fit 63 bits; expected at most "
-      "9223372036854775807; use smaller sizes");
+  EXPECT_EQ(error_of<InvalidArgument>([&] { device_put(source, named(world, {2}, {"a"}), true); }),
+            "device_put: the product of the sizes (1099511627776, 1099511627776) does not fit 63 bits; expected at "
+            "most 9223372036854775807; use smaller sizes");
   source.shape = {int64_t{1} << 62, 1};
   EXPECT_EQ(error_of<InvalidArgument>([&] { device_put(source, named(world, {2}, {"a"}), true); }),
-            "device_put: shape (4611686018427387904, 1) of float32 is more bytes than fit 63 bits; use "
-            "smaller sizes");
+            "device_put: shape (4611686018427387904, 1) of float32 is more bytes than fit 63 bits; use smaller sizes");
   const int64_t huge = int64_t{1} << 40;
   for (const Dims& shape : {Dims{0, huge, huge}, Dims{huge, huge, 0}}) {  // whose strides do not fit
     source.shape = shape;
@@ -284,11 +281,10 @@ TEST(DevicePutAlias, says_all_that_stands_against_it) {
   const auto world = make_world(1, 2);
   HostView source = test::dense(random, {4, 4}, DType::kInt16);
   source.byte_strides = {2, 8};
-  EXPECT_EQ(
-      error_of<InvalidArgument>([&] { device_put_alias(source, named(world, {2}, {"a"}), true); }),
-      "device_put: may_alias=True shows the source's own memory: source with strides (2, 8) for shape (4, 4) is not "
-      "dense row-major, and sharding NamedSharding(mesh=Mesh('a': 2, axis_types=(Auto,)), spec=P('a',), "
-      "memory_kind=device) needs 2 buffers; expected 1; leave may_alias out for a copy");
+  EXPECT_EQ(error_of<InvalidArgument>([&] { device_put_alias(source, named(world, {2}, {"a"}), true); }),
+            "device_put: may_alias=True shows the source's own memory: source with strides (2, 8) for shape (4, 4) is "
+            "not dense row-major, and sharding NamedSharding(mesh=Mesh('a': 2, axis_types=(Auto,)), spec=P('a',), "
+            "memory_kind=device) needs 2 buffers; expected 1; leave may_alias out for a copy");
   source.byte_strides = {8, 2};
   EXPECT_THROW(device_put_alias(source, named(world, {2}, {"a"}), true), InvalidArgument);
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));

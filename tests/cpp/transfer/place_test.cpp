@@ -163,19 +163,19 @@ TEST_F(Place, refuses_targets_and_options_that_make_no_sense) {
   EXPECT_EQ(error_of<InvalidArgument>([&] { place(host_, {}); }),
             "device_put: the target has no sharding; expected one, as a host array is on no device");
   const ShardingRef abstract = NamedSharding::make_abstract(AbstractMesh({AxisName("a")}, {4}, {}), PartitionSpec());
-  EXPECT_EQ(error_of<InvalidArgument>([&] { check_placeable(*abstract, "device_put"); }),
-            "device_put: " + abstract->to_string() +
-                " is on an AbstractMesh, which has no devices; expected a sharding on a Mesh; make a Mesh of the same "
-                "axes");
+  EXPECT_EQ(
+      error_of<InvalidArgument>([&] { check_placeable(*abstract, "device_put"); }),
+      "device_put: " + abstract->to_string() +
+          " is on an AbstractMesh, which has no devices; expected a sharding on a Mesh; make a Mesh of the same axes");
   const ShardingRef open = NamedSharding::make(test::mesh_of(world_, {4}), PartitionSpec({SpecEntry::unconstrained()}));
-  EXPECT_EQ(error_of<InvalidArgument>([&] { place(host_, {open, true}); }),
-            "device_put: " + open->to_string() +
-                " leaves a dimension UNCONSTRAINED; expected None or a mesh axis for each dimension; replace "
-                "UNCONSTRAINED");
-  EXPECT_EQ(error_of<InvalidArgument>(
-                [&] { place(put(rows_), {rows_, true}, {.donation = Donation::kLater, .may_alias = true}); }),
-            "device_put: donate and may_alias are both True; expected at most one of them, as a donated source is "
-            "deleted");
+  EXPECT_EQ(
+      error_of<InvalidArgument>([&] { place(host_, {open, true}); }),
+      "device_put: " + open->to_string() +
+          " leaves a dimension UNCONSTRAINED; expected None or a mesh axis for each dimension; replace UNCONSTRAINED");
+  EXPECT_EQ(
+      error_of<InvalidArgument>(
+          [&] { place(put(rows_), {rows_, true}, {.donation = Donation::kLater, .may_alias = true}); }),
+      "device_put: donate and may_alias are both True; expected at most one of them, as a donated source is deleted");
 }
 
 TEST(PlaceBetweenProcesses, exchanges_global_arrays_and_takes_the_value_of_each_process_for_others) {
