@@ -42,8 +42,9 @@ ArrayRef array_from_parts(const std::string& operation, py::handle shape, const 
     }
   }
   if (wrong_types > 0 && wrong_types == assembly.parts.size()) {
-    fail<TypeMismatch>("{}: no entry of arrays is an Array; arrays[0] {}; place each on its device with device_put",
-                       operation, assembly.parts[0].fault);
+    throw_error<TypeMismatch>(
+        "{}: no entry of arrays is an Array; arrays[0] {}; place each on its device with device_put", operation,
+        assembly.parts[0].fault);
   }
   const ReleaseGil release;  // replicas may have to be compared
   return assemble(std::move(assembly));
@@ -61,7 +62,7 @@ class BlockFaults {
   void refuse(const std::string& operation) const {
     if (count_ == 0) return;
     const std::string more = count_ > 64 ? fmt::format("; and {} more", count_ - 64) : "";
-    fail("{}: {}{}; return the part of the array that `index` says", operation, text_, more);
+    throw_error("{}: {}{}; return the part of the array that `index` says", operation, text_, more);
   }
   bool none() const noexcept { return count_ == 0; }
 
@@ -147,7 +148,7 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
   faults.refuse(operation);
   if (!writer) {
     if (!expected) {
-      fail(
+      throw_error(
           "{}: no device of {} is of this process, so that no block says the dtype; expected one, got none; give dtype",
           operation, sharding->to_string());
     }

@@ -28,7 +28,7 @@ py::list arrays_of(const Client& self) {
 
 void close_client(Client& self) {
   if (is_open_world(self)) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "Client.close: this client is an open world; expected one of make_cpu_client; leave its `with simulate(...)` "
         "block, or let the process end");
   }
@@ -60,22 +60,22 @@ py::object default_layout(const Client& self, const py::object& dtype, const py:
                           const py::object& device) {
   constexpr const char* kOperation = "get_default_layout";
   if (!py::isinstance<Device>(device)) {
-    fail<TypeMismatch>("{}: device is of type {}; expected a Device, got {}; take it from client.devices()", kOperation,
-                       Py_TYPE(device.ptr())->tp_name, shown(device));
+    throw_error<TypeMismatch>("{}: device is of type {}; expected a Device, got {}; take it from client.devices()",
+                              kOperation, Py_TYPE(device.ptr())->tp_name, shown(device));
   }
   if (&device.cast<const Device&>().client() != &self) {
-    fail("{}: device {} belongs to another client; expected one of this {}; take it from client.devices()", kOperation,
-         device.cast<const Device&>().repr(), repr_of(self));
+    throw_error("{}: device {} belongs to another client; expected one of this {}; take it from client.devices()",
+                kOperation, device.cast<const Device&>().repr(), repr_of(self));
   }
   dtype_from_python(dtype, kOperation);
   if (PyIndex_Check(shard_shape.ptr())) {
-    fail<TypeMismatch>("{}: shard_shape is the number {}; expected a sequence of sizes; write ({},)", kOperation,
-                       shown(shard_shape), shown(shard_shape));
+    throw_error<TypeMismatch>("{}: shard_shape is the number {}; expected a sequence of sizes; write ({},)", kOperation,
+                              shown(shard_shape), shown(shard_shape));
   }
   const Dims sizes = dims_from_python(shard_shape, kOperation, "shard_shape");
   if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; })) {
-    fail("{}: shard_shape has a negative size; expected sizes of 0 or more, got {}; correct it", kOperation,
-         to_string(sizes));
+    throw_error("{}: shard_shape has a negative size; expected sizes of 0 or more, got {}; correct it", kOperation,
+                to_string(sizes));
   }
   return py::module_::import(python_modules::kCore).attr("PjRtLayout")(Layout::row_major(sizes.size()));
 }
@@ -220,7 +220,7 @@ Raises:
       .def("__enter__",
            [](const py::object& self) {
              if (self.cast<const Client&>().is_closed()) {
-               fail<Unavailable>(
+               throw_error<Unavailable>(
                    "Client: it was closed; expected an open client in `with`; make another one by make_cpu_client()");
              }
              return self;

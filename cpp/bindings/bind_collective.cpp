@@ -35,7 +35,7 @@ void reduce_into(const std::string& kind, const py::list& inputs, const py::obje
     views.push_back(std::move(view));
   }
   const HostView target = leaf_from_python(out, "all_reduce").view;
-  if (!target.writable) fail("all_reduce: out is read-only; expected memory to write; make it by _host_empty");
+  if (!target.writable) throw_error("all_reduce: out is read-only; expected memory to write; make it by _host_empty");
   const auto count = static_cast<int64_t>(views.size() + 1);  // read and written
   const int64_t bytes = checked_bytes(target.shape, target.dtype, "all_reduce") * count;
   run_with_gil_if(copies_with_gil(bytes), [&] { all_reduce(reduction, views, target); });
@@ -43,7 +43,7 @@ void reduce_into(const std::string& kind, const py::list& inputs, const py::obje
 
 void divide_into(const py::object& array, float by) {
   const HostView view = leaf_from_python(array, "divide").view;
-  if (!view.writable) fail("divide: the array is read-only; expected memory to write; make it by _host_empty");
+  if (!view.writable) throw_error("divide: the array is read-only; expected memory to write; make it by _host_empty");
   run_with_gil_if(copies_with_gil(view.nbytes()), [&] { divide_in_place(view, by); });
 }
 

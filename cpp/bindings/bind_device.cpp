@@ -21,8 +21,8 @@ namespace {
 
 void check_addressable(const Device& device, const char* operation) {
   if (device.is_addressable()) return;
-  fail<NotAddressable>("{}: {} belongs to process {}; expected a device of this process, {}; ask there", operation,
-                       device.to_string(), device.process_index(), device.client().process_index());
+  throw_error<NotAddressable>("{}: {} belongs to process {}; expected a device of this process, {}; ask there",
+                              operation, device.to_string(), device.process_index(), device.client().process_index());
 }
 
 py::dict memory_stats(const Device& self) {
@@ -163,7 +163,7 @@ Raises:
             std::optional<int64_t> limit;
             if (!given.is_none()) limit = index_from_python(given, "set_bytes_limit", "limit");
             if (limit && *limit < 0) {
-              fail(
+              throw_error(
                   "set_bytes_limit: limit is {}; expected a number of bytes, 0 or more, or None for no limit; correct "
                   "it",
                   *limit);
@@ -197,7 +197,7 @@ Example:
       .def(
           "get_stream_for_external_ready_events",
           [](const Device& self) -> int64_t {
-            fail<Unavailable>(
+            throw_error<Unavailable>(
                 "get_stream_for_external_ready_events: {} has no stream; expected a device with streams (a GPU), got "
                 "one of platform {}; wait for an Array by block_until_ready()",
                 self.to_string(), self.platform());

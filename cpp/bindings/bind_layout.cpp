@@ -27,13 +27,14 @@ ArrayRef reinterpreted(const ArrayRef& array, py::handle shape, const ShardingRe
 
 void copy_ndarrays(const py::list& destinations, const py::list& sources) {
   if (destinations.size() != sources.size()) {
-    fail("copy_views: {} destinations for {} sources; expected one for each", destinations.size(), sources.size());
+    throw_error("copy_views: {} destinations for {} sources; expected one for each", destinations.size(),
+                sources.size());
   }
   std::vector<py::object> kept;
   std::vector<ViewCopy> copies;
   int64_t bytes = 0;
   for (size_t i = 0; i < destinations.size(); ++i) {
-    if (!is_ndarray(destinations[i])) fail<TypeMismatch>("copy_views: destination {} is not an ndarray", i);
+    if (!is_ndarray(destinations[i])) throw_error<TypeMismatch>("copy_views: destination {} is not an ndarray", i);
     Leaf to = leaf_from_python(destinations[i], "copy_views");
     Leaf from = leaf_from_python(sources[i], "copy_views");
     bytes += to.view.nbytes();

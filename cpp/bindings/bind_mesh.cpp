@@ -26,8 +26,8 @@ Device* device_from_python(py::handle object, std::string_view operation, int64_
   Device* known = Py_TYPE(object.ptr()) == device_class ? value_in<Device>(object.ptr()) : nullptr;
   if (known != nullptr) return known;
   if (!py::isinstance<Device>(object)) {
-    fail<TypeMismatch>("{}: devices[{}] is of type {}; expected a Device, got {}; take them from devices()", operation,
-                       position, Py_TYPE(object.ptr())->tp_name, shown(object));
+    throw_error<TypeMismatch>("{}: devices[{}] is of type {}; expected a Device, got {}; take them from devices()",
+                              operation, position, Py_TYPE(object.ptr())->tp_name, shown(object));
   }
   return object.cast<Device*>();
 }
@@ -59,8 +59,8 @@ void set_meshes_entered(const py::object& meshes) {
 void leave_mesh(const Mesh& self) {
   const py::tuple entered = meshes_entered();
   if (entered.empty() || &entered[entered.size() - 1].cast<const Mesh&>() != &self) {
-    fail<Unavailable>("Mesh: left a mesh that is not the innermost one entered; expected {}; use `with` blocks",
-                      self.to_string());
+    throw_error<Unavailable>("Mesh: left a mesh that is not the innermost one entered; expected {}; use `with` blocks",
+                             self.to_string());
   }
   set_meshes_entered(entered[py::slice(0, static_cast<py::ssize_t>(entered.size()) - 1, 1)]);
 }
@@ -69,7 +69,7 @@ std::shared_ptr<Mesh> mesh_from_python(py::handle devices, py::handle names, py:
   auto [objects, shape] = objects_from_nested(devices);
   std::vector<AxisName> axis_names = axis_names_from_python(names, "Mesh");
   if (static_cast<int64_t>(axis_names.size()) != shape.size()) {
-    fail(
+    throw_error(
         "Mesh: devices and axis_names do not fit; expected as many names as devices has dimensions, got devices of "
         "shape {} and {} names {}; reshape the devices, say np.array(devices()).reshape(2, 4), or name each dimension",
         to_string(shape), axis_names.size(), shown(names));
@@ -192,7 +192,7 @@ Example:
           "_internal_device_list",
           [](const Mesh& self) {
             if (self.empty()) {
-              fail("Mesh: the empty mesh has no devices; expected one with devices; make one by make_mesh");
+              throw_error("Mesh: the empty mesh has no devices; expected one with devices; make one by make_mesh");
             }
             return unconst(self.devices());
           },

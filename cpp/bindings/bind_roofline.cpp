@@ -43,8 +43,9 @@ py::bytes gemm_bytes(GemmIsa isa, const std::string& a, const std::string& b, in
   const auto bytes = [](int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns) * sizeof(T); };
   if (std::max({m, k, n}) > kLargestSide || std::min({m, k, n}) < 0 || a.size() != bytes(m, k) ||
       b.size() != bytes(k, n)) {
-    fail("_gemm: the operands have {} and {} bytes and m={}, k={}, n={}; expected packed matrices with sides up to {}",
-         a.size(), b.size(), m, k, n, kLargestSide);
+    throw_error(
+        "_gemm: the operands have {} and {} bytes and m={}, k={}, n={}; expected packed matrices with sides up to {}",
+        a.size(), b.size(), m, k, n, kLargestSide);
   }
   // Copied: the bytes of a Python object have no alignment to speak of.
   std::vector<T> left(static_cast<size_t>(m * k)), right(static_cast<size_t>(k * n)), out(static_cast<size_t>(m * n));
@@ -57,8 +58,8 @@ py::bytes gemm_bytes(GemmIsa isa, const std::string& a, const std::string& b, in
 DType float_type(const std::string& name, const char* operation) {
   const auto dtype = dtype_from_name(name);
   if (dtype == DType::kFloat32 || dtype == DType::kFloat64) return *dtype;
-  fail<TypeMismatch>("{}: dtype is {:?}; expected float32 or float64; products of others are not measured", operation,
-                     name);
+  throw_error<TypeMismatch>("{}: dtype is {:?}; expected float32 or float64; products of others are not measured",
+                            operation, name);
 }
 
 }  // namespace

@@ -126,8 +126,9 @@ py::handle entry(py::handle values, size_t i) { return PyList_Check(values.ptr()
 bool flag(py::handle value, const char* name, const char* expected) {
   py::detail::make_caster<bool> flag;
   if (!flag.load(value, false)) {
-    fail("device_put: {} is of type {}; expected {} or a tree of these that is a prefix of x, got {}; give one value",
-         name, Py_TYPE(value.ptr())->tp_name, expected, shown(value));
+    throw_error(
+        "device_put: {} is of type {}; expected {} or a tree of these that is a prefix of x, got {}; give one value",
+        name, Py_TYPE(value.ptr())->tp_name, expected, shown(value));
   }
   return py::detail::cast_op<bool>(flag);
 }
@@ -251,10 +252,10 @@ Raises:
         result["copies"] = plan.copy_count();
         result["bytes_reused"] = plan.bytes_reused();
         result["bytes_copied"] = plan.bytes_copied();
-        result["bytes_between_devices"] = plan.bytes_over(Link::kSameArena);
-        result["bytes_between_arenas"] = plan.bytes_over(Link::kOtherArena);
-        result["bytes_between_processes"] = plan.bytes_over(Link::kOtherProcess);
-        result["bytes_between_hosts"] = plan.bytes_over(Link::kOtherHost);
+        result["bytes_between_devices"] = plan.bytes_over(LinkKind::kSameArena);
+        result["bytes_between_arenas"] = plan.bytes_over(LinkKind::kOtherArena);
+        result["bytes_between_processes"] = plan.bytes_over(LinkKind::kOtherProcess);
+        result["bytes_between_hosts"] = plan.bytes_over(LinkKind::kOtherHost);
         return result;
       },
       py::arg("source"), py::arg("sharding"));

@@ -31,7 +31,7 @@ const BatchSizeAdvice& batch_size_advice(HardwareType type) noexcept {
 
 int64_t max_memory_batch_size(int64_t free_bytes, int64_t bytes_per_example, int64_t model_state_bytes) {
   if (free_bytes < 0 || bytes_per_example < 1 || model_state_bytes < 0) {
-    fail(
+    throw_error(
         "max_memory_batch_size: expected free_bytes >= 0, bytes_per_example >= 1 and model_state_bytes >= 0, got "
         "free_bytes={}, bytes_per_example={}, model_state_bytes={}; all are counts of bytes",
         free_bytes, bytes_per_example, model_state_bytes);

@@ -17,7 +17,7 @@ std::atomic<int64_t>& config_option(std::string_view name) {
   if (name == "parallel_copy_bytes") return g_config.parallel_copy_bytes;
   if (name == "async_copy_bytes") return g_config.async_copy_bytes;
   if (name == "trace_allocations") return g_config.trace_allocations;
-  fail(
+  throw_error(
       "config: the core has no option {:?}; expected cache_bytes, parallel_copy_bytes, async_copy_bytes or "
       "trace_allocations",
       name);

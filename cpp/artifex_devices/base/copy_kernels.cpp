@@ -76,8 +76,8 @@ void use_copy_isa(std::string_view name, std::string_view operation) {
     names += fmt::format("{}{:?}", names.empty() ? "" : ", ", to_string(isa));
   }
   const bool known = std::ranges::find(kNames, name) != kNames.end();
-  fail("{}: the instruction set of copies is {:?}, which {}; expected one of {}; leave it out for the fastest",
-       operation, name, known ? "this processor does not run" : "is not known here", names);
+  throw_error("{}: the instruction set of copies is {:?}, which {}; expected one of {}; leave it out for the fastest",
+              operation, name, known ? "this processor does not run" : "is not known here", names);
 }
 
 const CopyKernels& copy_kernels() noexcept { return *g_kernels.load(std::memory_order_relaxed); }

@@ -85,7 +85,7 @@ class Interrupted : public Error {  // KeyboardInterrupt, already set by the hoo
 
 /// Throws `E` with a formatted message.
 template <class E = InvalidArgument, class... Args>
-[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+[[noreturn]] void throw_error(fmt::format_string<Args...> format, Args&&... args) {
   throw E(fmt::format(format, std::forward<Args>(args)...));
 }
 

@@ -105,7 +105,7 @@ class Job {
 
   [[noreturn]] void fail_lost() {
     if (error_) std::rethrow_exception(std::move(error_));
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "parallel_for: the process was forked amid this call, by a signal handler or by one of its own items; expected "
         "to end the items in the parent, got a child without the other workers; make the call again in the child");
   }

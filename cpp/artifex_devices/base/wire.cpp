@@ -42,7 +42,7 @@ void WireWriter::add_item(int field, std::string_view text) {
 }
 
 void WireReader::fail_here(std::string_view fault) const {
-  fail(
+  throw_error(
       "{}: the bytes are no {}: {} at byte {}; expected bytes that serialize() made, got other or damaged ones; read "
       "them again from where they were kept",
       operation_, what_, fault, offset_ + start_);

@@ -426,7 +426,7 @@ void WorkerPool::submit(std::vector<Work> work, std::function<void(std::exceptio
   }
   for (const JobRef& job : jobs) state_->withdraw_locked(job);
   if (!all_queued) throw std::bad_alloc();
-  fail<Unavailable>(
+  throw_error<Unavailable>(
       "submit: the system gives this process no further thread for copying; expected at least 1, got 0; raise the "
       "limit on threads or memory (ulimit -u, ulimit -v, the cgroup's pids.max)");
 }

@@ -6,7 +6,7 @@
 namespace artifex_devices {
 
 std::string ClusterMachine::to_xml() const {
-  fail<Unavailable>(
+  throw_error<Unavailable>(
       "to_xml: {} is a cluster, of whose hosts nothing is known; expected a machine that hwloc loaded; write the XML "
       "on one of its hosts",
       source_);

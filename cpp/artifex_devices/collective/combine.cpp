@@ -12,7 +12,7 @@ Reduction reduction_from_name(std::string_view name) {
   if (name == "prod") return Reduction::kProduct;
   if (name == "max") return Reduction::kMax;
   if (name == "min") return Reduction::kMin;
-  fail("all_reduce: {:?} is not a reduction; expected sum, prod, max or min", name);
+  throw_error("all_reduce: {:?} is not a reduction; expected sum, prod, max or min", name);
 }
 
 const CombineLoops& combine_loops() noexcept {
@@ -24,9 +24,9 @@ const CombineLoops& combine_loops() noexcept {
   return combine_loops_baseline;
 }
 
-void combine(Reduction reduction, Lane lane, std::span<const void* const> inputs, void* out, int64_t begin, int64_t end,
-             bool stream) noexcept {
-  combine_loops().of[static_cast<int>(reduction)][static_cast<int>(lane)](
+void combine(Reduction reduction, ArithmeticType type, std::span<const void* const> inputs, void* out, int64_t begin,
+             int64_t end, bool stream) noexcept {
+  combine_loops().of[static_cast<int>(reduction)][static_cast<int>(type)](
       inputs.data(), static_cast<int64_t>(inputs.size()), out, begin, end, stream);
 }
 

@@ -30,19 +30,19 @@ void AllocatorOptions::check(std::string_view operation) const {
     wrong += fmt::format("{}collective_memory_size is {}; expected a number of bytes, 0 or more",
                          wrong.empty() ? "" : "; ", collective_memory_size);
   }
-  if (!wrong.empty()) fail("{}: {}; correct it, or leave it out", operation, wrong);
+  if (!wrong.empty()) throw_error("{}: {}; correct it, or leave it out", operation, wrong);
 }
 
 void AllocatorOptions::check_for_cpu(std::string_view operation) const {
   check(operation);
   if (kind == AllocatorKind::kCudaAsync) {
-    fail(
+    throw_error(
         "{}: the allocator kind CUDA_ASYNC is CUDA's; expected DEFAULT, BFC or PLATFORM for a CPU client; choose one "
         "of them",
         operation);
   }
   if (kind == AllocatorKind::kPlatform && preallocate) {
-    fail(
+    throw_error(
         "{}: the allocator kind PLATFORM keeps no memory, so that none can be preallocated; expected preallocate=False "
         "or the kind BFC, got preallocate=True; change one of them",
         operation);

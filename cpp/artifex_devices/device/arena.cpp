@@ -98,7 +98,7 @@ Arena& Arena::interleaved(bool caching) {
 }
 
 BlockRef Arena::allocate(int64_t bytes) {
-  if (bytes < 0) fail("allocate: bytes is {}; expected 0 or more", bytes);
+  if (bytes < 0) throw_error("allocate: bytes is {}; expected 0 or more", bytes);
   Block* block = state_->take(bytes);
   if (!block) block = state_->take_again(bytes);
   if (state_->pinned) state_->lock_pages_of(block);
@@ -154,7 +154,7 @@ Block* Arena::State::take_again(int64_t bytes) {
     if (!wait_for_release(seen)) break;
   }
   const ArenaStats now = arena->stats();
-  fail<OutOfMemory>(
+  throw_error<OutOfMemory>(
       "RESOURCE_EXHAUSTED: allocate: no {}memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are kept "
       "for reuse, and the process may use {} bytes in all; delete arrays or place smaller ones",
       arena->kind() == MemoryKind::kDevice ? "" : fmt::format("{} ", to_string(arena->kind())), bytes, arena->node(),

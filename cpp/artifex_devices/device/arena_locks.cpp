@@ -29,7 +29,7 @@ int64_t locked_in_all() noexcept {
 }
 
 /// First page and the one after the last.
-std::pair<size_t, size_t> pages_of(const Chunk& chunk, const std::byte* data, int64_t bytes) noexcept {
+std::pair<size_t, size_t> pages_of(const ArenaChunk& chunk, const std::byte* data, int64_t bytes) noexcept {
   const int64_t begin = data - chunk.data;
   return {static_cast<size_t>(begin / kPage), static_cast<size_t>((begin + bytes - 1) / kPage + 1)};
 }
@@ -59,7 +59,7 @@ std::string page_lock_trouble() {
 }
 
 void Arena::State::count_users_locked(const Block* block, int by) noexcept {
-  const auto* chunk = static_cast<const Chunk*>(block->chunk_);
+  const auto* chunk = static_cast<const ArenaChunk*>(block->chunk_);
   const auto [first, end] = pages_of(*chunk, block->data_, block->capacity_);
   for (size_t page = first; page < end; ++page) {
     chunk->locks->users[page] = static_cast<uint16_t>(chunk->locks->users[page] + by);
@@ -93,7 +93,7 @@ class PageTurn {
 };
 
 int Arena::State::lock_small(Block* block) noexcept {
-  const auto* chunk = static_cast<const Chunk*>(block->chunk_);
+  const auto* chunk = static_cast<const ArenaChunk*>(block->chunk_);
   const PageTurn turn(*this, *chunk->locks);
   auto& is_locked = chunk->locks->locked;
   const auto [first, end] = pages_of(*chunk, block->data_, block->capacity_);
@@ -109,9 +109,9 @@ int Arena::State::lock_small(Block* block) noexcept {
   return 0;
 }
 
-Chunk* Arena::State::begin_unlocking(std::bitset<PageLocks::kPages>& unused) noexcept {
+ArenaChunk* Arena::State::begin_unlocking(std::bitset<PageLocks::kPages>& unused) noexcept {
   const std::lock_guard lock(mutex);
-  for (Chunk* chunk = chunks; chunk; chunk = chunk->next) {
+  for (ArenaChunk* chunk = chunks; chunk; chunk = chunk->next) {
     PageLocks& pages = *chunk->locks;
     if (pages.is_busy) continue;
     unused = pages.locked;
@@ -128,7 +128,7 @@ Chunk* Arena::State::begin_unlocking(std::bitset<PageLocks::kPages>& unused) noe
 int64_t Arena::State::unlock_unused_pages() noexcept {
   int64_t bytes = 0;
   std::bitset<PageLocks::kPages> unused;
-  while (const Chunk* chunk = begin_unlocking(unused)) {
+  while (const ArenaChunk* chunk = begin_unlocking(unused)) {
     const PageTurn turn(*this, *chunk->locks, std::adopt_lock);  // a new user of these pages waits for its end
     for (size_t page = 0; page < PageLocks::kPages; ++page) {
       if (unused[page]) unlock_pages(chunk->data + static_cast<int64_t>(page) * kPage, kPage);
@@ -178,7 +178,7 @@ void Arena::State::forget_lock(const Block* block) noexcept {
   if (pinned && block->is_locked()) locked.fetch_sub(block->capacity_, std::memory_order_relaxed);
 }
 
-void Arena::State::forget_lock_of_chunk(const Chunk& chunk) noexcept {
+void Arena::State::forget_lock_of_chunk(const ArenaChunk& chunk) noexcept {
   if (!chunk.locks) return;
   locked.fetch_sub(static_cast<int64_t>(chunk.locks->locked.count()) * kPage, std::memory_order_relaxed);
 }
@@ -186,7 +186,7 @@ void Arena::State::forget_lock_of_chunk(const Chunk& chunk) noexcept {
 void Arena::State::forget_locks_in_child() noexcept {
   if (!pinned) return;
   g_trouble.error.store(0, std::memory_order_relaxed);
-  for (Chunk* chunk = chunks; chunk; chunk = chunk->next) {
+  for (ArenaChunk* chunk = chunks; chunk; chunk = chunk->next) {
     chunk->locks->locked.reset();
     chunk->locks->is_busy = false;  // that thread is in the parent only
   }

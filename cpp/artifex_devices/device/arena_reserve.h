@@ -10,12 +10,12 @@ namespace artifex_devices {
 
 /// Pages taken up front, in units of 2 MiB. Pieces are cut where they fit first; neighbours that come back are one
 /// piece again. Nothing is allocated after construction. Not thread-safe.
-class Reserve {
+class ArenaReserve {
  public:
   static constexpr int64_t kUnit = int64_t{2} << 20;
 
   /// `data` is aligned to kUnit; `bytes` a multiple of it.
-  Reserve(std::byte* data, int64_t bytes) : data_(data), used_(static_cast<size_t>(bytes / kUnit), false) {}
+  ArenaReserve(std::byte* data, int64_t bytes) : data_(data), used_(static_cast<size_t>(bytes / kUnit), false) {}
 
   /// Null: no piece of that size is free.
   std::byte* cut(int64_t bytes) noexcept;

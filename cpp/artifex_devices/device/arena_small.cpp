@@ -38,7 +38,7 @@ inline Block* Arena::State::pop_small_locked(int size_class) noexcept {
 }
 
 inline void Arena::State::use_small_locked(Block* block, int64_t bytes, bool hit) noexcept {
-  auto* chunk = static_cast<Chunk*>(block->chunk_);
+  auto* chunk = static_cast<ArenaChunk*>(block->chunk_);
   if (chunk->in_use++ == 0) --empty_chunks;
   block->bytes_ = bytes;
   count_taken_locked(block->capacity_, hit);
@@ -59,7 +59,7 @@ Block* Arena::State::take_small(int64_t bytes) {
 
 // What the lock must not be held for, a chunk or headers, is fetched when it turns out to be needed; then again.
 Block* Arena::State::cut_small(int size_class, int64_t bytes) noexcept {
-  Chunk* chunk = nullptr;
+  ArenaChunk* chunk = nullptr;
   Block* headers = nullptr;
   Block* block = nullptr;
   for (bool is_short = false; !block && !is_short;) {
@@ -101,7 +101,7 @@ void Arena::State::give_small(Block* block) noexcept {
     in_use.store(in_use.load(std::memory_order_relaxed) - block->capacity_, std::memory_order_relaxed);
     const int64_t now = cached.load(std::memory_order_relaxed) + block->capacity_;
     cached.store(now, std::memory_order_relaxed);
-    auto* chunk = static_cast<Chunk*>(block->chunk_);
+    auto* chunk = static_cast<ArenaChunk*>(block->chunk_);
     if (--chunk->in_use > 0 || ++empty_chunks <= 1 || now <= cache_bound()) return;
   }
   trim_chunks(false);
@@ -117,8 +117,8 @@ void Arena::State::add_headers_locked(Block* slab) noexcept {
   num_spare_headers += kHeadersAtOnce;
 }
 
-Chunk* Arena::State::new_chunk(bool huge) noexcept {
-  std::unique_ptr<Chunk> chunk(new (std::nothrow) Chunk());
+ArenaChunk* Arena::State::new_chunk(bool huge) noexcept {
+  std::unique_ptr<ArenaChunk> chunk(new (std::nothrow) ArenaChunk());
   if (!chunk) return nullptr;
   if (pinned) {
     chunk->locks.reset(new (std::nothrow) PageLocks());
@@ -131,7 +131,7 @@ Chunk* Arena::State::new_chunk(bool huge) noexcept {
 }
 
 // Returns null if no chunk has room. Takes `fresh` if it needs a chunk.
-Block* Arena::State::cut_locked(int size_class, Chunk*& fresh) noexcept {
+Block* Arena::State::cut_locked(int size_class, ArenaChunk*& fresh) noexcept {
   const int64_t capacity = class_bytes(size_class);
   if (!cutting || cutting->cut + capacity > kChunkBytes) {
     if (!fresh) return nullptr;
@@ -171,22 +171,22 @@ void Arena::State::cut_rest_locked(int largest_class) noexcept {
 }
 
 int64_t Arena::State::trim_chunks(bool cutting_too) noexcept {
-  const auto goes = [&](const Chunk& chunk) {
+  const auto goes = [&](const ArenaChunk& chunk) {
     return chunk.in_use == 0 && (cutting_too || &chunk != cutting) && !(chunk.locks && chunk.locks->is_busy);
   };
   Releasing releasing;
-  Chunk* gone = nullptr;
+  ArenaChunk* gone = nullptr;
   int64_t bytes = 0;
   {
     const std::lock_guard lock(mutex);
-    const Chunk* first = empty_chunks == 0 ? nullptr : chunks;
+    const ArenaChunk* first = empty_chunks == 0 ? nullptr : chunks;
     while (first && !goes(*first)) first = first->next;
     if (!first) return 0;
     releasing.begin();
     for (Block*& newest : free) {
       Block** link = &newest;
       while (Block* block = *link) {
-        if (!goes(*static_cast<const Chunk*>(block->chunk_))) {
+        if (!goes(*static_cast<const ArenaChunk*>(block->chunk_))) {
           link = &block->next_;
           continue;
         }
@@ -198,8 +198,8 @@ int64_t Arena::State::trim_chunks(bool cutting_too) noexcept {
       }
     }
     cached.store(cached.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
-    for (Chunk** link = &chunks; *link;) {
-      Chunk* chunk = *link;
+    for (ArenaChunk** link = &chunks; *link;) {
+      ArenaChunk* chunk = *link;
       if (!goes(*chunk)) {
         link = &chunk->next;
         continue;
@@ -216,8 +216,8 @@ int64_t Arena::State::trim_chunks(bool cutting_too) noexcept {
   return bytes;
 }
 
-void Arena::State::drop_chunks(Chunk* first) noexcept {
-  while (Chunk* chunk = first) {
+void Arena::State::drop_chunks(ArenaChunk* first) noexcept {
+  while (ArenaChunk* chunk = first) {
     first = chunk->next;
     forget_lock_of_chunk(*chunk);
     unmap(chunk->data, kChunkBytes);

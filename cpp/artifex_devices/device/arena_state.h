@@ -76,15 +76,15 @@ struct PageLocks {
 };
 
 /// 2 MiB that small blocks of any class are cut from, front to back.
-struct Chunk {
+struct ArenaChunk {
   std::byte* data = nullptr;
   int64_t cut = 0;                   // bytes from the front that are cut into blocks
   int64_t in_use = 0;                // blocks with users
   std::unique_ptr<PageLocks> locks;  // of a pinned arena
-  Chunk* next = nullptr;
+  ArenaChunk* next = nullptr;
 };
 
-class Reserve;
+class ArenaReserve;
 
 /// The counters and the free blocks of one arena, all under `mutex`; the atomics are written under it too. No system
 /// call is made under it, but for those of a fork.
@@ -100,9 +100,9 @@ struct Arena::State {
   std::array<Block*, kSizeClasses> free{};  // last in, first out
   Block* spare_headers = nullptr;
   int64_t num_spare_headers = 0;
-  Chunk* chunks = nullptr;  // the newest first
+  ArenaChunk* chunks = nullptr;  // the newest first
   int64_t num_chunks = 0;
-  Chunk* cutting = nullptr;
+  ArenaChunk* cutting = nullptr;
   int64_t empty_chunks = 0;  // without a block in use
   FreeBlocks free_mapped;
   std::atomic<int64_t> in_use{0};
@@ -117,7 +117,7 @@ struct Arena::State {
 
   // What was taken up front (arena_reserve.cpp).
   Mutex<"reserves of an arena"> reserves_mutex;
-  std::vector<std::unique_ptr<Reserve>> reserves;
+  std::vector<std::unique_ptr<ArenaReserve>> reserves;
   std::atomic<bool> has_reserves{false};
   std::atomic<int64_t> reserved_bytes{0};
   std::atomic<int64_t> reserved_free{0};
@@ -151,7 +151,7 @@ struct Arena::State {
   void lock_pages_of(Block* block) noexcept;
   void let_go_of_pages(Block* block) noexcept;    // of a block that is no longer in use
   void forget_lock(const Block* block) noexcept;  // before its own pages go
-  void forget_lock_of_chunk(const Chunk& chunk) noexcept;
+  void forget_lock_of_chunk(const ArenaChunk& chunk) noexcept;
   void forget_locks_in_child() noexcept;
 
   /// Pages for this arena, from what was taken up front if there is enough; null when the system has no memory.
@@ -159,7 +159,7 @@ struct Arena::State {
   void unmap(std::byte* data, int64_t bytes) noexcept;
   std::byte* cut_reserve(int64_t bytes) noexcept;  // null: nothing there
   bool is_in_reserve(const std::byte* data) noexcept;
-  void retire_reserve(const Reserve* reserve) noexcept;
+  void retire_reserve(const ArenaReserve* reserve) noexcept;
 
   static const std::vector<Arena*>& arenas();
   static const std::vector<Arena*>* arenas_if_made() noexcept;
@@ -174,12 +174,12 @@ struct Arena::State {
   Block* cut_small(int size_class, int64_t bytes) noexcept;
   Block* pop_small_locked(int size_class) noexcept;
   void use_small_locked(Block* block, int64_t bytes, bool hit) noexcept;
-  Block* cut_locked(int size_class, Chunk*& fresh) noexcept;
+  Block* cut_locked(int size_class, ArenaChunk*& fresh) noexcept;
   Block* cut_block_locked(int size_class) noexcept;
   void cut_rest_locked(int largest_class) noexcept;
   void add_headers_locked(Block* slab) noexcept;
-  Chunk* new_chunk(bool huge) noexcept;
-  void drop_chunks(Chunk* first) noexcept;
+  ArenaChunk* new_chunk(bool huge) noexcept;
+  void drop_chunks(ArenaChunk* first) noexcept;
 
   MappedBlock* take_free(int64_t wanted) noexcept;
   MappedBlock* map_block(int64_t wanted) noexcept;
@@ -193,12 +193,12 @@ struct Arena::State {
 
   int try_lock(Block* block) noexcept;  // these two: 0, or the error number
   int lock_small(Block* block) noexcept;
-  Chunk* begin_unlocking(std::bitset<PageLocks::kPages>& unused) noexcept;
+  ArenaChunk* begin_unlocking(std::bitset<PageLocks::kPages>& unused) noexcept;
   void count_users_locked(const Block* block, int by) noexcept;
   int64_t unlock_unused_pages() noexcept;
   bool unmap_reserve(std::byte* data, int64_t bytes) noexcept;
   /// Takes a retired reserve without a piece in use off the list; null: this one is not.
-  std::unique_ptr<Reserve> take_unused_locked(std::vector<std::unique_ptr<Reserve>>::iterator at) noexcept;
+  std::unique_ptr<ArenaReserve> take_unused_locked(std::vector<std::unique_ptr<ArenaReserve>>::iterator at) noexcept;
 };
 
 struct Arena::State::MappedBlock : Block, FreeBlock {

@@ -47,7 +47,7 @@ int64_t parse_count(std::string_view text, std::string_view variable, std::strin
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostClientDevices) {
-    fail(
+    throw_error(
         "devices: the environment variable {} is {:?}; expected a number of devices from 1 to {}, got {:?}; correct or "
         "unset the variable before the first use of a device",
         variable, whole, kMostClientDevices, text);
@@ -116,12 +116,12 @@ bool Client::base_exists() noexcept { return state().exists.load(std::memory_ord
 void Client::set_num_cpu_devices(std::optional<int64_t> count) {
   BaseState& base = state();
   if (count && (*count < 1 || *count > kMostClientDevices)) {
-    fail("jax_num_cpu_devices: {} is no number of devices; expected 1 to {}, or None for one a CPU domain", *count,
-         kMostClientDevices);
+    throw_error("jax_num_cpu_devices: {} is no number of devices; expected 1 to {}, or None for one a CPU domain",
+                *count, kMostClientDevices);
   }
   const std::lock_guard lock(base.mutex);
   if (base.made || base.exchanged) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "jax_num_cpu_devices: the devices are in use already; set the number before their first use, or use "
         "simulate({}) for a world of its own",
         count ? *count : 8);
@@ -139,7 +139,7 @@ std::shared_ptr<Client> Client::join(std::vector<ProcessInfo> processes, int pro
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
   if (base.made || base.exchanged) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "distributed.initialize: the devices are in use already; expected to come before their first use; call it at "
         "the beginning of the program");
   }

@@ -75,15 +75,15 @@ std::string host_name() {
 
 void check_count(int64_t count) {
   if (count >= 1 && count <= kMostClientDevices) return;
-  fail("make_client: num_devices is {}; expected a number of devices from 1 to {}", count, kMostClientDevices);
+  throw_error("make_client: num_devices is {}; expected a number of devices from 1 to {}", count, kMostClientDevices);
 }
 
 /// What is wrong with the list of processes, this one's entry above all; the number of all devices.
 int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, const ProcessInfo& expected) {
   const auto count = static_cast<int>(processes.size());
   if (own < 0 || own >= count) {
-    fail("make_client: process_index is {}; expected 0 to {}, one of the {} processes; number them from 0", own,
-         count - 1, count);
+    throw_error("make_client: process_index is {}; expected 0 to {}, one of the {} processes; number them from 0", own,
+                count - 1, count);
   }
   int64_t devices = 0;
   for (int p = 0; p < count; ++p) {
@@ -92,7 +92,7 @@ int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, cons
     devices += info.num_devices;
     check_count(devices);
     if (info.domains.empty() || memories_of(info.domains).nodes.size() != info.arena_memory_bytes.size()) {
-      fail(
+      throw_error(
           "make_client: process {} is described by {} CPU domains and {} memories; expected at least one domain, and a "
           "number of bytes for each memory that they name; take what Client::describe makes there",
           p, info.domains.size(), info.arena_memory_bytes.size());
@@ -100,7 +100,7 @@ int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, cons
   }
   const ProcessInfo& mine = processes[static_cast<size_t>(own)];
   if (mine.num_devices != expected.num_devices || mine.domains != expected.domains) {
-    fail(
+    throw_error(
         "make_client: process {}, which is this one, is described as {} devices on {} CPU domains; expected {} on {}, "
         "as they are here; take what Client::describe makes in this process",
         own, mine.num_devices, mine.domains.size(), expected.num_devices, expected.domains.size());
@@ -126,23 +126,23 @@ ProcessInfo Client::describe(const Machine& machine, std::optional<int64_t> num_
 }
 
 std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, const ClientOptions& options) {
-  if (!machine) fail("make_client: the machine is null; give one of Machine::live, from_xml or from_synthetic");
+  if (!machine) throw_error("make_client: the machine is null; give one of Machine::live, from_xml or from_synthetic");
   const ProcessInfo own = describe(*machine, options.num_devices);
   const int64_t count =
       options.processes.empty() ? own.num_devices : check_processes(options.processes, options.process_index, own);
   if (options.bytes_limit && *options.bytes_limit < 0) {
-    fail("make_client: bytes_limit is {}; expected a number of bytes, 0 or more, or none for no limit",
-         *options.bytes_limit);
+    throw_error("make_client: bytes_limit is {}; expected a number of bytes, 0 or more, or none for no limit",
+                *options.bytes_limit);
   }
 
   if (options.allocator) options.allocator->check_for_cpu("make_client");
   if (options.allocator && options.allocator->preallocate && options.compile_only) {
-    fail("make_client: preallocate is True for devices without memory; expected False; leave one of them out");
+    throw_error("make_client: preallocate is True for devices without memory; expected False; leave one of them out");
   }
 
   const Cluster* cluster = cluster_of(*machine);
   if (cluster && (count != cluster->device_count() || !options.compile_only || !options.processes.empty())) {
-    fail(
+    throw_error(
         "make_client: {} devices of {} are asked for; expected all {}, compile-only and without processes; use "
         "make_cluster_client",
         count, machine->source(), cluster->device_count());
@@ -235,15 +235,15 @@ void Client::set_limits(const AllocatorOptions& allocator) {
 
 Device* Client::device(int64_t id) const {
   if (id < 0 || id >= count_) {
-    fail<IndexOutOfRange>("device: id {} is out of range; this client has {} {} device{}, ids 0 to {}", id, count_,
-                          platform_, count_ == 1 ? "" : "s", count_ - 1);
+    throw_error<IndexOutOfRange>("device: id {} is out of range; this client has {} {} device{}, ids 0 to {}", id,
+                                 count_, platform_, count_ == 1 ? "" : "s", count_ - 1);
   }
   return &devices_[static_cast<size_t>(id)];
 }
 
 Device* Client::local_device(int64_t local_hardware_id) const {
   if (local_hardware_id < 0 || local_hardware_id >= local_count_) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "device_from_local_hardware_id: no device has the number {}; expected 0 to {}; see Device.local_hardware_id",
         local_hardware_id, local_count_ - 1);
   }
@@ -252,8 +252,8 @@ Device* Client::local_device(int64_t local_hardware_id) const {
 
 void Client::check_process(int index, std::string_view operation) const {
   if (index >= 0 && index < process_count()) return;
-  fail("{}: process_index names no process; expected {}, got {}; leave it out for this process", operation,
-       is_multi_process() ? fmt::format("0 to {}", process_count() - 1) : "0, the only one", index);
+  throw_error("{}: process_index names no process; expected {}, got {}; leave it out for this process", operation,
+              is_multi_process() ? fmt::format("0 to {}", process_count() - 1) : "0, the only one", index);
 }
 
 }  // namespace artifex_devices

@@ -46,15 +46,16 @@ std::vector<Device*> repeated(std::vector<Device*> devices) {
 }  // namespace
 
 std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices, std::string_view operation) {
-  if (devices.empty()) fail("{}: the list of devices is empty; give at least one device", operation);
+  if (devices.empty()) throw_error("{}: the list of devices is empty; give at least one device", operation);
   for (size_t i = 0; i < devices.size(); ++i) {
-    if (!devices[i]) fail("{}: device {} of {} is null; give devices of one client", operation, i, devices.size());
+    if (!devices[i])
+      throw_error("{}: device {} of {} is null; give devices of one client", operation, i, devices.size());
   }
   const Client& client = devices[0]->client();
   bool ascending = true;
   for (size_t i = 1; i < devices.size(); ++i) {
     if (&devices[i]->client() != &client) {
-      fail(
+      throw_error(
           "{}: the devices are of different clients (worlds): {} at position 0 is of client {}, {} at position {} of "
           "client {}; use devices of one simulate() world only",
           operation, devices[0]->to_string(), client.uid(), devices[i]->to_string(), i, devices[i]->client().uid());
@@ -63,9 +64,9 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
   }
   if (!ascending) {
     if (const auto twice = repeated(devices); !twice.empty()) {
-      fail("{}: {} in the list of {} devices more than once: {}; name each device once", operation,
-           twice.size() == 1 ? "one device is" : fmt::format("{} devices are", twice.size()), devices.size(),
-           names_of(twice));
+      throw_error("{}: {} in the list of {} devices more than once: {}; name each device once", operation,
+                  twice.size() == 1 ? "one device is" : fmt::format("{} devices are", twice.size()), devices.size(),
+                  names_of(twice));
     }
   }
 
@@ -134,7 +135,7 @@ std::vector<Device*> find_devices(const Client& client, const std::string& platf
   const int64_t highest = *std::ranges::max_element(ids);
   const int64_t needed = highest == std::numeric_limits<int64_t>::max() ? highest : highest + 1;
   const bool one = missing.size() == 1;
-  fail(
+  throw_error(
       "{}: device{} {} {} not here; expected {}:0 to {}:{}, the devices of this world; open a world that has {}, such "
       "as `with simulate({}):`, and try again",
       operation, one ? "" : "s", names, one ? "is" : "are", client.platform(), client.platform(),

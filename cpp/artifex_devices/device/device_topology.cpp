@@ -44,7 +44,7 @@ class Faults {
   }
   void throw_if_any() const {
     if (count_ == 0) return;
-    fail(
+    throw_error(
         "{}: no usable topology: {}{}; expected devices and a machine that fit each other; make it anew by "
         "get_topology_for_devices",
         operation_, text_, count_ > kShown ? fmt::format("; and {} more faults", count_ - kShown) : "");
@@ -147,14 +147,14 @@ DeviceTopology DeviceTopology::make(std::string platform, MachineDescription mac
   }
   made.bytes_ = topology_bytes(made.platform_, *made.machine_, made.devices_);
   if (made.bytes_.size() > static_cast<size_t>(kMostBytes)) {
-    fail("{}: the topology takes {} bytes; expected {} at most", operation, made.bytes_.size(), kMostBytes);
+    throw_error("{}: the topology takes {} bytes; expected {} at most", operation, made.bytes_.size(), kMostBytes);
   }
   return made;
 }
 
 DeviceTopology DeviceTopology::of(const Client& client, std::string platform_version) {
   if (const Cluster* cluster = cluster_of(client)) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "get_topology_for_devices: the devices are of the cluster {:?}; expected devices of a machine; keep the "
         "Cluster itself, which can be pickled",
         cluster->name());
@@ -185,13 +185,13 @@ DeviceTopology DeviceTopology::of(const Client& client, std::string platform_ver
 DeviceTopology DeviceTopology::deserialize(std::string_view bytes) {
   constexpr std::string_view kOperation = "DeviceTopology.deserialize";
   if (bytes.size() > static_cast<size_t>(kMostBytes)) {
-    fail("{}: there are {} bytes; expected {} at most; give what serialize() returned", kOperation, bytes.size(),
-         kMostBytes);
+    throw_error("{}: there are {} bytes; expected {} at most; give what serialize() returned", kOperation, bytes.size(),
+                kMostBytes);
   }
   TopologyParts parts = topology_from_bytes(bytes, kOperation);
   DeviceTopology made = make(std::move(parts.platform), std::move(parts.machine), std::move(parts.devices), kOperation);
   if (made.device_count() != parts.device_count) {
-    fail(
+    throw_error(
         "{}: the bytes have {} devices, and device_count says {}; expected all of the bytes that serialize() made; "
         "read them again from where they were kept",
         kOperation, made.device_count(), parts.device_count);
@@ -204,7 +204,7 @@ ClientRef DeviceTopology::make_compile_only_client() const {
   const auto foreign = std::ranges::find_if(devices_, [](const auto& run) { return run.kind != kCpuPlatform; });
   if (platform_ != kCpuPlatform || foreign != devices_.end()) {
     const TopologyDevices& run = foreign == devices_.end() ? devices_[0] : *foreign;
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "{}: device {} is of platform {:?} and kind {:?}; expected platform 'cpu' and kind 'cpu', the only ones that "
         "this version can make; use a newer version of artifex_devices",
         kOperation, run.first_id, platform_, run.kind);
@@ -219,7 +219,7 @@ ClientRef DeviceTopology::make_compile_only_client() const {
           made.process_index() == run.process_index && kinds == run.memory_kinds) {
         continue;
       }
-      fail<Unavailable>(
+      throw_error<Unavailable>(
           "{}: device {} lies on CPU domain {} with {} bytes in process {} and has memory kinds [{}]; expected CPU "
           "domain {}, {} bytes, process {} and [{}], as this version spreads devices over such a machine; use the "
           "version that made the topology",

@@ -288,7 +288,7 @@ TopologyParts topology_from_bytes(std::string_view bytes, std::string_view opera
       case kMajor:
         major = reader.number();
         if (major != kMajorVersion) {
-          fail(
+          throw_error(
               "{}: the bytes have major version {}; expected {}, the one that this version of artifex_devices reads; "
               "{}",
               operation, major, kMajorVersion,

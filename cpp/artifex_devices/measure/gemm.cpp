@@ -44,11 +44,11 @@ std::string names_here() {
 template <class T>
 void checked_gemm(GemmIsa isa, const T* a, const T* b, T* c, int64_t m, int64_t k, int64_t n) {
   if (!runs_here(isa)) {
-    fail("gemm: this processor does not run {:?}; expected one of {}; choose one of them", to_string(isa),
-         names_here());
+    throw_error("gemm: this processor does not run {:?}; expected one of {}; choose one of them", to_string(isa),
+                names_here());
   }
   if (m < 0 || k < 0 || n < 0) {
-    fail("gemm: the sizes are m={}, k={}, n={}; expected none below 0; give the matrices' shapes", m, k, n);
+    throw_error("gemm: the sizes are m={}, k={}, n={}; expected none below 0; give the matrices' shapes", m, k, n);
   }
   function_of<T>(isa)(a, b, c, m, k, n);
 }
@@ -73,8 +73,8 @@ GemmIsa gemm_isa_from_name(std::string_view name, std::string_view operation) {
     if (to_string(isa) == name) return isa;
   }
   const bool known = std::ranges::find(kInstructionSets, name) != kInstructionSets.end();
-  fail("{}: isa is {:?}, which {}; expected one of {}; leave it out for the fastest", operation, name,
-       known ? "this processor does not run" : "is no instruction set known here", names_here());
+  throw_error("{}: isa is {:?}, which {}; expected one of {}; leave it out for the fastest", operation, name,
+              known ? "this processor does not run" : "is no instruction set known here", names_here());
 }
 
 void prepare_gemm(GemmIsa isa) {

@@ -182,8 +182,9 @@ RateSeries measure_rate(const std::vector<int>& lanes, const std::function<WorkS
                         const RateOptions& options) {
   if (!(options.seconds > 0) || !std::isfinite(options.seconds) || !(options.window_seconds > 0) ||
       !std::isfinite(options.window_seconds) || lanes.empty()) {
-    fail("measure_rate: expected positive times and at least one lane, got seconds={}, window_seconds={}, {} lanes",
-         options.seconds, options.window_seconds, lanes.size());
+    throw_error(
+        "measure_rate: expected positive times and at least one lane, got seconds={}, window_seconds={}, {} lanes",
+        options.seconds, options.window_seconds, lanes.size());
   }
   RateSeries series;
   double left = options.seconds;
@@ -202,8 +203,9 @@ RateSeries measure_rate(const std::vector<int>& lanes, const std::function<WorkS
 
 std::vector<int> lanes_of(const Device& device) {
   if (device.is_compile_only()) {
-    fail<Unavailable>("measure: {} is compile-only; expected a device with memory and cores; take one of devices()",
-                      device.to_string());
+    throw_error<Unavailable>(
+        "measure: {} is compile-only; expected a device with memory and cores; take one of devices()",
+        device.to_string());
   }
   if (device.lane() < WorkerPool::process().lanes()) return {device.lane()};
   return all_lanes();

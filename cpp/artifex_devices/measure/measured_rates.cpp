@@ -30,7 +30,7 @@ class Pages {
   explicit Pages(int64_t bytes) : bytes_(static_cast<size_t>(bytes)) {
     data_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data_ == MAP_FAILED) {
-      fail<OutOfMemory>(
+      throw_error<OutOfMemory>(
           "RESOURCE_EXHAUSTED: measure_roofline: the system gives no {} bytes for an array to stream over; expected an "
           "eighth of the usable memory to be free; free memory or raise the limit (ulimit -v, the cgroup's memory.max)",
           bytes_);
@@ -100,7 +100,7 @@ std::string first_line(const std::string& path) {
 
 RateSeries measure_gemm_rate(const std::vector<int>& lanes, GemmIsa isa, DType dtype, const RateOptions& options) {
   if (dtype != DType::kFloat32 && dtype != DType::kFloat64) {
-    fail<TypeMismatch>(
+    throw_error<TypeMismatch>(
         "measure_roofline: dtype is {}; expected float32 or float64; the cores have no products of others",
         name(dtype));
   }
@@ -133,7 +133,7 @@ StreamRates measure_stream_rates(const std::vector<int>& lanes, const RateOption
   const int64_t wanted = kCacheMultiple * (rates.cache_bytes > 0 ? rates.cache_bytes : kUnknownCache);
   const int64_t pieces = std::min({wanted, memory / 3, kMostArrayBytes}) / workers / kPieceBytes;
   if (pieces < 1) {
-    fail<OutOfMemory>(
+    throw_error<OutOfMemory>(
         "RESOURCE_EXHAUSTED: measure_roofline: {} bytes of memory are to spare; expected at least {} for {} workers to "
         "stream over; free memory or raise the limit (ulimit -v, the cgroup's memory.max)",
         memory, 3 * workers * kPieceBytes, workers);

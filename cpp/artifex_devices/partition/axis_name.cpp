@@ -64,7 +64,7 @@ class NameTable {
 
   int32_t add_locked(Entry entry) {
     if (size_ > INT32_MAX - static_cast<int32_t>(kFirstChunk)) {
-      fail("AxisName: the table of mesh axis names is full; expected at most {} names; use fewer", size_);
+      throw_error("AxisName: the table of mesh axis names is full; expected at most {} names; use fewer", size_);
     }
     const auto [chunk, offset] = place(size_);
     Entry* entries = chunks_[chunk].load(std::memory_order_relaxed);

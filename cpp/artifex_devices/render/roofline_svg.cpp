@@ -58,7 +58,7 @@ void check(const RooflinePlot& plot) {
     if (wrong.size() > 10) break;
   }
   if (wrong.empty()) return;
-  fail(
+  throw_error(
       "to_svg: {}; expected a roof of each kind, at most {} roofs and {} points, and numbers of {:g} to {:g}; correct "
       "them",
       fmt::join(wrong, "; "), kMaxRoofs, kMaxPoints, kLeast, kMost);

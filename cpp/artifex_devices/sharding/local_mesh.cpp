@@ -15,8 +15,9 @@ MeshRef local_mesh(const MeshRef& mesh) {
   const Dims& sizes = axes.axis_sizes();
   const int64_t count = devices.addressable_count();
   if (count == 0) {
-    fail("local_mesh: {} has no device of this process, {}; expected at least one; ask in one of the processes {}",
-         mesh->to_string(), devices.client()->process_index(), fmt::join(devices.processes(), ", "));
+    throw_error(
+        "local_mesh: {} has no device of this process, {}; expected at least one; ask in one of the processes {}",
+        mesh->to_string(), devices.client()->process_index(), fmt::join(devices.processes(), ", "));
   }
   const Dims strides = row_major_strides(sizes, 1);
   Dims begin = sizes;
@@ -32,7 +33,7 @@ MeshRef local_mesh(const MeshRef& mesh) {
   int64_t volume = 1;
   for (int64_t d = 0; d < sizes.size(); ++d) volume *= shape[d] = end[d] - begin[d];
   if (volume != count) {
-    fail(
+    throw_error(
         "local_mesh: the {} devices of process {} in {} are not a box of the mesh; expected a box, got parts of one of "
         "shape {}; order the devices of the mesh by process, as make_mesh does",
         count, devices.client()->process_index(), mesh->to_string(), to_string(shape));

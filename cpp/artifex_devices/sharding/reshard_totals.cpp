@@ -22,7 +22,7 @@ IngressTotals reshard_totals(const Sharding& source, const Sharding& destination
   const DeviceList& from_devices = *source.devices();
   const DeviceList& to_devices = *destination.devices();
   if (from_devices.client() != to_devices.client()) {
-    fail(
+    throw_error(
         "{}: source and destination are of different worlds; expected devices of one, got {} and {}; make both meshes "
         "in one simulate block",
         operation, source.to_string(), destination.to_string());

@@ -49,7 +49,7 @@ bool Sharding::is_equivalent_to(const Sharding& other, int64_t ndim) const {
   for (const Sharding* sharding : {this, &other}) {
     const int64_t least = sharding->grid_.parts().size();
     if (ndim < least) {
-      fail(
+      throw_error(
           "is_equivalent_to: ndim is {} but {} cuts {} dimensions; expected ndim of {} or more; give the rank of the "
           "arrays",
           ndim, sharding->to_string(), least, least);
@@ -64,7 +64,7 @@ bool Sharding::is_equivalent_to(const Sharding& other, int64_t ndim) const {
 
 void check_has_devices(const Sharding& sharding, std::string_view operation) {
   if (!sharding.is_abstract()) return;
-  fail(
+  throw_error(
       "{}: {} is on an AbstractMesh, which has no devices; expected a sharding on a Mesh; make a Mesh of the same axes",
       operation, sharding.to_string());
 }

@@ -47,7 +47,7 @@ std::vector<Item> slice(const std::vector<Item>& items, size_t part, size_t part
 }  // namespace
 
 std::vector<CpuSet> share_cpus(const Machine& machine, int parts) {
-  if (parts < 1) fail("share_cpus: parts is {}; expected at least 1", parts);
+  if (parts < 1) throw_error("share_cpus: parts is {}; expected at least 1", parts);
   const std::vector<CpuDomain>& domains = machine.cpu_domains();
   const auto count = static_cast<size_t>(parts);
   std::vector<CpuSet> shares(count);
@@ -71,7 +71,7 @@ std::vector<CpuSet> share_cpus(const Machine& machine, int parts) {
 
 CpuSet share_of_live_cpus(int part, int parts) {
   const std::vector<CpuSet> shares = share_cpus(*load_live_machine(), parts);
-  if (part < 0 || part >= parts) fail("share_of_live_cpus: part is {}; expected 0 to {}", part, parts - 1);
+  if (part < 0 || part >= parts) throw_error("share_of_live_cpus: part is {}; expected 0 to {}", part, parts - 1);
   return shares[static_cast<size_t>(part)];
 }
 

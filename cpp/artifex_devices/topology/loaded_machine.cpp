@@ -41,7 +41,7 @@ LoadedMachine::LoadedMachine(OwnTopology topology, std::string source, bool is_l
     read_numa_nodes(operation);
     find_cpu_domains();
     if (cpu_domains_[0].cpus.cpus.empty())
-      fail("{} describes a machine without a CPU; expected at least one", operation);
+      throw_error("{} describes a machine without a CPU; expected at least one", operation);
     sum_up();
   } catch (...) {
     hwloc_topology_destroy(topology_);
@@ -86,7 +86,7 @@ void LoadedMachine::count_objects() {
 
 void LoadedMachine::read_numa_nodes(const std::string& operation) {
   if (counts_.numa_nodes > kMostNumaNodes) {
-    fail("{} has {} NUMA nodes; expected at most {}", operation, counts_.numa_nodes, kMostNumaNodes);
+    throw_error("{} has {} NUMA nodes; expected at most {}", operation, counts_.numa_nodes, kMostNumaNodes);
   }
   for (hwloc_obj_t node = nullptr; (node = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_NUMANODE, node));) {
     numa_nodes_.push_back(
@@ -182,7 +182,7 @@ std::string LoadedMachine::to_xml() const {
   char* text = nullptr;
   int length = 0;
   if (!topology_ || hwloc_topology_export_xmlbuffer(topology_, &text, &length, 0) < 0) {
-    fail<Unavailable>("to_xml: hwloc has no topology of this machine ({})", source_);
+    throw_error<Unavailable>("to_xml: hwloc has no topology of this machine ({})", source_);
   }
   const auto free_text = [this](char* buffer) { hwloc_free_xmlbuffer(topology_, buffer); };
   const std::unique_ptr<char, decltype(free_text)> own(text, free_text);

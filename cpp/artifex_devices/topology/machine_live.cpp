@@ -172,8 +172,8 @@ void restrict_live_machine(const CpuSet& mine, const std::vector<CpuSet>& all) {
   LiveShare share{.mine = {}, .all = all};
   std::ranges::set_intersection(mine.cpus, allowed.cpus, std::back_inserter(share.mine.cpus));
   if (share.mine.cpus.empty()) {
-    fail("restrict_live_machine: none of the CPUs {} may be used; expected some of {}", mine.to_string(),
-         allowed.to_string());
+    throw_error("restrict_live_machine: none of the CPUs {} may be used; expected some of {}", mine.to_string(),
+                allowed.to_string());
   }
   if (share.all.empty()) share.all.push_back(share.mine);
   const std::lock_guard lock(g_loading);

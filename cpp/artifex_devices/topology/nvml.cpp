@@ -241,7 +241,7 @@ void read_gpus(const Library& library, nvml::GetCount* count_gpus, nvml::GetHand
 
 NvmlReport read_nvml(const std::string& library) {
   if ((!library.empty() && !library.starts_with('/')) || library.find('\0') != std::string::npos) {
-    fail(
+    throw_error(
         "read_nvml: library {:?} is not an absolute path; expected one such as "
         "\"/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1\"; leave it out for the driver's own",
         library);

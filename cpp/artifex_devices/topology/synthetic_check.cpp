@@ -20,7 +20,7 @@ constexpr size_t kMostCharacters = size_t{64} << 10;
 
 [[noreturn]] void refuse(const std::string& description, const std::string& why) {
   const bool is_long = description.size() > 200;
-  fail(
+  throw_error(
       "from_synthetic: {:?}{} is no synthetic machine: {}; expected levels from the outside in, each type:count, that "
       "end in pu, such as \"pack:2 numa:2 core:4 pu:2\"",
       is_long ? description.substr(0, 200) : description, is_long ? "..." : "", why);

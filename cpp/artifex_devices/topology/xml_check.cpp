@@ -51,7 +51,7 @@ class XmlScan {
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    fail("from_xml: {} is no hwloc XML: {}; expected a file as written by `lstopo --of xml`", name_, why);
+    throw_error("from_xml: {} is no hwloc XML: {}; expected a file as written by `lstopo --of xml`", name_, why);
   }
 
   // Moves to the next '<'. hwloc stops reading where text lies among objects.
@@ -168,7 +168,7 @@ class XmlScan {
       if (key == "version") std::from_chars(value.data(), value.data() + value.size(), major);
     }
     if (major > 2) {
-      fail(
+      throw_error(
           "from_xml: {} is hwloc XML of format {}; expected format 1 or 2; write it again with `lstopo --of xml "
           "--export-xml-flags v2`",
           name_, major);

@@ -25,8 +25,8 @@ ArrayRef adopt(const Dims& shape, DType dtype, const ShardingRef& sharding, std:
   const ShardDomains domains = sharding->domains(shape, operation);
   const auto count = static_cast<size_t>(sharding->buffers().size());
   if (parts.size() != count) {
-    fail("{}: {} parts for a sharding with {} distinct buffers; expected one part for each buffer", operation,
-         parts.size(), count);
+    throw_error("{}: {} parts for a sharding with {} distinct buffers; expected one part for each buffer", operation,
+                parts.size(), count);
   }
   std::vector<BufferRef> memory(count);
   std::vector<bool> is_copied(count);
@@ -36,8 +36,8 @@ ArrayRef adopt(const Dims& shape, DType dtype, const ShardingRef& sharding, std:
         domains.is_even() ? domains.shard_shape() : domains.domain(sharding->grid().tile(position)).shape;
     const HostView& view = parts[b].view;
     if (view.shape != expected || view.dtype != dtype) {
-      fail("{}: part {} does not fit; expected {}{}, got {}{}", operation, b, name(dtype), to_string(expected),
-           name(view.dtype), to_string(view.shape));
+      throw_error("{}: part {} does not fit; expected {}{}, got {}{}", operation, b, name(dtype), to_string(expected),
+                  name(view.dtype), to_string(view.shape));
     }
     is_copied[b] = !parts[b].memory.block;
     memory[b] = std::move(parts[b].memory);

@@ -12,7 +12,7 @@ void copy_views(std::span<const ViewCopy> copies) {
   for (size_t i = 0; i < copies.size(); ++i) {
     const auto& [to, from] = copies[i];
     if (!to.writable || to.dtype != from.dtype || to.shape != from.shape) {
-      fail(
+      throw_error(
           "copy_views: destination {} is {}{}{} and its source {}{}; expected a writable destination of that dtype and "
           "shape",
           i, to.writable ? "" : "read-only ", name(to.dtype), to_string(to.shape), name(from.dtype),

@@ -48,7 +48,8 @@ PlacementStrategy strategy_for(const Array& source, const Sharding& target) {
 
 void PlacementOptions::check() const {
   if (donation == Donation::kNone || !may_alias.value_or(false)) return;
-  fail("device_put: donate and may_alias are both True; expected at most one of them, as a donated source is deleted");
+  throw_error(
+      "device_put: donate and may_alias are both True; expected at most one of them, as a donated source is deleted");
 }
 
 ArrayPlacement plan_placement(const Array& source, const PlacementTarget& target, const PlacementOptions& options) {
@@ -93,7 +94,7 @@ ArrayRef place(const ArrayRef& source, const PlacementTarget& target, const Plac
 ArrayRef place(const HostView& source, const PlacementTarget& target, const PlacementOptions& options) {
   options.check();
   if (!target.sharding)
-    fail("{}: the target has no sharding; expected one, as a host array is on no device", kDevicePut);
+    throw_error("{}: the target has no sharding; expected one, as a host array is on no device", kDevicePut);
   check_placeable(*target.sharding, kDevicePut);
   LayoutRef layout = layout_for(target, source.shape);
   check_host_transfer(source, *target.sharding, "array", options);
@@ -106,7 +107,7 @@ ArrayRef place(const HostView& source, const PlacementTarget& target, const Plac
 void check_placeable(const Sharding& sharding, std::string_view operation) {
   check_has_devices(sharding, operation);
   if (sharding.is_concrete()) return;
-  fail(
+  throw_error(
       "{}: {} leaves a dimension UNCONSTRAINED; expected None or a mesh axis for each dimension; replace UNCONSTRAINED",
       operation, sharding.to_string());
 }
@@ -114,7 +115,7 @@ void check_placeable(const Sharding& sharding, std::string_view operation) {
 LayoutRef layout_for(const PlacementTarget& target, const Dims& shape) {
   if (!target.layout) return nullptr;
   if (target.layout->rank() != shape.size()) {
-    fail(
+    throw_error(
         "{}: the Layout orders {} dimensions and the value of shape {} has {}; expected a Layout of the same rank; "
         "leave the layout out for row-major",
         kDevicePut, target.layout->rank(), to_string(shape), shape.size());

@@ -17,8 +17,8 @@ ArrayRef reinterpret(const ArrayRef& source, const Dims& shape, const ShardingRe
   const ShardDomains old_domains = array.sharding()->domains(array.shape(), operation);
   if (sharding->devices()->client() != array.sharding()->devices()->client() ||
       sharding->num_devices() != array.sharding()->num_devices()) {
-    fail("{}: a shape of the same memory needs the same devices; expected {} of them, got {}", operation,
-         array.sharding()->num_devices(), sharding->num_devices());
+    throw_error("{}: a shape of the same memory needs the same devices; expected {} of them, got {}", operation,
+                array.sharding()->num_devices(), sharding->num_devices());
   }
   const auto elements_at = [&](const Sharding& of, const ShardDomains& parts, int64_t position) {
     return checked_product(parts.is_even() ? parts.shard_shape() : parts.domain(of.grid().tile(position)).shape,
@@ -32,12 +32,13 @@ ArrayRef reinterpret(const ArrayRef& source, const Dims& shape, const ShardingRe
     const int64_t expected = elements_at(*array.sharding(), old_domains, position);
     const int64_t received = elements_at(*sharding, domains, position);
     if (expected != received) {
-      fail("{}: the shard at position {} has {} elements in shape {} and {} in shape {}; expected the same number",
-           operation, position, expected, to_string(array.shape()), received, to_string(shape));
+      throw_error(
+          "{}: the shard at position {} has {} elements in shape {} and {} in shape {}; expected the same number",
+          operation, position, expected, to_string(array.shape()), received, to_string(shape));
     }
     const int64_t number = array.buffer_number(position);
     if (number < 0) {
-      fail<NotAddressable>(
+      throw_error<NotAddressable>(
           "{}: the shard at position {} is in another process; expected the same devices in one order, got {} and {}; "
           "move it by device_put",
           operation, position, array.sharding()->to_string(), sharding->to_string());

@@ -29,7 +29,7 @@ TransferDirection transfer_direction_from_name(std::string_view name) {
   for (size_t i = 0; i < kDirections.size(); ++i) {
     if (name == kDirections[i] || name == kOptionSuffixes[i]) return static_cast<TransferDirection>(i);
   }
-  fail("check_transfer: direction is {:?}; expected one of {}", name, fmt::join(kDirections, ", "));
+  throw_error("check_transfer: direction is {:?}; expected one of {}", name, fmt::join(kDirections, ", "));
 }
 
 GuardVerdict guard_verdict(const TransferGuards& guards, TransferDirection direction, bool is_explicit) noexcept {
@@ -59,7 +59,7 @@ void act_on_verdict(GuardVerdict verdict, const TransferGuards& guards, Transfer
     if (guards.log != nullptr) guards.log(transfer.operation + ": " + what);
     return;
   }
-  fail<TransferGuardError>(
+  throw_error<TransferGuardError>(
       "{}: disallowed {}; expected {}, got the guard level {:?}; {}put it under `with transfer_guard_{}(\"allow\"):`",
       transfer.operation, what, is_explicit ? "a level that allows explicit transfers" : "an explicit transfer",
       name_of(guards.level(direction)), is_explicit ? "" : "move the data by device_put first, or ",

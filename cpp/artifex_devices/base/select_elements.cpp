@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/base/select.h"
+#include "artifex_devices/base/select_elements.h"
 
 #include <algorithm>
 #include <array>
@@ -27,8 +27,8 @@ template <class W, int64_t kWords>
 }
 
 template <class W, int64_t kWords>
-[[gnu::always_inline]] inline void select_words(void* out, const uint8_t* condition, Choice one, Choice other,
-                                                int64_t elements, bool stream) noexcept {
+[[gnu::always_inline]] inline void select_words(void* out, const uint8_t* condition, SelectOperand one,
+                                                SelectOperand other, int64_t elements, bool stream) noexcept {
   constexpr auto kItem = static_cast<int64_t>(sizeof(W)) * kWords;
   constexpr int64_t kTile = kTileBytes / kItem;
   using Tile = std::array<W, static_cast<size_t>(kTile * kWords)>;
@@ -36,7 +36,7 @@ template <class W, int64_t kWords>
   alignas(64) Tile ones;
   alignas(64) Tile others;
   const int64_t filled = std::min(kTile, elements);
-  const auto fill = [filled](Tile& tile, const Choice& choice) {
+  const auto fill = [filled](Tile& tile, const SelectOperand& choice) {
     for (int64_t i = 0; choice.is_one && i < filled; ++i) {
       std::memcpy(tile.data() + i * kWords, choice.data, kItem);
     }
@@ -56,18 +56,19 @@ template <class W, int64_t kWords>
   }
 }
 
-using Loop = void (*)(void*, const uint8_t*, Choice, Choice, int64_t, bool) noexcept;
+using Loop = void (*)(void*, const uint8_t*, SelectOperand, SelectOperand, int64_t, bool) noexcept;
 
 template <class W, int64_t kWords>
-void baseline(void* out, const uint8_t* condition, Choice one, Choice other, int64_t elements, bool stream) noexcept {
+void baseline(void* out, const uint8_t* condition, SelectOperand one, SelectOperand other, int64_t elements,
+              bool stream) noexcept {
   select_words<W, kWords>(out, condition, one, other, elements, stream);
 }
 
 #if defined(__x86_64__)
 
 template <class W, int64_t kWords>
-[[gnu::target("avx2")]] void avx2(void* out, const uint8_t* condition, Choice one, Choice other, int64_t elements,
-                                  bool stream) noexcept {
+[[gnu::target("avx2")]] void avx2(void* out, const uint8_t* condition, SelectOperand one, SelectOperand other,
+                                  int64_t elements, bool stream) noexcept {
   select_words<W, kWords>(out, condition, one, other, elements, stream);
 }
 
@@ -112,8 +113,8 @@ Loop loop_of(int64_t itemsize) noexcept {
 
 }  // namespace
 
-bool select(void* out, const uint8_t* condition, Choice one, Choice other, int64_t elements, int64_t itemsize,
-            bool stream) noexcept {
+bool select_elements(void* out, const uint8_t* condition, SelectOperand one, SelectOperand other, int64_t elements,
+                     int64_t itemsize, bool stream) noexcept {
   const Loop run = loop_of(itemsize);
   if (run == nullptr) return false;
   run(out, condition, one, other, elements, stream);

@@ -7,7 +7,7 @@
 namespace artifex_devices {
 
 /// One of the two operands of `select`: an element for each of the result, or one for all.
-struct Choice {
+struct SelectOperand {
   const void* data;
   bool is_one;
 };
@@ -17,7 +17,7 @@ struct Choice {
 /// All are dense, elements lie at multiples of their size (16: of 8), `out` overlaps nothing else. `stream`: the result
 /// bypasses the cache; then others see it after `stream_fence()` on this thread. False, and nothing is done, for
 /// elements of another size.
-[[nodiscard]] bool select(void* out, const uint8_t* condition, Choice one, Choice other, int64_t elements,
-                          int64_t itemsize, bool stream) noexcept;
+[[nodiscard]] bool select_elements(void* out, const uint8_t* condition, SelectOperand one, SelectOperand other,
+                                   int64_t elements, int64_t itemsize, bool stream) noexcept;
 
 }  // namespace artifex_devices
