@@ -16,10 +16,11 @@ list_cpp_files = find cpp tests/cpp tests/fuzz -name '*.h' -o -name '*.cpp'
 in_parallel := -n 2 --dist worksteal
 
 # Of the Python tests, some of each area of cpp/bindings: all of them take long under the sanitizers.
-sanitized_tests = $(patsubst %,tests/python/test_%.py,accelerators array assembly borrowed_memory buffer_protocol cluster \
-  collectives config derived_batch_size device_assignment device_list device_topology discovery dlpack exchange heap_profile \
-  host_copy memory_layout mesh_manager mesh_utils partition_spec pickle pictures plan_step planner prefetch programs recent \
-  roofline sharding stored_layouts suggest transfer_guard tree_core unmade xla_client)
+sanitized_tests = $(foreach name,accelerators array construct borrowed_memory buffer_protocol cluster \
+  collectives config derived_batch_size device_assignment device_list device_topology devices dlpack exchange heap_profile \
+  async_copy memory_layout mesh_manager mesh_utils partition_spec pickle pictures plan_step planner prefetch programs recent \
+  roofline sharding stored_layouts suggest transfer_guard tree_core uninitialized xla_client,\
+  $(wildcard tests/python/*/test_$(name).py))
 
 .PHONY: help setup demo test test-all test-cpp test-asan test-asan-python test-tsan test-consumer test-python \
   test-torture test-soak torture-beside-jax test-processes lint layers stubs stubs-check format tidy fuzz soak \

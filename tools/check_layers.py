@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the includes of the C++ code against the architecture that artifex_layer(... DEPENDS ...) declares.
+"""Checks the includes of the C++ code and the imports of the Python package against the order of their rooms.
 
     tools/check_layers.py [ROOT]
 
-A room includes itself and what its DEPENDS reach; a room may depend only on rooms declared before it. Python
-stays out of the core, and a few libraries stay in the rooms that wrap them. Prints `file:line: what is wrong`
-and exits with 1.
+artifex_layer(... DEPENDS ...) declares the C++ rooms: a room includes itself and what its DEPENDS reach, and depends
+only on rooms declared before it. Python stays out of the core, and a few libraries stay in the rooms that wrap them.
+tools/python_rooms.py declares the Python rooms. Prints `file:line: what is wrong` and exits with 1.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from python_rooms import check_python
 
 CORE = "cpp/artifex_devices"
 BINDINGS = "cpp/bindings"
@@ -153,7 +155,7 @@ def check_tree(root: Path) -> list[str]:
             elif path.suffix != ".h" and "/".join(path.parts[3:]) not in room.sources:
                 problems.append(f"{path.as_posix()}:1: is not in the SOURCES of artifex_layer({room.name} ...)")
         problems.extend(check_includes(path, file.read_text(encoding="utf-8"), rooms))
-    return problems
+    return [*problems, *check_python(root)]
 
 
 def main(arguments: list[str]) -> int:

@@ -2,7 +2,7 @@
 """Writes pickles of everything that can be pickled to tests/data/pickles/VERSION: what later versions must read.
 
 A file is one value in the protocols 2 to 5, one after the other. Written once for a version, then never again:
-tests/python/test_old_pickles.py reads those of all versions.
+tests/python/array/test_old_pickles.py reads those of all versions.
 
 Example:
     JAX_NUM_CPU_DEVICES=8 python tools/make_pickles.py
@@ -25,7 +25,6 @@ import ml_dtypes
 import numpy as np
 from artifex_devices import (
     P,
-    accelerator_report,
     batch_measurement,
     calibration,
     cluster,
@@ -43,6 +42,7 @@ from artifex_devices import (
     tree_util,
     xla_client,
 )
+from artifex_devices._hardware import find as accelerator_report
 
 DATA = Path(__file__).resolve().parents[1] / "tests" / "data" / "pickles"
 PROTOCOLS = (2, 3, 4, 5)

@@ -231,6 +231,7 @@ Raises:
 }  // namespace
 
 void bind_client(py::module_& module) {
+  module.attr("__version__") = library_version();
   // Made in world.cpp.
   auto client = py::reinterpret_borrow<py::class_<Client, std::shared_ptr<Client>>>(module.attr("Client"));
   client.def_property_readonly("_uid", &Client::uid)

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices.batch_size import HardwareType
-from artifex_devices.shown import shown
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._hardware.batch_size import HardwareType
 
 __all__ = ["Accelerator", "Links", "Source", "accelerator", "accelerators"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._core import Array, NamedSharding, Sharding
-from artifex_devices.placement import device_put
+from artifex_devices._placement.device_put import device_put
 
 __all__ = ["batch_share", "place_batch"]
 
@@ -29,9 +29,9 @@ def place_batch(operation: str, batch: Any, target: Any) -> Any:
     if _core._current_client().process_count() == 1:
         return device_put(batch, target)
     from artifex_devices import tree_util
-    from artifex_devices.assembly import make_array_from_process_local_data
-    from artifex_devices.prefixes import per_leaf
-    from artifex_devices.targets import PLACES
+    from artifex_devices._placement.construct import make_array_from_process_local_data
+    from artifex_devices._placement.target import PLACES
+    from artifex_devices._tree.prefix_broadcast import per_leaf
 
     leaves, structure = tree_util.tree_flatten(batch)
     places = per_leaf(operation, "sharding", target, batch, len(leaves), PLACES)

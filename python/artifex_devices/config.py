@@ -8,8 +8,8 @@ import os
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices.recorded_options import RECORDED, check_recorded
-from artifex_devices.shown import shown
+from artifex_devices._base.recorded_options import RECORDED, check_recorded
+from artifex_devices._base.safe_repr import shown
 
 __all__ = ["Config", "config"]
 

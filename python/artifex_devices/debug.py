@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, Sharding, sharding_text
-from artifex_devices.shown import shown
 
 if TYPE_CHECKING:
     from rich.console import Console

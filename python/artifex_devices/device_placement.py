@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
+from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import (
     Array,
     Device,
@@ -19,19 +20,18 @@ from artifex_devices._core import (
     PartitionSpec,
     Sharding,
 )
-from artifex_devices.batch_placement import place_batch
-from artifex_devices.batch_size import (
+from artifex_devices._hardware.batch_size import (
     BatchSizeRecommendation,
     HardwareType,
     detect_hardware_type,
     get_batch_size_recommendation,
     validate_batch_size,
 )
-from artifex_devices.device_arguments import check_device, check_devices, check_target, whole_number
-from artifex_devices.discovery import device_count, devices, local_devices
-from artifex_devices.placement import device_put
+from artifex_devices._placement.device_put import device_put
+from artifex_devices._runtime.device_arguments import check_device, check_devices, check_target, whole_number
+from artifex_devices._runtime.devices import device_count, devices, local_devices
+from artifex_devices.batch_placement import place_batch
 from artifex_devices.prefetch import Prefetcher, prefetch_to_device
-from artifex_devices.shown import shown
 from artifex_devices.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 __all__ = [

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
+from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, Device, Sharding
-from artifex_devices.shown import shown
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
 

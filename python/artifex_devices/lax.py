@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import _arrive, _take
-from artifex_devices.constraints import with_sharding_constraint
-from artifex_devices.device_arguments import whole_number
-from artifex_devices.shown import shown
-from artifex_devices.spmd import collectives
-from artifex_devices.spmd.axes import group_of, names_of, require
-from artifex_devices.spmd.whole_numbers import numbers_in
+from artifex_devices._placement.reshard import with_sharding_constraint
+from artifex_devices._runtime.device_arguments import whole_number
+from artifex_devices._spmd import collectives
+from artifex_devices._spmd.axes import group_of, names_of, require
+from artifex_devices._spmd.whole_numbers import numbers_in
 
 __all__ = [
     "all_gather",

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Device, PjRtLayout, Sharding, SingleDeviceSharding
 from artifex_devices._core import Layout as XlaLayout
-from artifex_devices.shown import shown
 
 __all__ = ["AutoLayout", "Format", "Layout"]
 

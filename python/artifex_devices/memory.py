@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._bytes_text import bytes_text
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Array, Device, Sharding, _creation_line, _MemoryWindow
-from artifex_devices.memory_space import MemorySpace as Space
-from artifex_devices.shown import shown
+from artifex_devices._runtime.memory_space import MemorySpace as Space
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,9 +8,9 @@ import operator
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
+from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import AbstractMesh, Device, Mesh
-from artifex_devices.device_arguments import check_devices
-from artifex_devices.shown import shown
+from artifex_devices._runtime.device_arguments import check_devices
 
 __all__ = ["DeviceMeshManager"]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices.nearest_name import did_you_mean
-from artifex_devices.shown import shown
-from artifex_devices.step_checks import is_whole, plain
-from artifex_devices.step_model import Operation, Optimizer, StepModel, Tensor
-from artifex_devices.transformer_parts import TransformerParts, check_factor, expert_places
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.safe_repr import shown
+from artifex_devices.planner.step_checks import is_whole, plain
+from artifex_devices.planner.step_model import Operation, Optimizer, StepModel, Tensor
+from artifex_devices.planner.transformer_parts import TransformerParts, check_factor, expert_places
 
 __all__ = ["SHAPES", "Operation", "Optimizer", "StepModel", "Tensor", "TransformerShape", "mlp", "moe", "transformer"]
 
@@ -79,7 +79,7 @@ def _table(shapes: Iterable[TransformerShape]) -> Mapping[str, TransformerShape]
 _META_2 = "Touvron et al. 2023, arXiv:2307.09288; config.json of meta-llama/Llama-2-{}-hf"
 _META_3 = "Grattafiori et al. 2024, arXiv:2407.21783, table 3; config.json of meta-llama/Meta-Llama-{}"
 
-#: Published shapes by name; the parameters that follow are as many as published (tests/python/test_models.py).
+#: Published shapes by name; the parameters that follow are as many as published (tests/python/planner/test_models.py).
 SHAPES: Mapping[str, TransformerShape] = _table(
     (
         TransformerShape("llama-2-7b", 32, 4096, 11008, 32, 32, 128, 32000, source=_META_2.format("7b")),

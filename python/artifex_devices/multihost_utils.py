@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core, tree_util
+from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, Client, Mesh, NamedSharding, PartitionSpec
-from artifex_devices.discovery import devices
+from artifex_devices._placement.device_put import device_put
+from artifex_devices._placement.host_local import (
+    global_array_to_host_local_array,
+    host_local_array_to_global_array,
+)
+from artifex_devices._runtime.devices import devices
 from artifex_devices.distributed import transport as transports
-from artifex_devices.host_local_arrays import global_array_to_host_local_array, host_local_array_to_global_array
-from artifex_devices.placement import device_put
-from artifex_devices.shown import shown
 
 __all__ = [
     "assert_equal",

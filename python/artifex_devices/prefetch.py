@@ -13,10 +13,10 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
+from artifex_devices._base.daemon_thread import DaemonThread
+from artifex_devices._base.handoff_queue import NOTHING, HandOver
+from artifex_devices._runtime.device_arguments import check_target, whole_number
 from artifex_devices.batch_placement import place_batch
-from artifex_devices.daemon_thread import DaemonThread
-from artifex_devices.device_arguments import check_target, whole_number
-from artifex_devices.hand_over import NOTHING, HandOver
 
 __all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
 

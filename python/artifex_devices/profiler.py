@@ -7,7 +7,7 @@ import gzip
 import os
 from pathlib import Path
 
-from artifex_devices.discovery import client_of
+from artifex_devices._runtime.devices import client_of
 
 __all__ = ["device_memory_profile", "save_device_memory_profile"]
 

@@ -7,8 +7,8 @@ import operator
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Machine, Mesh, Sharding
-from artifex_devices.shown import shown
 
 __all__ = ["machine_svg", "mesh_svg", "mesh_text", "placed_mesh_svg", "sharding_svg", "sharding_text"]
 

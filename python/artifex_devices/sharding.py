@@ -7,8 +7,7 @@ import operator
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from artifex_devices import mesh_members as _mesh_members  # noqa: F401 - gives meshes update and their kind
-from artifex_devices import sharding_members as _sharding_members  # noqa: F401 - gives shardings update
+from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import (
     AbstractMesh,
     AxisType,
@@ -20,9 +19,10 @@ from artifex_devices._core import (
     SingleDeviceSharding,
     _make_mesh,
 )
-from artifex_devices.constraints import reshard
-from artifex_devices.mesh_scope import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
-from artifex_devices.shown import shown
+from artifex_devices._placement import mesh_members as _mesh_members  # noqa: F401 - gives meshes update and their kind
+from artifex_devices._placement import sharding_members as _sharding_members  # noqa: F401 - gives shardings update
+from artifex_devices._placement.mesh_context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
+from artifex_devices._placement.reshard import reshard
 
 __all__ = [
     "AbstractMesh",

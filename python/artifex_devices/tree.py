@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from artifex_devices.shown import shown
+from artifex_devices._base.safe_repr import shown
 from artifex_devices.tree_util import tree_all as all
 from artifex_devices.tree_util import tree_broadcast as broadcast
 from artifex_devices.tree_util import tree_flatten as flatten

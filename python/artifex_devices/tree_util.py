@@ -12,9 +12,9 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from artifex_devices._tree_def import PyTreeDef, as_treedef, treedef_children, treedef_is_leaf, treedef_tuple
-from artifex_devices._tree_flatten import IsLeaf, flatten, flatten_with_path_predicate
-from artifex_devices._tree_keys import (
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._tree.flatten import IsLeaf, flatten, flatten_with_path_predicate
+from artifex_devices._tree.keys import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
@@ -23,10 +23,10 @@ from artifex_devices._tree_keys import (
     SequenceKey,
     keystr,
 )
-from artifex_devices._tree_mismatch import explain
-from artifex_devices._tree_nodes import flatten_one_level, flatten_one_level_with_keys, is_tree_node
-from artifex_devices._tree_prefix import broadcast_prefix, prefix_errors, tree_broadcast
-from artifex_devices._tree_register import (
+from artifex_devices._tree.mismatch import explain
+from artifex_devices._tree.nodes import flatten_one_level, flatten_one_level_with_keys, is_tree_node
+from artifex_devices._tree.prefix import broadcast_prefix, prefix_errors, tree_broadcast
+from artifex_devices._tree.register import (
     Partial,
     register_dataclass,
     register_pytree_node,
@@ -35,7 +35,13 @@ from artifex_devices._tree_register import (
     register_pytree_with_keys_class,
     register_static,
 )
-from artifex_devices.shown import shown
+from artifex_devices._tree.treedef import (
+    PyTreeDef,
+    as_treedef,
+    treedef_children,
+    treedef_is_leaf,
+    treedef_tuple,
+)
 
 __all__ = [
     "DictKey",

@@ -14,10 +14,10 @@ from artifex_devices._core import (
     PjRtLayout,
     get_topology_for_devices,
 )
-from artifex_devices.allocator_config import GpuAllocatorConfig
-from artifex_devices.client import make_cpu_client
-from artifex_devices.host_buffer import HostBufferSemantics
-from artifex_devices.memory_kind import check_and_canonicalize_memory_kind
+from artifex_devices._runtime.allocator import GpuAllocatorConfig
+from artifex_devices._runtime.client import make_cpu_client
+from artifex_devices._runtime.host_buffer import HostBufferSemantics
+from artifex_devices._runtime.memory_kinds import check_and_canonicalize_memory_kind
 
 __all__ = [
     "Client",

@@ -5,8 +5,9 @@ import json
 
 import artifex_devices as ad
 import pytest
-from artifex_devices import calibration, calibration_measurement
-from artifex_devices.calibration_values import Calibration
+from artifex_devices import calibration
+from artifex_devices.calibration import measurement as calibration_measurement
+from artifex_devices.planner.calibration_values import Calibration
 
 
 def measure(folder):

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices import multihost_utils
-from artifex_devices.recorded_options import RECORDED
+from artifex_devices._base.recorded_options import RECORDED
 from both import JAX, LIBRARIES, OURS, assert_agree, jax, outcome, plain
 from jax._src import tree_util as jax_tree
 from jax._src.api import device_put_sharded

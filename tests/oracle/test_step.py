@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pytest
 from artifex_devices import cluster
+from artifex_devices.models import Operation, StepModel, Tensor
 from artifex_devices.planner import plan_step
 from artifex_devices.sharding import Mesh
-from artifex_devices.step_model import Operation, StepModel, Tensor
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
 

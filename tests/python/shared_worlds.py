@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 import numpy as np
 from artifex_devices import _core
 from artifex_devices.distributed import exchange, transport
-from artifex_devices.distributed.neighbours import Neighbours
+from artifex_devices.distributed.local_peers import Neighbours
 
 WAIT_S = 20.0
 share_memory = False  # whether the processes of a new job do

@@ -5,8 +5,8 @@ import contextlib
 import math
 from unittest import mock
 
-from artifex_devices.spmd import cooperative
-from artifex_devices.spmd.program import Program, run
+from artifex_devices._spmd import cooperative
+from artifex_devices._spmd.program import Program, run
 
 # "unwatched" is the cooperative one as it is where nobody has imported a package with foreign frames.
 EXECUTORS = ("cooperative", "unwatched", "threads")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bits of every dtype over the kinds of moves that tests/python/test_bits.py does not make."""
+"""Bits of every dtype over the kinds of moves that tests/python/base/test_bits.py does not make."""
 
 import pickle
 

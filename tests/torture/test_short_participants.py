@@ -15,7 +15,7 @@ WAY = ("_bootstrap_inner", "_set_ident", "_set_tstate_lock", "_set_native_id", "
 def run_three(fails, timeout_s=None, wrap=None):
     """A program of three participants; the last one raises, if it should."""
     from artifex_devices import lax
-    from artifex_devices.spmd.program import Program, run
+    from artifex_devices._spmd.program import Program, run
 
     def body(i):
         total = int(lax.psum(np.array(i), "i"))
@@ -39,7 +39,7 @@ def outcome_of(fails, **options):
 
 def all_threads_end():
     """Each thread has come to the end of its program."""
-    from artifex_devices.spmd import threaded
+    from artifex_devices._spmd import threaded
 
     threaded.shutdown()
     return not [each for each in threading.enumerate() if each.name == "artifex-participant"]
@@ -47,8 +47,8 @@ def all_threads_end():
 
 def short_at_a_step(of, fails):
     """The n-th line, or the n-th call, in what threads run around bodies raises MemoryError, for each n."""
-    from artifex_devices import hand_over
-    from artifex_devices.spmd import threaded
+    from artifex_devices._base import handoff_queue as hand_over
+    from artifex_devices._spmd import threaded
 
     hook = {"lines": threading.settrace, "calls": threading.setprofile}[of]
     # Lines of the loop of the thread itself, and of its wait, do not ask for memory; what it calls may.
@@ -123,9 +123,9 @@ def test_ends_and_failures_are_told_until_they_are_heard(own_process):
 
 def short_on_the_way():
     """MemoryError at each step that CPython takes in a new thread before it comes to its function."""
-    from artifex_devices.daemon_thread import DaemonThread
+    from artifex_devices._base.daemon_thread import DaemonThread
+    from artifex_devices._spmd import threaded, watchdog
     from artifex_devices.prefetch import prefetch_to_device
-    from artifex_devices.spmd import threaded, watchdog
 
     def refuse(*_):
         raise MemoryError

@@ -20,6 +20,8 @@ std::string compiler() {
 
 }  // namespace
 
+std::string library_version() { return ARTIFEX_VERSION; }
+
 std::string platform_version() {
   return fmt::format("artifex_devices {}, {}, hwloc {}, fmt {}.{}.{}", ARTIFEX_VERSION, compiler(), hwloc_version(),
                      FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100);

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from artifex_devices import _core
+from artifex_devices._base.public_path import public
 from artifex_devices.batch_measurement.host_memory import HostMemory
 
 __all__ = ["HOST", "MemoryFit", "MemoryMeter", "MemoryUse", "ProcessMemory", "fit_memory", "predicted_peak"]
@@ -19,6 +20,7 @@ __all__ = ["HOST", "MemoryFit", "MemoryMeter", "MemoryUse", "ProcessMemory", "fi
 HOST = "host"
 
 
+@public("artifex_devices.batch_measurement")
 @dataclass(frozen=True)
 class MemoryUse:
     """Bytes that a probe took of one memory.
@@ -36,6 +38,7 @@ class MemoryUse:
     source: str
 
 
+@public("artifex_devices.batch_measurement")
 class MemoryMeter(Protocol):
     """What a measurement asks about memory; memories are named "host", "cpu:0" and so on."""
 
@@ -49,6 +52,7 @@ class MemoryMeter(Protocol):
         """By memory: the peak in bytes, as in MemoryUse, that the next probe must not pass."""
 
 
+@public("artifex_devices.batch_measurement")
 @dataclass(frozen=True)
 class MemoryFit:
     """peak bytes = base_bytes + bytes_per_example * batch, fitted to the measured peaks of one memory.

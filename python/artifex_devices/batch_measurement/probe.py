@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Literal
 
+from artifex_devices._base.public_path import public
+from artifex_devices._placement.device_put import block_until_ready
 from artifex_devices.batch_measurement.memory import MemoryMeter, MemoryUse
-from artifex_devices.placement import block_until_ready
 from artifex_devices.tree_util import tree_leaves
 
 __all__ = ["BatchProbe", "Prober"]
@@ -23,6 +24,7 @@ _MOST_CALLS = 200
 _NOT_BEGUN = (GeneratorType, CoroutineType, AsyncGeneratorType, map, filter)
 
 
+@public("artifex_devices.batch_measurement")
 @dataclass(frozen=True)
 class BatchProbe:
     """The evidence of one batch size; all measured.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import textwrap
 
-from artifex_devices._bytes_text import bytes_text
+from artifex_devices._base.text import bytes_text
 from artifex_devices.batch_measurement.memory import HOST
 from artifex_devices.batch_measurement.probe import BatchProbe
 from artifex_devices.batch_measurement.result import BatchSizeMeasurement

@@ -8,16 +8,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from artifex_devices._base.public_path import public
 from artifex_devices.batch_measurement.memory import MemoryFit
 from artifex_devices.batch_measurement.probe import BatchProbe
 from artifex_devices.batch_measurement.throughput import ThroughputModel
 
 if TYPE_CHECKING:
-    from artifex_devices.batch_size import BatchSizeRecommendation
+    from artifex_devices._hardware.batch_size import BatchSizeRecommendation
 
 __all__ = ["BatchSizeMeasurement"]
 
 
+@public("artifex_devices.batch_measurement")
 @dataclass(frozen=True)
 class BatchSizeMeasurement:
     """Batch sizes for a function, measured; print it for the table of evidence. Sizes in examples.
@@ -100,7 +102,7 @@ class BatchSizeMeasurement:
         ran), `optimal_batch_size` the recommended one. Without a knee `critical_batch_size` is the recommended one too.
         The notes say what was measured, when and on what.
         """
-        from artifex_devices.batch_size import BatchSizeRecommendation
+        from artifex_devices._hardware.batch_size import BatchSizeRecommendation
 
         measured = [probe.batch_size for probe in self.evidence if probe.outcome == "measured"]
         least = min(measured)

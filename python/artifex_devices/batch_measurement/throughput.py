@@ -10,12 +10,15 @@ from itertools import combinations
 
 import numpy as np
 
+from artifex_devices._base.public_path import public
+
 __all__ = ["ThroughputModel", "fit_throughput"]
 
 # Errors smaller than this share of a time count as none.
 _NO_ERROR = 1e-3
 
 
+@public("artifex_devices.batch_measurement")
 @dataclass(frozen=True)
 class ThroughputModel:
     """seconds(batch) = max(floor_s, fixed_s + batch / examples_per_s), fitted to measured times.

@@ -196,7 +196,7 @@ def _derived(hardware: str) -> dict[str, Any] | None:
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    from artifex_devices.batch_size import validate_batch_size
+    from artifex_devices._hardware.batch_size import validate_batch_size
     from artifex_devices.command_line.output import write_json, write_text
 
     hardware, advice = _advice(arguments)
@@ -228,7 +228,7 @@ def _validate(arguments: argparse.Namespace) -> int:
 
 def _advice(arguments: argparse.Namespace) -> tuple[str, Any]:
     """The hardware's name and its sizes."""
-    from artifex_devices.batch_size import get_batch_size_recommendation
+    from artifex_devices._hardware.batch_size import get_batch_size_recommendation
 
     hardware = _hardware(arguments.hardware)
     if arguments.bytes_per_example is None:
@@ -254,7 +254,7 @@ def _hardware(wanted: str | None) -> str:
     Raises:
         UsageError: It is not known.
     """
-    from artifex_devices.batch_size import hardware_name
+    from artifex_devices._hardware.batch_size import hardware_name
 
     if wanted is None:
         return hardware_name()

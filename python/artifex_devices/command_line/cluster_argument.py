@@ -16,7 +16,7 @@ from artifex_devices.command_line.exit_codes import UsageError
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster
-    from artifex_devices.measured_roofline import MeasuredRoofline
+    from artifex_devices.roofline.measured import MeasuredRoofline
 
 __all__ = ["CLUSTER_FORMS", "add_cluster", "is_here", "read_cluster"]
 
@@ -142,7 +142,7 @@ def _is_file(text: str) -> bool:
 
 
 def _no_cluster(text: str, name: str) -> UsageError:
-    from artifex_devices.nearest_name import did_you_mean
+    from artifex_devices._base.nearest_name import did_you_mean
 
     return UsageError(
         f"--cluster: {text!r} is neither a preset nor a file{did_you_mean(name, _PRESETS)}; expected "
@@ -152,7 +152,7 @@ def _no_cluster(text: str, name: str) -> UsageError:
 
 def _options(words: list[str], count: int, places: tuple[str, ...], known: dict[str, str], name: str) -> dict[str, Any]:
     """Values by the name of the preset's argument."""
-    from artifex_devices.nearest_name import did_you_mean
+    from artifex_devices._base.nearest_name import did_you_mean
 
     plain = [word for word in words if "=" not in word]
     takes = " ".join([name, *(place.upper() for place in places), *(f"[{key}=...]" for key in known)])

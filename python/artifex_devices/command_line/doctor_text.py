@@ -9,7 +9,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._bytes_text import bytes_text
+from artifex_devices._base.text import bytes_text
 from artifex_devices.command_line.output import has_signs, write_text
 
 if TYPE_CHECKING:

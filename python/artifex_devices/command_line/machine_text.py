@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from artifex_devices._bytes_text import bytes_text
+from artifex_devices._base.cpu_text import cpu_list, cpus_of
+from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Device, Machine
-from artifex_devices._cpu_text import cpu_list, cpus_of
 
 __all__ = ["device_lines", "machine_lines"]
 

@@ -153,7 +153,7 @@ def _nearest_sizes(sizes: dict[str, int], count: int) -> str:
 
 
 def _known_axis(option: str, name: str, sizes: dict[str, int] | tuple[str, ...]) -> None:
-    from artifex_devices.nearest_name import did_you_mean
+    from artifex_devices._base.nearest_name import did_you_mean
 
     if name not in sizes:
         raise UsageError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster, Mesh
-    from artifex_devices.mesh_explanation import AxisExplanation, MeshExplanation
+    from artifex_devices.mesh_utils.explanation import AxisExplanation, MeshExplanation
 
 __all__ = ["mesh_content"]
 

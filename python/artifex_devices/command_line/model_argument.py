@@ -13,7 +13,7 @@ from artifex_devices.command_line.exit_codes import UsageError
 
 if TYPE_CHECKING:
     from artifex_devices.models import TransformerShape
-    from artifex_devices.step_model import StepModel
+    from artifex_devices.planner.step_model import StepModel
 
 __all__ = ["MODEL_FORMS", "add_model", "read_model", "read_rules"]
 
@@ -63,8 +63,8 @@ def read_model(arguments: argparse.Namespace) -> StepModel:
 
 
 def _shape(text: str) -> str | TransformerShape:
+    from artifex_devices._base.nearest_name import did_you_mean
     from artifex_devices.models import SHAPES
-    from artifex_devices.nearest_name import did_you_mean
 
     if text.endswith(".toml"):
         return _shape_of_file(text)
@@ -77,10 +77,10 @@ def _shape(text: str) -> str | TransformerShape:
 
 
 def _shape_of_file(path: str) -> TransformerShape:
+    from artifex_devices._base.nearest_name import did_you_mean
+    from artifex_devices._base.toml_file import all_mistakes, key_text, read_toml, unprintable
+    from artifex_devices._base.toml_lines import line_text
     from artifex_devices.models import TransformerShape
-    from artifex_devices.nearest_name import did_you_mean
-    from artifex_devices.toml_file import all_mistakes, key_text, read_toml, unprintable
-    from artifex_devices.toml_lines import line_text
 
     try:
         told, text = read_toml("MODEL", path)

@@ -30,9 +30,9 @@ from artifex_devices.command_line.plan_model import (
 
 if TYPE_CHECKING:
     from artifex_devices._core import Mesh
-    from artifex_devices.plan_values import CollectivePlan, ReshardPlan
-    from artifex_devices.step_values import StepPlan
-    from artifex_devices.suggestion_values import Suggestions
+    from artifex_devices.planner.plan_values import CollectivePlan, ReshardPlan
+    from artifex_devices.planner.step_values import StepPlan
+    from artifex_devices.planner.suggestion_values import Suggestions
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
 
@@ -219,7 +219,7 @@ def _mesh(arguments: argparse.Namespace) -> int:
 
 
 def _traffic(text: str, sizes: dict[str, int]) -> dict[str, float]:
-    from artifex_devices.nearest_name import did_you_mean
+    from artifex_devices._base.nearest_name import did_you_mean
 
     found: dict[str, float] = {}
     for part in text.split(","):

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from artifex_devices.nearest_name import did_you_mean
-from artifex_devices.shown import shown
+from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.safe_repr import shown
 
 __all__ = ["Asked"]
 

@@ -14,16 +14,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from artifex_devices import _core
+from artifex_devices._core import __version__
 from artifex_devices.config import config
-from artifex_devices.distributed import engine as mpi_engine
-from artifex_devices.distributed import farewell
+from artifex_devices.distributed import failure_notice as farewell
+from artifex_devices.distributed import mpi_runtime as mpi_engine
 from artifex_devices.distributed.arguments import Asked
-from artifex_devices.distributed.connecting import Door, connect_all
+from artifex_devices.distributed.connections import Door, connect_all
 from artifex_devices.distributed.cpu_share import Place, Share, cpus_text, plan_shares
-from artifex_devices.distributed.introduction import Introduction, check_introductions, exchange, is_own_address
+from artifex_devices.distributed.handshake import Introduction, check_introductions, exchange, is_own_address
 from artifex_devices.distributed.launcher import Launcher, find_launcher
+from artifex_devices.distributed.local_peers import share_memory
 from artifex_devices.distributed.mpi_transport import MpiTransport
-from artifex_devices.distributed.neighbours import share_memory
 from artifex_devices.distributed.peers import Peers
 from artifex_devices.errors import CollectiveError
 
@@ -357,8 +358,6 @@ def _machine_id() -> str:
 
 def _versions(engine: mpi_engine.Engine) -> dict[str, str]:
     import numpy as np
-
-    from artifex_devices import __version__
 
     return {
         "artifex_devices": __version__,

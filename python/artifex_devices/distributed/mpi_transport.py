@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from artifex_devices.config import config
-from artifex_devices.distributed.agreement import CAME, MOST_PAYLOAD, REFUSED, Meeting
-from artifex_devices.distributed.engine import Engine
-from artifex_devices.distributed.neighbours import NeighbourMeeting, Neighbours
+from artifex_devices.distributed.consistency import CAME, MOST_PAYLOAD, REFUSED, Meeting
+from artifex_devices.distributed.local_peers import NeighbourMeeting, Neighbours
+from artifex_devices.distributed.mpi_runtime import Engine
 from artifex_devices.distributed.peers import Peer, Peers
 from artifex_devices.distributed.waiting import wait_until
 from artifex_devices.errors import CollectiveError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from artifex_devices._core import Client
 
 if TYPE_CHECKING:
-    from artifex_devices.distributed.neighbours import Neighbours
+    from artifex_devices.distributed.local_peers import Neighbours
 
 __all__ = ["Request", "Transport", "install", "of_client", "remove"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from artifex_devices._bytes_text import bytes_text
-from artifex_devices._cpu_text import cpu_list, cpus_of
+from artifex_devices._base.cpu_text import cpu_list, cpus_of
+from artifex_devices._base.text import bytes_text
 from artifex_devices.doctor.facts import Finding, Section
 
 __all__ = ["findings"]

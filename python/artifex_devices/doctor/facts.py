@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from artifex_devices._base.public_path import public
+
 __all__ = ["Fact", "Files", "Finding", "Section"]
 
 
+@public("artifex_devices.doctor")
 @dataclass(frozen=True)
 class Fact:
     """One value and where it is from.
@@ -33,6 +36,7 @@ class Fact:
         return {"value": self.value, "unit": self.unit, "source": self.source, "problem": self.problem}
 
 
+@public("artifex_devices.doctor")
 @dataclass
 class Section:
     """Facts about one matter, by name, in the order in which they are shown."""
@@ -54,6 +58,7 @@ class Section:
         return self.facts[name].source
 
 
+@public("artifex_devices.doctor")
 @dataclass(frozen=True)
 class Finding:
     """Something to repair or to know.

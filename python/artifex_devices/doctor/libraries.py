@@ -67,7 +67,7 @@ def mpi(environment: Mapping[str, str]) -> Section:
 
 def gpus() -> Section:
     """The GPUs and TPUs of the machine, and why something is not known of them; devices of the runtime they are not."""
-    from artifex_devices.accelerator_report import find_accelerators
+    from artifex_devices._hardware.find import find_accelerators
 
     section = Section("GPUs and TPUs")
     report = find_accelerators()

@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from artifex_devices._base.cpu_text import cpu_list
 from artifex_devices._core import Machine, _build_facts, _cgroup_report
-from artifex_devices._cpu_text import cpu_list
 from artifex_devices.doctor.facts import Files, Section
 
 __all__ = ["affinity", "cgroup", "topology"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices.scopes import enable_x64
+from artifex_devices._runtime.scopes import enable_x64
 
 if TYPE_CHECKING:
     from artifex_devices import mesh_utils, multihost_utils

@@ -3,6 +3,6 @@
 
 from __future__ import annotations
 
-from artifex_devices.spmd.shard_map import shard_map
+from artifex_devices._spmd.shard_map import shard_map
 
 __all__ = ["shard_map"]

@@ -11,10 +11,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 import artifex_devices as ad
+from artifex_devices._base.public_path import public
 
 AXIS_NAMES: tuple[str, ...] = ("x", "y", "z", "data", "model")
 
 
+@public("artifex_devices.testing")
 @dataclass(frozen=True)
 class MeshLayout:
     """A mesh in plain numbers: which device id lies where, under which axis names.

@@ -12,12 +12,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 import artifex_devices as ad
+from artifex_devices._base.public_path import public
 from artifex_devices.testing.arrays import arrays
 from artifex_devices.testing.meshes import meshes
 
 Entry = Hashable | tuple[Hashable, ...] | None
 
 
+@public("artifex_devices.testing")
 @dataclass(frozen=True)
 class Placement:
     """An array and a sharding that fits its shape.

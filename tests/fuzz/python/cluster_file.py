@@ -9,7 +9,12 @@ from pathlib import Path
 from artifex_devices import cluster
 from oracle import check_pickle, check_refusal, require
 
-MODULES = ("artifex_devices.cluster_file", "artifex_devices.toml_file", "artifex_devices.toml_lines", "tomllib")
+MODULES = (
+    "artifex_devices.cluster.file",
+    "artifex_devices._base.toml_file",
+    "artifex_devices._base.toml_lines",
+    "tomllib",
+)
 _FILE = Path(tempfile.mkdtemp(prefix="fuzz-")) / "lab.toml"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from artifex_devices.sharding import NamedSharding, P
 from oracle import Fault, check_refusal, require
 
-MODULES = ("artifex_devices.array_ops.einsum",)
+MODULES = ("artifex_devices._array_ops.linalg.einsum",)
 _MOST_RANK, _MOST_OPERANDS = 4, 3
 _MESH = ad.make_mesh((1,), ("x",), devices=ad.devices()[:1])
 _VALUES = [np.arange(1, 1 + 2**rank).reshape((2,) * rank) for rank in range(_MOST_RANK + 1)]

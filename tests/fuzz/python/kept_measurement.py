@@ -7,17 +7,17 @@ import json
 import tempfile
 from pathlib import Path
 
-from artifex_devices.calibration_values import Calibration
-from artifex_devices.measured_roofline import MeasuredRoofline
-from artifex_devices.roofline_cache import read_measurement, write_measurement
+from artifex_devices.planner.calibration_values import Calibration
+from artifex_devices.roofline.cache import read_measurement, write_measurement
+from artifex_devices.roofline.measured import MeasuredRoofline
 from oracle import LONGEST, require
 
 MODULES = (
-    "artifex_devices.roofline_cache",
-    "artifex_devices.kept_fields",
-    "artifex_devices.calibration_values",
-    "artifex_devices.calibration_text",
-    "artifex_devices.measured_roofline",
+    "artifex_devices.roofline.cache",
+    "artifex_devices._base.state_validation",
+    "artifex_devices.planner.calibration_values",
+    "artifex_devices.planner.calibration_text",
+    "artifex_devices.roofline.measured",
     "json",
 )
 _FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-"))

@@ -12,7 +12,7 @@ from typing import Any
 import artifex_devices as ad
 import ml_dtypes
 import numpy as np
-from artifex_devices import lax, mesh_utils, models, planner, render, roofline, step_model, tree, tree_util, xla_client
+from artifex_devices import lax, mesh_utils, models, planner, render, roofline, tree, tree_util, xla_client
 from artifex_devices.layout import Format, Layout
 from artifex_devices.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P, SingleDeviceSharding, make_mesh
 
@@ -56,7 +56,7 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
         "planner": planner,
         "render": render,
         "roofline": roofline,
-        "step_model": step_model,
+        "step_model": models,
         "tree": tree,
         "tree_util": tree_util,
         "xla_client": xla_client,

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays sent to worker processes by multiprocessing load on the devices that the worker has."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import warnings
+from typing import Any
+
+from artifex_devices import _core
+from artifex_devices._core import Array
+from artifex_devices._placement.device_put import device_put
+
+__all__: list[str] = []
+
+_reduced = Array.__reduce__
+
+
+def _reduce(self: Array, /) -> tuple[Any, ...]:
+    """The value, the sharding and whether it is committed."""
+    build, (value, sharding, committed, layout) = _reduced(self)
+    # A pool waits forever for a task that its worker cannot unpickle. ForkingPickler.register would say the same, but
+    # importing multiprocessing.reduction for it takes 6 ms.
+    if sys._getframe(1).f_globals.get("__name__") == "multiprocessing.reduction":
+        return from_process, (value, pickle.dumps(sharding), committed, layout)
+    return build, (value, sharding, committed, layout)
+
+
+def from_process(value: Any, sharding: bytes, committed: bool, layout: str | None) -> Array:
+    """The Array that another process sent: on its devices, or on the default device where they are not here.
+
+    Args:
+        value: The global array.
+        sharding: Pickle of its sharding.
+        committed: Whether it was committed.
+        layout: Text of its layout, or None.
+
+    Returns:
+        The Array. A RuntimeWarning names the devices that are missing.
+    """
+    try:
+        placement = pickle.loads(sharding)
+    except ValueError as error:
+        _warn(
+            f"multiprocessing: an Array of shape {value.shape} is placed on the default device, because the devices "
+            f"that it was sent from are not in this process ({error}); for workers that have them set the environment "
+            "variable JAX_NUM_CPU_DEVICES before the pool is created"
+        )
+        array: Array = device_put(value)
+        return array
+    received: Array = _core._array_from_pickle(value, placement, committed, layout)
+    return received
+
+
+def _warn(text: str) -> None:
+    """A RuntimeWarning, printed where a filter makes it an error: the error would end the worker."""
+    try:
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    except RuntimeWarning as warning:
+        print(f"RuntimeWarning: {warning}", file=sys.stderr)
+
+
+def attach() -> None:
+    """Gives Array its pickles."""
+    _reduce.__name__ = "__reduce__"
+    _reduce.__qualname__ = "Array.__reduce__"
+    Array.__reduce__ = _reduce  # type: ignore[assignment,method-assign]

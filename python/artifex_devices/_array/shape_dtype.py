@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ShapeDtypeStruct: the shape, dtype and sharding of an array without its data."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from artifex_devices._base.public_path import public
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Sharding
+from artifex_devices._placement.mesh_context import sharding_of_spec
+from artifex_devices.layout import Format, check_format
+
+__all__ = ["ShapeDtypeStruct"]
+
+
+@public("artifex_devices")
+class ShapeDtypeStruct:
+    """What an array is, without its data and, with a sharding on an AbstractMesh, without devices. Immutable.
+
+    Args:
+        shape: Sizes, one int a dimension.
+        dtype: Anything that np.dtype takes but None.
+        sharding: None, a Sharding, a Format, or a PartitionSpec under set_mesh.
+        weak_type: Kept and shown, as in JAX; dtypes follow NumPy here.
+
+    Raises:
+        TypeError: A size is no integer; `dtype` is no dtype.
+        ValueError: No dtype; a negative size; the sharding is none, or is for a higher rank.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> mesh = ad.AbstractMesh((2, 4), ("x", "y"))
+        >>> x = ad.ShapeDtypeStruct((8, 8), "float32", sharding=ad.NamedSharding(mesh, ad.P("x", "y")))
+        >>> x.sharding.shard_shape(x.shape)
+        (4, 2)
+    """
+
+    __slots__ = ("__weakref__", "_frozen", "dtype", "shape", "sharding", "weak_type")
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    sharding: Sharding | None
+    weak_type: bool
+
+    def __init__(self, shape: Iterable[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False) -> None:
+        """See the class."""
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype is None; expected a dtype; say np.float32")
+        try:
+            sizes = tuple(operator.index(size) for size in shape)
+        except TypeError:
+            raise TypeError(
+                f"ShapeDtypeStruct: shape is {shown(shape)}; expected a sequence of integers; write (8, 4)"
+            ) from None
+        if any(size < 0 for size in sizes):
+            raise ValueError(f"ShapeDtypeStruct: shape has a negative size; expected sizes of 0 or more, got {sizes}")
+        rank = -1
+        if isinstance(sharding, Format):
+            rank = check_format("ShapeDtypeStruct", sharding)
+            sharding = sharding.sharding
+        sharding = sharding_of_spec("ShapeDtypeStruct", sharding)
+        if sharding is not None and not isinstance(sharding, Sharding):
+            raise ValueError(
+                f"ShapeDtypeStruct: sharding is of type {type(sharding).__name__}; expected a Sharding, a "
+                f"PartitionSpec or a Format, got {shown(sharding)}; say NamedSharding(mesh, P('data'))"
+            )
+        spec = getattr(sharding, "spec", ())
+        if len(spec) > len(sizes) or rank not in (-1, len(sizes)):
+            raise ValueError(
+                f"ShapeDtypeStruct: the sharding does not fit the shape; expected one for {len(sizes)} dimensions, got "
+                f"{shown(sharding)} and shape {sizes}; shorten the spec"
+            )
+        self.shape = sizes
+        self.dtype = np.dtype(dtype)
+        self.sharding = sharding
+        self.weak_type = bool(weak_type)
+        self._frozen = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuses, with RuntimeError as in JAX, once it is made."""
+        if hasattr(self, "_frozen"):
+            self._refuse(name)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Refuses."""
+        self._refuse(name)
+
+    @staticmethod
+    def _refuse(name: str) -> NoReturn:
+        raise RuntimeError(f"ShapeDtypeStruct: cannot change {name}: it is immutable; make another one by .update()")
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        count = 1
+        for side in self.shape:
+            count *= side
+        return count
+
+    @property
+    def format(self) -> Format:
+        """The sharding as a Format without a layout."""
+        return Format(None, self.sharding)
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """Another one with some of shape, dtype, sharding, weak_type changed.
+
+        Raises:
+            TypeError: There is no such part.
+        """
+        parts = {name: getattr(self, name) for name in ("shape", "dtype", "sharding", "weak_type")}
+        unknown = sorted(set(changes) - set(parts))
+        if unknown:
+            raise TypeError(f"ShapeDtypeStruct.update: no part is called {unknown}; expected {', '.join(parts)}")
+        return ShapeDtypeStruct(**{**parts, **changes})
+
+    def __len__(self) -> int:
+        """The first size; TypeError without dimensions."""
+        if not self.shape:
+            raise TypeError("len: a ShapeDtypeStruct without dimensions has no length; use .size")
+        return self.shape[0]
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype, self.sharding, self.weak_type
+
+    def __eq__(self, other: object) -> bool:
+        """Equal shape, dtype, sharding and weak_type."""
+        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        """Of what __eq__ compares."""
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles as its parts."""
+        return _remake, self._key()
+
+    def _repr_html_(self) -> str:
+        from artifex_devices._array.html import struct_html
+
+        return struct_html(self)
+
+    def __repr__(self) -> str:
+        """As in JAX."""
+        sharding = "" if self.sharding is None else f", sharding={self.sharding!r}"
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
+
+
+def _remake(shape: tuple[int, ...], dtype: Any, sharding: Sharding | None, weak_type: bool) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(shape, dtype, sharding=sharding, weak_type=weak_type)

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The parts of the public module array_api: creation functions, the extensions, and what it reports about itself."""

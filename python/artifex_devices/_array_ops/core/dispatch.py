@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds what a NumPy ufunc or function does on Arrays: the families register themselves here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from artifex_devices._array_ops.core.operands import as_operand, masked_array_error
+from artifex_devices._core import Array
+
+__all__ = ["call_function", "call_ufunc", "implements", "implements_ufunc", "operand", "refuses", "supports"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+_REFUSALS: dict[Any, str] = {}
+_METHODS: dict[str, Callable[..., Any]] = {}
+_UFUNCS: dict[Any, Callable[..., Any]] = {}
+_loaded = False
+_NONE_COUNTS = ("axis", "initial")  # options of a ufunc's methods whose None is not the default
+
+
+def implements(*functions: Any) -> Callable[[_F], _F]:
+    """Registers what NumPy functions do on Arrays; it takes their arguments."""
+
+    def register(implementation: _F) -> _F:
+        for function in functions:
+            _FUNCTIONS[function] = implementation
+        return implementation
+
+    return register
+
+
+def refuses(because: str, *functions: Any) -> None:
+    """Registers why NumPy functions cannot take Arrays."""
+    _REFUSALS.update(dict.fromkeys(functions, because))
+
+
+def implements_ufunc(*ufuncs: Any) -> Callable[[_F], _F]:
+    """Registers what calls of ufuncs with core dimensions do on Arrays: f(ufunc, inputs, options)."""
+
+    def register(implementation: _F) -> _F:
+        for ufunc in ufuncs:
+            _UFUNCS[ufunc] = implementation
+        return implementation
+
+    return register
+
+
+def implements_method(method: str) -> Callable[[_F], _F]:
+    """Registers a method of all ufuncs, say "reduce": f(ufunc, inputs, options)."""
+
+    def register(implementation: _F) -> _F:
+        _METHODS[method] = implementation
+        return implementation
+
+    return register
+
+
+def operand(operation: str, x: Any) -> Any:
+    """An operand of an element-wise function: an Array, an ndarray or a Python number.
+
+    Raises:
+        TypeError: It is something else; the text says what.
+        ValueError: It is a masked array.
+    """
+    kind = type(x)
+    if kind is Array or kind is np.ndarray or kind in (bool, int, float, complex) or isinstance(x, np.generic):
+        return x
+    return as_operand(operation, x)
+
+
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """What `Array.__array_ufunc__` does.
+
+    Raises:
+        TypeError: The ufunc, its method or an option is not supported on Arrays; the text gives the explicit way.
+    """
+    name = ufunc.__name__
+    inputs = [operand(name, x) for x in inputs]
+    options = {key: value for key, value in options.items() if value is not None or key in _NONE_COUNTS}
+    if options.get("order", "K") not in ("K", "C") or "subok" in options:
+        raise TypeError(
+            f"{name}: order and subok have no meaning on Arrays; expected order 'K' or 'C', got {options}; leave them "
+            "out"
+        )
+    options.pop("order", None)
+    _load()
+    if method != "__call__":
+        if method not in _METHODS:
+            raise TypeError(
+                f"{name}.{method}: not supported on Arrays; expected one of __call__, {', '.join(sorted(_METHODS))}; "
+                f"gather first: np.{name}.{method}(np.asarray(x), ...)"
+            )
+        return _METHODS[method](ufunc, inputs, options)
+    if ufunc.signature is not None:
+        if ufunc not in _UFUNCS:
+            raise _unsupported(name)
+        return _UFUNCS[ufunc](ufunc, inputs, options)
+    from artifex_devices._array_ops.elementwise import ufuncs as elementwise
+
+    if "out" in options or "where" in options:
+        return elementwise.elementwise_into(ufunc, inputs, options)
+    return elementwise.elementwise(ufunc, inputs, options)
+
+
+def call_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """What `Array.__array_function__` does.
+
+    Raises:
+        TypeError: The function is not supported on Arrays; the text gives the explicit way.
+        ValueError: A masked array is among the arguments.
+    """
+    _load()
+    if function not in _FUNCTIONS:
+        raise _unsupported(_name_of(function), _REFUSALS.get(function, "this NumPy function does not take Arrays"))
+    for kind in types:
+        if kind is not Array and kind is not np.ndarray and issubclass(kind, np.ma.MaskedArray):
+            raise masked_array_error(_name_of(function), "an argument")
+    return _FUNCTIONS[function](*args, **kwargs)
+
+
+def supports(function: Any) -> bool:
+    """Whether Arrays are taken by a NumPy function or ufunc."""
+    _load()
+    if isinstance(function, np.ufunc):
+        return function.signature is None or function in _UFUNCS
+    return function in _FUNCTIONS
+
+
+def _unsupported(name: str, because: str = "this NumPy function does not take Arrays") -> TypeError:
+    return TypeError(f"{name}: {because}; expected NumPy arrays; gather first: np.{name}(np.asarray(x))")
+
+
+def _name_of(function: Any) -> str:
+    """`linalg.inv`, as in np.linalg.inv."""
+    module = getattr(function, "__module__", None) or ""
+    return f"{module.removeprefix('numpy').lstrip('.')}.{function.__name__}".lstrip(".")
+
+
+def _load() -> None:
+    """Imports the families, which register what they implement."""
+    global _loaded
+    if _loaded:
+        return
+    import importlib
+
+    for family in _FAMILIES:
+        importlib.import_module(f"artifex_devices._array_ops.{family}")
+    _loaded = True
+
+
+_FAMILIES: tuple[str, ...] = (
+    "elementwise.functions",
+    "index.taking",
+    "shape.joining",
+    "shape.creation",
+    "core.introspection",
+    "linalg.matrix_products",
+    "linalg.einsum",
+    "linalg.factorizations",
+    "linalg.fourier",
+    "index.nonzero",
+    "index.unique",
+    "shape.reshaping",
+    "shape.transposing",
+    "shape.broadcasting",
+    "shape.flip_roll",
+    "shape.diagonals",
+    "reduce.averages",
+    "elementwise.equality",
+    "reduce.norms",
+    "elementwise.outer",
+    "reduce.positions",
+    "reduce.reductions",
+    "reduce.scans",
+    "index.sorting",
+    "reduce.statistics",
+)

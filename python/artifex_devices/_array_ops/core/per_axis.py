@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that need to see whole dimensions: each shard is worked on where it lies, nothing is communicated."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._array_ops.core.arguments import require_whole
+from artifex_devices._array_ops.core.blocks import PIECE_BYTES, allocate, local_arrays, run_all, tiling
+from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
+from artifex_devices._array_ops.core.layout import cuts_of, sharding_with
+from artifex_devices._core import Array
+
+__all__ = ["along", "pieces_along"]
+
+
+def along(
+    operation: str,
+    x: Array,
+    sizes: Mapping[int, int | None],
+    compute: Callable[[NDArray[Any]], Any],
+    dtype: Any,
+    *,
+    leading: tuple[int, ...] = (),
+    into: NDArray[Any] | None = None,
+) -> Any:
+    """Computes a function along whole dimensions.
+
+    Args:
+        operation: Name for errors.
+        x: The operand.
+        sizes: The dimensions that must be whole, with their sizes in the result; None for one that goes away.
+        compute: The function of one block; any block that is whole in these dimensions.
+        dtype: Of the result.
+        leading: Sizes of new dimensions in front.
+        into: A host array to write instead of a new Array.
+
+    Returns:
+        An Array that is cut as x in its other dimensions; or `into`.
+
+    Raises:
+        ShardingTypeError: One of the dimensions is cut (a ValueError).
+        ValueError: `into` has another shape.
+    """
+    require_whole(operation, x, sorted(sizes))
+    cuts = cuts_of(x)
+    kept = [(d, sizes.get(d, size)) for d, size in enumerate(x.shape)]
+    shape = leading + tuple(size for _, size in kept if size is not None)
+    sharding = sharding_with(x.sharding, ((),) * len(leading) + tuple(cuts[d] for d, size in kept if size is not None))
+    if into is None and is_small(x.nbytes):
+        whole = whole_of(x)
+        if whole is not None:
+            value = np.asarray(compute(whole))
+            return from_whole(operation, value.reshape(shape), dtype, sharding, committed=x.committed)
+    blocks = local_arrays(x)
+    if into is None:
+        result, outputs = allocate(operation, shape, dtype, sharding, committed=x.committed)
+    else:
+        if into.shape != shape:
+            raise ValueError(
+                f"{operation}: out has another shape than the result; expected {shape}, got {into.shape}; make it by "
+                f"np.empty({shape}, dtype)"
+            )
+        outputs = [into[box] if box else into for box in tiling(sharding, shape, operation).boxes]
+    # The dimensions of x that a big block can be cut along, with their numbers in the result.
+    places = {d: len(leading) + i for i, d in enumerate(d for d, size in kept if size is not None) if d not in sizes}
+    tasks: list[Callable[[], Any]] = []
+    for block, output in zip(blocks, outputs, strict=True):
+        if not output.size:
+            continue
+        tasks.extend(
+            functools.partial(_write, compute, block[piece], output[_in_result(piece, places)])
+            for piece in pieces_along(block, places)
+        )
+    run_all(tasks, x.nbytes)
+    return result if into is None else into
+
+
+def pieces_along(block: NDArray[Any], dims: Iterable[int]) -> list[tuple[Any, ...]]:
+    """Indices that take a block apart along one of the dimensions `dims`; `(...,)` for a small block.
+
+    Other indices are `(:, ..., start:stop, ...)`: the slice before the Ellipsis is in the dimension that is cut.
+    """
+    count = -(-block.nbytes // PIECE_BYTES)
+    long = [d for d in dims if block.shape[d] > 1]
+    if count < 2 or not long:
+        return [(...,)]
+    axis = next((d for d in long if block.shape[d] >= count), max(long, key=lambda d: block.shape[d]))
+    step = -(-block.shape[axis] // count)
+    before = (slice(None),) * axis
+    return [(*before, slice(start, start + step), ...) for start in range(0, block.shape[axis], step)]
+
+
+def _in_result(piece: tuple[Any, ...], places: Mapping[int, int]) -> tuple[Any, ...]:
+    """The index of the result for a piece of the operand."""
+    return piece if len(piece) == 1 else (*(slice(None),) * places[len(piece) - 2], *piece[-2:])
+
+
+def _write(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], output: NDArray[Any]) -> None:
+    np.copyto(output, compute(block), casting="unsafe")  # as NumPy with out=

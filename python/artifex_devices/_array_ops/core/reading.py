@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results put together from boxes of other arrays: each buffer reads just the tiles that it needs."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices import _core
+from artifex_devices._array_ops.core import blocks
+from artifex_devices._array_ops.core.blocks import PIECE_BYTES, Box, allocate, is_inside, run_all, tiling
+from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._core import Array, Sharding
+
+__all__ = ["Source", "assemble", "element", "shift"]
+
+# Writes one box of a result: fill(out, box, position of a device that shows it).
+Fill = Callable[[NDArray[Any], Box, int], None]
+
+
+class _Grid(NamedTuple):
+    """Where the tiles of an array are."""
+
+    boxes: tuple[Box, ...]  # by buffer
+    tiles: tuple[int, ...]  # by buffer: row-major number of its tile
+    first: dict[int, int]  # by tile: the first buffer that holds it
+    sides: tuple[int, ...]  # by dimension: size of a tile, but for the last ones
+    strides: tuple[int, ...]  # by dimension: how much a step adds to a tile's number
+
+
+@remembered(maxsize=1024)
+def _grid(sharding: Sharding, shape: tuple[int, ...], operation: str) -> _Grid:
+    places = tiling(sharding, shape, operation)
+    first: dict[int, int] = {}
+    for number, tile in enumerate(places.tiles):
+        first.setdefault(tile, number)
+    sides = tuple(-(-size // parts) for size, parts in zip(shape, places.parts, strict=True))
+    strides = [1] * len(shape)
+    for d in reversed(range(len(shape) - 1)):
+        strides[d] = strides[d + 1] * places.parts[d + 1]
+    return _Grid(places.boxes, places.tiles, first, sides, tuple(strides))
+
+
+class Source:
+    """What is read: the tiles of an Array, each of them once, or a host array as one tile."""
+
+    def __init__(self, operation: str, x: Any, target: Sharding) -> None:
+        """`target` is where the result will lie: moving data between devices must be allowed."""
+        self.dtype = x.dtype
+        self._sharding: Sharding | None = None
+        if not isinstance(x, Array):
+            if x.ndim:
+                _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", target, operation)
+            whole = tuple(slice(0, size, 1) for size in x.shape)
+            self._grid = _Grid((whole,), (0,), {0: 0}, x.shape, (1,) * x.ndim)
+            self._arrays = [x]
+            return
+        if x.sharding._same_devices(target):
+            self._sharding = x.sharding
+        else:
+            blocks.require_one_world(operation, x, target)
+            _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, target, operation)
+        self._grid = _grid(x.sharding, x.shape, operation)
+        self._arrays = blocks.local_arrays(x)
+
+    def tiles(self, position: int, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[Box, NDArray[Any]]]:
+        """The tiles that a box touches, each with its own box; of replicas the one at `position` if it is there.
+
+        Args:
+            position: A device, as a position in the mesh.
+            bounds: The box: (start, stop) of each dimension, none of them empty.
+        """
+        grid = self._grid
+        near = -1 if self._sharding is None else blocks._buffers_at(self._sharding, (position,))[0]
+        coordinates = [
+            range(start // side * stride, (stop - 1) // side * stride + 1, stride)
+            for (start, stop), side, stride in zip(bounds, grid.sides, grid.strides, strict=True)
+        ]
+        for steps in itertools.product(*coordinates):
+            tile = sum(steps)
+            number = near if near >= 0 and grid.tiles[near] == tile else grid.first[tile]
+            yield grid.boxes[number], self._arrays[number]
+
+    def box(self, box: Box, position: int) -> NDArray[Any]:
+        """One box of it, to be read: a view where one tile holds it all."""
+        bounds = _bounds(box)
+        if bounds is None:
+            return np.empty([part.stop - part.start for part in box], self.dtype)
+        for whole, data in self.tiles(position, bounds):
+            if is_inside(box, whole):
+                view: NDArray[Any] = data[shift(box, whole)]
+                return view
+        out = np.empty([part.stop - part.start for part in box], self.dtype)
+        self.copy_box(out, box, position)
+        return out
+
+    def copy_box(self, out: NDArray[Any], box: Box, position: int) -> None:
+        """Writes one box of it to `out`, which has the shape of the box and perhaps another dtype."""
+        bounds = _bounds(box)
+        if bounds is None:
+            return
+        for whole, data in self.tiles(position, bounds):
+            common = tuple(slice(max(b.start, w.start), min(b.stop, w.stop)) for b, w in zip(box, whole, strict=True))
+            if all(part.start < part.stop for part in common):
+                np.copyto(out[shift(common, box)], data[shift(common, whole)], casting="unsafe")
+
+
+def _bounds(box: Box) -> list[tuple[int, int]] | None:
+    """(start, stop) of each dimension; None for a box with nothing in it."""
+    bounds = [(part.start, part.stop) for part in box]
+    return bounds if all(start < stop for start, stop in bounds) else None
+
+
+def shift(box: Box, whole: Box) -> tuple[Any, ...]:
+    """The index that takes the box out of an ndarray that is `whole`; the result is a view without dimensions too."""
+    return (*(slice(b.start - w.start, b.stop - w.start) for b, w in zip(box, whole, strict=True)), ...)
+
+
+def assemble(
+    operation: str, shape: tuple[int, ...], dtype: Any, sharding: Sharding, *, committed: bool, fill: Fill
+) -> Array:
+    """A new Array whose every box is written by `fill`, big ones in pieces and in parallel.
+
+    Raises:
+        ResourceExhaustedError: Out of memory (a MemoryError and a RuntimeError).
+        IndivisibleError: A dimension is not divisible by its axes (a ValueError).
+    """
+    result, buffers = allocate(operation, shape, dtype, sharding, committed=committed)
+    places = tiling(sharding, shape, operation)
+    tasks = [
+        functools.partial(fill, out[shift(piece, box)], piece, position)
+        for out, box, position in zip(buffers, places.boxes, places.positions, strict=True)
+        if out.size
+        for piece in _pieces(box, out.nbytes)
+    ]
+    run_all(tasks, 2 * sum(out.nbytes for out in buffers))
+    return result
+
+
+def _pieces(box: Box, nbytes: int) -> Iterator[Box]:
+    """The box, along its first long dimension in pieces of PIECE_BYTES."""
+    count = -(-nbytes // PIECE_BYTES)
+    if count <= 1:
+        yield box
+        return
+    sizes = [part.stop - part.start for part in box]
+    axis = next(d for d, size in enumerate(sizes) if size >= count or size == max(sizes))
+    step = -(-sizes[axis] // count)
+    for start in range(box[axis].start, box[axis].stop, step):
+        yield (*box[:axis], slice(start, min(start + step, box[axis].stop), 1), *box[axis + 1 :])
+
+
+def element(operation: str, x: Array, index: tuple[Any, ...]) -> Any:
+    """One element as a number of Python; only its shard is read.
+
+    Args:
+        operation: Name for errors.
+        x: The Array.
+        index: A position in the order of rows, or an int for each dimension; also as a tuple in a tuple.
+
+    Raises:
+        ValueError: Another number of ints than of dimensions.
+        IndexError: There is no such element.
+    """
+    if len(index) == 1 and isinstance(index[0], tuple):
+        index = index[0]
+    flat = len(index) == 1 and x.ndim != 1
+    shape = (x.size,) if flat else x.shape
+    if len(index) != len(shape):
+        raise ValueError(
+            f"{operation}: another number of indices than of dimensions; expected {x.ndim} for shape {x.shape}, or one "
+            f"flat position, got {len(index)}"
+        )
+    places = []
+    for given, size in zip(index, shape, strict=True):
+        place = operator.index(given)
+        if not -size <= place < size:
+            raise IndexError(
+                f"{operation}: {place} is out of range for an Array of shape {x.shape}; expected {-size} to {size - 1}"
+            )
+        places.append(place % size)
+    if flat:
+        places = [int(place) for place in np.unravel_index(places[0], x.shape)]
+    found = blocks.read_box(x, tuple(slice(place, place + 1, 1) for place in places), operation)
+    return found.item()

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy's element-wise functions that are no ufuncs: where, clip, round, astype and their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy._core import umath
+from numpy.typing import NDArray
+
+from artifex_devices import _core
+from artifex_devices._array_ops.core.dispatch import implements, operand
+from artifex_devices._array_ops.core.out import deliver, host_target
+from artifex_devices._array_ops.elementwise.ufuncs import map_elements
+from artifex_devices._array_ops.index.nonzero import nonzero
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Array
+
+__all__ = ["astype", "clip", "round_", "where"]
+
+_SELECT_BYTES = 64 << 10  # from here on the core chooses: NumPy's copies under a mask branch at each element
+_STREAM_BYTES = 4 << 20  # from here on results bypass the cache
+_SCALARS = (bool, int, float, complex)
+_UNSET: Any = np._NoValue
+
+
+def _samples(inputs: Sequence[Any]) -> list[Any]:
+    """Operands of the same dtypes with nothing in them, to ask NumPy what comes out."""
+    return [x if type(x) in _SCALARS else np.ones(1, x.dtype)[:0] for x in inputs]
+
+
+def _map(operation: str, function: Any, *inputs: Any, dtype: Any = None) -> Array:
+    """Element-wise by a NumPy function that has no `out`; without `dtype` it is asked what comes out."""
+    inputs = tuple(operand(operation, x) for x in inputs)
+    dtype = function(*_samples(inputs)).dtype if dtype is None else np.dtype(dtype)
+
+    def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
+        np.copyto(outputs[0], function(*parts))
+
+    result: Array = map_elements(operation, compute, inputs, (dtype,))[0]
+    return result
+
+
+def _dense(part: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """A choice as the core takes it: dense and of the shape of the result, or one number for all."""
+    return part if part.ndim == 0 else np.require(np.broadcast_to(part, shape), requirements=("C", "A"))
+
+
+@implements(np.where)
+def where(condition: Any, *choices: Any) -> Any:
+    """np.where with three operands, sharded as an element-wise result; with one operand np.nonzero."""
+    if not choices:
+        return nonzero(condition)
+    if len(choices) != 2:
+        raise ValueError("where: either both or neither of x and y should be given; expected 1 or 3 operands, got 2")
+    inputs = [operand("where", x) for x in (condition, *choices)]
+    dtype = np.where(*_samples(inputs)).dtype
+    inputs[1:] = [np.asarray(x).astype(dtype) if type(x) is int else x for x in inputs[1:]]  # wraps round, as in NumPy
+    stream = sum(x.nbytes for x in inputs if isinstance(x, Array)) >= _STREAM_BYTES
+
+    def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
+        out = outputs[0]
+        chosen = np.broadcast_to(np.asarray(parts[0], bool), out.shape)
+        if out.nbytes < _SELECT_BYTES or not out.flags.c_contiguous:
+            np.copyto(out, parts[2])
+            np.copyto(out, parts[1], where=chosen)
+            return
+        one, other = (_dense(np.asarray(part, dtype), out.shape) for part in parts[1:])
+        _core._select(out, np.require(chosen, requirements=("C", "A")), one, other, stream)
+
+    result: Array = map_elements("where", compute, inputs, (dtype,))[0]
+    return result
+
+
+@implements(np.clip)
+def clip(
+    a: Any,
+    a_min: Any = _UNSET,
+    a_max: Any = _UNSET,
+    out: Any = None,
+    *,
+    min: Any = _UNSET,
+    max: Any = _UNSET,
+    **options: Any,
+) -> Any:
+    """np.clip, also with min= and max=: one call of NumPy's own ufunc, which decides on the dtype.
+
+    Raises:
+        TypeError: Only one of a_min and a_max is given.
+        ValueError: Bounds are given under both names.
+    """
+    if a_min is _UNSET and a_max is _UNSET:
+        a_min, a_max = (None if bound is _UNSET else bound for bound in (min, max))
+    elif a_min is _UNSET or a_max is _UNSET:
+        missing = "a_min" if a_min is _UNSET else "a_max"
+        raise TypeError(f"clip: {missing} is missing; expected both bounds or neither; give {missing}=None for none")
+    elif min is not _UNSET or max is not _UNSET:
+        raise ValueError("clip: bounds are given twice; expected a_min and a_max, or min and max; leave one pair out")
+    x = a if isinstance(a, (Array, np.ndarray)) else np.asarray(a)
+    if x.dtype.isbuiltin == 2 and a_min is not None and a_max is not None:  # of ml_dtypes: NumPy widens them to float32
+        return np.minimum(np.maximum(x, a_min, **options), a_max, out=out, **options)
+    if x.dtype.kind in "iu":  # as NumPy: ints of Python that bound nothing are left out, others must fit the dtype
+        range_of = np.iinfo(x.dtype)
+        a_min = None if type(a_min) is int and a_min <= range_of.min else a_min
+        a_max = None if type(a_max) is int and a_max >= range_of.max else a_max
+    if a_min is None:
+        return np.positive(x, out=out, **options) if a_max is None else np.minimum(x, a_max, out=out, **options)
+    if a_max is None:
+        return np.maximum(x, a_min, out=out, **options)
+    return umath.clip(x, a_min, a_max, out=out, **options)  # type: ignore[attr-defined]
+
+
+@implements(np.round, np.around)
+def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    """np.round."""
+    target = host_target("round", out)
+    if target is None:
+        return _map("round", lambda part: np.round(part, decimals), a)
+    x = operand("round", a)
+    np.round(np.ones(1, x.dtype)[:0], decimals, out=np.empty(0, target.dtype))  # raises what NumPy raises
+
+    def compute(outputs: Sequence[Any], parts: Sequence[Any]) -> None:  # the dtype of out takes part
+        np.round(parts[0], decimals, out=outputs[0])
+
+    return map_elements("round", compute, [x], (target.dtype,), into=(target,))[0]
+
+
+@implements(np.real)
+def _real(val: Any) -> Array:
+    return _map("real", np.real, val)
+
+
+@implements(np.imag)
+def _imag(val: Any) -> Array:
+    return _map("imag", np.imag, val)
+
+
+@implements(np.angle)
+def _angle(z: Any, deg: bool = False) -> Array:
+    return _map("angle", lambda part: np.angle(part, deg), z)
+
+
+@implements(np.nan_to_num)
+def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
+    return _map("nan_to_num", lambda part: np.nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf), x)
+
+
+@implements(np.isclose)
+def _isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+    return _map("isclose", lambda x, y: np.isclose(x, y, rtol, atol, equal_nan), a, b, dtype=bool)
+
+
+@implements(np.isposinf)
+def _isposinf(x: Any, out: Any = None) -> Any:
+    result = _map("isposinf", np.isposinf, x)
+    return result if out is None else deliver("isposinf", result, out)
+
+
+@implements(np.isneginf)
+def _isneginf(x: Any, out: Any = None) -> Any:
+    result = _map("isneginf", np.isneginf, x)
+    return result if out is None else deliver("isneginf", result, out)
+
+
+@implements(np.isreal)
+def _isreal(x: Any) -> Array:
+    return _map("isreal", np.isreal, x)
+
+
+@implements(np.iscomplex)
+def _iscomplex(x: Any) -> Array:
+    return _map("iscomplex", np.iscomplex, x)
+
+
+@implements(np.copy)
+def _copy(a: Any, order: str = "K", subok: bool = False) -> Array:
+    if order not in ("C", "A", "K"):
+        raise TypeError(f"copy: Arrays are row-major; expected order 'K', 'A' or 'C', got {shown(order)}; leave it out")
+    return _map("copy", np.copy, a)
+
+
+@implements(np.astype)
+def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+    """np.astype: each shard converted where it lies, then moved to `device` where one is given.
+
+    x itself for its own dtype with copy=False.
+    """
+    target = np.dtype(dtype)
+    same = not copy and target == x.dtype
+    result = x if same else _map("astype", lambda part: part.astype(target), x, dtype=target)
+    if device is None:
+        return result
+    moved: Array = result.to_device(device)  # refuses what is no Device or Sharding
+    return moved

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of Arrays: x[...], iteration, take and its kind. Only the shards that are asked for are read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._array_ops.core.blocks import Box, local_arrays
+from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
+from artifex_devices._array_ops.core.layout import Cuts, allowing_uneven, any_explicit, cuts_of, sharding_with
+from artifex_devices._array_ops.core.reading import Source, assemble
+from artifex_devices._array_ops.index.selection import Range, Selection, parse
+from artifex_devices._base.clearable_cache import forgettable
+from artifex_devices._core import Array, NamedSharding, Sharding
+from artifex_devices.errors import ShardingTypeError
+
+__all__ = ["contains", "get", "kept_cuts", "part_of", "refuse_change", "rows", "select"]
+
+
+def get(x: Array, index: Any) -> Array:
+    """x[index], with NumPy's rules.
+
+    Dimensions taken whole, forwards or backwards, keep their cut; dimensions indexed by an int are gone; others are
+    whole, those of an index Array are cut as it is.
+
+    Raises:
+        IndexError: As NumPy: out of range, too many indices, no index.
+        ShardingTypeError: The dimension is cut over Explicit axes (a ValueError).
+        RuntimeError: Parts of a mask belong to other processes.
+    """
+    key = _key_of("index", x, index)
+    known = _basic.get(key)
+    if known is None:
+        chosen = parse(x, index)
+        _check_explicit("index", x, chosen)
+        leader = _leading_index(x, chosen, index)
+        picked = ((),) * chosen.rank if leader is None else cuts_of(leader)
+        home = x.sharding if leader is None else allowing_uneven(x.sharding, leader.sharding)
+        known = chosen, sharding_with(home, _cuts_after(x, chosen, picked))
+        _keep(key, known)
+    return _read("index", x, index, known, basic=key is not None)
+
+
+def row_of(x: Array, i: int) -> Array:
+    """x[i], also where that dimension is cut over Explicit axes: whoever iterates takes all rows, as in JAX."""
+    key = _key_of("row", x, i)
+    known = _basic.get(key)
+    if known is None:
+        chosen = parse(x, i)
+        known = chosen, sharding_with(x.sharding, _cuts_after(x, chosen, ()))
+        _keep(key, known)
+    return _read("row", x, i, known, basic=key is not None)
+
+
+# What an index without arrays chooses, and the sharding of the result: by operation, sharding, shape and index.
+_basic: dict[Any, tuple[Selection, Sharding]] = forgettable({})
+
+
+def _key_of(operation: str, x: Array, index: Any) -> Any:
+    """What an index without arrays is known by; None for another one."""
+    parts: list[Any] = [operation, x.sharding, x.shape]
+    for part in index if type(index) is tuple else (index,):
+        if type(part) is slice:
+            bounds = (part.start, part.stop, part.step)
+            if not all(bound is None or type(bound) is int for bound in bounds):
+                return None
+            parts.append(bounds)
+        elif part is None or part is Ellipsis or type(part) is int:
+            parts.append(part)
+        else:
+            return None
+    return tuple(parts)
+
+
+def _keep(key: Any, known: tuple[Selection, Sharding]) -> None:
+    if key is None:
+        return
+    if len(_basic) >= 4096:
+        _basic.clear()
+    _basic[key] = known
+
+
+def _read(operation: str, x: Array, index: Any, known: tuple[Selection, Sharding], *, basic: bool) -> Array:
+    """x[index], of which it is known what that is; by NumPy's own indexing where x is small."""
+    chosen, sharding = known
+    whole = whole_of(x) if basic and is_small(x.nbytes) else None
+    if whole is None:
+        return select(operation, x, chosen, sharding)
+    value = np.asarray(whole[index])
+    return from_whole(operation, value, x.dtype, sharding, committed=x.committed)
+
+
+def select(operation: str, x: Array, chosen: Selection, sharding: Sharding) -> Array:
+    """The Array of a Selection, placed by a sharding on the devices of x."""
+    reader = _Reader(Source(operation, x, sharding), chosen)
+    return assemble(operation, chosen.shape, x.dtype, sharding, committed=x.committed, fill=reader.fill)
+
+
+def part_of(operation: str, x: Array, axis: int, start: int, stop: int) -> Array:
+    """start:stop along one dimension, which keeps its cut where that divides the size.
+
+    Raises:
+        ShardingTypeError: It does not, and an axis is Explicit (a ValueError).
+    """
+    ranges = tuple(Range(d, d, start if d == axis else 0, 1) for d in range(x.ndim))
+    shape = (*x.shape[:axis], stop - start, *x.shape[axis + 1 :])
+    cuts = kept_cuts(operation, x, axis, stop - start)
+    return select(operation, x, Selection(shape, ranges, (), 0, 0), sharding_with(x.sharding, cuts))
+
+
+def kept_cuts(operation: str, x: Array, axis: int, size: int) -> Cuts:
+    """The cuts of x; dimension `axis` is whole when the new `size` cannot be cut so."""
+    cuts = cuts_of(x)
+    sharding = x.sharding
+    if not isinstance(sharding, NamedSharding) or not cuts[axis] or sharding.uneven == "last-short":
+        return cuts
+    parts = 1
+    for name in cuts[axis]:
+        parts *= sharding.mesh.shape[name]
+    if size % parts == 0:
+        return cuts
+    if any_explicit(sharding, cuts[axis]):
+        raise ShardingTypeError(
+            f"{operation}: dimension {axis} of the result, of size {size}, cannot be cut {parts} times as Explicit "
+            f"axes {cuts[axis]} ask; expected a multiple of {parts}; make it whole first: reshard(x, ...)"
+        )
+    return (*cuts[:axis], (), *cuts[axis + 1 :])
+
+
+def _cuts_after(x: Array, chosen: Selection, picked: Cuts) -> Cuts:
+    """How the result is cut."""
+    before = cuts_of(x)
+    if not any(before) and not any(picked):
+        return ((),) * len(chosen.shape)
+    cuts: list[tuple[Hashable, ...]] = [()] * len(chosen.shape)
+    for r in chosen.ranges:
+        if _takes_all(x, chosen, r):
+            cuts[r.dim] = before[r.source]
+    used = {name for axes in cuts for name in axes}
+    for i, axes in enumerate(picked):
+        if not used.intersection(axes):
+            cuts[chosen.at + i] = axes
+            used.update(axes)
+    return tuple(cuts)
+
+
+def _takes_all(x: Array, chosen: Selection, r: Range) -> bool:
+    return chosen.shape[r.dim] == x.shape[r.source] and r.step in (1, -1)
+
+
+def _check_explicit(operation: str, x: Array, chosen: Selection) -> None:
+    """Raises where a cut over Explicit axes would go."""
+    before = cuts_of(x)
+    if not any(before):
+        return
+    kept = {r.source for r in chosen.ranges if _takes_all(x, chosen, r)}
+    for d, axes in enumerate(before):
+        if axes and d not in kept and any_explicit(x.sharding, axes):
+            raise ShardingTypeError(
+                f"{operation}: dimension {d} of shape {x.shape} is cut over Explicit axes {axes}, and a part of it "
+                "would not be; expected ':' there, or a dimension that is whole, got a part; make it whole first, "
+                "reshard(x, ...), or read it on the host, np.asarray(x)[...]"
+            )
+
+
+def _leading_index(x: Array, chosen: Selection, index: Any) -> Array | None:
+    """The first sharded Array among the indices on the mesh of x: the picked dimensions are sharded as it is."""
+    shape = chosen.shape[chosen.at : chosen.at + chosen.rank]
+    for part in index if isinstance(index, tuple) else (index,):
+        if isinstance(part, Array) and part.dtype != bool and part.shape == shape and any(cuts_of(part)):
+            mine, its = x.sharding, part.sharding
+            if isinstance(mine, NamedSharding) and isinstance(its, NamedSharding) and mine.mesh is its.mesh:
+                return part
+    return None
+
+
+class _Reader:
+    """Writes boxes of x[index]."""
+
+    def __init__(self, source: Source, chosen: Selection) -> None:
+        self._source = source
+        self._chosen = chosen
+        self._picked = slice(chosen.at, chosen.at + chosen.rank)
+        of_range: dict[int, Range] = {r.dim: r for r in chosen.ranges}
+        # In the order of the result, without the picked dimensions; None is a new dimension.
+        self._others = [(d, of_range.get(d)) for d in range(len(chosen.shape)) if not 0 <= d - chosen.at < chosen.rank]
+        self._rank = len(chosen.ranges) + len(chosen.picks)
+
+    def fill(self, out: NDArray[Any], box: Box, position: int) -> None:
+        """Writes one box of the result, which is not empty, from the tiles that it touches."""
+        chosen = self._chosen
+        bounds = [(0, 0)] * self._rank
+        for r in chosen.ranges:
+            ends = (r.start + box[r.dim].start * r.step, r.start + (box[r.dim].stop - 1) * r.step)
+            bounds[r.source] = (min(ends), max(ends) + 1)
+        places = []
+        for pick in chosen.picks:
+            part = pick.places[box[self._picked]] if chosen.rank else pick.places
+            places.append(part)
+            bounds[pick.source] = (int(part.min()), int(part.max()) + 1)
+        for whole, data in self._source.tiles(position, bounds):
+            key: list[Any] = [slice(None)] * self._rank
+            target: list[Any] = []
+            for d, along in self._others:
+                if along is None:
+                    target.append(0)
+                    continue
+                window = _window(along, box[d], whole[along.source])
+                if window is None:
+                    break
+                key[along.source], part_of_out = window
+                target.append(part_of_out)
+            else:
+                self._write(out, target, data, key, whole, places)
+
+    def _write(
+        self,
+        out: NDArray[Any],
+        target: list[Any],
+        data: NDArray[Any],
+        key: list[Any],
+        whole: Box,
+        places: list[NDArray[Any]],
+    ) -> None:
+        """Writes what one tile holds."""
+        chosen = self._chosen
+        if not chosen.rank:
+            for pick in chosen.picks:
+                key[pick.source] = int(pick.places) - whole[pick.source].start
+            out[(*target, ...)] = data[tuple(key)]
+            return
+        inside = [place - whole[pick.source].start for pick, place in zip(chosen.picks, places, strict=True)]
+        mask: Any = True
+        for pick, place in zip(chosen.picks, inside, strict=True):
+            mask = mask & (place >= 0) & (place < whole[pick.source].stop - whole[pick.source].start)
+        if not np.any(mask):
+            return
+        target[chosen.at : chosen.at] = [slice(None)] * chosen.rank
+        new = sum(r is None for d, r in self._others if d < chosen.at)
+        at = chosen.at - new  # new dimensions are gone by an int in the target
+        view = np.moveaxis(out[(*target, ...)], range(at, at + chosen.rank), range(chosen.rank))
+        sources = [pick.source for pick in chosen.picks]
+        local = np.moveaxis(data[tuple(key)], sources, range(len(sources)))
+        if not inside:
+            view[...] = local
+        elif np.all(mask):
+            view[...] = _taken(local, inside)
+        else:
+            here = np.nonzero(mask)
+            view[here] = _taken(local, [place[here] for place in inside])
+
+
+def _taken(local: NDArray[Any], places: list[NDArray[Any]]) -> NDArray[Any]:
+    """local[places], by the quicker way where there is one dimension."""
+    if len(places) == 1:
+        return local.take(places[0], axis=0, mode="clip")  # all are inside
+    taken: NDArray[Any] = local[tuple(places)]
+    return taken
+
+
+def _window(r: Range, wanted: slice, tile: slice) -> tuple[slice, slice] | None:
+    """What of a tile (from its start) a part of the result needs, and where in that part it goes; None for nothing."""
+    if r.step > 0:
+        first = max(wanted.start, -((r.start - tile.start) // r.step))
+        stop = min(wanted.stop, -((r.start - tile.stop) // r.step))
+    else:
+        first = max(wanted.start, (r.start - tile.stop) // -r.step + 1)
+        stop = min(wanted.stop, (r.start - tile.start) // -r.step + 1)
+    if first >= stop:
+        return None
+    start = r.start + first * r.step - tile.start
+    end = start + (stop - first) * r.step
+    return slice(start, None if end < 0 else end, r.step), slice(first - wanted.start, stop - wanted.start)
+
+
+def rows(x: Array, *, backwards: bool = False) -> Iterator[Array]:
+    """x[0], x[1], ... or the other way round.
+
+    Raises:
+        TypeError: x has no dimension.
+    """
+    if not x.ndim:
+        raise TypeError(
+            "iter: an Array without dimensions cannot be iterated over; expected a dimension or more, got shape (); "
+            "use x.item()"
+        )
+    order = range(x.shape[0])
+    return (row_of(x, i) for i in (reversed(order) if backwards else order))
+
+
+def contains(x: Array, value: Any) -> bool:
+    """Whether an element equals the value."""
+    return any(part.any() for part in local_arrays(np.equal(x, value)))
+
+
+def refuse_change(x: Array, *_: Any) -> NoReturn:
+    """What x[i] = v and del x[i] do.
+
+    Raises:
+        TypeError: Always.
+    """
+    raise TypeError(
+        "Array: elements cannot be assigned or deleted, Arrays do not change; expected an ndarray, got an Array; "
+        "change a copy and place it: y = np.array(x); y[i] = v; x = device_put(y, x.sharding)"
+    )

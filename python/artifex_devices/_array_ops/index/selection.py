@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an index asks for: NumPy's rules for ints, slices, None, Ellipsis, masks and integer arrays."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._array_ops.index.nonzero import nonzero_on_host
+from artifex_devices._core import Array
+
+__all__ = ["Pick", "Range", "Selection", "parse"]
+
+
+class Range(NamedTuple):
+    """Dimension `dim` of the result is start, start + step, ... of dimension `source`."""
+
+    dim: int
+    source: int
+    start: int
+    step: int
+
+
+class Pick(NamedTuple):
+    """The places that integer arrays ask for in dimension `source`, 0 or more each, in their common shape."""
+
+    source: int
+    places: NDArray[np.intp]
+
+
+class Selection(NamedTuple):
+    """An index that fits a shape. Dimensions of the result that nothing here names are new, of size 1."""
+
+    shape: tuple[int, ...]  # of the result
+    ranges: tuple[Range, ...]  # by dim, and by source
+    picks: tuple[Pick, ...]  # an int is a pick without dimensions
+    at: int  # the first dimension of the result that comes from the picks
+    rank: int  # and how many there are
+
+
+def parse(x: Array, index: Any) -> Selection:
+    """The Selection of x[index].
+
+    Raises:
+        IndexError: The index is out of range, has too many parts, or parts of a kind that is no index.
+        RuntimeError: Parts of a mask belong to other processes.
+    """
+    items = [_item(part) for part in (index if isinstance(index, tuple) else (index,))]
+    items = _without_ellipsis(items, x)
+    shape = x.shape
+    arrays = any(isinstance(item, (np.ndarray, Array)) for item in items)
+    layout: list[tuple[int, int, int, int] | None] = []  # (source, start, step, count), None is a new dimension
+    picks: list[tuple[int | None, NDArray[Any]]] = []  # the bool scalars have no source
+    at: int | None = None
+    source = 0
+    together, gap = True, False
+    for item in items:
+        if item is None or item is Ellipsis or isinstance(item, slice):
+            gap = at is not None
+            if item is Ellipsis:
+                continue
+            if item is None:
+                layout.append(None)
+                continue
+            start, stop, step = item.indices(shape[source])
+            layout.append((source, start, step, len(range(start, stop, step))))
+            source += 1
+            continue
+        if at is None:
+            at = len(layout)
+        elif gap:
+            together = False
+        if isinstance(item, int):
+            picks.append((source, np.array(_place(item, source, shape), np.intp)))
+            source += 1
+        elif item.dtype != bool:
+            picks.append((source, _places(item, source, shape)))
+            source += 1
+        elif item.ndim == 0:
+            picks.append((None, np.zeros(1 if item else 0, np.intp)))
+        else:
+            _check_mask(item.shape, source, shape)
+            places = nonzero_on_host("index", item) if isinstance(item, Array) else item.nonzero()
+            picks.extend((source + d, along) for d, along in enumerate(places))
+            source += item.ndim
+    picked = _common_shape([places.shape for _, places in picks])
+    at = 0 if at is None or (arrays and not together) else at
+    ranges: list[Range] = []
+    sizes: list[int] = []
+    for entry in layout:
+        if entry is None:
+            sizes.append(1)
+            continue
+        dim = len(sizes) + (len(picked) if len(sizes) >= at else 0)
+        ranges.append(Range(dim, entry[0], entry[1], entry[2]))
+        sizes.append(entry[3])
+    sizes[at:at] = picked
+    return Selection(
+        tuple(sizes),
+        tuple(ranges),
+        tuple(Pick(d, np.broadcast_to(places, picked)) for d, places in picks if d is not None),
+        at,
+        len(picked),
+    )
+
+
+def _item(part: Any) -> Any:
+    """A part of an index as None, Ellipsis, a slice, an int, or an ndarray of bool or integers; masks on devices stay.
+
+    Arrays of other libraries are read through np.asarray.
+    """
+    if part is None or part is Ellipsis or isinstance(part, slice):
+        return part
+    if isinstance(part, (bool, np.bool_)):
+        return np.array(part)
+    if isinstance(part, Array) and (part.dtype == bool and part.ndim):
+        return part
+    if isinstance(part, (list, tuple)) or (hasattr(part, "__array__") and not isinstance(part, np.generic)):
+        given = part
+        array = np.asarray(given)
+        if array.size == 0 and isinstance(given, (list, tuple)):
+            array = array.astype(np.intp)
+        if array.dtype == bool:
+            return array
+        if array.dtype.kind in "iu":
+            return int(array) if array.ndim == 0 else array
+        raise IndexError(
+            f"index: an array of dtype {array.dtype} is no index; expected integers or bools, got {_told(part)}; "
+            "convert it: i.astype(int)"
+        )
+    try:
+        return operator.index(part)
+    except TypeError:
+        raise IndexError(
+            f"index: {_told(part)} is no index; expected integers, slices, Ellipsis, None, and arrays of integers or "
+            "bools; convert a number by int(i)"
+        ) from None
+
+
+def _told(part: Any) -> str:
+    text = repr(part)
+    return f"{text if len(text) < 60 else text[:57] + '...'} ({type(part).__name__})"
+
+
+def _without_ellipsis(items: list[Any], x: Array) -> list[Any]:
+    """The items with `:` for what Ellipsis stands for, and at the end."""
+    used = sum(0 if item is None or item is Ellipsis else _dimensions(item) for item in items)
+    if used > x.ndim:
+        raise IndexError(
+            f"index: too many indices; expected at most {x.ndim} for shape {x.shape}, got {used}; leave some out"
+        )
+    dots = [i for i, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError(
+            f"index: only one Ellipsis is possible; expected one '...', got {len(dots)}; write ':' instead"
+        )
+    # One that stands for nothing stays: it still parts the index arrays on its two sides, as in NumPy.
+    rest: list[Any] = [slice(None)] * (x.ndim - used) or [Ellipsis] * len(dots)
+    position = dots[0] if dots else len(items)
+    return [*items[:position], *rest, *items[position + 1 :]]
+
+
+def _dimensions(item: Any) -> int:
+    if isinstance(item, Array):
+        return item.ndim
+    return item.ndim if isinstance(item, np.ndarray) and item.dtype == bool else 1
+
+
+def _place(i: int, d: int, shape: tuple[int, ...]) -> int:
+    size = shape[d]
+    if not -size <= i < size:
+        raise _out_of_range(i, d, shape)
+    return i + size if i < 0 else i
+
+
+def _places(places: NDArray[Any], d: int, shape: tuple[int, ...]) -> NDArray[Any]:
+    size = shape[d]
+    wrong = (places < -size) | (places >= size)
+    if wrong.any():
+        raise _out_of_range(int(places[wrong][0]), d, shape)
+    places = places.astype(np.intp)
+    return np.where(places < 0, places + size, places)
+
+
+def _out_of_range(i: int, d: int, shape: tuple[int, ...]) -> IndexError:
+    size = shape[d]
+    wanted = f"{-size} to {size - 1}" if size else "none, for there is no element"
+    return IndexError(
+        f"index: {i} is out of range in dimension {d} of shape {shape}; expected {wanted}, got {i}; "
+        "np.take(x, i, axis, mode='clip') takes the nearest"
+    )
+
+
+def _check_mask(mask: tuple[int, ...], source: int, shape: tuple[int, ...]) -> None:
+    mine = shape[source : source + len(mask)]
+    wrong = [
+        f"dimension {source + d}: {a} against {b}" for d, (a, b) in enumerate(zip(mask, mine, strict=True)) if a != b
+    ]
+    if wrong:
+        raise IndexError(
+            f"index: a mask does not fit; expected shape {mine} for these dimensions of shape {shape}, got {mask} "
+            f"({'; '.join(wrong)}); make it by comparing x itself"
+        )
+
+
+def _common_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexError(
+            f"index: the index arrays do not broadcast; expected one common shape, got {' and '.join(map(str, shapes))}"
+            "; np.ix_ combines all with all"
+        ) from None

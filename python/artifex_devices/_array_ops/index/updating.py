@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""x.at[index]: copies of Arrays in which some elements differ. Each device updates its own shard."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices import _core
+from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, moved_to, run_all, tiling
+from artifex_devices._array_ops.core.layout import home_of, sharding_with
+from artifex_devices._array_ops.core.operand_parts import SCALARS
+from artifex_devices._array_ops.core.operands import as_operand
+from artifex_devices._array_ops.core.out_sharding import placed_as
+from artifex_devices._array_ops.core.reading import Source, _pieces, shift
+from artifex_devices._array_ops.index.indexing import _window
+from artifex_devices._array_ops.index.selection import Selection, parse
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Array
+
+__all__ = ["At", "AtIndex"]
+
+
+class At:
+    """What `x.at` is: takes an index."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, index: Any) -> AtIndex:
+        return AtIndex(self._array, index)
+
+    def __repr__(self) -> str:
+        return f"<at of an Array of shape {self._array.shape}>"
+
+
+class AtIndex:
+    """What `x.at[index]` is: its methods return copies of x with the elements of x[index] updated."""
+
+    __slots__ = ("_array", "_index")
+
+    def __init__(self, array: Array, index: Any) -> None:
+        self._array = array
+        self._index = index
+
+    def __repr__(self) -> str:
+        return f"<at[{shown(self._index)}] of an Array of shape {self._array.shape}>"
+
+    def get(self, **options: Any) -> Array:
+        """x[index]."""
+        return self._placed(self._array[self._index], _out_sharding("get", options))
+
+    def set(self, values: Any, **options: Any) -> Array:
+        """A copy of x with x[index] = values."""
+        return self._updated("set", None, values, options)
+
+    def add(self, values: Any, **options: Any) -> Array:
+        """A copy of x with values added to x[index]; an index that comes twice is added to twice."""
+        return self._updated("add", np.add, values, options)
+
+    def subtract(self, values: Any, **options: Any) -> Array:
+        """A copy of x with values subtracted from x[index]."""
+        return self._updated("subtract", np.subtract, values, options)
+
+    def multiply(self, values: Any, **options: Any) -> Array:
+        """A copy of x with x[index] multiplied by values."""
+        return self._updated("multiply", np.multiply, values, options)
+
+    mul = multiply
+
+    def divide(self, values: Any, **options: Any) -> Array:
+        """A copy of x with x[index] divided by values."""
+        return self._updated("divide", np.true_divide, values, options)
+
+    def power(self, values: Any, **options: Any) -> Array:
+        """A copy of x with x[index] raised to the power of values."""
+        return self._updated("power", np.power, values, options)
+
+    def min(self, values: Any, **options: Any) -> Array:
+        """A copy of x with the smaller of x[index] and values."""
+        return self._updated("min", np.minimum, values, options)
+
+    def max(self, values: Any, **options: Any) -> Array:
+        """A copy of x with the greater of x[index] and values."""
+        return self._updated("max", np.maximum, values, options)
+
+    def _updated(self, name: str, ufunc: np.ufunc | None, values: Any, options: dict[str, Any]) -> Array:
+        out_sharding = _out_sharding(name, options)
+        return self._placed(_updated(f"at[...].{name}", self._array, self._index, ufunc, values), out_sharding)
+
+    def _placed(self, result: Array, out_sharding: Any) -> Array:
+        return result if out_sharding is None else placed_as(result, self._array, out_sharding)
+
+
+def _out_sharding(name: str, options: dict[str, Any]) -> Any:
+    """The out_sharding of the call; the other options of JAX are checked.
+
+    Raises:
+        TypeError: There is no such option.
+        ValueError: It asks for indices beyond the shape to be clipped or dropped.
+    """
+    known = ("indices_are_sorted", "unique_indices", "mode", "fill_value", "wrap_negative_indices", "out_sharding")
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise TypeError(
+            f"at[...].{name}: unknown arguments {', '.join(unknown)}; expected {', '.join(known)}; check the spelling"
+        )
+    mode = options.get("mode")
+    if mode not in (None, "promise_in_bounds") or options.get("wrap_negative_indices", True) is not True:
+        raise ValueError(
+            f"at[...].{name}: indices beyond the shape are an IndexError; expected mode None, got mode {shown(mode)}; "
+            "clip the indices by np.clip(i, 0, n - 1), or select those below n, first"
+        )
+    return options.get("out_sharding")
+
+
+def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, values: Any) -> Array:
+    """A copy of x with `ufunc` of x[index] and values in its place; None for the values themselves.
+
+    Raises:
+        IndexError: The index does not fit x.
+        ValueError: The values do not broadcast to x[index]; x and values are on incompatible devices.
+        TypeError: The result is of a dtype that x cannot hold; a mask is cut and values are not a number.
+    """
+    value = values if type(values) in SCALARS else as_operand(operation, values)
+    if isinstance(value, np.ndarray):
+        _check_numbers(operation, value)
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(
+            f"{operation}: the values are a masked array, and Arrays have no masks; expected an ndarray, an Array or a "
+            "number; give values.filled(value)"
+        )
+    _check_result(operation, x, ufunc, value)
+    if isinstance(value, Array):
+        home = home_of(operation, [x, value])
+        if not x.sharding._same_devices(home.sharding):
+            x = moved_to(operation, x, home, sharding_with(home.sharding, ((),) * x.ndim))
+    is_mask = isinstance(index, Array) and index.dtype == bool and index.shape == x.shape
+    if is_mask and (not isinstance(value, (Array, np.ndarray)) or value.ndim == 0):
+        changed = value if ufunc is None else ufunc(x, value)
+        masked: Any = np.where(index, changed, x)
+        result: Array = masked.astype(x.dtype)
+        return result
+    update = _Update(operation, x, parse(x, index), ufunc, value)
+    copy, buffers = allocate(operation, x.shape, x.dtype, x.sharding, committed=x.committed)
+    _core._copy_views(buffers, local_arrays(x, False, True))
+    places = tiling(x.sharding, x.shape, operation)
+    tasks = [
+        functools.partial(update.write, out[shift(piece, box)], piece, position)
+        for out, box, position in zip(buffers, places.boxes, places.positions, strict=True)
+        if out.size
+        for piece in update.pieces(box, out.nbytes)
+    ]
+    run_all(tasks, 2 * x.nbytes)
+    return copy
+
+
+def _check_numbers(operation: str, value: NDArray[Any]) -> None:
+    """Raises TypeError for values of a dtype that no device holds."""
+    try:
+        _core._host_empty((0,), value.dtype)
+    except TypeError as error:
+        raise TypeError(f"{operation}: the values: {str(error).removeprefix('host_empty: ')}") from None
+
+
+def _check_result(operation: str, x: Array, ufunc: np.ufunc | None, value: Any) -> None:
+    """Raises TypeError where NumPy would for x[index] op= value."""
+    if ufunc is None:
+        return
+    sample = value if type(value) in SCALARS else np.empty(0, value.dtype)
+    with np.errstate(all="ignore"):
+        result = ufunc(np.ones(0, x.dtype), sample).dtype
+    if not np.can_cast(result, x.dtype, "same_kind"):
+        raise TypeError(
+            f"{operation}: the result is of dtype {result}; expected one that converts to the {x.dtype} of the Array, "
+            f"got values of {getattr(value, 'dtype', type(value).__name__)}; convert first: x.astype({str(result)!r})"
+        )
+
+
+class _Update:
+    """Updates boxes of the copy."""
+
+    def __init__(self, operation: str, x: Array, chosen: Selection, ufunc: np.ufunc | None, value: Any) -> None:
+        self._chosen = chosen
+        self._ufunc = ufunc
+        self._scalar = value if type(value) in SCALARS else None
+        self._source: Source | None = None
+        if self._scalar is None:
+            self._check_shape(operation, value.shape)
+            self._shape: tuple[int, ...] = value.shape
+            self._source = Source(operation, value, x.sharding)
+        of_range = {r.dim: r for r in chosen.ranges}
+        self._picked = range(chosen.at, chosen.at + chosen.rank)
+        # Dimensions of the result that are neither ranges nor picked: new ones, of size 1.
+        self._new = [d for d in range(len(chosen.shape)) if d not in of_range and d not in self._picked]
+
+    def _check_shape(self, operation: str, shape: tuple[int, ...]) -> None:
+        wanted = self._chosen.shape
+        extra = len(shape) - len(wanted)
+        kept = shape[extra:] if extra > 0 else shape
+        fits = all(size in (1, full) for size, full in zip(kept[::-1], wanted[::-1], strict=False))
+        if not fits or any(size != 1 for size in shape[: max(extra, 0)]):
+            raise ValueError(
+                f"{operation}: the values do not broadcast; expected shape {wanted} or one that broadcasts to it, got "
+                f"{shape}; reshape the values"
+            )
+
+    def pieces(self, box: Box, nbytes: int) -> Iterator[Box]:
+        """The parts of a box that are worth a task each; index arrays are looked through once for each part."""
+        return _pieces(box, nbytes) if not self._chosen.rank else iter((box,))
+
+    def write(self, out: NDArray[Any], box: Box, position: int) -> None:
+        """Updates one box, which is not empty."""
+        chosen = self._chosen
+        key: list[Any] = [slice(None)] * out.ndim
+        wanted = [slice(0, size, 1) for size in chosen.shape]  # of the values
+        for r in chosen.ranges:
+            window = _window(r, slice(0, chosen.shape[r.dim]), box[r.source])
+            if window is None:
+                return
+            key[r.source], part = window
+            wanted[r.dim] = slice(part.start, part.stop, 1)
+        inside = [pick.places - box[pick.source].start for pick in chosen.picks]
+        mask = np.ones(chosen.shape[chosen.at : chosen.at + chosen.rank], bool)
+        for pick, place in zip(chosen.picks, inside, strict=True):
+            mask &= (place >= 0) & (place < box[pick.source].stop - box[pick.source].start)
+        if not mask.any():
+            return
+        value = self._value_of(wanted, position)
+        if not chosen.rank:
+            for pick, place in zip(chosen.picks, inside, strict=True):
+                key[pick.source] = int(place)
+            self._write(out[(*key, ...)], value)
+            return
+        sources = [pick.source for pick in chosen.picks]
+        local = np.moveaxis(out[tuple(key)], sources, range(len(sources)))
+        if self._scalar is None:
+            value = value[mask]
+        if not inside:
+            self._write(local, value if self._scalar is not None else value[0])
+            return
+        places = tuple(place[mask] for place in inside)
+        if self._ufunc is None:
+            local[places] = value
+        else:
+            self._ufunc.at(local, places, value)
+
+    def _write(self, target: NDArray[Any], value: Any) -> None:
+        if self._ufunc is None:
+            target[...] = value
+        else:
+            self._ufunc(target, value, out=target, casting="same_kind")
+
+    def _value_of(self, wanted: list[slice], position: int) -> Any:
+        """A part of the values, broadcast: the picked dimensions first, then the ranges."""
+        if self._source is None:
+            return self._scalar
+        offset = len(self._shape) - len(wanted)
+        own: Box = tuple(
+            wanted[d - offset] if d >= offset and size == self._chosen.shape[d - offset] else slice(0, size, 1)
+            for d, size in enumerate(self._shape)
+        )
+        part = self._source.box(own, position)
+        if offset > 0:
+            part = part.reshape(part.shape[offset:])
+        part = np.broadcast_to(part, [each.stop - each.start for each in wanted])
+        new: list[Any] = [slice(None)] * len(wanted)
+        part = np.moveaxis(part, self._picked, range(len(self._picked)))
+        rest = [d for d in range(len(wanted)) if d not in self._picked]
+        for at, d in enumerate(rest):
+            if d in self._new:
+                new[len(self._picked) + at] = 0
+        return part[(*new, ...)]

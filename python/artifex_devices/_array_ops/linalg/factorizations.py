@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""numpy.linalg on stacks of matrices: factorizations, inverses, determinants, ranks and systems of equations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._array_ops.core.arguments import array_operand
+from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.operands import as_operand
+from artifex_devices._array_ops.linalg.contraction import Labels, contract
+from artifex_devices._array_ops.linalg.matrix_stacks import over_matrices, require_matrices
+from artifex_devices._array_ops.shape.joining import stack
+from artifex_devices._array_ops.shape.reshaping import expand_dims, squeeze
+from artifex_devices._core import Array
+
+__all__: list[str] = []
+
+
+def _per_matrix(function: Any) -> None:
+    """Registers a function of one stack of matrices; its other arguments go to NumPy as they are."""
+    name = f"linalg.{function.__name__}"
+
+    def implementation(a: Any, *args: Any, **kwargs: Any) -> Any:
+        return over_matrices(name, array_operand(name, a), lambda block: function(block, *args, **kwargs))
+
+    implements(function)(implementation)
+
+
+for _function in ("cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_power", "qr", "slogdet", "svd", "svdvals"):
+    _per_matrix(getattr(np.linalg, _function))
+
+
+def _with_operand(
+    operation: str, function: Callable[[NDArray[Any], Any], Any], a: Any, b: Any, core: Labels, out: Labels
+) -> Array:
+    """function(matrices, b) for stacks that broadcast; `core` and `out` label the dimensions after those of the stack.
+
+    Args:
+        operation: Name for errors.
+        function: The function of one part of each operand.
+        a: Array or ndarray of shape (..., M, N), labelled ("rows", "columns").
+        b: Array or ndarray of shape (..., *core).
+        core: Labels of the last dimensions of b.
+        out: Labels of the last dimensions of the result.
+
+    Returns:
+        An Array, sharded as the operands in the leading dimensions.
+    """
+    dtype = function(*(np.empty((0, *x.shape[x.ndim - n :]), x.dtype) for x, n in ((a, 2), (b, len(core))))).dtype
+    stacks = [tuple(range(n - x.ndim, 0)) for x, n in ((a, 2), (b, len(core)))]
+    labels = [(*stacks[0], "rows", "columns"), (*stacks[1], *core)]
+
+    def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
+        np.copyto(output, function(*parts))
+
+    stretches = lambda label: isinstance(label, int)  # noqa: E731 - the stacks broadcast
+    return contract(operation, (a, b), labels, (*max(stacks, key=len), *out), dtype, multiply, broadcast=stretches)
+
+
+@implements(np.linalg.solve)
+def _solve(a: Any, b: Any) -> Any:
+    """np.linalg.solve: both stacks broadcast; a vector b is one right-hand side for all matrices."""
+    a, b = as_operand("linalg.solve", a), as_operand("linalg.solve", b)
+    sides = expand_dims(b, 1) if b.ndim == 1 else b
+    require_matrices("linalg.solve", a, sides)
+    solved = _with_operand("linalg.solve", np.linalg.solve, a, sides, ("rows", "sides"), ("columns", "sides"))
+    return squeeze(solved, -1) if b.ndim == 1 else solved
+
+
+def _tolerance(operation: str, x: Any) -> Any:
+    """A tolerance as NumPy takes it: one number, or one for each matrix."""
+    return x if x is None else np.asarray(x) if np.ndim(x) == 0 else as_operand(operation, x)
+
+
+@implements(np.linalg.pinv)
+def _pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = np._NoValue) -> Any:
+    """np.linalg.pinv, also with a tolerance for each matrix."""
+    if rcond is not None and rtol is not np._NoValue:
+        raise ValueError("linalg.pinv: `rtol` and `rcond` can't be both set; expected one of them; leave rcond out")
+    name, cutoff = ("rcond", rcond) if rtol is np._NoValue else ("rtol", rtol)
+    cutoff = _tolerance("linalg.pinv", cutoff)
+    a = as_operand("linalg.pinv", a)
+    require_matrices("linalg.pinv", a)
+    if np.ndim(cutoff) == 0 and isinstance(a, Array):
+        return over_matrices(
+            "linalg.pinv", a, lambda block: np.linalg.pinv(block, hermitian=hermitian, **{name: cutoff})
+        )
+    inverse = lambda block, each: np.linalg.pinv(block, hermitian=hermitian, rtol=each)  # noqa: E731
+    return _with_operand("linalg.pinv", inverse, a, cutoff, (), ("columns", "rows"))
+
+
+@implements(np.linalg.matrix_rank)
+def _matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Any:  # noqa: N803 - NumPy's
+    """np.linalg.matrix_rank, also with a tolerance for each matrix; of a vector whether it has an element but 0."""
+    if tol is not None and rtol is not None:
+        raise ValueError("linalg.matrix_rank: `tol` and `rtol` can't be both set; expected one of them; leave tol out")
+    a = as_operand("linalg.matrix_rank", A)
+    if a.ndim < 2:
+        return np.astype(np.any(a != 0), int)  # type: ignore[call-overload]
+    require_matrices("linalg.matrix_rank", a)
+    name, cutoff = ("rtol", rtol) if tol is None else ("tol", tol)
+    cutoff = _tolerance("linalg.matrix_rank", cutoff)
+    if np.ndim(cutoff) == 0 and isinstance(a, Array):
+        return over_matrices(
+            "linalg.matrix_rank",
+            a,
+            lambda block: np.linalg.matrix_rank(block, hermitian=hermitian, **{name: cutoff}),
+        )
+    rank = lambda block, each: np.linalg.matrix_rank(block, hermitian=hermitian, **{name: each})  # noqa: E731
+    return _with_operand("linalg.matrix_rank", rank, a, cutoff, (), ())
+
+
+@implements(np.linalg.cross)
+def _linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    return _cross(x1, x2, axis=axis)
+
+
+@implements(np.cross)
+def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """np.cross of vectors with 3 elements, along dimensions that are not sharded."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = np.moveaxis(as_operand("cross", a), axisa, -1), np.moveaxis(as_operand("cross", b), axisb, -1)
+    for number, x in enumerate((a, b)):
+        if x.shape[-1] != 3:
+            raise ValueError(
+                f"cross: Both input arrays must be (arrays of) 3-dimensional vectors; expected 3 elements along the "
+                f"dimension, got {x.shape[-1]} in operand {number}"
+            )
+    parts = [np.subtract(a[..., i] * b[..., j], a[..., j] * b[..., i]) for i, j in ((1, 2), (2, 0), (0, 1))]
+    return np.moveaxis(stack(parts, -1), -1, axisc)

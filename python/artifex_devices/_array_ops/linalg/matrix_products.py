@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""matmul and its kind, dot, vdot, inner, outer and tensordot on Arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._array_ops.core.dispatch import implements, implements_ufunc
+from artifex_devices._array_ops.core.operands import as_operand
+from artifex_devices._array_ops.core.out import deliver, host_target
+from artifex_devices._array_ops.linalg.contraction import Labels, contract
+from artifex_devices._array_ops.linalg.local_products import multiply_pair, plan_pair
+from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
+from artifex_devices._base.clearable_cache import remembered
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Array
+
+__all__ = ["dot", "tensordot"]
+
+_ARRAY_UFUNCS = [np.matmul, np.vecdot, *(getattr(np, name) for name in ("matvec", "vecmat") if hasattr(np, name))]
+
+
+@remembered(maxsize=1024)
+def _answer(function: Any, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]) -> Any:
+    """The dtype that NumPy itself gives for operands of these dtypes and ranks."""
+    return function(*(np.ones((1,) * ndim, dtype) for dtype, ndim in kinds), **dict(options)).dtype
+
+
+def _dtype_of(function: Any, operands: Sequence[Any], options: dict[str, Any] | None = None) -> Any:
+    return _answer(function, tuple((x.dtype, x.ndim) for x in operands), tuple(sorted((options or {}).items())))
+
+
+@implements_ufunc(*_ARRAY_UFUNCS)
+def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """matmul, vecdot, matvec and vecmat: their core dimensions are the labels."""
+    options = dict(options)
+    name = ufunc.__name__
+    out = options.pop("out", None)
+    axes = options.pop("axes", None)
+    axis = options.pop("axis", None)
+    refused = sorted(options.keys() - {"dtype", "casting"})
+    if refused or axes is not None or (axis is not None and ufunc is not np.vecdot):
+        told = ", ".join((*refused, *(["axes"] if axes is not None else []), *(["axis"] if axis is not None else [])))
+        raise TypeError(
+            f"{name}: {told} has no meaning on Arrays; expected dtype, casting or out; move dimensions first: "
+            "np.moveaxis(x, source, -1)"
+        )
+    operands = [as_operand(name, x) for x in inputs]
+    if axis is not None:
+        operands = [np.moveaxis(x, axis, -1) for x in operands]
+    labels, out_labels = _core_labels(ufunc, operands)
+    dtype = _dtype_of(ufunc, operands, options)
+    plan = plan_pair(labels[0], labels[1], out_labels) if ufunc is np.matmul else None
+
+    def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
+        if plan is not None:
+            multiply_pair(plan, output, parts, wide, **options)
+        elif wide:
+            ufunc(*parts, out=output, **{**options, "dtype": output.dtype})
+        else:
+            ufunc(*parts, out=output, **options)
+
+    batch = lambda label: isinstance(label, int)  # noqa: E731 - core dimensions do not stretch
+    return deliver(name, contract(name, operands, labels, out_labels, dtype, multiply, broadcast=batch), out)
+
+
+def _core_labels(ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[list[Labels], Labels]:
+    """Labels by the signature, say "(n?,k),(k,m?)->(n?,m?)"; the dimensions before are numbers from the right."""
+    assert ufunc.signature is not None
+    given, wanted = ufunc.signature.replace(" ", "").split("->")
+    absent = set()
+    labels: list[Labels] = []
+    longest: Labels = ()
+    for i, (text, x) in enumerate(zip(given[1:-1].split("),("), operands, strict=True)):
+        core = text.split(",")
+        while len(core) > x.ndim and any(name.endswith("?") for name in core):
+            optional = next(name for name in core if name.endswith("?"))
+            core.remove(optional)
+            absent.add(optional)
+        if len(core) > x.ndim:
+            raise ValueError(
+                f"{ufunc.__name__}: operand {i} has too few dimensions; expected at least {len(core)}, got shape "
+                f"{tuple(x.shape)}; use np.multiply for numbers"
+            )
+        outer = tuple(range(len(core) - x.ndim, 0))
+        longest = outer if len(outer) > len(longest) else longest
+        labels.append((*outer, *(name.rstrip("?") for name in core)))
+    core_out = [name.rstrip("?") for name in wanted[1:-1].split(",") if name and name not in absent]
+    return labels, (*longest, *core_out)
+
+
+def _sum_products(operation: str, function: Any, a: Any, b: Any, labels: tuple[Labels, Labels], out: Labels) -> Array:
+    """The product of two operands that plan_pair knows; the dtype is what `function` gives for them."""
+    plan = plan_pair(labels[0], labels[1], out)
+    assert plan is not None
+
+    def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
+        multiply_pair(plan, output, parts, wide)
+
+    dtype = _answer(function, ((a.dtype, 1), (b.dtype, 1)), ())
+    return contract(operation, (a, b), labels, out, dtype, multiply)
+
+
+def tensordot_over(operation: str, a: Any, b: Any, a_axes: Sequence[int], b_axes: Sequence[int]) -> Array:
+    """The sum of products over pairs of dimensions; the others follow one another, those of `a` first."""
+    a_labels: list[Hashable] = [("a", d) for d in range(a.ndim)]
+    b_labels: list[Hashable] = [("b", d) for d in range(b.ndim)]
+    for pair, (i, j) in enumerate(zip(a_axes, b_axes, strict=True)):
+        a_labels[i] = b_labels[j] = ("summed", pair)
+    out = tuple(label for d, label in enumerate(a_labels) if d not in a_axes)
+    out += tuple(label for d, label in enumerate(b_labels) if d not in b_axes)
+    return _sum_products(operation, np.dot, a, b, (tuple(a_labels), tuple(b_labels)), out)
+
+
+@implements(np.dot)
+def dot(a: Any, b: Any, out: Any = None) -> Any:
+    """np.dot: sums over the last dimension of a and the last but one of b."""
+    a, b = as_operand("dot", a), as_operand("dot", b)
+    if a.ndim == 0 or b.ndim == 0:
+        result = np.multiply(a, b)
+    else:
+        result = tensordot_over("dot", a, b, (a.ndim - 1,), (max(b.ndim - 2, 0),))
+    into = host_target("dot", out)
+    fits = into is None or into.shape != result.shape or (into.dtype == result.dtype and into.flags.c_contiguous)
+    if into is not None and not fits:  # as NumPy
+        raise ValueError(
+            f"dot: out is not acceptable; expected a dense row-major ndarray of {result.dtype}, got dtype {into.dtype} "
+            f"and strides {into.strides}; make it by np.empty({result.shape}, np.{result.dtype})"
+        )
+    return deliver("dot", result, into)
+
+
+@implements(np.inner)
+def _inner(a: Any, b: Any) -> Any:
+    a, b = as_operand("inner", a), as_operand("inner", b)
+    if a.ndim == 0 or b.ndim == 0:
+        return np.multiply(a, b)
+    return tensordot_over("inner", a, b, (a.ndim - 1,), (b.ndim - 1,))
+
+
+@implements(np.vdot)
+def _vdot(a: Any, b: Any) -> Array:
+    a, b = as_operand("vdot", a), as_operand("vdot", b)
+    if a.size != b.size:
+        raise ValueError(
+            f"vdot: the operands have another number of elements; expected equal ones, got shapes {tuple(a.shape)} and "
+            f"{tuple(b.shape)}; cut or reshape one of them"
+        )
+    if a.shape != b.shape:
+        a, b = ravel(a), ravel(b)
+    labels = tuple(range(a.ndim))
+    dtype = _answer(np.vdot, ((a.dtype, 1), (b.dtype, 1)), ())
+
+    def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
+        flat = [part.reshape(-1).astype(output.dtype, copy=False) if wide else part.reshape(-1) for part in parts]
+        np.copyto(output, np.vdot(*flat))
+
+    return contract("vdot", (a, b), (labels, labels), (), dtype, multiply)
+
+
+@implements(np.outer)
+def _outer(a: Any, b: Any, out: Any = None) -> Any:
+    a, b = ravel(as_operand("outer", a)), ravel(as_operand("outer", b))
+    return deliver("outer", np.multiply(expand_dims(a, 1), expand_dims(b, 0)), out)
+
+
+@implements(np.linalg.outer)
+def _linalg_outer(x1: Any, x2: Any, /) -> Any:
+    for i, x in enumerate(as_operand("linalg.outer", x) for x in (x1, x2)):
+        if x.ndim != 1:
+            raise ValueError(
+                f"linalg.outer: operand {i} is no vector; expected one dimension, got shape {x.shape}; use np.outer"
+            )
+    return _outer(x1, x2)
+
+
+@implements(np.tensordot)
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
+    """np.tensordot."""
+    a, b = as_operand("tensordot", a), as_operand("tensordot", b)
+    try:
+        a_axes, b_axes = (_axes(part) for part in axes)
+    except TypeError:
+        count = operator.index(axes)
+        a_axes, b_axes = tuple(range(-count, 0)), tuple(range(count))
+    if len(a_axes) != len(b_axes) or len(a_axes) > min(a.ndim, b.ndim):
+        raise ValueError(
+            f"tensordot: axes does not fit the operands; expected as many dimensions of each, got {shown(axes)} for "
+            f"shapes {tuple(a.shape)} and {tuple(b.shape)}"
+        )
+    a_axes = np.lib.array_utils.normalize_axis_tuple(a_axes, a.ndim, "axes[0]")
+    b_axes = np.lib.array_utils.normalize_axis_tuple(b_axes, b.ndim, "axes[1]")
+    if not a_axes:
+        return _outer_product(a, b)
+    return tensordot_over("tensordot", a, b, a_axes, b_axes)
+
+
+def _axes(given: Any) -> tuple[int, ...]:
+    return (operator.index(given),) if not isinstance(given, Sequence) else tuple(map(operator.index, given))
+
+
+def _outer_product(a: Any, b: Any) -> Array:
+    """Every element of a times every element of b."""
+    tall, wide = expand_dims(a, tuple(range(a.ndim, a.ndim + b.ndim))), expand_dims(b, tuple(range(a.ndim)))
+    product: Array = np.multiply(tall, wide)
+    return product
+
+
+@implements(np.linalg.tensordot)
+def _linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Array:
+    return tensordot(x1, x2, axes)
+
+
+@implements(np.linalg.matmul)
+def _linalg_matmul(x1: Any, x2: Any, /) -> Any:
+    return np.matmul(x1, x2)
+
+
+@implements(np.linalg.vecdot)
+def _linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    return _call_core(np.vecdot, (x1, x2), {"axis": axis})

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of each matrix of a stack: every device computes those that it holds, nothing is communicated."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._array_ops.core.arguments import require_whole
+from artifex_devices._array_ops.core.blocks import PARALLEL_BYTES, allocate, local_arrays, run_all
+from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
+from artifex_devices._array_ops.core.layout import cuts_of, sharding_with
+from artifex_devices._array_ops.core.per_axis import pieces_along
+from artifex_devices._base.blas_threads import shared_cores
+from artifex_devices._core import Array
+
+__all__ = ["over_matrices", "require_matrices"]
+
+
+def require_matrices(operation: str, *operands: Any) -> None:
+    """Checks that operands are stacks of matrices whose last two dimensions are not sharded.
+
+    Raises:
+        LinAlgError: An operand has fewer than two dimensions (a ValueError).
+        ShardingTypeError: A dimension of the matrices is sharded (a ValueError).
+    """
+    for x in operands:
+        if x.ndim < 2:
+            raise np.linalg.LinAlgError(
+                f"{operation}: {x.ndim}-dimensional array given; expected matrices, at least two dimensions, got shape "
+                f"{tuple(x.shape)}; reshape it first"
+            )
+        if isinstance(x, Array):
+            require_whole(operation, x, (x.ndim - 2, x.ndim - 1))
+
+
+def over_matrices(operation: str, x: Array, compute: Callable[[NDArray[Any]], Any]) -> Any:
+    """Computes a function of each matrix of a stack.
+
+    Args:
+        operation: Name for errors.
+        x: Array of shape (..., M, N), whose last two dimensions are not sharded.
+        compute: Function of an ndarray of shape (..., M, N). It returns one ndarray or a tuple of ndarrays, each with
+            the leading dimensions of its argument.
+
+    Returns:
+        An Array, or a tuple of Arrays of the class that `compute` returns, sharded as x in the leading dimensions.
+
+    Raises:
+        LinAlgError: x has fewer than two dimensions, or `compute` raises it (a ValueError).
+        ShardingTypeError: A dimension of the matrices is sharded (a ValueError).
+    """
+    require_matrices(operation, x)
+    samples = compute(np.empty((0, *x.shape[-2:]), x.dtype))
+    wanted = samples if isinstance(samples, tuple) else (samples,)
+    stack, cuts = x.shape[:-2], cuts_of(x)[:-2]
+    shapes = [(*stack, *sample.shape[1:]) for sample in wanted]
+    shardings = [sharding_with(x.sharding, (*cuts, *((),) * (sample.ndim - 1))) for sample in wanted]
+    work = x.nbytes * min(x.shape[-2:])  # a factorization reads each byte about so many times
+    whole = whole_of(x) if is_small(work) else None
+    results: list[Array]
+    if whole is not None:
+        values = _tuple_of(compute(whole))
+        results = [
+            from_whole(operation, np.asarray(value), sample.dtype, sharding, committed=x.committed)
+            for value, sample, sharding in zip(values, wanted, shardings, strict=True)
+        ]
+        return _as(samples, results)
+    made = [
+        allocate(operation, shape, sample.dtype, sharding, committed=x.committed)
+        for shape, sample, sharding in zip(shapes, wanted, shardings, strict=True)
+    ]
+    results = [array for array, _ in made]
+    tasks: list[Callable[[], Any]] = []
+    for number, block in enumerate(local_arrays(x)):
+        outputs = [buffers[number] for _, buffers in made]
+        if any(output.size for output in outputs):
+            tasks.extend(
+                functools.partial(_write, compute, block[piece], [output[piece] for output in outputs])
+                for piece in pieces_along(block, range(len(stack)))
+            )
+    if len(tasks) > 1 and work >= PARALLEL_BYTES:
+        with shared_cores(len(tasks)):  # LAPACK has threads of its own
+            run_all(tasks, work)
+    else:
+        run_all(tasks, work)
+    return _as(samples, results)
+
+
+def _tuple_of(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _as(samples: Any, results: Sequence[Array]) -> Any:
+    """The results as `compute` returns them: one, a named tuple or a tuple."""
+    if not isinstance(samples, tuple):
+        return results[0]
+    return type(samples)(*results) if hasattr(samples, "_fields") else tuple(results)
+
+
+def _write(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], outputs: Sequence[NDArray[Any]]) -> None:
+    for output, value in zip(outputs, _tuple_of(compute(block)), strict=True):
+        np.copyto(output, value)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Norms of vectors and matrices: sums and extremes of absolute values over any dimensions, cut or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, require_whole
+from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.per_axis import along
+from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
+from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Array
+
+__all__ = ["norm"]
+
+
+@implements(np.linalg.norm)
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Array:
+    """np.linalg.norm; matrix norms by singular values (2, -2, nuc) only of whole matrices."""
+    values = array_operand("norm", x)
+    if axis is None and ord is None:
+        return _vector("norm", values, 2, tuple(range(values.ndim)), keepdims)
+    axes = tuple(range(values.ndim)) if axis is None else _as_given(axis, values.ndim)
+    if len(axes) == 1:
+        return _vector("norm", values, 2 if ord is None else ord, axes, keepdims)
+    if len(axes) == 2:
+        return _matrix("norm", values, "fro" if ord is None else ord, axes, keepdims)
+    raise ValueError(
+        f"norm: Improper number of dimensions to norm; expected one or two, got {axes} of shape "
+        f"{values.shape}; give axis="
+    )
+
+
+@implements(np.linalg.vector_norm)
+def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Array:
+    values = array_operand("vector_norm", x)
+    return _vector("vector_norm", values, ord, normal_axes(axis, values.ndim, scalar_has_axis=False), keepdims)
+
+
+@implements(np.linalg.matrix_norm)
+def _matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Array:
+    values = array_operand("matrix_norm", x)
+    return _matrix("matrix_norm", values, ord, _as_given((-2, -1), values.ndim), keepdims)
+
+
+def _as_given(axis: Any, ndim: int) -> tuple[int, ...]:
+    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))  # in their order: rows first
+
+
+def _magnitudes(block: Any, work: Any) -> Any:
+    return np.abs(block if block.dtype.kind == "c" else block.astype(work, copy=False))
+
+
+def _dtypes(x: Array) -> tuple[Any, Any]:
+    """The dtype of the result, and the real one to compute in."""
+    result = np.linalg.norm(np.ones(1, x.dtype)).dtype
+    return result, wide_dtype(result)
+
+
+def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdims: Any) -> Array:
+    result, work = _dtypes(x)
+    axes = tuple(sorted(axes))
+    join: np.ufunc = np.add
+    close: Callable[[Any], Any] = _same
+    if isinstance(order, str):
+        raise ValueError(
+            f"{operation}: Invalid norm order {shown(order)} for vectors; expected a number, got a name; give two "
+            "dimensions"
+        )
+    if order in (np.inf, -np.inf):
+        join = np.maximum if order > 0 else np.minimum
+        if order < 0 and any(x.shape[d] == 0 for d in axes):
+            raise ValueError(
+                f"{operation}: zero-size array to reduction operation {join.__name__} which has no identity; expected "
+                f"elements along dimensions {axes}, got shape {x.shape}; use another order"
+            )
+
+    empty: Any = {"initial": 0} if join is np.maximum else {}  # as NumPy
+
+    def power(block: Any) -> Any:
+        if order == 0:
+            return (block != 0).astype(work)
+        if order == 2:
+            if block.dtype.kind == "c":
+                return np.square(block.real) + np.square(block.imag)
+            return np.square(block.astype(work, copy=False))
+        sizes = _magnitudes(block, work)
+        return sizes if order in (1, np.inf, -np.inf) else np.power(sizes, order)
+
+    if order == 2:
+        close = np.sqrt
+    elif order not in (0, 1, np.inf, -np.inf):
+        close = lambda total: np.power(total, np.reciprocal(work.type(order)))  # noqa: E731
+
+    def local(part: Part) -> State:
+        block = part.block
+        if order == 2 and len(axes) == block.ndim and block.dtype == work and block.flags.c_contiguous:
+            flat = block.reshape(-1)
+            return (np.reshape(np.dot(flat, flat), (1,) * block.ndim),)  # one pass over memory, as NumPy's
+        return (join.reduce(power(part.block), axis=axes, keepdims=True, **empty),)
+
+    rule = Rule(
+        local,
+        lambda one, two: (join(one[0], two[0]),),
+        lambda state: (np.asarray(close(state[0])).astype(result, copy=False),),
+    )
+    return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims)[0]  # type: ignore[no-any-return]
+
+
+def _same(total: Any) -> Any:
+    return total
+
+
+def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdims: Any) -> Array:
+    if order in ("fro", "f"):
+        return _vector(operation, x, 2, axes, keepdims)
+    if order in (1, -1, np.inf, -np.inf):
+        rows, columns = axes
+        sums = _vector(operation, x, 1, (rows if order in (1, -1) else columns,), True)
+        extreme = np.maximum if order > 0 else np.minimum
+        initial: Any = {"initial": 0} if order > 0 else {}  # as NumPy
+        return reduce_ufunc(extreme, sums, axes, keepdims=keepdims, name=operation, **initial)  # type: ignore[no-any-return]
+    if order in (2, -2, "nuc"):
+        require_whole(operation, x, sorted(axes))
+        result, _ = _dtypes(x)
+        sizes = dict.fromkeys(axes, 1 if keepdims else None)
+        return along(  # type: ignore[no-any-return]
+            operation, x, sizes, lambda block: np.linalg.norm(block, order, axis=axes, keepdims=bool(keepdims)), result
+        )
+    raise ValueError(
+        f"{operation}: Invalid norm order for matrices; expected fro, nuc, 1, -1, 2, -2, inf or -inf, got "
+        f"{shown(order)}; give one dimension for a vector norm"
+    )

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running sums and their kind: each part by itself, then what came before it, along cut dimensions in tile order."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._array_ops.core.arguments import array_operand, refuse_bool_axis, require_whole
+from artifex_devices._array_ops.core.blocks import (
+    PIECE_BYTES,
+    Tiling,
+    allocate,
+    local_arrays,
+    run_all,
+    tiling,
+)
+from artifex_devices._array_ops.core.dispatch import implements, implements_method
+from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
+from artifex_devices._array_ops.core.layout import cuts_of, sharding_with
+from artifex_devices._array_ops.core.out import host_target, loop_dtype
+from artifex_devices._array_ops.core.per_axis import along
+from artifex_devices._array_ops.reduce.reductions import ASSOCIATIVE, wide_dtype
+from artifex_devices._core import Array, Sharding
+from artifex_devices.errors import ShardingTypeError
+
+__all__ = ["cumprod", "cumsum"]
+
+
+class _Piece(NamedTuple):
+    """A part of one buffer: read from `block`, written to `output`."""
+
+    block: NDArray[Any]
+    output: NDArray[Any]
+
+
+@implements_method("accumulate")
+def _accumulate_method(ufunc: np.ufunc, inputs: Any, options: dict[str, Any]) -> Any:
+    operation = f"{ufunc.__name__}.accumulate"
+    axis = options.get("axis", 0)
+    if not inputs[0].ndim:
+        raise TypeError(f"{operation}: cannot accumulate on a scalar; expected a dimension or more, got shape ()")
+    if axis is None and inputs[0].ndim == 1:
+        axis = 0
+    if axis is None:
+        raise ValueError(f"{operation}: accumulate does not allow multiple axes; expected one dimension, got None")
+    return _scan(operation, ufunc, inputs[0], axis, options.get("dtype"), options.get("out"))
+
+
+@implements(np.cumsum)
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """np.cumsum; without axis only where the flat order follows the shards."""
+    return _scan("cumsum", np.add, _at_least_1d("cumsum", a), axis, dtype, out)
+
+
+@implements(np.cumprod)
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """np.cumprod; without axis only where the flat order follows the shards."""
+    return _scan("cumprod", np.multiply, _at_least_1d("cumprod", a), axis, dtype, out)
+
+
+@implements(np.nancumsum)
+def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return _scan("nancumsum", np.add, _at_least_1d("nancumsum", a), axis, dtype, out, 0)
+
+
+@implements(np.nancumprod)
+def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return _scan("nancumprod", np.multiply, _at_least_1d("nancumprod", a), axis, dtype, out, 1)
+
+
+@implements(np.cumulative_sum)
+def _cumulative_sum(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Any:
+    return _cumulative("cumulative_sum", np.cumulative_sum, np.add, x, axis, dtype, out, include_initial)
+
+
+@implements(np.cumulative_prod)
+def _cumulative_prod(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Any:
+    return _cumulative("cumulative_prod", np.cumulative_prod, np.multiply, x, axis, dtype, out, include_initial)
+
+
+def _cumulative(
+    operation: str, function: Any, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: Any, include_initial: bool
+) -> Any:
+    x = _at_least_1d(operation, x)
+    if axis is None and x.ndim != 1:
+        raise ValueError(
+            f"{operation}: more than one dimension; expected axis= for an Array of shape {x.shape}, got None; name it"
+        )
+    if not include_initial:
+        return _scan(operation, ufunc, x, axis, dtype, out)
+    d = 0 if axis is None else int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
+    into = host_target(operation, out)
+    if into is not None and dtype is None:
+        function(np.ones(1, x.dtype), out=np.empty(2, into.dtype), include_initial=True)  # raises what NumPy raises
+        dtype = loop_dtype(ufunc, x.dtype, into.dtype)
+    result = function(np.ones(1, x.dtype), dtype=dtype).dtype
+    return along(
+        operation,
+        x,
+        {d: x.shape[d] + 1},
+        lambda block: function(block, axis=d, dtype=dtype, include_initial=True),
+        result,
+        into=into,
+    )
+
+
+def _at_least_1d(operation: str, x: Any) -> Any:
+    """A number as one element, as NumPy takes it in these functions, but not in `accumulate`."""
+    return np.atleast_1d(array_operand(operation, x))
+
+
+def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: Any, filler: Any = None) -> Any:
+    """ufunc.accumulate; `filler` stands for NaN."""
+    x = array_operand(operation, x)
+    into = host_target(operation, out)
+    adds = ufunc in (np.add, np.multiply)
+    refuse_bool_axis(operation, axis)
+    ndim = 1 if axis is None else x.ndim
+    with np.errstate(all="ignore"):
+        if into is not None:  # raises what NumPy raises
+            ufunc.accumulate(np.ones(1, x.dtype), dtype=dtype, out=np.empty(1, into.dtype))
+            dtype = loop_dtype(ufunc, x.dtype, into.dtype) if dtype is None else dtype
+        result = ufunc.accumulate(np.ones((1,) * ndim, x.dtype), axis=0, dtype=dtype).dtype
+    work = wide_dtype(result) if adds else result
+    if axis is None:
+        shape, sharding = (x.size,), _flat_sharding(operation, x)
+        d = 0
+    else:
+        d = int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
+        shape, sharding = x.shape, sharding_with(x.sharding, cuts_of(x))
+    if ufunc not in ASSOCIATIVE:
+        require_whole(operation, x, (d,))
+    if filler is not None and x.dtype.kind not in "biu":
+        fill = np.asarray(filler, x.dtype)
+        prepare: Any = lambda block: np.where(np.isnan(block), fill, block)  # noqa: E731
+    else:
+        prepare = None
+    if into is None and is_small(x.nbytes):
+        whole = whole_of(x)
+        if whole is not None:
+            whole = whole.reshape(shape) if prepare is None else prepare(whole.reshape(shape))
+            running = ufunc.accumulate(whole, axis=d, dtype=work if adds else dtype)
+            return from_whole(operation, running, result, sharding, committed=x.committed)
+    blocks = [block.reshape(-1) if axis is None else block for block in local_arrays(x)]
+    places = tiling(sharding, shape, operation)
+    value: Any = into
+    if into is None:
+        value, outputs = allocate(operation, shape, result, sharding, committed=x.committed)
+    elif into.shape != shape:
+        raise ValueError(
+            f"{operation}: out has another shape than the result; expected {shape}, got {into.shape}; make it by "
+            f"np.empty({shape}, dtype)"
+        )
+    else:
+        outputs = [into[box] for box in places.boxes]
+    first: list[Callable[[], Any]] = []
+    chains: list[list[_Step]] = []
+    rows, replicas = _chains(places, d)
+    for members in rows:
+        for pieces in _lanes([_Piece(blocks[b], outputs[b]) for b in members], d, ufunc in ASSOCIATIVE):
+            chain = [_Step(ufunc, piece, d, dtype if not adds else work, prepare) for piece in pieces]
+            first.extend(step.alone for step in chain)
+            chains.append(chain)
+    run_all(first, 2 * x.nbytes)
+    then: list[Callable[[], Any]] = []
+    for chain in chains:
+        before: Any = None
+        for step in chain:
+            then.append(functools.partial(step.after, before))
+            before = step.total if before is None else ufunc(before, step.total)
+    run_all(then, 2 * x.nbytes)
+    if into is None:
+        run_all([functools.partial(np.copyto, outputs[b], outputs[a]) for a, b in replicas], 2 * x.nbytes)
+    return value
+
+
+class _Step:
+    """One piece of a running sum: first alone, then with what all pieces before it come to."""
+
+    __slots__ = ("_axis", "_dtype", "_piece", "_prepare", "_ufunc", "_values", "total")
+
+    def __init__(self, ufunc: np.ufunc, piece: _Piece, axis: int, dtype: Any, prepare: Any) -> None:
+        self._ufunc, self._piece, self._axis, self._dtype, self._prepare = ufunc, piece, axis, dtype, prepare
+        self._values: Any = None
+        self.total: Any = None
+
+    def alone(self) -> None:
+        block, output = self._piece
+        if self._prepare is not None:
+            block = self._prepare(block)
+        if self._dtype is None or output.dtype == self._dtype:
+            self._values = self._ufunc.accumulate(block, axis=self._axis, dtype=self._dtype, out=output)
+        else:
+            self._values = self._ufunc.accumulate(block, axis=self._axis, dtype=self._dtype)
+        self.total = np.take(self._values, [-1], axis=self._axis)
+
+    def after(self, before: Any) -> None:
+        output = self._piece.output
+        if before is None:
+            if self._values is not output:
+                np.copyto(output, self._values, casting="unsafe")
+        elif self._values is output:
+            self._ufunc(before, output, out=output)
+        else:
+            np.copyto(output, self._ufunc(before, self._values), casting="unsafe")
+
+
+def _flat_sharding(operation: str, x: Array) -> Sharding:
+    """How the flattened Array lies, if the shards are neighbours in it.
+
+    Raises:
+        ShardingTypeError: They are not (a ValueError).
+    """
+    cuts = cuts_of(x)
+    if x.ndim and not any(cuts[1:]):
+        flat = sharding_with(x.sharding, (cuts[0],))
+        if not cuts[0]:
+            return flat
+        row = x.size // x.shape[0] if x.shape[0] else 0
+        mine, its = tiling(x.sharding, x.shape, operation), tiling(flat, (x.size,), operation)
+        both = zip(mine.boxes, its.boxes, strict=True)
+        if all(a[0].start * row == b[0].start and a[0].stop * row == b[0].stop for a, b in both):
+            return flat
+    elif not any(cuts):
+        return sharding_with(x.sharding, ((),))
+    raise ShardingTypeError(
+        f"{operation}: without axis the Array is flattened, and its shards do not follow each other in the flat order; "
+        f"expected only dimension 0 to be cut, and evenly, got cuts {cuts} of shape {x.shape}; name an axis, move it "
+        "first: reshard(x, ...), or gather: np.asarray(x)"
+    )
+
+
+def _chains(places: Tiling, axis: int) -> tuple[list[list[int]], list[tuple[int, int]]]:
+    """The buffers that follow each other along a dimension, one chain for each place in the other dimensions.
+
+    The second result is which buffers are replicas in other arenas, and of which buffer.
+    """
+    chains: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    first: dict[int, int] = {}
+    replicas = []
+    for buffer, tile in enumerate(places.tiles):
+        if first.setdefault(tile, buffer) != buffer:
+            replicas.append((first[tile], buffer))
+            continue
+        place = tuple(int(i) for i in np.unravel_index(tile, places.parts))
+        chains.setdefault(place[:axis] + place[axis + 1 :], []).append((place[axis], buffer))
+    return [[buffer for _, buffer in sorted(chain)] for chain in chains.values()], replicas
+
+
+def _lanes(pieces: list[_Piece], axis: int, splits: bool) -> list[list[_Piece]]:
+    """Cuts big pieces: across the other dimensions if one is long enough, else along `axis`."""
+    pieces = [piece for piece in pieces if piece.block.size]
+    if not pieces:
+        return []
+    largest = max((piece.block for piece in pieces), key=lambda block: block.nbytes)
+    count = -(-largest.nbytes // PIECE_BYTES)
+    if count < 2:
+        return [pieces]
+    others = [d for d in range(largest.ndim) if d != axis and largest.shape[d] >= count]
+    if others:
+        return [[_Piece(a[index], b[index]) for a, b in pieces] for index in _indices(largest.shape, others[0], count)]
+    if not splits:
+        return [pieces]
+    return [[_Piece(a[index], b[index]) for a, b in pieces for index in _indices(a.shape, axis, count)]]
+
+
+def _indices(shape: tuple[int, ...], axis: int, count: int) -> list[tuple[slice, ...]]:
+    step = -(-shape[axis] // count)
+    return [(slice(None),) * axis + (slice(start, start + step),) for start in range(0, shape[axis], step)]

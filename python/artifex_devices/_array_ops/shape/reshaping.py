@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New shapes for the same elements in the same order: nothing is copied, each device keeps the bytes that it has."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from artifex_devices import _core
+from artifex_devices._array_ops.core.arguments import refuse_bool_axis
+from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.layout import Cuts, cuts_of, sharding_with
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Array, NamedSharding
+from artifex_devices.errors import ShardingTypeError
+
+__all__ = ["expand_dims", "flatten", "ravel", "reshape", "same_bytes", "squeeze"]
+
+
+def same_bytes(operation: str, x: Array, shape: tuple[int, ...], cuts: Cuts) -> Array:
+    """X under another shape and cuts, on the same memory: each device must have the same elements in the same order."""
+    return _core._reinterpreted(x, shape, sharding_with(x.sharding, cuts), operation)
+
+
+@implements(np.reshape)
+def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Any:
+    """np.reshape: the cuts go to the dimensions that take the place of the cut ones; row-major memory is shared.
+
+    Raises:
+        ValueError: The number of elements differs; copy is False and the memory is not row-major.
+        ShardingTypeError: A device would need elements that another one has (a ValueError).
+        TypeError: order is not 'C'.
+    """
+    if not isinstance(a, Array):
+        return np.reshape(a, shape, order, copy=copy)
+    check_order("reshape", order)
+    shape = _full_shape(a, shape)
+    if shape == a.shape:
+        return a if not copy else np.copy(a)
+    if copy is False:
+        _check_row_major(a, shape)
+    result = same_bytes("reshape", a, shape, _reshaped_cuts(a, shape))
+    return np.copy(result) if copy else result
+
+
+def _check_row_major(a: Array, shape: tuple[int, ...]) -> None:
+    """Raises ValueError where another shape needs a copy, as NumPy does."""
+    layout, order = a._pjrt_layout, tuple(range(a.ndim))
+    if layout != _core.PjRtLayout(_core.Layout(order[::-1])):
+        raise ValueError(
+            f"reshape: copy=False, but an Array of shape {a.shape} stored as {layout} is copied for shape {shape}; "
+            f"expected row-major memory; leave copy out, or device_put(x, Format(Layout({order}), x.sharding)) first"
+        )
+
+
+def check_order(operation: str, order: Any) -> None:
+    """Refuses column-major order: shards are row-major.
+
+    Raises:
+        TypeError: It is neither of 'C', 'A' and 'K'.
+    """
+    if order not in ("C", "A", "K", None):
+        transposed = "np.reshape(x.T, shape)" if operation == "reshape" else "np.ravel(x.T)"
+        raise TypeError(
+            f"{operation}: shards of Arrays are row-major; expected order 'C', got {shown(order)}; transpose first: "
+            f"{transposed}"
+        )
+
+
+def _full_shape(a: Array, shape: Any) -> tuple[int, ...]:
+    try:
+        wanted = [operator.index(shape)]
+    except TypeError:
+        wanted = [operator.index(size) for size in shape]
+    holes = [d for d, size in enumerate(wanted) if size == -1]
+    known = math.prod(size for size in wanted if size != -1)
+    if len(holes) == 1 and known > 0 and a.size % known == 0:
+        wanted[holes[0]] = a.size // known
+    elif len(holes) > 1 or (holes and known == 0) or min(wanted, default=0) < 0 or known != a.size:
+        raise ValueError(
+            f"reshape: shape {tuple(wanted)} is not for {a.size} elements; expected sizes whose product is {a.size}, "
+            f"one of them -1 at most, got an Array of shape {a.shape}"
+        )
+    return tuple(wanted)
+
+
+def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """The finest groups of neighbouring dimensions, old and new, with equal products; those of size 1 left out.
+
+    Both shapes have as many elements, at least one: (4, 1, 6) to (2, 2, 6) is ([0], [0, 1]) and ([2], [2]).
+    """
+    long_old = [d for d, size in enumerate(old) if size > 1]
+    long_new = iter(d for d, size in enumerate(new) if size > 1)
+    groups: list[tuple[list[int], list[int]]] = []
+    left = right = 1
+    for d in long_old:
+        if left == right:
+            groups.append(([], []))
+            left = right = 1
+        groups[-1][0].append(d)
+        left *= old[d]
+        while right < left:
+            e = next(long_new)
+            groups[-1][1].append(e)
+            right *= new[e]
+    return groups
+
+
+def _reshaped_cuts(x: Array, shape: tuple[int, ...]) -> Cuts:
+    cuts = cuts_of(x)
+    if not any(cuts):
+        return ((),) * len(shape)
+    result: list[tuple[Hashable, ...]] = [()] * len(shape)
+    if x.size == 0:  # no element to be anywhere: the dimensions that stay keep their cuts
+        for d, (before, after) in enumerate(zip(x.shape, shape, strict=False)):
+            if before != after:
+                break
+            result[d] = cuts[d]
+        return tuple(result)
+    assert isinstance(x.sharding, NamedSharding)
+    wrong = [f"dimension {d} of size 1 is cut over {axes}" for d, axes in enumerate(cuts) if axes and x.shape[d] == 1]
+    for old, new in _groups(x.shape, shape):
+        if not any(cuts[d] for d in old):
+            continue
+        sizes, wanted = [x.shape[i] for i in old], [shape[j] for j in new]
+        placed = _place(x.sharding, sizes, [cuts[i] for i in old], wanted)
+        if placed is None:
+            told = " and ".join(f"dimension {d} over {cuts[d]}" for d in old if cuts[d])
+            wrong.append(f"the group of dimensions {old} of sizes {sizes} becomes sizes {wanted}, and is cut in {told}")
+            continue
+        for d, axes in zip(new, placed, strict=True):
+            result[d] = axes
+    if wrong:
+        raise ShardingTypeError(
+            f"reshape: devices would need elements that other devices have: {'; '.join(wrong)}; expected groups of "
+            f"dimensions that are cut from the first one on, got {x.sharding.spec} for {x.shape} to {shape}; "
+            "reshard(x, ...) so that these dimensions are whole, or reshape np.asarray(x)"
+        )
+    return tuple(result)
+
+
+def _place(
+    sharding: NamedSharding, old: Sequence[int], cuts: Sequence[tuple[Hashable, ...]], new: Sequence[int]
+) -> list[tuple[Hashable, ...]] | None:
+    """Cuts of new dimensions in which each device has the elements that it had; None where there are none."""
+    sizes = sharding.mesh.shape
+    if len(old) == len(new) == 1:  # the same dimension, however it is cut
+        return list(cuts)
+    axes: list[Hashable] = []
+    whole = False  # from here on nothing may be cut
+    for size, names in zip(old, cuts, strict=True):
+        parts = math.prod(sizes[name] for name in names)
+        if names and (whole or size % parts):
+            return _place_uneven(sharding, old, cuts, new)
+        axes.extend(names)
+        whole = whole or size // parts > 1
+    placed = []
+    for size in new:
+        mine: list[Hashable] = []
+        left = size
+        while axes and left > 1 and left % sizes[axes[0]] == 0:
+            left //= sizes[axes[0]]
+            mine.append(axes.pop(0))
+        if axes and left > 1:
+            return None
+        placed.append(tuple(mine))
+    return None if axes else placed
+
+
+def _place_uneven(
+    sharding: NamedSharding, old: Sequence[int], cuts: Sequence[tuple[Hashable, ...]], new: Sequence[int]
+) -> list[tuple[Hashable, ...]] | None:
+    """Only the first dimension is cut, with a short last part: its elements stay where the new parts are as long."""
+    if not cuts[0] or any(cuts[1:]) or sharding.uneven is None:
+        return None
+    parts = math.prod(sharding.mesh.shape[name] for name in cuts[0])
+    length = -(-old[0] // parts) * math.prod(old[1:])
+    if length != -(-new[0] // parts) * math.prod(new[1:]):
+        return None
+    return [cuts[0], *[()] * (len(new) - 1)]
+
+
+@implements(np.ravel)
+def ravel(a: Any, order: Any = "C") -> Any:
+    """np.ravel, as reshape to one dimension."""
+    if not isinstance(a, Array):
+        return np.ravel(a, order)
+    check_order("ravel", order)
+    return reshape(a, (a.size,))
+
+
+def flatten(a: Array, order: Any = "C") -> Any:
+    """A copy with one dimension."""
+    check_order("flatten", order)
+    return reshape(a, (a.size,), copy=True)
+
+
+@implements(np.squeeze)
+def squeeze(a: Array, axis: Any = None) -> Array:
+    """np.squeeze: on the same memory."""
+    refuse_bool_axis("squeeze", axis)
+    if axis is None:
+        gone = {d for d, size in enumerate(a.shape) if size == 1}
+    elif not a.ndim and axis in (0, -1):
+        return a  # a number is one element to NumPy
+    else:
+        gone = set(normalize_axis_tuple(axis, a.ndim))
+        long = sorted(d for d in gone if a.shape[d] != 1)
+        if long:
+            raise ValueError(
+                f"squeeze: dimensions {long} are not of size 1; expected axes of size 1, got axis={axis} for shape "
+                f"{a.shape}; leave them out"
+            )
+    if not gone:
+        return a
+    stay = [d for d in range(a.ndim) if d not in gone]
+    cuts = cuts_of(a)
+    cut = sorted(d for d in gone if cuts[d])
+    if cut:
+        raise ShardingTypeError(
+            f"squeeze: dimensions {cut} of size 1 are cut over {[cuts[d] for d in cut]}: only one device has the "
+            f"elements; expected whole ones, got {a.sharding}; reshard(x, ...) first"
+        )
+    return same_bytes("squeeze", a, tuple(a.shape[d] for d in stay), tuple(cuts[d] for d in stay))
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Any, axis: Any) -> Any:
+    """np.expand_dims: on the same memory."""
+    if not isinstance(a, Array):
+        return np.expand_dims(a, axis)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    ndim = a.ndim + len(axes)
+    new = normalize_axis_tuple(axes, ndim)
+    old = iter(zip(a.shape, cuts_of(a), strict=True))
+    merged = [(1, ()) if d in new else next(old) for d in range(ndim)]
+    return same_bytes("expand_dims", a, tuple(size for size, _ in merged), tuple(axes for _, axes in merged))
+
+
+def _at_least(x: Any, ndim: int) -> Any:
+    """NumPy's places for the new dimensions: in front, but a third one behind."""
+    if not isinstance(x, Array):
+        return (np.atleast_1d, np.atleast_2d, np.atleast_3d)[ndim - 1](x)
+    if x.ndim >= ndim:
+        return x
+    if ndim < 3:
+        return expand_dims(x, tuple(range(ndim - x.ndim)))
+    return expand_dims(x, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[x.ndim])
+
+
+@implements(np.atleast_1d)
+def _atleast_1d(*arrays: Any) -> Any:
+    results = tuple(_at_least(x, 1) for x in arrays)
+    return results[0] if len(results) == 1 else results
+
+
+@implements(np.atleast_2d)
+def _atleast_2d(*arrays: Any) -> Any:
+    results = tuple(_at_least(x, 2) for x in arrays)
+    return results[0] if len(results) == 1 else results
+
+
+@implements(np.atleast_3d)
+def _atleast_3d(*arrays: Any) -> Any:
+    results = tuple(_at_least(x, 3) for x in arrays)
+    return results[0] if len(results) == 1 else results

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of JAX that programs set and that have no effect here: accepted and recorded, or refused with the reason."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from artifex_devices._base.safe_repr import shown
+
+__all__ = ["RECORDED", "check_recorded"]
+
+_FLAG = (False, True)
+
+
+class _Option(NamedTuple):
+    """One option of JAX.
+
+    Attributes:
+        default: JAX's default.
+        values: Values that are accepted; None for any.
+        reason: Why the other values of JAX are refused.
+    """
+
+    default: Any
+    values: tuple[Any, ...] | None = None
+    reason: str = ""
+
+
+_NO_CHECKED_PROGRAM = "nothing is compiled here, so there is no program to check; write np.errstate(invalid='raise')"
+
+RECORDED: dict[str, _Option] = {
+    # Nothing is compiled or traced.
+    "jax_check_tracer_leaks": _Option(False, _FLAG),
+    "jax_compilation_cache_dir": _Option(None),
+    "jax_compilation_cache_max_size": _Option(-1),
+    "jax_compiler_enable_remat_pass": _Option(True, _FLAG),
+    "jax_default_matmul_precision": _Option(None),
+    "jax_disable_jit": _Option(False, _FLAG),
+    "jax_disable_most_optimizations": _Option(False, _FLAG),
+    "jax_enable_checks": _Option(False, _FLAG),
+    "jax_enable_compilation_cache": _Option(True, _FLAG),
+    "jax_enable_pgle": _Option(False, _FLAG),
+    "jax_explain_cache_misses": _Option(False, _FLAG),
+    "jax_include_full_tracebacks_in_locations": _Option(True, _FLAG),
+    "jax_log_compiles": _Option(False, _FLAG),
+    "jax_optimization_level": _Option("UNKNOWN"),
+    "jax_persistent_cache_enable_xla_caches": _Option("xla_gpu_per_fusion_autotune_cache_dir"),
+    "jax_persistent_cache_min_compile_time_secs": _Option(1.0),
+    "jax_persistent_cache_min_entry_size_bytes": _Option(0),
+    "jax_raise_persistent_cache_errors": _Option(False, _FLAG),
+    "jax_traceback_filtering": _Option("auto"),
+    "jax_use_shardy_partitioner": _Option(True, _FLAG),
+    # Random numbers are those of NumPy's Generator.
+    "jax_default_prng_impl": _Option("threefry2x32"),
+    "jax_enable_custom_prng": _Option(False, _FLAG),
+    "jax_threefry_partitionable": _Option(True, _FLAG),
+    # Processes exchange data by MPI, whatever is chosen.
+    "jax_cpu_collectives_implementation": _Option("gloo", (None, "gloo", "mpi", "megascale")),
+    "jax_distributed_debug": _Option(False, _FLAG),
+    # Checks that do not exist here.
+    "jax_array_garbage_collection_guard": _Option(
+        None,
+        (None, "allow"),
+        "garbage collection of Arrays is not watched; use memory_report() to find what holds them",
+    ),
+    "jax_debug_infs": _Option(False, (False,), _NO_CHECKED_PROGRAM.replace("invalid", "over")),
+    "jax_debug_nans": _Option(False, (False,), _NO_CHECKED_PROGRAM),
+    "jax_numpy_dtype_promotion": _Option(
+        "standard", ("standard",), "dtypes are promoted by NumPy's rules; compare x.dtype and y.dtype in the program"
+    ),
+    "jax_numpy_rank_promotion": _Option(
+        "allow", ("allow",), "ranks are promoted by NumPy's rules; compare x.ndim and y.ndim in the program"
+    ),
+}
+
+
+def check_recorded(name: str, value: Any) -> None:
+    """Checks the value of an option of `RECORDED`.
+
+    Raises:
+        TypeError: A flag is not a bool.
+        ValueError: The option does not have this value.
+        NotImplementedError: It asks for a check that does not exist here.
+    """
+    option = RECORDED[name]
+    if option.values is None:
+        return
+    if isinstance(option.default, bool) and not isinstance(value, bool):
+        raise TypeError(
+            f"config.update: {name} is of type {type(value).__name__}; expected a bool, got {shown(value)}; "
+            "write True or False"
+        )
+    if any(type(value) is type(known) and value == known for known in option.values):
+        return
+    if option.reason:
+        raise NotImplementedError(
+            f"config.update: {name} cannot be {shown(value)}; expected {_listed(option.values)}: {option.reason}"
+        )
+    raise ValueError(
+        f"config.update: {name} is not known; expected {_listed(option.values)}, got {shown(value)}; choose one of them"
+    )
+
+
+def _listed(values: tuple[Any, ...]) -> str:
+    return " or ".join(map(repr, values))

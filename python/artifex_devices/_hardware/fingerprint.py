@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a measurement of the machine depends on: another fingerprint means that it must be measured anew."""
+
+from __future__ import annotations
+
+import functools
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from artifex_devices import _core
+from artifex_devices._core import Machine, __version__
+
+__all__ = ["core_frequency_hz", "cpu_model", "machine_fingerprint"]
+
+_LONGEST = 200
+
+
+def machine_fingerprint() -> dict[str, Any]:
+    """Processor, its microcode and instruction sets, CPUs and memory nodes, quota, and the versions of the software."""
+    machine = Machine.live()
+    cpu = _first_processor()
+    return {
+        "architecture": platform.machine(),
+        "cpu_model": cpu_model(),
+        "microcode": cpu.get("microcode", ""),
+        "instruction_sets": list(_core._gemm_isas()),
+        "cpu_domains": [domain["cpus"] for domain in machine.cpu_domains],
+        "numa_nodes": len(machine.numa_nodes),
+        "usable_cpus": machine.usable_cpus,
+        "cpu_quota": _core._cgroup_cpus(),
+        "library_version": __version__,
+        "numpy_version": np.__version__,
+    }
+
+
+def cpu_model() -> str:
+    """What the processor calls itself; on Arm its implementer and part, where it has no name."""
+    cpu = _first_processor()
+    arm = " ".join(cpu[key] for key in ("CPU implementer", "CPU part", "CPU revision") if key in cpu)
+    return cpu.get("model name") or arm or platform.machine() or "unknown processor"
+
+
+def core_frequency_hz() -> float | None:
+    """Hertz of a core now, or None where the system does not say."""
+    for place, unit in (("cpu0/cpufreq/scaling_cur_freq", 1e3), ("cpu0/cpufreq/cpuinfo_cur_freq", 1e3)):
+        try:
+            return float(Path("/sys/devices/system/cpu", place).read_text()) * unit
+        except (OSError, ValueError):
+            continue
+    try:
+        return float(_read_first_processor()["cpu MHz"]) * 1e6
+    except (KeyError, ValueError):
+        return None
+
+
+@functools.cache
+def _first_processor() -> Mapping[str, str]:
+    return _read_first_processor()
+
+
+def _read_first_processor() -> dict[str, str]:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            first = file.read(1 << 16).partition("\n\n")[0]
+    except OSError:
+        return {}
+    pairs = (line.partition(":") for line in first.splitlines())
+    printable = {
+        key.strip(): "".join(c for c in value.strip() if c.isprintable())[:_LONGEST] for key, _, value in pairs
+    }
+    return {key: value for key, value in printable.items() if value}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Global Arrays of what each process has, and back: conversions of `multihost_utils`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from artifex_devices import _core
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Array, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._placement.construct import make_array_from_single_device_arrays
+from artifex_devices._placement.device_put import device_put
+from artifex_devices._placement.process_data import array_from_local_data
+
+__all__ = ["global_array_to_host_local_array", "host_local_array_to_global_array"]
+
+
+def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """Global Arrays whose parts on the devices of each process are what that process gives.
+
+    Args:
+        local_inputs: Tree of ndarrays, numbers or Arrays of this process.
+        global_mesh: Mesh over the devices of all processes, those of each process a box of it.
+        pspecs: PartitionSpec of the global Arrays, or a tree of them that is a prefix of local_inputs.
+
+    Returns:
+        The tree with Arrays on `global_mesh`. A dimension that is sharded over processes is as many times
+        longer as there are processes along it. Arrays that span processes already are returned as they are.
+
+    Raises:
+        TypeError: global_mesh is not a Mesh; an entry of pspecs is not a PartitionSpec.
+        ValueError: An entry of pspecs is None; the devices of this process are not a box of the mesh; sizes do not fit.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> from artifex_devices import multihost_utils
+        >>> with ad.simulate(4):
+        ...     mesh = ad.make_mesh((4,), ("x",))
+        ...     multihost_utils.host_local_array_to_global_array(np.arange(8), mesh, ad.P("x")).sharding.spec
+        P('x',)
+    """
+    operation = "host_local_array_to_global_array"
+    local_mesh = _local_mesh(operation, global_mesh)
+
+    def convert(leaf: Any, spec: PartitionSpec, name: str) -> Any:
+        if isinstance(leaf, Array) and not leaf.is_fully_addressable:
+            return leaf
+        sharding = NamedSharding(global_mesh, spec)
+        if local_mesh is global_mesh:
+            return _put(operation, leaf, sharding, name)
+        value = np.asarray(leaf)
+        _core._check_transfer("host_to_device", False, value.shape, value.dtype, "host", sharding, operation)
+        counts = _processes_along(spec, global_mesh, local_mesh, value.ndim)
+        shape = tuple(size * count for size, count in zip(value.shape, counts, strict=True))
+        return array_from_local_data(operation, sharding, value, shape, f"leaf {name}: " if name else "")
+
+    return _map(operation, convert, local_inputs, pspecs)
+
+
+def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """The parts of global Arrays that are on the devices of this process, as Arrays of this process.
+
+    Args:
+        global_inputs: Tree of Arrays.
+        global_mesh: Mesh over the devices of all processes, those of each process a box of it.
+        pspecs: PartitionSpec of the Arrays, or a tree of them that is a prefix of global_inputs; Arrays
+            with another sharding are moved first.
+
+    Returns:
+        The tree with Arrays on `global_mesh.local_mesh`. Arrays of this process alone are returned as they are.
+
+    Raises:
+        TypeError: global_mesh is not a Mesh; an entry of pspecs is not a PartitionSpec.
+        ValueError: An entry of pspecs is None; the devices of this process are not a box of the mesh; sizes do not fit.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> from artifex_devices import multihost_utils
+        >>> with ad.simulate(4):
+        ...     mesh = ad.make_mesh((4,), ("x",))
+        ...     x = ad.device_put(np.arange(8), ad.NamedSharding(mesh, ad.P("x")))
+        ...     multihost_utils.global_array_to_host_local_array(x, mesh, ad.P("x")) is x
+        True
+    """
+    operation = "global_array_to_host_local_array"
+    local_mesh = _local_mesh(operation, global_mesh)
+
+    def convert(leaf: Any, spec: PartitionSpec, name: str) -> Any:
+        if isinstance(leaf, Array) and leaf.is_fully_addressable:
+            return leaf
+        local = NamedSharding(local_mesh, spec)
+        if not isinstance(leaf, Array):
+            return _put(operation, leaf, local, name)
+        sharding = NamedSharding(global_mesh, spec)
+        moved = leaf if leaf.sharding.is_equivalent_to(sharding, leaf.ndim) else device_put(leaf, sharding)
+        counts = _processes_along(spec, global_mesh, local_mesh, leaf.ndim)
+        shape = tuple(size // count for size, count in zip(leaf.shape, counts, strict=True))
+        return make_array_from_single_device_arrays(shape, local, [part.data for part in moved.addressable_shards])
+
+    return _map(operation, convert, global_inputs, pspecs)
+
+
+def _put(operation: str, leaf: Any, sharding: NamedSharding, name: str) -> Any:
+    """A leaf placed by an implicit transfer, as in JAX."""
+    return _core._put_leaves(
+        [leaf], sharding, False, None, lambda _: f"{name or '(all)'} of {operation}", explicit=False
+    )[0]
+
+
+def _local_mesh(operation: str, mesh: Any) -> Mesh:
+    if not isinstance(mesh, Mesh):
+        raise TypeError(
+            f"{operation}: global_mesh is of type {type(mesh).__name__}; expected a Mesh, got {shown(mesh)}; make one "
+            "by make_mesh"
+        )
+    local: Mesh = mesh.local_mesh
+    return local
+
+
+def _processes_along(spec: PartitionSpec, whole: Mesh, local: Mesh, ndim: int) -> list[int]:
+    """Number of parts in which the processes hold each dimension."""
+    counts = []
+    for entry in tuple(spec)[:ndim]:
+        names = () if entry is None else entry if isinstance(entry, tuple) else (entry,)
+        counts.append(math.prod(whole.shape[name] // local.shape[name] for name in names))
+    return counts + [1] * (ndim - len(counts))
+
+
+def _map(operation: str, convert: Any, tree: Any, pspecs: Any) -> Any:
+    """The tree with convert(leaf, spec, name) for each leaf."""
+    from artifex_devices import tree_util
+
+    def is_leaf(node: Any) -> bool:
+        return node is None or isinstance(node, PartitionSpec)
+
+    for path, spec in tree_util.tree_leaves_with_path(pspecs, is_leaf):
+        where = f"{operation}: pspecs{tree_util.keystr(path)}"
+        if spec is None:
+            raise ValueError(f"{where} is None; expected a PartitionSpec; write P() for a value that is not cut")
+        if not isinstance(spec, PartitionSpec):
+            raise TypeError(
+                f"{where} is of type {type(spec).__name__}; expected a PartitionSpec, got {shown(spec)}; write P('x')"
+            )
+    leaves, treedef = tree_util.tree_flatten(tree)
+    specs = tree_util.broadcast_prefix(pspecs, tree, is_leaf)
+    names = [tree_util.keystr(path) for path in treedef.paths()]
+    made = [convert(leaf, spec, name) for leaf, spec, name in zip(leaves, specs, names, strict=True)]
+    return tree_util.tree_unflatten(treedef, made)

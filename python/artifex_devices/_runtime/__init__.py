@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The world of devices: clients, devices, memory kinds, scopes, caches and shutdown."""

@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What collectives compute out of their members' blocks: the last one to arrive does it for all.
+
+Results never show memory that a member can write. Where all members get the same, they share one read-only array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.exceptions import AxisError
+from numpy.typing import NDArray
+
+from artifex_devices import _core
+from artifex_devices._array_ops.core.operands import check_unmasked
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._spmd.axes import Group
+from artifex_devices._spmd.cross_process import Crossing
+from artifex_devices._spmd.participant import Participant
+
+__all__ = [
+    "all_to_all",
+    "broadcast",
+    "gather",
+    "leaves_of",
+    "meet",
+    "permute",
+    "rebuild",
+    "reduce",
+    "scatter",
+]
+
+Leaves = list[NDArray[Any]]
+_DEPTH = 4  # meet <- collectives.meet <- the operation here <- lax <- the user's line
+
+
+def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
+    """The leaves of a tree as ndarrays, and what `rebuild` needs.
+
+    Raises:
+        TypeError: A leaf is no array of numbers.
+    """
+    if type(x) is np.ndarray:
+        return [x], None
+    if isinstance(x, (np.generic, bool, int, float, complex)):
+        return [np.asarray(x)], None
+    from artifex_devices import tree_util
+
+    leaves, treedef = tree_util.tree_flatten(x)
+    arrays = [np.asarray(leaf) for leaf in leaves]
+    for leaf, array in zip(leaves, arrays, strict=True):
+        check_unmasked(operation, leaf, "a leaf")
+        if array.dtype.kind in "OSUMm":
+            raise TypeError(
+                f"{operation}: a leaf of type {type(leaf).__name__} is no array of numbers; expected an ndarray or a "
+                f"number, got {shown(leaf)}; convert it first"
+            )
+    return arrays, treedef
+
+
+def rebuild(treedef: Any, leaves: Sequence[Any]) -> Any:
+    """The tree with other leaves."""
+    if treedef is None:
+        return leaves[0]
+    from artifex_devices import tree_util
+
+    return tree_util.tree_unflatten(treedef, list(leaves))
+
+
+def meet(
+    operation: str,
+    me: Participant,
+    group: Group,
+    axis_name: Any,
+    options: tuple[tuple[str, Any], ...],
+    leaves: Leaves,
+    complete: Callable[[list[Leaves]], Sequence[Leaves]],
+    crossing: Crossing | None = None,
+) -> Leaves:
+    """Meets the group with these leaves; `crossing` as Program.meeting."""
+    axes = tuple(axis_name) if type(axis_name) is list else axis_name
+    signature: tuple[Any, ...]
+    if len(leaves) == 1:
+        leaf = leaves[0]
+        signature = (operation, axes, options, leaf.dtype, leaf.shape)
+    else:
+        described = [detail for leaf in leaves for detail in (leaf.dtype, leaf.shape)]
+        signature = (operation, axes, options, *described)
+    program = me.program
+    is_new = signature not in program.meetings
+    meeting = program.meeting(signature, group.groups, complete, crossing)
+    if is_new and not options and len(leaves) == 1 and group.groups is program.groups.get(axes):
+        program.know(operation, axes, leaves[0], meeting)
+    result: Leaves = me.join(meeting, leaves, _DEPTH)
+    return result
+
+
+def _empty(operation: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        made: NDArray[Any] = _core._host_empty(shape, dtype)
+    except TypeError as error:
+        raise TypeError(f"{operation}: {str(error).removeprefix('host_empty: ')}") from None
+    return made
+
+
+def _sealed(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+def _columns(payloads: Sequence[Any]) -> list[Leaves]:
+    """The blocks of all members, leaf by leaf; members bring lists of leaves, or the only one as it is."""
+    first = payloads[0]
+    if type(first) is list and len(first) != 1:
+        return [list(parts) for parts in zip(*payloads, strict=True)]
+    return [[leaves[0] if type(leaves) is list else leaves for leaves in payloads]]
+
+
+def _fill(out: NDArray[Any], places: Sequence[Any], parts: Sequence[NDArray[Any]]) -> None:
+    """Copies each part to its place in `out`, over the cores where there is enough to do."""
+    if out.nbytes < 4096:
+        for part, place in zip(parts, places, strict=True):
+            out[place] = part
+    else:
+        _core._copy_views([out[place] for place in places], list(parts))
+
+
+def _reduced(operation: str, kind: str, parts: Leaves) -> NDArray[Any]:
+    first = parts[0]
+    out = _empty(operation, first.shape, first.dtype)
+    try:
+        _core._all_reduce(kind, parts, out)
+    except TypeError as error:
+        raise TypeError(f"{operation}: {str(error).removeprefix('all_reduce: ')}") from None
+    return out
+
+
+def _divide(total: NDArray[Any], size: int) -> None:
+    """Total / size in place, by the size as a number of its dtype, as JAX divides."""
+    by = total.dtype.type(size)
+    if total.dtype.name in ("float16", "bfloat16"):
+        _core._divide(total, float(by))
+    else:
+        np.divide(total, by, out=total)
+
+
+def reduce(
+    operation: str, kind: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, *, mean: bool = False
+) -> Leaves:
+    """Combines leaf by leaf, and divides by the number of members for a mean; all members get the same arrays."""
+
+    def share(totals: Leaves, size: int) -> Sequence[Leaves]:
+        for total in totals:
+            if mean:
+                _divide(total, size)
+            _sealed(total)
+        return [totals] * size
+
+    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+        return share([_reduced(operation, kind, parts) for parts in _columns(payloads)], len(payloads))
+
+    return meet(
+        operation, me, group, axis_name, (), leaves, complete, Crossing(reduction=kind, share=share, is_shared=True)
+    )
+
+
+def gather(
+    operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, axis: int, tiled: bool
+) -> Leaves:
+    """Puts members' blocks after each other along a new dimension, or along one that they have."""
+
+    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+        result = [_joined(operation, parts, axis, tiled) for parts in _columns(payloads)]
+        return [result] * len(payloads)
+
+    options = (("axis", axis), ("tiled", tiled))
+    return meet(operation, me, group, axis_name, options, leaves, complete, Crossing(is_shared=True))
+
+
+def _joined(operation: str, parts: Leaves, axis: int, tiled: bool) -> NDArray[Any]:
+    first = parts[0]
+    count = len(parts)
+    shape = list(first.shape)
+    if tiled:
+        d = _dimension(operation, axis, first.ndim)
+        size = shape[d]
+        shape[d] = size * count
+    else:
+        d = _dimension(operation, axis, first.ndim + 1)
+        shape.insert(d, count)
+    out = _empty(operation, tuple(shape), first.dtype)
+    before = (slice(None),) * d
+    places = [slice(i * size, (i + 1) * size) if tiled else i for i in range(count)]
+    _fill(out, [(*before, place, ...) for place in places], parts)
+    return _sealed(out)
+
+
+def _dimension(operation: str, axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise AxisError(  # a ValueError and an IndexError: JAX raises now the one, now the other
+            f"{operation}: axis {axis} is out of range; expected {-ndim} to {ndim - 1} for {ndim} dimensions; "
+            "choose one of them"
+        )
+    return axis % ndim
+
+
+def _check_split(operation: str, leaf: NDArray[Any], axis: int, count: int, tiled: bool) -> None:
+    d = _dimension(operation, axis, leaf.ndim)
+    size = leaf.shape[d]
+    if size % count if tiled else size != count:
+        wanted = f"a multiple of {count}" if tiled else f"exactly {count}"
+        raise ValueError(
+            f"{operation}: dimension {d} of a block of shape {leaf.shape} cannot be split over the axis; expected a "
+            f"size of {wanted} (the axis size), got {size}; "
+            f"{'pad it' if tiled else 'use tiled=True for several a member'}"
+        )
+
+
+def _piece(block: NDArray[Any], axis: int, index: int, count: int, tiled: bool) -> NDArray[Any]:
+    d = axis % block.ndim
+    size = block.shape[d] // count
+    place: Any = slice(index * size, (index + 1) * size) if tiled else index
+    piece: NDArray[Any] = block[(*(slice(None),) * d, place)]
+    return piece
+
+
+def scatter(
+    operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, axis: int, tiled: bool
+) -> Leaves:
+    """Sums, and gives each member its piece: a view of the one sum."""
+    count = group.size
+    for leaf in leaves:
+        _check_split(operation, leaf, axis, count, tiled)
+
+    def share(totals: Leaves, size: int) -> Sequence[Leaves]:
+        sums = [_sealed(total) for total in totals]
+        return [[_piece(total, axis, i, size, tiled) for total in sums] for i in range(size)]
+
+    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+        return share([_reduced(operation, "sum", parts) for parts in _columns(payloads)], len(payloads))
+
+    options = (("scatter_dimension", axis), ("tiled", tiled))
+    by_rows = all(axis % leaf.ndim == 0 for leaf in leaves)
+    crossing = Crossing(reduction="sum", share=share, by_rows=by_rows)
+    return meet(operation, me, group, axis_name, options, leaves, complete, crossing)
+
+
+def all_to_all(
+    operation: str,
+    me: Participant,
+    group: Group,
+    axis_name: Any,
+    leaves: Leaves,
+    split_axis: int,
+    concat_axis: int,
+    tiled: bool,
+) -> Leaves:
+    """Member i gets piece i of everybody, in their order."""
+    count = group.size
+    for leaf in leaves:
+        _check_split(operation, leaf, split_axis, count, tiled)
+        _dimension(operation, concat_axis, leaf.ndim)
+
+    def pick(block: NDArray[Any], index: int, size: int) -> NDArray[Any]:
+        return _piece(block, split_axis, index, size, tiled)
+
+    axes = [concat_axis % leaf.ndim for leaf in leaves]  # not the leaves, as programs keep what is made here
+
+    def finish(index: int, pieces: list[Leaves]) -> Leaves:
+        return [_joined(operation, parts, axis, tiled) for axis, parts in zip(axes, _columns(pieces), strict=True)]
+
+    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+        exchanged = [_exchanged(operation, parts, split_axis, concat_axis, tiled) for parts in _columns(payloads)]
+        return [[whole[i] for whole in exchanged] for i in range(count)]
+
+    options = (("split_axis", split_axis), ("concat_axis", concat_axis), ("tiled", tiled))
+    crossing = Crossing(pick=pick, finish=finish)
+    return meet(operation, me, group, axis_name, options, leaves, complete, crossing)
+
+
+def _exchanged(
+    operation: str, parts: Sequence[NDArray[Any]], split_axis: int, concat_axis: int, tiled: bool
+) -> NDArray[Any]:
+    """The blocks of all members, one after the other: member i's are piece i of each part, joined in their order."""
+    count = len(parts)
+    shape = parts[0].shape
+    split, concat = split_axis % len(shape), concat_axis % len(shape)
+    pieces = (*shape[:split], count, shape[split] // count, *shape[split + 1 :]) if tiled else shape
+    sources = [np.moveaxis(part.reshape(pieces), split, 0) for part in parts]  # views: by member, then its piece
+    made = list(sources[0].shape)
+    if tiled:
+        made[concat + 1] *= count
+    else:
+        made.insert(concat + 1, count)
+    out = _empty(operation, tuple(made), parts[0].dtype)
+    size = sources[0].shape[concat + 1] if tiled else 1
+    before = (slice(None),) * (concat + 1)
+    places = [(*before, slice(j * size, (j + 1) * size) if tiled else j, ...) for j in range(count)]
+    _fill(out, places, sources)
+    return _sealed(out)
+
+
+def permute(
+    operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, pairs: tuple[tuple[int, int], ...]
+) -> Leaves:
+    """Member `target` gets the block of member `source`; zeros where nothing arrives."""
+    count = group.size
+    sources = [source for source, _ in pairs]
+    targets = [target for _, target in pairs]
+    wrong = [pair for pair in pairs if not all(0 <= i < count for i in pair)]
+    if wrong:
+        raise IndexError(
+            f"{operation}: perm names members that are not there; expected indices of 0 to {count - 1}, got {wrong}; "
+            "drop these pairs, or look at the size of the axis"
+        )
+    if len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
+        raise ValueError(
+            f"{operation}: perm is no permutation; expected pairs of 0 to {count - 1} with each source and each target "
+            f"at most once, got {list(pairs)}; drop the ones that come twice"
+        )
+
+    arrives = {target: source for source, target in pairs}
+    kinds = [(leaf.shape, leaf.dtype) for leaf in leaves]  # not the leaves, as programs keep what is made here
+
+    def fill(blocks: Sequence[Leaves | None]) -> list[Leaves]:
+        """What members get of blocks, or zeros of None."""
+        results: list[Leaves] = [[] for _ in blocks]
+        copies: Leaves = []
+        origins: Leaves = []
+        for mine, block in zip(results, blocks, strict=True):
+            for number, (shape, dtype) in enumerate(kinds):
+                part = None if block is None else block[number]
+                if part is not None and _core._is_constant(part):
+                    mine.append(part.view())  # of a block of an argument, or a result: nobody can write it
+                    continue
+                made = _empty(operation, shape, dtype)
+                mine.append(made)
+                if part is None:
+                    made.fill(0)
+                else:
+                    copies.append(made)
+                    origins.append(part)
+        _core._copy_views(copies, origins)
+        return [[_sealed(leaf) for leaf in mine] for mine in results]
+
+    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+        return fill([payloads[arrives[i]] if i in arrives else None for i in range(count)])
+
+    crossing = Crossing(
+        sources=lambda index, size: (arrives[index],) if index in arrives else (),
+        finish=lambda index, blocks: fill([blocks[0] if blocks else None])[0],
+    )
+    return meet(operation, me, group, axis_name, (("perm", pairs),), leaves, complete, crossing)
+
+
+def broadcast(operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, source: int) -> Leaves:
+    """All members get the block of one, in the same arrays."""
+
+    def kept(block: Leaves) -> Leaves:
+        return [_sealed(leaf.copy()) for leaf in block]
+
+    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+        return [kept(payloads[source])] * len(payloads)
+
+    crossing = Crossing(sources=lambda index, size: (source,), finish=lambda index, blocks: kept(blocks[0]))
+    return meet(operation, me, group, axis_name, (("source", source),), leaves, complete, crossing)

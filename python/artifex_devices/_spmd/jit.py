@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jit's placement, without a compiler: arguments and results are put where their shardings say."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from artifex_devices import _core
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Array, Device, Sharding
+from artifex_devices._placement.mesh_context import mesh_that_is_set
+from artifex_devices._spmd.arguments import LEAF_TYPES
+from artifex_devices._spmd.donation import delete_donated
+from artifex_devices._spmd.jit_arguments import ChosenArguments
+from artifex_devices._spmd.jit_placement import UNSPECIFIED, Placements, is_placed_on, same_devices
+from artifex_devices._spmd.mapped import name_of
+
+__all__ = ["UNSPECIFIED", "jit"]
+
+
+def jit(
+    f: Callable[..., Any] | None = None,
+    in_shardings: Any = UNSPECIFIED,
+    out_shardings: Any = UNSPECIFIED,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Device | None = None,
+    backend: str | None = None,
+    inline: bool = False,
+) -> Any:
+    """Places what goes into a function and what comes out of it; the function runs as it is: nothing is compiled.
+
+    With it, code that says by jit where arrays shall lie runs here too. Operations inside run one by one, each where
+    its operands lie. Every call runs the function's Python code, so printing and other effects happen every time.
+
+    A call runs on the devices of its committed arguments, of in_shardings and out_shardings, or of the mesh of
+    `set_mesh`; all of them must be the same devices in the same order. Without any of these it runs on the default
+    device. Results that are not on these devices are placed there, whole on each device; without any of these, Arrays
+    stay as the function has placed them. These transfers are implicit, for transfer guards.
+
+    Args:
+        f: The function; without it a decorator is returned.
+        in_shardings: Placement of positional arguments: a Sharding, None (as they come), a
+            PartitionSpec for the mesh of the enclosing `with mesh:`, or a tree of these that is a prefix of the tuple
+            of arguments that are not static. A committed Array must be sharded so already, as in JAX.
+        out_shardings: Placement of results; a prefix of what f returns.
+        static_argnums: Positions of arguments that are not arrays; they must be hashable. Negative ones count from the
+            last parameter, or from the last argument of a call where the function takes `*args`.
+        static_argnames: Names of such arguments.
+        donate_argnums: Positions of arguments whose Arrays are deleted after the call.
+        donate_argnames: Names of such arguments.
+        keep_unused: Of no consequence.
+        device: The device for arguments and results; not with in_shardings or out_shardings.
+        backend: The platform whose first device that is.
+        inline: Of no consequence.
+
+    Returns:
+        A function of arrays that returns Arrays. Its `lower` and `compile` raise: there is nothing to compile.
+
+    Raises:
+        TypeError: f is not a function; a sharding is of another type; an argument or a result is not an array.
+        ValueError: Arguments and shardings are on different devices; shardings do not fit arguments or results; a
+            number or name of an argument does not exist; keyword arguments with in_shardings; a static argument is not
+            hashable.
+        RuntimeError: A PartitionSpec without a mesh; an unknown backend; a donated Array is passed twice; a transfer
+            guard refuses a transfer.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> with ad.simulate(8):
+        ...     rows = ad.NamedSharding(ad.make_mesh((8,), ("x",)), ad.P("x"))
+        ...     double = ad.jit(lambda a: a * 2, in_shardings=rows, out_shardings=rows)
+        ...     double(np.arange(8.0)).sharding == rows
+        True
+    """
+    options: dict[str, Any] = {
+        "in_shardings": in_shardings,
+        "out_shardings": out_shardings,
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused,
+        "device": device,
+        "backend": backend,
+        "inline": inline,
+    }
+    if f is None:
+        return functools.partial(jit, **options)
+    if not callable(f):
+        raise TypeError(f"jit: f is no function; expected a callable, got {shown(f)} ({type(f).__name__}); give one")
+    operation = f"jit({name_of(f)})"
+    placed = _Placed(
+        f,
+        Placements(operation, in_shardings, out_shardings, _device(f, options)),
+        ChosenArguments(operation, f, static_argnums, static_argnames, donate_argnums, donate_argnames),
+    )
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return placed.call(args, kwargs)
+
+    for name in ("lower", "compile", "trace", "eval_shape"):
+        setattr(call, name, functools.partial(_not_compiled, operation, name))
+    call.clear_cache = _nothing_cached  # type: ignore[attr-defined]
+    return call
+
+
+def _nothing_cached() -> None:
+    """There is no compiled code to forget."""
+
+
+def _not_compiled(operation: str, name: str, *args: Any, **kwargs: Any) -> Any:
+    raise NotImplementedError(
+        f"{operation}.{name}: nothing is compiled here; expected a plain call of the function; call it, or look at the "
+        "results' shape, dtype and sharding"
+    )
+
+
+def _device(f: Any, options: dict[str, Any]) -> Device | None:
+    device, backend = options["device"], options["backend"]
+    if device is None and backend is None:
+        return None
+    operation = f"jit({name_of(f)})"
+    if options["in_shardings"] is not UNSPECIFIED or options["out_shardings"] is not UNSPECIFIED:
+        raise ValueError(
+            f"{operation}: device or backend came with in_shardings or out_shardings; expected one of the two ways to "
+            "place; drop device and backend"
+        )
+    if device is not None and backend is not None:
+        raise ValueError(f"{operation}: device and backend are both given; expected one of them; drop backend")
+    if device is not None:
+        if not isinstance(device, Device):
+            raise TypeError(
+                f"{operation}: device is of type {type(device).__name__}; expected a Device, got {shown(device)}; "
+                "choose one of devices()"
+            )
+        return device
+    from artifex_devices._runtime.devices import devices
+
+    return devices(backend)[0]
+
+
+class _Placed:
+    """One function with its placements."""
+
+    def __init__(self, f: Callable[..., Any], placements: Placements, chosen: ChosenArguments) -> None:
+        self.f = f
+        self.placements = placements
+        self.chosen = chosen
+        self.is_plain = placements.is_plain and chosen.is_none
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Places the arguments, calls the function, places the results, deletes what was donated."""
+        if self.is_plain and not kwargs and mesh_that_is_set() is None:
+            home = _plain_home(args)
+            if home is not UNSPECIFIED:
+                result = self.f(*args)
+                if type(result) is Array and (home is None or is_placed_on(result, home)):
+                    return result
+                return self.placements.place_results(result, home)
+        chosen, placements = self.chosen, self.placements
+        if kwargs and placements.in_shardings is not UNSPECIFIED and not chosen.static_names.issuperset(kwargs):
+            raise ValueError(
+                f"{placements.operation}: keyword arguments came with in_shardings; expected positional ones, which "
+                f"in_shardings go by, got {', '.join(kwargs)}; pass them by position"
+            )
+        static, numbers = chosen.numbers_in_call(len(args))
+        chosen.check_static(args, kwargs, static)
+        donated = chosen.donated(args, kwargs, numbers)
+        dynamic = tuple(x for i, x in enumerate(args) if i not in static)
+        named = {name: x for name, x in kwargs.items() if name not in chosen.static_names}
+        placed, home = placements.place_arguments(dynamic, named)
+        positional = iter(placed[: len(dynamic)])
+        taken = [x if i in static else next(positional) for i, x in enumerate(args)]
+        keywords = {**kwargs, **dict(zip(named, placed[len(dynamic) :], strict=True))}
+        result = placements.place_results(self.f(*taken, **keywords), home)
+        delete_donated(donated, result)
+        return result
+
+
+def _plain_home(args: tuple[Any, ...]) -> Any:
+    """The sharding that a call with these arguments runs on, or None; UNSPECIFIED where they need a closer look."""
+    home: Sharding | None = None
+    for x in args:
+        kind = type(x)
+        if kind is Array:
+            if x.is_deleted():
+                return UNSPECIFIED
+            if not x.committed:
+                continue
+            sharding = x.sharding
+            if home is None:
+                home = sharding
+            elif home is not sharding and not same_devices(home, sharding):
+                return UNSPECIFIED
+        elif (
+            kind not in LEAF_TYPES
+            or (kind is np.ndarray and x.dtype.kind not in "biufc")
+            or _core._transfer_is_guarded("host_to_device", False)
+        ):
+            return UNSPECIFIED
+    return home

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which arguments of a jitted function are static and which are donated."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Array
+from artifex_devices._spmd.donation import donated_arrays
+from artifex_devices._spmd.whole_numbers import numbers_in
+
+__all__ = ["ChosenArguments"]
+
+
+class ChosenArguments:
+    """The static and the donated arguments of one function, by position and by name."""
+
+    def __init__(
+        self,
+        operation: str,
+        f: Callable[..., Any],
+        static_argnums: Any,
+        static_argnames: Any,
+        donate_argnums: Any,
+        donate_argnames: Any,
+    ) -> None:
+        """Resolves positions and names; an argument that is chosen one way is meant however it is passed.
+
+        Raises:
+            TypeError: Positions are not integers; names are not text.
+            ValueError: There is no such argument; one is both static and donated.
+        """
+        self.operation = operation
+        parameters = _parameters(f)
+        self.static_numbers, self.static_names = self._arguments("static", static_argnums, static_argnames, parameters)
+        self.donated_numbers, self.donated_names = self._arguments(
+            "donate", donate_argnums, donate_argnames, parameters
+        )
+        both = [*sorted(self.static_names & self.donated_names), *sorted(self.static_numbers & self.donated_numbers)]
+        if both:
+            raise ValueError(
+                f"{operation}: arguments {both} are both static and donated; expected arrays to donate; drop them "
+                "from one of the two"
+            )
+        self.is_none = not (self.static_numbers or self.static_names or self.donated_numbers or self.donated_names)
+
+    def _arguments(
+        self, kind: str, numbers: Any, names: Any, parameters: Sequence[inspect.Parameter] | None
+    ) -> tuple[frozenset[int], frozenset[str]]:
+        several = isinstance(numbers, Iterable) and not isinstance(numbers, str)
+        chosen = () if numbers is None else numbers if several else (numbers,)
+        places = numbers_in(self.operation, f"{kind}_argnums", chosen)
+        if names is not None and not isinstance(names, Iterable):
+            raise TypeError(
+                f"{self.operation}: {kind}_argnames is of type {type(names).__name__}; expected a str or several, got "
+                f"{shown(names)}; write the argument's name"
+            )
+        called = {names} if isinstance(names, str) else set(names or ())
+        if parameters is None:
+            return frozenset(places), frozenset(called)
+        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        takes_more = any(p.kind == p.VAR_POSITIONAL for p in parameters)
+        count = len(positional)
+        wrong = [place for place in places if not -count <= place < count and not takes_more]
+        if wrong:
+            raise ValueError(
+                f"{self.operation}: {kind}_argnums has {wrong}; expected numbers of the {count} positional arguments; "
+                "check them"
+            )
+        if not takes_more:  # else a call knows what the last argument is
+            places = [place + count if place < 0 else place for place in places]
+        known = {p.name for p in parameters}
+        if not any(p.kind == p.VAR_KEYWORD for p in parameters) and called - known:
+            raise ValueError(
+                f"{self.operation}: {kind}_argnames has {sorted(called - known)}; expected names of arguments: "
+                f"{', '.join(sorted(known)) or 'none'}; check the spelling"
+            )
+        by_number = {positional[place] for place in places if 0 <= place < count}
+        by_name = {positional.index(name) for name in called if name in positional}
+        return frozenset(places) | by_name, frozenset(called) | by_number
+
+    def numbers_in_call(self, count: int) -> tuple[frozenset[int], frozenset[int]]:
+        """(static, donated) positions in a call with `count` positional arguments; negative ones count from the last.
+
+        Raises:
+            ValueError: The call has fewer arguments.
+        """
+        return self._in_call("static", self.static_numbers, count), self._in_call("donate", self.donated_numbers, count)
+
+    def _in_call(self, kind: str, numbers: frozenset[int], count: int) -> frozenset[int]:
+        if min(numbers, default=0) >= 0:
+            return numbers
+        wrong = sorted(number for number in numbers if number < -count)
+        if wrong:
+            raise ValueError(
+                f"{self.operation}: {kind}_argnums has {wrong}; expected numbers of the {count} positional arguments "
+                "of this call; pass more arguments"
+            )
+        return frozenset(number + count if number < 0 else number for number in numbers)
+
+    def check_static(self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: frozenset[int]) -> None:
+        """Refuses static arguments that are not hashable (ValueError)."""
+        static = [(str(i), args[i]) for i in sorted(numbers) if i < len(args)]
+        static += [(name, x) for name, x in kwargs.items() if name in self.static_names]
+        for name, x in static:
+            try:
+                hash(x)
+            except TypeError:
+                raise ValueError(
+                    f"{self.operation}: static argument {name} is not hashable; expected a constant such as a number, "
+                    f"a string or a tuple, got {shown(x)} ({type(x).__name__}); pass a tuple for a list"
+                ) from None
+
+    def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: frozenset[int]) -> list[Array]:
+        """The Arrays that the call deletes; JaxRuntimeError where one of them is passed twice."""
+        chosen = [x for i, x in enumerate(args) if i in numbers]
+        chosen += [x for name, x in kwargs.items() if name in self.donated_names]
+        return donated_arrays(self.operation, chosen, (args, kwargs))
+
+
+def _parameters(f: Callable[..., Any]) -> Sequence[inspect.Parameter] | None:
+    """The parameters of a function, or None where it does not report them."""
+    try:
+        return list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the arguments and results of a jitted function are placed, and on which devices they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from artifex_devices import _core
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import (
+    AbstractMesh,
+    Array,
+    AxisType,
+    Device,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+)
+from artifex_devices._placement.mesh_context import mesh_of_spec, mesh_that_is_set
+from artifex_devices._runtime.scopes import transfer_guard_host_to_device
+from artifex_devices._spmd.arguments import check_alive, is_cut_alike, leaf_of
+
+__all__ = ["UNSPECIFIED", "Placements", "is_placed_on", "same_devices"]
+
+
+class _Unspecified:
+    def __repr__(self) -> str:
+        return "UNSPECIFIED"
+
+
+# Stands for a placement that is left as it comes.
+UNSPECIFIED: Any = _Unspecified()
+
+
+class Placements:
+    """The shardings of one jitted function, and the devices on which a call runs."""
+
+    def __init__(self, operation: str, in_shardings: Any, out_shardings: Any, device: Device | None) -> None:
+        """Checks that the shardings are shardings.
+
+        Args:
+            operation: Name for errors.
+            in_shardings: Prefix of the tuple of arguments that are not static, or UNSPECIFIED.
+            out_shardings: Prefix of what the function returns, or UNSPECIFIED.
+            device: Device of all arguments and results, or None.
+
+        Raises:
+            TypeError: A leaf is not a sharding.
+        """
+        self.operation = operation
+        self.device = None if device is None else SingleDeviceSharding(device)
+        self.in_shardings = in_shardings
+        self.out_shardings = out_shardings
+        self._check_shardings("in_shardings", in_shardings)
+        self._of_results = self._check_shardings("out_shardings", out_shardings)
+        self.is_plain = device is None and in_shardings is UNSPECIFIED and out_shardings is UNSPECIFIED
+
+    def _check_shardings(self, argument: str, shardings: Any) -> list[Any]:
+        from artifex_devices import tree_util
+
+        leaves = tree_util.tree_leaves_with_path(shardings, is_sharding)
+        for path, leaf in leaves:
+            if not is_sharding(leaf):
+                raise TypeError(
+                    f"{self.operation}: {argument}{tree_util.keystr(path)} is of type {type(leaf).__name__}; expected "
+                    f"a Sharding, a PartitionSpec or None, got {shown(leaf)}; write NamedSharding(mesh, P(...))"
+                )
+        return [leaf for _, leaf in leaves]
+
+    def place_arguments(self, dynamic: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], Sharding | None]:
+        """The arguments as the function gets them, and the devices of the call.
+
+        Args:
+            dynamic: Positional arguments that are not static.
+            named: Keyword arguments that are not static.
+
+        Returns:
+            (arguments, those of `named` at the end; sharding on the devices of the call, or None for the default).
+
+        Raises:
+            TypeError: A leaf is not an array.
+            ValueError: Arguments and shardings are on different devices; a sharding does not fit.
+            RuntimeError: An Array was deleted, or a transfer guard refuses a transfer.
+        """
+        from artifex_devices import tree_util
+
+        given = [*dynamic, *named.values()]
+        leaves, treedef = tree_util.tree_flatten(given)
+        names = [f"args[{i}]" for i in range(len(dynamic))] + list(named)
+        paths = [f"{names[first.idx]}{tree_util.keystr(tuple(rest))}" for first, *rest in treedef.paths()]
+        wanted = self._in_shardings(dynamic, len(leaves))
+        arrays = [leaf_of(self.operation, leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
+        for array, path in zip(arrays, paths, strict=True):
+            check_alive(self.operation, array, path)
+        home = self._home(arrays, wanted, paths)
+        placed = [
+            self._argument(leaf, array, sharding, home, path)
+            for leaf, array, sharding, path in zip(leaves, arrays, wanted, paths, strict=True)
+        ]
+        return tree_util.tree_unflatten(treedef, placed), home
+
+    def place_results(self, result: Any, home: Sharding | None) -> Any:
+        """The results as Arrays: as out_shardings say, else on the devices of the call.
+
+        Raises:
+            TypeError: A leaf is not an array.
+            ValueError: out_shardings do not fit.
+            RuntimeError: A transfer guard refuses a transfer.
+        """
+        from artifex_devices import tree_util
+        from artifex_devices._spmd.specs import spread
+
+        leaves, treedef = tree_util.tree_flatten(result)
+        wanted: list[Any] = [None] * len(leaves)
+        if self.out_shardings is not UNSPECIFIED:
+            what = "what the function returns"
+            wanted = spread(self.operation, "out_shardings", self.out_shardings, result, what, is_sharding)
+        paths = [f"output{tree_util.keystr(path)}" for path in treedef.paths()]
+        arrays = [leaf_of(self.operation, leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
+        if home is None:  # as in JAX, one result that the function has placed decides for the others
+            home = next((x.sharding for x in arrays if isinstance(x, Array) and x.committed), None)
+        placed = []
+        for leaf, x, sharding, path in zip(leaves, arrays, wanted, paths, strict=True):
+            target = self._resolved("out_shardings", sharding)
+            if target is None and home is not None and not is_placed_on(x, home):
+                target = _whole_on(home, x.ndim)
+            if target is None and isinstance(x, Array):
+                placed.append(x)
+            elif isinstance(leaf, (Array, np.ndarray)):
+                placed.append(self._put(x, target, path))
+            else:  # a number is a constant of the program: no guard refuses it
+                with transfer_guard_host_to_device("allow"):
+                    placed.append(self._put(x, target, path))
+        return tree_util.tree_unflatten(treedef, placed)
+
+    def _in_shardings(self, dynamic: tuple[Any, ...], count: int) -> list[Sharding | None]:
+        """The sharding of each leaf, None where it stays as it comes."""
+        if self.in_shardings is UNSPECIFIED:
+            return [self.device] * count
+        from artifex_devices._spmd.specs import spread
+
+        what = "the tuple of arguments"
+        given = spread(self.operation, "in_shardings", self.in_shardings, dynamic, what, is_sharding)
+        return [self._resolved("in_shardings", sharding) for sharding in given]
+
+    def _resolved(self, argument: str, sharding: Any) -> Sharding | None:
+        if sharding is None or sharding is UNSPECIFIED:
+            return self.device
+        if isinstance(sharding, PartitionSpec):
+            return NamedSharding(mesh_of_spec(f"{self.operation}: {argument}", sharding, entered=True), sharding)
+        placed: Sharding = sharding
+        return placed
+
+    def _home(self, arrays: Sequence[Any], wanted: Sequence[Sharding | None], paths: Sequence[str]) -> Sharding | None:
+        """The devices that all committed arguments, all shardings and the mesh of set_mesh are on.
+
+        Raises:
+            ValueError: They are on different devices.
+        """
+        mesh = mesh_that_is_set()
+        if self.device is not None:
+            if mesh is not None:
+                raise ValueError(
+                    f"{self.operation}: device or backend was given under set_mesh, whose mesh places the call; "
+                    f"expected one of the two, got {mesh}; drop device and backend"
+                )
+            return self.device
+        home, of_home = None, ""
+        for sharding, name in self._asked(mesh, arrays, wanted, paths):
+            if home is None:
+                home, of_home = sharding, name
+            elif not same_devices(home, sharding):
+                raise ValueError(
+                    f"{self.operation}: {of_home} and {name} are on different devices; expected the same devices in "
+                    f"the same order, got {_ids(home)} and {_ids(sharding)}; move an argument by "
+                    "device_put(x, sharding)"
+                )
+        return home
+
+    def _asked(
+        self, mesh: Mesh | None, arrays: Sequence[Any], wanted: Sequence[Sharding | None], paths: Sequence[str]
+    ) -> Iterator[tuple[Sharding, str]]:
+        """What decides where a call runs, each with its name."""
+        if mesh is not None:
+            yield NamedSharding(mesh, PartitionSpec()), "the mesh of set_mesh"
+        for array, sharding, path in zip(arrays, wanted, paths, strict=True):
+            if sharding is not None:
+                yield from _with_devices(sharding, f"in_shardings of {path}")
+            elif isinstance(array, Array) and array.committed:
+                yield array.sharding, path
+        for leaf in self._of_results:
+            sharding = self._resolved("out_shardings", leaf)
+            if sharding is not None:
+                yield from _with_devices(sharding, "out_shardings")
+
+    def _argument(self, leaf: Any, array: Any, sharding: Sharding | None, home: Sharding | None, path: str) -> Any:
+        if sharding is None:
+            if not isinstance(array, Array):
+                self._check_transfer(array, "the default device" if home is None else _whole_on(home, array.ndim))
+            return leaf
+        if isinstance(array, Array) and array.committed and sharding is not self.device:
+            self._check_cut(array, sharding, path)
+        return self._put(array, sharding, path)
+
+    def _check_transfer(self, array: Any, target: Any) -> None:
+        _core._check_transfer("host_to_device", False, array.shape, array.dtype, "host", target, self.operation)
+
+    def _check_cut(self, array: Array, sharding: Sharding, path: str) -> None:
+        """Refuses an Array that is committed to another sharding; its devices may be others, as in JAX."""
+        if array.sharding.is_equivalent_to(sharding, array.ndim) or is_cut_alike(array, sharding):
+            return
+        raise ValueError(
+            f"{self.operation}: {path} is committed to another sharding than in_shardings say; expected "
+            f"{shown(sharding)}, got {array.sharding!r}; move it first: device_put({path}, sharding)"
+        )
+
+    def _put(self, x: Any, target: Sharding | None, path: str) -> Any:
+        """X placed by an implicit transfer."""
+        return _core._put_leaves([x], target, False, None, lambda _: f"{path} of {self.operation}", explicit=False)[0]
+
+
+def is_sharding(node: Any) -> bool:
+    """Whether a node of in_shardings or out_shardings is a leaf."""
+    return node is None or node is UNSPECIFIED or isinstance(node, (Sharding, PartitionSpec))
+
+
+def same_devices(a: Sharding, b: Sharding) -> bool:
+    """Whether two shardings are on the same devices in the same order, whatever the kind of memory."""
+    return a is b or a._same_devices(b) or a._device_assignment == b._device_assignment
+
+
+def _with_devices(sharding: Sharding, name: str) -> Iterator[tuple[Sharding, str]]:
+    if not (isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh)):
+        yield sharding, name
+
+
+def is_placed_on(x: Any, home: Sharding) -> bool:
+    """Whether x is an Array that is committed to the devices of `home`."""
+    return isinstance(x, Array) and x.committed and same_devices(x.sharding, home)
+
+
+def _whole_on(home: Sharding, ndim: int) -> Sharding:
+    """The sharding that places all of an array of that rank on each device of `home`."""
+    if not isinstance(home, NamedSharding):
+        return SingleDeviceSharding(home._device_assignment[0])
+    # As in JAX, a spec on Explicit axes has an entry for each dimension.
+    entries = (None,) * ndim if AxisType.Explicit in home.mesh.axis_types else ()
+    return NamedSharding(home.mesh, PartitionSpec(*entries))
+
+
+def _ids(sharding: Sharding) -> str:
+    ids = [device.id for device in sharding._device_assignment]
+    return f"{ids[:8]}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")

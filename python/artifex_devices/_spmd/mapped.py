@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A mapped function: blocks in, one participant a device, Arrays out. What shard_map and pmap have in common."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._spmd.arguments import LEAF_TYPES, Blocks, check_alive, key_of
+from artifex_devices._spmd.outputs import Outputs
+from artifex_devices._spmd.program import Program, run
+from artifex_devices._spmd.specs import Layout
+from artifex_devices.config import config
+
+__all__ = ["EXECUTORS", "Plan", "check_executor", "flatten_arguments", "name_of", "run_plan"]
+
+EXECUTORS = ("auto", "cooperative", "threads")
+
+
+class Plan:
+    """All that a call needs and that depends on shapes, dtypes and shardings only."""
+
+    __slots__ = ("fetches", "layout", "outputs", "path_of", "programs")
+
+    def __init__(
+        self, layout: Layout, fetches: Sequence[Blocks], outputs: Outputs, path_of: Callable[[int], str]
+    ) -> None:
+        """One of `fetches` an argument leaf, `path_of` its name; `outputs` makes Arrays of what bodies return."""
+        self.layout = layout
+        self.fetches = fetches
+        self.outputs = outputs
+        self.path_of = path_of
+        self.programs: list[Program] = []  # of calls that ended well, for the next ones
+
+
+def name_of(function: Any) -> str:
+    """What errors call a function."""
+    if isinstance(function, functools.partial):
+        return name_of(function.func)
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def check_executor(operation: str, executor: str | None) -> None:
+    """Refuses what is no executor (ValueError)."""
+    if executor is not None and executor not in EXECUTORS:
+        raise ValueError(
+            f"{operation}: there is no executor {shown(executor)}; expected None or one of "
+            f"{', '.join(map(repr, EXECUTORS))}; choose one of them"
+        )
+
+
+def flatten_arguments(args: tuple[Any, ...]) -> tuple[Sequence[Any], Any, Any]:
+    """(leaves, structure or None where every argument is a leaf, what a Plan depends on)."""
+    for x in args:
+        if type(x) not in LEAF_TYPES:
+            break
+    else:
+        return args, None, tuple([key_of(x) for x in args])
+    from artifex_devices import tree_util
+
+    leaves, treedef = tree_util.tree_flatten(args)
+    return leaves, treedef, (treedef, *[key_of(x) for x in leaves])
+
+
+def run_plan(
+    operation: str,
+    function: Callable[..., Any],
+    plan: Plan,
+    leaves: Sequence[Any],
+    treedef: Any,
+    executor: str | None,
+    *,
+    any_name: bool = False,
+) -> Any:
+    """Calls the function once a participant and makes Arrays of what it returns."""
+    layout = plan.layout
+    try:
+        columns = [fetch(x) for fetch, x in zip(plan.fetches, leaves, strict=True)]
+    except RuntimeError:
+        for i, x in enumerate(leaves):
+            check_alive(operation, x, plan.path_of(i))
+        raise
+    count = len(layout.positions)
+    options = config._spmd
+    executor = executor or options["spmd_executor"]
+    if executor == "auto":
+        threshold = options["spmd_threads_bytes"]
+        blocks: list[Any] = [column[0] for column in columns]
+        biggest = max([block.nbytes for block in blocks if isinstance(block, np.ndarray)], default=0)
+        executor = "threads" if biggest >= threshold and count > 1 else "cooperative"
+    rows: list[Any]
+    if treedef is not None:
+        leaves_of_each = zip(*columns, strict=True) if columns else [()] * count
+        rows = [treedef.unflatten(row) for row in leaves_of_each]
+    elif len(columns) == 1:
+        rows = columns[0]
+    else:
+        rows = list(zip(*columns, strict=True)) if columns else [()] * count
+    program = _program_of(plan, operation, any_name)
+    program.timeout_s = options["collective_timeout_s"]
+    if layout.spread is None:
+        outcomes = run(program, function, rows, executor)
+        if program.is_reusable:
+            plan.programs.append(program)
+        return plan.outputs.assemble(outcomes)
+    from artifex_devices._spmd.result_check import Ending, abandon
+
+    try:
+        ending = Ending(layout, program)
+        made = plan.outputs.assemble(run(program, function, rows, executor), ending)
+        ending.settle()
+        return made
+    except BaseException as error:
+        abandon(layout, program, error)
+        raise
+
+
+def _program_of(plan: Plan, operation: str, any_name: bool) -> Program:
+    """A program that nobody else uses: one of a call that ended well, which knows its collectives, or a new one."""
+    try:
+        return plan.programs.pop()
+    except IndexError:
+        layout = plan.layout
+        program = Program(
+            layout.manual,
+            layout.sizes,
+            layout.device_names,
+            operation=operation,
+            any_name=any_name,
+            spread=layout.spread,
+        )
+        program.groups = layout.groups if not any_name else {}
+        return program

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bodies return becomes Arrays: each device's return is its shard; no copy where nobody else can write it."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices import _core
+from artifex_devices._array_ops.core.blocks import run_all, tiling
+from artifex_devices._array_ops.core.operands import check_unmasked
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Array, NamedSharding, PartitionSpec
+from artifex_devices._spmd.specs import Layout, names_by_dimension, shape_text, spread
+
+if TYPE_CHECKING:
+    from artifex_devices._spmd.result_check import Ending
+
+__all__ = ["Outputs"]
+
+_NDARRAY = {np.ndarray}
+_THE_SAME = 2  # likeness of parts that are one ndarray
+_COMPARED_BYTES = 1 << 20  # of replicas at once
+_GIVEN_BYTES = 4096  # smaller results are copied rather than asked about
+
+
+class _Place(NamedTuple):
+    """Where results of one shape and dtype go."""
+
+    shape: tuple[int, ...]
+    sharding: NamedSharding
+    participants: tuple[int, ...]  # whose result each distinct buffer takes
+    is_complete: bool  # they are all participants, in order
+    none_given: list[bool]
+    replicas: list[list[int]]  # participants whose results must be equal
+
+
+class Outputs:
+    """Makes Arrays of what the participants of one layout returned."""
+
+    argument = "out_specs"
+
+    def __init__(self, operation: str, layout: Layout, out_specs: Any, *, checks_replicas: bool) -> None:
+        """`out_specs` is a prefix of what bodies return."""
+        self.operation = operation
+        self.layout = layout
+        self.out_specs = out_specs
+        self.checks_replicas = checks_replicas
+        self._single = self._is_spec(out_specs) and out_specs is not None
+        self._places: dict[Any, _Place] = {}
+
+    @staticmethod
+    def _is_spec(node: Any) -> bool:
+        return isinstance(node, PartitionSpec)
+
+    def assemble(self, results: list[Any], ending: Ending | None = None) -> Any:
+        """The tree of Arrays; `results` is emptied, so that nothing here keeps them.
+
+        `ending` hears of each output, where other processes have parts of them.
+
+        Raises:
+            ValueError: out_specs is no prefix; results differ in structure, shape, dtype or, where they should be
+                equal, in value; a result has too few dimensions for its spec.
+            TypeError: A result is no array. All name the path of the result and devices.
+        """
+        if self._single and (_core._likeness(results) or {*map(type, results)} == _NDARRAY):
+            return self._array(self.out_specs, results, "", ending)
+        from artifex_devices import tree_util
+
+        leaves, treedef = tree_util.tree_flatten(results[0])
+        specs = spread(
+            self.operation, self.argument, self.out_specs, results[0], "what the body returns", self._is_spec
+        )
+        columns: list[list[Any]] = [[leaf] for leaf in leaves]
+        for participant in range(1, len(results)):
+            leaves, other = tree_util.tree_flatten(results[participant])
+            if other != treedef:
+                names = self.layout.device_names
+                raise ValueError(
+                    f"{self.operation}: devices returned trees of different structure; expected {treedef} as on "
+                    f"{names[0]}, got {other} on {names[participant]}; return the same structure everywhere"
+                )
+            for column, leaf in zip(columns, leaves, strict=True):
+                column.append(leaf)
+        results.clear()
+        paths = treedef.paths() if leaves else []
+        leaves.clear()
+        made: list[Array] = []
+        for spec, path in zip(specs, paths, strict=True):
+            column = columns[len(made)]
+            name = tree_util.keystr(path)
+            self._make_arrays(column, name)
+            made.append(self._array(spec, column, name, ending))
+        return tree_util.tree_unflatten(treedef, made)
+
+    def _make_arrays(self, column: list[Any], path: str) -> None:
+        """Makes ndarrays of numbers, and of Arrays that lie whole in one memory."""
+        for participant in range(len(column)):
+            leaf = column[participant]
+            if type(leaf) is np.ndarray:
+                continue
+            check_unmasked(self.operation, leaf, f"output{path} on {self.layout.device_names[participant]}")
+            if isinstance(leaf, (np.ndarray, np.generic, bool, int, float, complex)) or (
+                isinstance(leaf, Array) and leaf.is_fully_replicated
+            ):
+                column[participant] = np.asarray(leaf)
+                continue
+            told = "an Array that is cut over devices" if isinstance(leaf, Array) else shown(leaf)
+            raise TypeError(
+                f"{self.operation}: output{path} on {self.layout.device_names[participant]} is of type "
+                f"{type(leaf).__name__}; expected an ndarray or a number, got {told}; return arrays only"
+            )
+
+    def _array(self, spec: Any, parts: list[NDArray[Any]], path: str, ending: Ending | None) -> Array:
+        if not _core._x64_enabled():
+            for i, part in enumerate(parts):
+                parts[i] = _core._narrowed(part, self.operation, f"output{path}")
+        first = parts[0]
+        shape, dtype = first.shape, first.dtype
+        likeness = _core._likeness(parts)
+        if not likeness and any(part.shape != shape or part.dtype != dtype for part in parts):
+            raise self._unlike(parts, path)
+        key = (spec, shape, dtype)
+        place = self._places.get(key)
+        if place is None:
+            if len(self._places) >= 256:
+                self._places.clear()
+            place = self._places[key] = self._place(spec, shape, dtype, path)
+        if likeness != _THE_SAME:
+            for group in place.replicas:
+                self._check_equal(group, parts, path)
+        if ending is not None:
+            named = [name for names in names_by_dimension(spec) for name in names]
+            ending.add(path, spec, named, self.checks_replicas, parts)
+        chosen = parts if place.is_complete else [parts[participant] for participant in place.participants]
+        given = place.none_given
+        if first.nbytes >= _GIVEN_BYTES:
+            del first
+            parts.clear() if chosen is not parts else None
+            given = [_is_given(chosen, i) for i in range(len(chosen))]
+        return _core._adopt(place.shape, dtype, place.sharding, chosen, given, self.operation)
+
+    def _place(self, spec: Any, shape: tuple[int, ...], dtype: Any, path: str) -> _Place:
+        layout = self.layout
+        try:
+            _core._host_empty((0,), dtype)
+        except TypeError as error:
+            raise TypeError(f"{self.operation}: output{path}: {str(error).removeprefix('host_empty: ')}") from None
+        if len(spec) > len(shape):
+            hint = "return x[None] to stack numbers, or use P()" if not shape else "shorten the spec"
+            raise ValueError(
+                f"{self.operation}: output{path} of {shape_text(shape, dtype)} has too few dimensions for its spec "
+                f"{spec!r}; expected at least {len(spec)}, got {len(shape)}; {hint}"
+            )
+        sizes = dict(zip(layout.manual, layout.sizes, strict=True))
+        names = names_by_dimension(spec)
+        whole = list(shape)
+        for d, axes in enumerate(names):
+            for name in axes:
+                whole[d] *= sizes[name]
+        sharding = NamedSharding(layout.mesh, spec)
+        groups = layout.replicas([name for axes in names for name in axes])
+        leader = {participant: group[0] for group in groups for participant in group}
+        buffers = tiling(sharding, tuple(whole), self.operation).positions
+        participants = tuple(leader[layout.participant_of[position]] for position in buffers)
+        return _Place(
+            tuple(whole),
+            sharding,
+            participants,
+            participants == tuple(range(len(layout.positions))),
+            [False] * len(participants),
+            [group for group in groups if len(group) > 1] if self.checks_replicas else [],
+        )
+
+    def _unlike(self, parts: Sequence[NDArray[Any]], path: str) -> ValueError:
+        names = self.layout.device_names
+        first = parts[0]
+        told = [
+            f"{shape_text(part.shape, part.dtype)} on {names[i]}"
+            for i, part in enumerate(parts)
+            if (part.shape, part.dtype) != (first.shape, first.dtype)
+        ]
+        texts = ", ".join(told[:4]) + (f" and {len(told) - 4} more" if len(told) > 4 else "")
+        return ValueError(
+            f"{self.operation}: output{path} differs between devices; expected "
+            f"{shape_text(first.shape, first.dtype)} as on {names[0]}, got {texts}; return equal shapes and dtypes"
+        )
+
+    def _check_equal(self, group: Sequence[int], parts: Sequence[NDArray[Any]], path: str) -> None:
+        first = parts[group[0]]
+        others = [i for i in group[1:] if parts[i] is not first]
+        if not others:
+            return
+        differing: list[int] = []
+
+        def compare(i: int) -> None:
+            if not _same_bits(first, parts[i]):
+                differing.append(i)
+
+        run_all([functools.partial(compare, i) for i in others], first.nbytes * len(others))
+        if differing:
+            names = self.layout.device_names
+            texts = ", ".join(names[i] for i in sorted(differing)[:8])
+            more = f" and {len(differing) - 8} more" if len(differing) > 8 else ""
+            raise ValueError(
+                f"{self.operation}: output{path} is replicated by its spec, but not the same everywhere; expected the "
+                f"bits of {names[group[0]]}, got others on {texts}{more}; name the axis in out_specs, reduce the value "
+                "(lax.pmean), or take the first device's with check_vma=False"
+            )
+
+
+def _same_bits(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    if a.nbytes <= 1 << 14:
+        return a.tobytes() == b.tobytes()
+    mine = np.ascontiguousarray(a).reshape(-1).view(np.uint8)
+    its = np.ascontiguousarray(b).reshape(-1).view(np.uint8)
+    if a.itemsize in (2, 4, 8, 16):
+        word = {2: np.uint16, 4: np.uint32}.get(a.itemsize, np.uint64)
+        mine, its = mine.view(word), its.view(word)
+    step = _COMPARED_BYTES // mine.itemsize
+    return all(np.array_equal(mine[i : i + step], its[i : i + step]) for i in range(0, mine.size, step))
+
+
+def _references(parts: list[NDArray[Any]], i: int) -> int:
+    return sys.getrefcount(parts[i])
+
+
+# What _references counts for an ndarray that only the list holds.
+_ALONE = _references([np.empty(1)], 0)
+
+
+def _is_given(parts: list[NDArray[Any]], i: int) -> bool:
+    """Whether the body left its result to us: nobody else has a reference, so nobody can write it."""
+    part = parts[i]
+    if not (part.flags.owndata and part.flags.c_contiguous):
+        return False
+    del part
+    return _references(parts, i) == _ALONE

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who runs: one participant a device, known to the collectives through a context variable."""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from threading import get_ident
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from artifex_devices import _core
+from artifex_devices._base.safe_repr import shown
+
+if TYPE_CHECKING:
+    from artifex_devices._spmd.axes import Groups
+    from artifex_devices._spmd.cross_process import Crossing
+    from artifex_devices._spmd.program import Program
+
+__all__ = ["PENDING", "Meeting", "Participant", "Raised", "Stopped", "current", "signature_text"]
+
+_COMPLETE, _WAIT = 0, 1  # what an arrival is answered
+
+_current: contextvars.ContextVar[Participant | None] = contextvars.ContextVar(
+    "artifex_devices_participant", default=None
+)
+_core._use_participant_variable(_current)
+
+# What stands for a result that is not there yet.
+PENDING: Any = object()
+
+
+class Stopped(BaseException):
+    """Thrown into participants whose program failed elsewhere; not an Exception, so that bodies let it pass."""
+
+
+class Raised:
+    """Stands for a result that is an exception."""
+
+    __slots__ = ("error", "trace")
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+        self.trace = error.__traceback__  # every member raises it: the frames of others do not belong to its story
+
+
+class Meeting:
+    """One kind of collective in one program; participants that call it again find it made."""
+
+    __slots__ = ("complete", "crossing", "groups", "number", "numbers", "signature")
+
+    def __init__(
+        self,
+        signature: Hashable,
+        number: int,
+        groups: Groups,
+        numbers: list[int],
+        complete: Callable[[list[Any]], Sequence[Any]],
+        crossing: Crossing | None,
+    ) -> None:
+        """Its signature and number, who meets whom, the rendezvous' number of each part, what makes the results."""
+        self.signature = signature
+        self.number = number
+        self.groups = groups
+        self.numbers = numbers
+        self.complete = complete
+        self.crossing = crossing
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else shown(value)
+
+
+def signature_text(signature: Hashable) -> str:
+    """A text as it is; "psum float32(8, 4) over x" for (operation, axes, options, dtype, shape, dtype, shape, ...)."""
+    if not isinstance(signature, tuple):
+        return _text(signature)
+    operation, axes, options, *leaves = signature
+    over = ", ".join(map(_text, axes)) if isinstance(axes, tuple) else _text(axes)
+    pairs = list(zip(leaves[::2], leaves[1::2], strict=True))
+    arrays = ", ".join(f"{dtype}{shape}" for dtype, shape in pairs[:3]) + (", ..." if len(pairs) > 3 else "")
+    chosen = "".join(f" {name}={_text(value)}" for name, value in options)
+    return f"{operation} {arrays} over {over}{chosen}"
+
+
+def current() -> Participant | None:
+    """The participant of the calling context, or None outside shard_map and pmap."""
+    return _current.get()
+
+
+class Participant(_core._Participant):
+    """One run of the body: where it lies in the mesh, and how it meets the others. Made by a stage, for one call."""
+
+    __slots__ = ()
+
+    program: Program
+    position: int  # of its device in the program's axes, row-major
+    thread: int  # the only one that may call collectives, once it runs
+    args: Any  # of its body: a tuple, or the only one
+    has_ended: bool  # the call has
+    _code: CodeType | None  # where the body called its last collective
+    _instruction: int
+
+    @property
+    def axis_names(self) -> tuple[Hashable, ...]:
+        """Names of the axes that are bound in the body, in mesh order."""
+        return self.program.axis_names
+
+    @property
+    def call(self) -> tuple[CodeType | None, int]:
+        """Where the body called its last collective: the code and the place in it."""
+        return self._code, 0 if self._code is None else self._instruction
+
+    @property
+    def site(self) -> str:
+        """The line of the body that called its last collective: "file.py:12", or "" before the first."""
+        if self._code is None:
+            return ""
+        lines = self._code.co_lines()
+        line = next((line for start, end, line in lines if start <= self._instruction < end), None)
+        return f"{self._code.co_filename}:{line or self._code.co_firstlineno}"
+
+    def join(self, meeting: Meeting, payload: Any, depth: int) -> Any:
+        """Meets other participants: each leaves a payload, the last one computes the results of all.
+
+        Args:
+            meeting: The kind of collective.
+            payload: What this participant brings.
+            depth: How many frames above this one the user's call is, for the table of errors.
+
+        Returns:
+            This participant's result.
+
+        Raises:
+            RuntimeError: Called on another thread than the body's own.
+            Stopped: The program failed elsewhere.
+        """
+        program = self.program
+        if self.has_ended or get_ident() != self.thread or _current.get() is not self:
+            raise RuntimeError(
+                f"{program.text_of(meeting)}: a collective was called on a thread that a participant started, or "
+                "after its body's end; expected the thread of the body while that runs, got "
+                f"{threading.current_thread().name}; call it in the body and hand the result over"
+            )
+        frame = sys._getframe(depth)
+        self._code = frame.f_code
+        self._instruction = frame.f_lasti
+        position = self.position
+        program.stage.resumed(self)  # the body may have swallowed a Ctrl-C that came before it took its last result
+        program.results[position] = PENDING
+        program.payloads[position] = payload
+        arrival = program.arrive(position, meeting.numbers[meeting.groups.of[position].part], meeting.number)
+        if arrival == _COMPLETE:
+            program.complete(position, meeting)
+        elif arrival == _WAIT:
+            program.wait(self, frame)
+        return self.result()
+
+    def result(self) -> Any:
+        """What the last collective made for this participant, once; raises what it raised."""
+        program = self.program
+        position = self.position
+        result = program.results[position]
+        if result is PENDING:
+            raise Stopped
+        program.payloads[position] = None
+        program.results[position] = PENDING
+        if type(result) is Raised:
+            raise result.error.with_traceback(result.trace)
+        return result

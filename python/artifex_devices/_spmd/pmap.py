@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pmap: a function runs once a device, each with its row of the arguments."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._runtime.device_arguments import whole_number
+from artifex_devices._spmd.arguments import Blocks, blocks_of, is_cut_alike, leaf_of
+from artifex_devices._spmd.donation import delete_donated, donated_arrays
+from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.outputs import Outputs
+from artifex_devices._spmd.specs import Layout, layout_of, shape_text, spread
+from artifex_devices.errors import IndivisibleError
+
+if TYPE_CHECKING:
+    from artifex_devices._spmd.result_check import Ending
+
+__all__ = ["pmap"]
+
+# The name of the axis of a pmap that was given none; collectives inside may call it what they like.
+_UNNAMED = "_internal_pmap_axis_name"
+
+
+def pmap(
+    fun: Callable[..., Any],
+    axis_name: Hashable | None = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (),
+    devices: Sequence[Device] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Iterable[int] = (),
+    executor: str | None = None,
+) -> Callable[..., Any]:
+    """Maps a function over devices: each runs it with one row of the arguments.
+
+    In a job of several processes each gives the rows of its own devices and gets theirs back; the axis goes over the
+    devices of all.
+
+    Args:
+        fun: Takes rows as read-only ndarrays and returns ndarrays or numbers; it may call the collectives of `lax`.
+        axis_name: What collectives call the axis. Without one, every name means it.
+        in_axes: The dimension of each argument whose rows go to the devices, or None for whole everywhere: an int,
+            None, or a tree of these that is a prefix of the tuple of arguments. Keyword arguments are cut along 0.
+        out_axes: Where results are stacked; a prefix of what fun returns. None takes the first device's.
+        static_broadcasted_argnums: Positions of arguments that go to all devices as they are; hashable.
+        devices: Devices to run on, as many as rows are there; None takes the first of devices().
+        backend: Platform of the devices.
+        axis_size: Number of rows, where it is known.
+        donate_argnums: Positions of arguments whose Arrays are deleted after the call.
+        executor: As in shard_map.
+
+    Returns:
+        A function of Arrays and ndarrays that returns Arrays over a mesh of one axis.
+
+    Raises:
+        TypeError: fun is no function; axes are no ints; an argument or a result is no array.
+        ValueError: No argument has a mapped axis; more rows than devices or different numbers of them (an
+            IndivisibleError); an Array is committed to another placement; axes are no prefix.
+        IndexError: An argument does not have the dimension.
+        RuntimeError: Unknown backend.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> with ad.simulate(4):
+        ...     share = ad.pmap(lambda x: x / ad.lax.psum(x, "i"), axis_name="i")
+        ...     np.asarray(share(np.array([1.0, 2.0, 3.0, 4.0]))).tolist()
+        [0.1, 0.2, 0.3, 0.4]
+    """
+    if not callable(fun):
+        raise TypeError(
+            f"pmap: fun is no function; expected a callable, got {shown(fun)} ({type(fun).__name__}); give one"
+        )
+    mapped = _Pmapped(fun, axis_name, in_axes, out_axes, executor)
+    mapped.static = _numbers(mapped.operation, "static_broadcasted_argnums", static_broadcasted_argnums)
+    mapped.donated = _numbers(mapped.operation, "donate_argnums", donate_argnums)
+    mapped.axis_size = None if axis_size is None else whole_number(mapped.operation, "axis_size", axis_size)
+    mapped.backend = backend
+    if devices is not None:
+        mapped.devices = _devices(mapped.operation, devices)
+        if not mapped.devices:
+            raise ValueError(f"{mapped.operation}: devices is empty; expected one at least, or None; name some")
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return mapped.call(args, kwargs)
+
+    return call
+
+
+def _devices(operation: str, devices: Any) -> tuple[Device, ...]:
+    several = isinstance(devices, Iterable) and not isinstance(devices, str)
+    chosen = tuple(devices) if several else (devices,)
+    for device in chosen:
+        if not isinstance(device, Device):
+            raise TypeError(
+                f"{operation}: devices has one of type {type(device).__name__}; expected a sequence of Device, got "
+                f"{shown(device)}; take them from devices()"
+            )
+    return chosen
+
+
+def _numbers(operation: str, argument: str, value: Any) -> tuple[int, ...]:
+    try:
+        return tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),)
+    except TypeError:
+        raise TypeError(
+            f"{operation}: {argument} is no number of an argument; expected an int or ints, got {shown(value)}; count "
+            "from 0"
+        ) from None
+
+
+class _Outputs(Outputs):
+    """Stacks what devices return along out_axes."""
+
+    argument = "out_axes"
+
+    def __init__(self, operation: str, layout: Layout, out_axes: Any) -> None:
+        super().__init__(operation, layout, out_axes, checks_replicas=False)
+
+    @staticmethod
+    def _is_spec(node: Any) -> bool:
+        return _is_axis(node)
+
+    def _array(self, spec: Any, parts: list[NDArray[Any]], path: str, ending: Ending | None) -> Array:
+        if spec is None:
+            return super()._array(PartitionSpec(), parts, path, ending)
+        ndim = parts[0].ndim + 1
+        if not -ndim <= spec < ndim:
+            raise ValueError(
+                f"{self.operation}: out_axes is {spec} for output{path} of "
+                f"{shape_text(parts[0].shape, parts[0].dtype)}; expected {-ndim} to {ndim - 1}; choose one of them"
+            )
+        axis = spec % ndim
+        for i, part in enumerate(parts):
+            parts[i] = part.reshape(*part.shape[:axis], 1, *part.shape[axis:])
+        return super()._array(PartitionSpec(*(None,) * axis, self.layout.manual[0]), parts, path, ending)
+
+
+class _Pmapped:
+    """The state of one mapped function."""
+
+    def __init__(
+        self, fun: Callable[..., Any], axis_name: Hashable | None, in_axes: Any, out_axes: Any, executor: str | None
+    ) -> None:
+        self.fun = fun
+        self.operation = f"pmap({name_of(fun)})"
+        self.axis_name = axis_name
+        self.in_axes = in_axes
+        self.out_axes = out_axes
+        self.executor = executor
+        self.static: tuple[int, ...] = ()
+        self.donated: tuple[int, ...] = ()
+        self.axis_size: int | None = None
+        self.backend: str | None = None
+        self.devices: tuple[Device, ...] | None = None
+        self._plans: dict[Any, Plan] = {}
+        check_executor(self.operation, executor)
+        self._check_axes("in_axes", in_axes)
+        self._check_axes("out_axes", out_axes)
+
+    def _check_axes(self, argument: str, axes: Any) -> None:
+        from artifex_devices import tree_util
+
+        for path, axis in tree_util.tree_leaves_with_path(axes, _is_axis):
+            if not _is_axis(axis):
+                raise TypeError(
+                    f"{self.operation}: {argument}{tree_util.keystr(path)} is of type {type(axis).__name__}; expected "
+                    f"an int, None or a tree of these, got {shown(axis)}; write the dimension's number"
+                )
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs the function on the rows of these arguments."""
+        from artifex_devices._runtime.devices import devices
+
+        static, fun = self._static(args), self.fun
+        if static:
+            fun = functools.partial(_with_static, fun, static)
+        dynamic = tuple(x for i, x in enumerate(args) if i not in static) if static else args
+        if kwargs:
+            fun = functools.partial(_with_named, fun, tuple(kwargs))
+            dynamic = (*dynamic, *kwargs.values())
+        leaves, treedef, key = flatten_arguments(dynamic)
+        pool = self.devices if self.devices is not None else tuple(devices(self.backend))
+        key = (pool, len(kwargs), tuple(static), key)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan(pool, args, dynamic, static, tuple(kwargs))
+            if len(self._plans) >= 256:
+                self._plans.clear()
+            self._plans[key] = plan
+        donated = [args[i] for i in self.donated if -len(args) <= i < len(args)]
+        deleted = donated_arrays(self.operation, donated, (args, kwargs))
+        result = run_plan(self.operation, fun, plan, leaves, treedef, self.executor, any_name=self.axis_name is None)
+        delete_donated(deleted, result)
+        return result
+
+    def _static(self, args: tuple[Any, ...]) -> dict[int, Any]:
+        if not self.static:
+            return {}
+        count = len(args)
+        missing = [i for i in self.static if not -count <= i < count]
+        if missing:
+            raise ValueError(
+                f"{self.operation}: static_broadcasted_argnums has {missing}, and the call {count} positional "
+                "arguments; expected all static arguments by position; pass them so"
+            )
+        static = {i % count: args[i] for i in sorted(i % count for i in self.static)}
+        for i, x in static.items():
+            try:
+                hash(x)
+            except TypeError:
+                raise ValueError(
+                    f"{self.operation}: static argument {i} is not hashable; expected a constant such as a number or a "
+                    f"tuple, got {shown(x)} ({type(x).__name__}); pass a tuple for a list"
+                ) from None
+        return static
+
+    def _axes_of(
+        self, args: tuple[Any, ...], positional: tuple[Any, ...], static: dict[int, Any], named: tuple[Any, ...]
+    ) -> list[Any]:
+        in_axes = self.in_axes
+        if static and isinstance(in_axes, tuple) and len(in_axes) == len(args):
+            in_axes = tuple(axis for i, axis in enumerate(in_axes) if i not in static)
+        axes = spread(self.operation, "in_axes", in_axes, positional, "the tuple of arguments", _is_axis)
+        from artifex_devices import tree_util
+
+        return [*axes, *[0] * len(tree_util.tree_leaves(named))]
+
+    def _plan(
+        self,
+        pool: tuple[Device, ...],
+        args: tuple[Any, ...],
+        dynamic: tuple[Any, ...],
+        static: dict[int, Any],
+        names: tuple[str, ...],
+    ) -> Plan:
+        from artifex_devices import tree_util
+
+        operation = self.operation
+        count = len(dynamic) - len(names)
+        axes = self._axes_of(args, dynamic[:count], static, dynamic[count:])
+        leaves, treedef = tree_util.tree_flatten(dynamic)
+        keys = treedef.paths()
+        numbers = [i for i in range(len(args)) if i not in static]
+
+        def path_of(i: int) -> str:
+            first, *rest = keys[i]
+            inner = tree_util.keystr(tuple(rest))
+            return f"args[{numbers[first.idx]}]{inner}" if first.idx < count else f"{names[first.idx - count]}{inner}"
+
+        arrays = [leaf_of(operation, leaf, path_of(i)) for i, leaf in enumerate(leaves)]
+        if all(axis is None for axis in axes):
+            raise ValueError(
+                f"{operation}: no argument has a mapped axis; expected one array at least that is cut over devices; "
+                "give one whose in_axes is an int"
+            )
+        axes = self._checked_axes(arrays, axes, path_of)
+        own = tuple(device for device in pool if device.process_index == device.client.process_index())
+        rows = self._rows(own, arrays, axes, path_of)
+        name = _UNNAMED if self.axis_name is None else self.axis_name
+        mesh = Mesh(np.array(own[:rows], dtype=object), (name,))
+        layout = layout_of(mesh, (name,))
+        if len(own) < len(pool) and rows < len(own):
+            raise ValueError(
+                f"{operation}: arguments have {rows} rows for the {len(own)} devices of this process; expected one a "
+                "device, as the axis goes over all processes; give as many, or name devices="
+            )
+        fetches = []
+        for i, (axis, array) in enumerate(zip(axes, arrays, strict=True)):
+            spec = PartitionSpec() if axis is None else PartitionSpec(*(None,) * axis, name)
+            self._check_committed(mesh, spec, array, path_of(i))
+            blocks = blocks_of(operation, layout, spec, array, path_of(i), moves=True)
+            fetches.append(blocks if axis is None else _rows_of(blocks, axis))
+        outputs = _Outputs(operation, layout, self.out_axes)
+        if len(own) < len(pool):
+            layout = layout.within(layout_of(Mesh(np.array(pool, dtype=object), (name,)), (name,)))
+        return Plan(layout, fetches, outputs, path_of)
+
+    def _checked_axes(self, arrays: Sequence[Any], axes: Sequence[Any], path_of: Callable[[int], str]) -> list[Any]:
+        """The axes counted from 0; ValueError for a number without dimensions, IndexError for a missing dimension."""
+        checked: list[Any] = []
+        for i, (axis, array) in enumerate(zip(axes, arrays, strict=True)):
+            if axis is not None and not -array.ndim <= axis < array.ndim:
+                kind = ValueError if array.ndim == 0 else IndexError
+                raise kind(
+                    f"{self.operation}: {path_of(i)} of {shape_text(array.shape, array.dtype)} has no dimension {axis};"
+                    " expected one to cut over devices; choose another in_axes, or None for whole everywhere"
+                )
+            checked.append(None if axis is None else axis % array.ndim)
+        return checked
+
+    def _rows(
+        self, pool: tuple[Device, ...], arrays: Sequence[Any], axes: Sequence[Any], path_of: Callable[[int], str]
+    ) -> int:
+        sizes = [
+            (path_of(i), x.shape[axis])
+            for i, (x, axis) in enumerate(zip(arrays, axes, strict=True))
+            if axis is not None
+        ]
+        rows = sizes[0][1]
+        differing = [f"{path} has {size}" for path, size in sizes if size != rows]
+        if differing:
+            raise IndivisibleError(
+                f"{self.operation}: arguments have different numbers of rows; expected {rows} as {sizes[0][0]} has, "
+                f"got: {', '.join(differing)}; make them equal, or use in_axes=None for whole arguments"
+            )
+        if self.axis_size is not None and self.axis_size != rows:
+            raise ValueError(
+                f"{self.operation}: axis_size is {self.axis_size} and {sizes[0][0]} has {rows} rows; expected equal "
+                "numbers; leave axis_size out"
+            )
+        if rows == 0:
+            raise ValueError(
+                f"{self.operation}: {sizes[0][0]} has no rows; expected one at least, a device each; give some"
+            )
+        if rows > len(pool):
+            raise IndivisibleError(
+                f"{self.operation}: {sizes[0][0]} has {rows} rows for {len(pool)} devices; expected at most one a "
+                f"device; reshape it to ({len(pool)}, rows a device, ...), or use shard_map"
+            )
+        return int(rows)
+
+    def _check_committed(self, mesh: Mesh, spec: PartitionSpec, x: Any, path: str) -> None:
+        if isinstance(x, Array) and x.committed:
+            wanted = NamedSharding(mesh, spec)
+            if not (x.sharding.is_equivalent_to(wanted, x.ndim) or is_cut_alike(x, wanted)):
+                raise ValueError(
+                    f"{self.operation}: {path} is committed to another placement; expected {wanted!r} (a row a "
+                    f"device), got {x.sharding!r}; move it first: device_put({path}, that sharding)"
+                )
+
+
+def _rows_of(blocks: Blocks, axis: int) -> Blocks:
+    """Blocks of size 1 along the axis, without it."""
+    index: Any = (*(slice(None),) * axis, 0, ...)
+
+    def rows(x: Any) -> list[NDArray[Any]]:
+        return [block[index] for block in blocks(x)]
+
+    return rows
+
+
+def _with_static(fun: Callable[..., Any], static: dict[int, Any], *dynamic: Any, **named: Any) -> Any:
+    """Calls fun with static arguments at their places."""
+    rest = iter(dynamic)
+    total = len(static) + len(dynamic)
+    return fun(*[static[i] if i in static else next(rest) for i in range(total)], **named)
+
+
+def _with_named(fun: Callable[..., Any], names: tuple[str, ...], *values: Any) -> Any:
+    """Calls fun with its last arguments by name."""
+    count = len(values) - len(names)
+    return fun(*values[:count], **dict(zip(names, values[count:], strict=True)))
+
+
+def _is_axis(node: Any) -> bool:
+    return node is None or (isinstance(node, (int, np.integer)) and not isinstance(node, bool))

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""shard_map: a function of blocks becomes a function of sharded Arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Hashable
+from typing import Any
+
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding
+from artifex_devices._placement.mesh_context import context_mesh
+from artifex_devices._spmd.arguments import (
+    blocks_of,
+    check_fit,
+    check_placed,
+    infer_specs,
+    leaf_of,
+    unchanged,
+)
+from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
+from artifex_devices._spmd.outputs import Outputs
+from artifex_devices._spmd.specs import (
+    Infer,
+    Layout,
+    check_specs,
+    explicit_names,
+    held_names,
+    layout_of,
+    spread,
+)
+
+__all__ = ["shard_map"]
+
+_MISSING: Any = object()
+
+
+def shard_map(
+    f: Callable[..., Any] | None = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    in_specs: Any = Infer,
+    out_specs: Any = _MISSING,
+    check_vma: bool = True,
+    *,
+    check_rep: bool = True,
+    axis_names: Collection[Hashable] = frozenset(),
+    executor: str | None = None,
+) -> Any:
+    """Maps a function over the shards of its arguments: it runs once a device, with that device's blocks.
+
+    Args:
+        f: Takes blocks as read-only ndarrays (views of the shards, no copies) and returns ndarrays or numbers; it may
+            call the collectives of `lax`. Without it a decorator is returned.
+        mesh: The mesh; None is the one of the enclosing `with mesh:` or `set_mesh`, at the time of the call.
+        in_specs: How arguments are sharded: a PartitionSpec each, as a tree that is a prefix of the tuple of arguments.
+            None passes any object to the bodies as it is. On Explicit meshes in_specs may be left out, and must agree
+            with how the arguments lie.
+        out_specs: How what f returns is put together: a prefix of it. P() says that all devices return the same.
+        check_vma: Compare such results bit for bit; False takes the first device's.
+        check_rep: The documents' name of check_vma; results are compared where both are True.
+        axis_names: Set of axes that are cut; the others of the mesh see whole blocks. Empty for all.
+        executor: "cooperative", "threads" or "auto"; None takes `config.spmd_executor`.
+
+    Returns:
+        A function of Arrays and ndarrays that returns Arrays with sharding NamedSharding(mesh, out_spec).
+
+    Raises:
+        TypeError: f, mesh, specs or axis_names are of another type; an argument or a result is no array.
+        ValueError: Specs do not fit the mesh, the arguments or the results; devices do not agree about a result;
+            arguments are not placed as Explicit axes ask; there is no mesh.
+        CollectiveError: Devices called different collectives (a RuntimeError).
+        BaseException: What f raised, with where each device stood as a note.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> from artifex_devices import P
+        >>> with ad.simulate(8):
+        ...     mesh = ad.Mesh(np.array(ad.devices()), ("x",))
+        ...     total = ad.shard_map(lambda b: ad.lax.psum(b.sum(), "x"), mesh, in_specs=P("x"), out_specs=P())
+        ...     int(total(np.arange(16)))
+        120
+    """
+    if out_specs is _MISSING:
+        raise TypeError("shard_map: out_specs is missing; expected a tree of PartitionSpecs; give one for each result")
+    options: dict[str, Any] = {
+        "mesh": mesh,
+        "in_specs": in_specs,
+        "out_specs": out_specs,
+        "check_vma": check_vma and check_rep,
+        "axis_names": axis_names,
+        "executor": executor,
+    }
+    if f is None:
+        return functools.partial(shard_map, **options)
+    if not callable(f):
+        raise TypeError(
+            f"shard_map: f is no function; expected a callable, got {shown(f)} ({type(f).__name__}); give one"
+        )
+    mapped = _ShardMapped(f, **options)
+
+    @functools.wraps(f)
+    def call(*args: Any) -> Any:
+        return mapped.call(args)
+
+    return call
+
+
+class _ShardMapped:
+    """The state of one mapped function: its specs, and a Plan for each kind of arguments."""
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        mesh: Any,
+        in_specs: Any,
+        out_specs: Any,
+        check_vma: bool,
+        axis_names: Any,
+        executor: str | None,
+    ) -> None:
+        self.f = f
+        self.operation = operation = f"shard_map({name_of(f)})"
+        if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
+            raise TypeError(
+                f"{operation}: mesh is no mesh; expected a Mesh, an AbstractMesh or None, got {shown(mesh)} "
+                f"({type(mesh).__name__}); make one by make_mesh"
+            )
+        if not isinstance(axis_names, (set, frozenset)):
+            raise TypeError(
+                f"{operation}: axis_names is of type {type(axis_names).__name__}; expected a set, got "
+                f"{shown(axis_names)}; write {{'x'}}"
+            )
+        check_executor(operation, executor)
+        self.mesh = mesh
+        self.in_specs = in_specs
+        self.out_specs = out_specs
+        self.check_vma = bool(check_vma)
+        self.axis_names = frozenset(axis_names)
+        self.executor = executor
+        self._plans: dict[Any, Plan] = {}
+        self._outputs: dict[Layout, Outputs] = {}
+        manual = None if mesh is None else self._manual(mesh)
+        for argument, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
+            if specs is not Infer:
+                check_specs(operation, argument, specs, manual)
+
+    def _manual(self, mesh: Mesh | AbstractMesh) -> tuple[Hashable, ...]:
+        unknown = [name for name in self.axis_names if name not in mesh.axis_names]
+        if unknown:
+            raise ValueError(
+                f"{self.operation}: axis_names has {', '.join(map(shown, unknown))}; expected axes of the mesh, "
+                f"{', '.join(map(repr, mesh.axis_names))}; check the spelling"
+            )
+        return tuple(name for name in mesh.axis_names if not self.axis_names or name in self.axis_names)
+
+    def call(self, args: tuple[Any, ...]) -> Any:
+        """Runs the function on these arguments."""
+        leaves, treedef, key = flatten_arguments(args)
+        mesh = self.mesh
+        if type(mesh) is not Mesh:
+            mesh = self._mesh_of(leaves)
+            key = (mesh, key)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan(mesh, args)
+            if len(self._plans) >= 256:
+                self._plans.clear()
+            self._plans[key] = plan
+        return run_plan(self.operation, self.f, plan, leaves, treedef, self.executor)
+
+    def _mesh_of(self, leaves: Any) -> Mesh:
+        if self.mesh is None:
+            mesh = context_mesh()
+            if mesh is not None:
+                return mesh
+            raise ValueError(
+                f"{self.operation}: there is no mesh; expected mesh= or a call inside `with mesh:` or set_mesh; give "
+                "one: shard_map(f, mesh=mesh, ...)"
+            )
+        meshes: list[Mesh] = []
+        for x in leaves:
+            mesh_of_x = x.sharding.mesh if isinstance(x, Array) and isinstance(x.sharding, NamedSharding) else None
+            if isinstance(mesh_of_x, Mesh) and mesh_of_x.abstract_mesh == self.mesh and mesh_of_x not in meshes:
+                meshes.append(mesh_of_x)
+        if len(meshes) == 1:
+            return meshes[0]
+        if meshes:
+            raise ValueError(
+                f"{self.operation}: mesh is an AbstractMesh, and the arguments are on {len(meshes)} meshes; expected "
+                f"one, got devices {' and '.join(str(mesh.device_ids.tolist()) for mesh in meshes)}; move the "
+                "arguments to one mesh by device_put, or give a Mesh"
+            )
+        raise ValueError(
+            f"{self.operation}: mesh is an AbstractMesh, which has no devices; expected an argument that lies on such "
+            "a mesh to take them from; place one: device_put(x, NamedSharding(mesh, spec)), or give a Mesh"
+        )
+
+    def _plan(self, mesh: Mesh, args: tuple[Any, ...]) -> Plan:
+        from artifex_devices import tree_util
+
+        operation = self.operation
+        layout = layout_of(mesh, self._manual(mesh))
+        if type(self.mesh) is not Mesh:
+            for argument, specs in (("in_specs", self.in_specs), ("out_specs", self.out_specs)):
+                if specs is not Infer:
+                    check_specs(operation, argument, specs, layout.manual)
+        leaves, treedef = tree_util.tree_flatten(args)
+        keys = treedef.paths()
+
+        def path_of(i: int) -> str:
+            return f"args{tree_util.keystr(keys[i])}"
+
+        given: list[Any] = [Infer] * len(leaves)
+        if self.in_specs is not Infer:
+            given = spread(operation, "in_specs", self.in_specs, args, "the tuple of arguments")
+        cut = [i for i, spec in enumerate(given) if spec is not None]  # the others go through as they are
+        arrays = [leaf_of(operation, leaves[i], path_of(i)) for i in cut]
+
+        def path_of_cut(number: int) -> str:
+            return path_of(cut[number])
+
+        specs = infer_specs(operation, layout, arrays) if self.in_specs is Infer else [given[i] for i in cut]
+        check_fit(operation, layout, specs, arrays, path_of_cut)
+        if self.in_specs is not Infer:
+            check_placed(operation, layout, specs, arrays, path_of_cut)
+        self._check_automatic(layout, arrays, path_of_cut)
+        fetches = [unchanged(len(layout.positions))] * len(leaves)
+        for i, spec, array in zip(cut, specs, arrays, strict=True):
+            fetches[i] = blocks_of(operation, layout, spec, array, path_of(i))
+        outputs = self._outputs.get(layout)
+        if outputs is None:
+            outputs = Outputs(operation, layout, self.out_specs, checks_replicas=self.check_vma)
+            self._outputs[layout] = outputs
+        return Plan(layout, fetches, outputs, path_of)
+
+    def _check_automatic(self, layout: Layout, arrays: list[Any], path_of: Callable[[int], str]) -> None:
+        """Explicit axes that are not manual keep what is cut over them; here bodies would see it whole."""
+        kept = [name for name in explicit_names(layout.mesh) if name not in layout.manual]
+        wrong = [
+            f"{path_of(i)} is cut over {shown(name)}"
+            for i, x in enumerate(arrays)
+            for names in held_names(x, layout.mesh)
+            for name in names
+            if name in kept
+        ]
+        if wrong:
+            raise ValueError(
+                f"{self.operation}: {'; '.join(wrong)}, an Explicit axis that is not in axis_names; expected whole "
+                "blocks along it, as nothing here is compiled for it; reshard the argument first, or add the axis to "
+                "axis_names"
+            )

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Taking trees apart.
+
+Dicts, lists, tuples and None are opened by the compiled core (cpp/bindings/bind_tree.cpp), in one call a tree. Other
+nodes, and whole trees under an is_leaf, are taken apart by optree, which is imported at the first of them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import _tree_check_levels, _tree_open
+from artifex_devices._tree.keys import keystr
+from artifex_devices._tree.nodes import (
+    PLAIN,
+    Aux,
+    NodeType,
+    NoneType,
+    UnsortableKeysError,
+    is_named_tuple,
+    is_tree_node,
+    keys_of,
+    one_level,
+    sorted_keys,
+    tell_new_types,
+)
+from artifex_devices._tree.treedef import LEAF, PyTreeDef, node_of_rows, node_with
+
+__all__ = ["IsLeaf", "flatten", "flatten_with_path_predicate"]
+
+IsLeaf = Callable[[Any], bool]
+
+_NAMESPACE = "artifex_devices"  # in optree's registry, so that the global one stays as it is
+_MAX_DEPTH = 1000  # levels, as in bind_tree.cpp and optree
+
+
+class _ForeignNodeError(Exception):
+    """optree takes a type for a node that is a leaf here."""
+
+
+def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
+    """Leaves and structure of a tree; `tree_flatten` documents it."""
+    if is_leaf is None and type(tree) in PLAIN:
+        return [tree], LEAF
+    try:
+        if is_leaf is not None:
+            leaves, treedef = _flatten_with_optree(tree, _stopping_at_leaves(is_leaf))
+            _tree_check_levels(treedef._node)  # optree takes one level more where that is empty
+            return leaves, treedef
+        leaves, node = _tree_open(tree, PLAIN, is_tree_node, _open_other, sorted_keys)
+        return leaves, PyTreeDef(node, len(leaves))
+    except UnsortableKeysError as error:
+        path, found = _first(tree, is_leaf, _has_unsortable_keys)
+        raise _unsortable(found, path, error) from None
+    except RecursionError as error:
+        raise RecursionError(_too_deep(tree, is_leaf)) from error
+
+
+def _open_other(tree: Any, leaves: list[Any]) -> Any:
+    """The node of a tree whose topmost node is none of the plain ones; appends the leaves."""
+    found, treedef = _flatten_with_optree(tree, None)
+    leaves.extend(found)
+    return treedef._node
+
+
+def _flatten_with_optree(tree: Any, predicate: IsLeaf | None) -> tuple[list[Any], PyTreeDef]:
+    import optree
+
+    tell_new_types(_tell_optree)
+    try:
+        leaves, spec = optree.tree_flatten(tree, predicate, namespace=_NAMESPACE)
+        node = spec.walk([None] * len(leaves), _node_of_optree, None)
+    except _ForeignNodeError:
+        leaves, spec = optree.tree_flatten(tree, _is_no_node, namespace=_NAMESPACE)
+        node = spec.walk([None] * len(leaves), _node_of_optree, None)
+    return leaves, PyTreeDef(node, len(leaves))
+
+
+def _tell_optree(cls: type, node_type: NodeType) -> None:
+    import optree
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a named tuple is registered
+        # optree only takes apart; it never calls this unflatten.
+        optree.register_pytree_node(cls, node_type.flatten, _never, namespace=_NAMESPACE)
+
+
+def _never(*_: Any) -> Any:
+    raise AssertionError("optree puts no trees together here")
+
+
+def _node_of_optree(typ: Any, data: Any, children: tuple[Any, ...]) -> Any:
+    """Our node from optree's; leaves are None."""
+    if typ is dict:
+        sorted_keys(data)  # optree has an order for any keys
+        data = tuple(data)
+    elif typ is list or typ is tuple or typ is NoneType or isinstance(data, Aux):
+        pass
+    elif typ is OrderedDict:
+        data = tuple(data)
+    elif typ is defaultdict:
+        sorted_keys(data[1])
+        data = (data[0], tuple(data[1]))
+    elif is_named_tuple(typ):
+        data = None
+    else:
+        raise _ForeignNodeError
+    return node_with(typ, data, children)
+
+
+def _is_no_node(value: Any) -> bool:
+    return not is_tree_node(type(value))
+
+
+def _stopping_at_leaves(is_leaf: Callable[..., bool | None]) -> Callable[..., bool]:
+    """The predicate, which must say a bool (or None, as in JAX), and True at our leaves, so that optree passes them."""
+    if not callable(is_leaf):
+        raise TypeError(
+            f"tree_flatten: is_leaf is of type {type(is_leaf).__name__}; expected a function of a node, got "
+            f"{shown(is_leaf)}; write lambda node: ..., or leave it out"
+        )
+
+    def stops(*arguments: Any) -> bool:
+        answer = is_leaf(*arguments)
+        if answer is True:
+            return True
+        if answer is not False and answer is not None:
+            raise ValueError(
+                f"tree_flatten: is_leaf gave {shown(answer)} ({type(answer).__name__}); expected True or False; "
+                "say bool(...) in it"
+            )
+        return not is_tree_node(type(arguments[-1]))
+
+    return stops
+
+
+def flatten_with_path_predicate(
+    tree: Any, is_leaf: Callable[[tuple[Any, ...], Any], bool]
+) -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]:
+    """Paths, leaves and structure, where `is_leaf` takes the path too."""
+    stops = _stopping_at_leaves(is_leaf)
+    found: list[tuple[tuple[Any, ...], Any]] = []
+    rows: list[Any] = []
+    open_: list[tuple[tuple[Any, ...], Any]] = [((), tree)]
+    while open_:
+        path, value = open_.pop()
+        level = None if stops(path, value) else _one_level_at(path, value)
+        if level is None:
+            found.append((path, value))
+            rows.append(None)
+            continue
+        if len(path) >= _MAX_DEPTH and value is not None:
+            raise RecursionError(_too_deep(tree, None))
+        children, data = level
+        rows.append((type(value), data, (len(children),)))
+        keys = keys_of(type(value), data, len(children))
+        open_.extend(reversed([((*path, key), child) for key, child in zip(keys, children, strict=True)]))
+    return found, PyTreeDef(node_of_rows(rows), len(found))
+
+
+def _one_level_at(path: tuple[Any, ...], value: Any) -> tuple[tuple[Any, ...], Any] | None:
+    try:
+        return one_level(value)
+    except UnsortableKeysError as error:
+        raise _unsortable(value, path, error) from None
+
+
+# What follows runs only when something is wrong, to say where.
+
+
+def _unsortable(node: Any, path: tuple[Any, ...], error: Exception) -> ValueError:
+    where = f" at {keystr(path)}" if path else ""
+    return ValueError(
+        f"tree_flatten: the keys of the {type(node).__name__}{where} cannot be sorted; expected keys that compare with "
+        f"each other, got {error}; use an OrderedDict to keep an order of your own"
+    )
+
+
+def _has_unsortable_keys(node: Any, ancestors: dict[int, int]) -> bool:
+    if type(node) is dict or type(node) is defaultdict:
+        try:
+            sorted_keys(node)
+        except UnsortableKeysError:
+            return True
+    return False
+
+
+def _first(
+    tree: Any, is_leaf: IsLeaf | None, wanted: Callable[[Any, dict[int, int]], bool]
+) -> tuple[tuple[Any, ...], Any]:
+    """Path and value of the first node, from the root on, that is wanted; `ancestors` has their depths by id."""
+    ancestors: dict[int, int] = {}
+    path: list[Any] = []
+    on_path: list[Any] = []
+    open_levels: list[Iterator[tuple[Any, Any]]] = [iter([(None, tree)])]
+    while open_levels:
+        step = next(open_levels[-1], None)
+        if step is None:
+            open_levels.pop()
+            if on_path:
+                ancestors.pop(id(on_path.pop()), None)
+                path.pop()
+            continue
+        key, value = step
+        if _is_no_node(value) or (is_leaf is not None and is_leaf(value)):
+            continue
+        if wanted(value, ancestors):
+            return (*path[1:], key) if open_levels[1:] else (), value
+        children, data = one_level(value) or ((), None)
+        ancestors[id(value)] = len(path)
+        path.append(key)
+        on_path.append(value)
+        open_levels.append(iter(zip(keys_of(type(value), data, len(children)), children, strict=True)))
+    return (), tree
+
+
+def _too_deep(tree: Any, is_leaf: IsLeaf | None) -> str:
+    def repeats_or_deep(node: Any, ancestors: dict[int, int]) -> bool:
+        return id(node) in ancestors or (len(ancestors) >= _MAX_DEPTH and node is not None)
+
+    try:
+        path, node = _first(tree, is_leaf, repeats_or_deep)
+    except Exception:
+        path, node = (), None  # types whose own functions fail: the first error stands
+    problem = f"the tree is nested too deep; expected at most {_MAX_DEPTH} levels"
+    if path:
+        begin = keystr(path[:6]) + ("..." if len(path) > 6 else "")
+        problem += f", got more at {begin}"
+        above = tree
+        for depth, key in enumerate(path):
+            if above is node:
+                problem = (
+                    f"the tree contains itself; expected a tree, got the {type(node).__name__} at "
+                    f"{keystr(path[:depth]) or 'the root'} again at {begin}"
+                )
+                break
+            children, data = one_level(above) or ((), None)
+            above = children[keys_of(type(above), data, len(children)).index(key)]
+    return f"tree_flatten: {problem}; put what repeats into a leaf of your own"

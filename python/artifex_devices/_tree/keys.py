@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entries of a path through a tree, and the text of a path."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from artifex_devices._base.public_path import public
+
+__all__ = ["DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "SequenceKey", "keystr"]
+
+KeyEntry = TypeVar("KeyEntry", bound=Any)
+KeyPath = tuple[KeyEntry, ...]
+
+
+class _Key:
+    """One value, which says with the class where a child hangs; equal by both, hashable, picklable."""
+
+    __slots__ = ("_value",)
+    __match_args__: tuple[str, ...] = ()
+    _value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and bool(self._value == other._value)
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.__match_args__[0]}={self._value!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._value,)
+
+
+@public("artifex_devices.tree_util")
+class SequenceKey(_Key):
+    """The position `idx` in a list or tuple; written `[0]`."""
+
+    __slots__ = ()
+    __match_args__ = ("idx",)
+
+    def __init__(self, idx: int) -> None:
+        self._value = idx if type(idx) is int else operator.index(idx)
+
+    @property
+    def idx(self) -> int:
+        """The position."""
+        return int(self._value)
+
+    def __str__(self) -> str:
+        return f"[{self._value}]"
+
+
+@public("artifex_devices.tree_util")
+class DictKey(_Key):
+    """The key `key` of a dict; written `['a']`."""
+
+    __slots__ = ()
+    __match_args__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self._value = key
+
+    @property
+    def key(self) -> Any:
+        """The key of the dict."""
+        return self._value
+
+    def __str__(self) -> str:
+        return f"[{self._value!r}]"
+
+
+@public("artifex_devices.tree_util")
+class GetAttrKey(_Key):
+    """The attribute `name` of a named tuple or an object; written `.a`."""
+
+    __slots__ = ()
+    __match_args__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"GetAttrKey: name is {name!r} ({type(name).__name__}); expected a str")
+        self._value = name
+
+    @property
+    def name(self) -> str:
+        """The name of the attribute."""
+        return str(self._value)
+
+    def __str__(self) -> str:
+        return f".{self._value}"
+
+
+@public("artifex_devices.tree_util")
+class FlattenedIndexKey(_Key):
+    """Child number `key` of a node whose type names no keys; written `[<flat index 0>]`."""
+
+    __slots__ = ()
+    __match_args__ = ("key",)
+
+    def __init__(self, key: int) -> None:
+        self._value = key if type(key) is int else operator.index(key)
+
+    @property
+    def key(self) -> int:
+        """The number of the child."""
+        return int(self._value)
+
+    def __str__(self) -> str:
+        return f"[<flat index {self._value}>]"
+
+
+def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+    """A path as Python would write it.
+
+    Args:
+        keys: The entries of the path, from the root on.
+        simple: Only names and numbers, so that 'a' and .a look the same.
+        separator: Stands between entries.
+
+    Example:
+        >>> from artifex_devices import tree_util
+        >>> [(path, _)] = tree_util.tree_flatten_with_path({"a": [1]})[0]
+        >>> tree_util.keystr(path)
+        "['a'][0]"
+        >>> tree_util.keystr(path, simple=True, separator="/")
+        'a/0'
+    """
+    _check_path(keys, separator)
+    if simple:
+        return separator.join(str(key._value if isinstance(key, _Key) else key) for key in keys)
+    return separator.join(map(str, keys))
+
+
+def _check_path(keys: Any, separator: Any) -> None:
+    if not isinstance(keys, Iterable) or not isinstance(separator, str):
+        raise TypeError(
+            f"keystr: keys is of type {type(keys).__name__} and separator of type {type(separator).__name__}; expected "
+            "a path as tree_flatten_with_path gives it and a str; correct them"
+        )

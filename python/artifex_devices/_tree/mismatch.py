@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a tree does not begin with a structure, told path by path."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._tree.keys import keystr
+from artifex_devices._tree.nodes import UnsortableKeysError, keys_of, one_level, public_data
+
+__all__ = ["explain", "mismatches"]
+
+_MOST = 8
+
+
+def explain(node: Any, tree: Any, name: str) -> str:
+    """All places where the tree differs, in one line."""
+    found = [f"at {name}{keystr(path)}: {told}" for path, told in mismatches(node, tree)]
+    if len(found) > _MOST:
+        found[_MOST:] = [f"and at {len(found) - _MOST} more places"]
+    return "; ".join(found)
+
+
+def mismatches(node: Any, tree: Any) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """The paths where a tree differs from the node of a structure, each with what was expected and found."""
+    open_: list[tuple[Any, Any, tuple[Any, ...]]] = [(node, tree, ())]  # no calls of itself: trees may be deep
+    while open_:
+        each, value, path = open_.pop()
+        if each is None:
+            continue
+        typ, data, children = each
+        arity = children if type(children) is int else len(children)
+        if type(value) is not typ:
+            yield path, f"expected {_node_text(typ, data, arity)}, got {_value_text(value)}"
+            continue
+        try:
+            level = one_level(value)
+        except UnsortableKeysError as error:
+            yield path, f"the keys cannot be sorted, got {error}"
+            continue
+        if level is None:
+            yield path, f"expected {_node_text(typ, data, arity)}, got a leaf"
+            continue
+        values, other = level
+        if other != data:
+            yield path, _data_text(typ, data, other)
+        elif len(values) != arity:
+            yield path, f"expected {_node_text(typ, data, arity)}, got {len(values)} children"
+        elif type(children) is not int:
+            paths = [(*path, key) for key in keys_of(typ, data, arity)]
+            open_.extend(reversed(list(zip(children, values, paths, strict=True))))
+
+
+def _node_text(typ: type, data: Any, arity: int) -> str:
+    if typ is type(None):
+        return "None"
+    if typ in (dict, OrderedDict, defaultdict):
+        keys = data[1] if typ is defaultdict else data
+        return f"{typ.__name__} with keys {_list(keys)}"
+    return f"{typ.__name__} of {arity}"
+
+
+def _value_text(tree: Any) -> str:
+    if tree is None:
+        return "None"
+    typ = type(tree)
+    if typ in (dict, OrderedDict, defaultdict):
+        return f"{typ.__name__} with keys {_list(tree)}"
+    if isinstance(tree, list | tuple):
+        return f"{typ.__name__} of {len(tree)}"
+    return f"a leaf or node of type {typ.__name__}"
+
+
+def _data_text(typ: type, data: Any, other: Any) -> str:
+    if typ in (dict, OrderedDict, defaultdict):
+        ours, theirs = (data[1], other[1]) if typ is defaultdict else (data, other)
+        if set(ours) != set(theirs):
+            missing = [key for key in ours if key not in set(theirs)]
+            surplus = [key for key in theirs if key not in set(ours)]
+            told = [f"{word} {_list(keys)}" for word, keys in (("lacks", missing), ("has besides", surplus)) if keys]
+            return f"expected {typ.__name__} with keys {_list(ours)}, got one that {' and '.join(told)}"
+        if ours != theirs:
+            return f"expected {typ.__name__} with keys in the order {_list(ours)}, got {_list(theirs)}"
+        return f"expected {typ.__name__} with factory {shown(data[0])}, got {shown(other[0])}"
+    return f"expected {typ.__name__} with data {shown(public_data(data))}, got {shown(public_data(other))}"
+
+
+def _list(keys: Any) -> str:
+    listed = list(keys)
+    return repr(listed) if len(listed) <= _MOST else f"[{', '.join(map(shown, listed[:_MOST]))}, ...]"

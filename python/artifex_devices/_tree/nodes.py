@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which types are nodes of trees, and how one node is taken apart and put together.
+
+Lists, tuples, dicts, None, OrderedDicts, defaultdicts and named tuples are nodes, and what is registered here; anything
+else is a leaf, subclasses of the built-in containers too.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+from artifex_devices._tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+
+__all__ = ["Aux", "NodeType", "UnsortableKeysError", "is_tree_node", "keys_of", "make_node", "one_level", "register"]
+
+NoneType = type(None)
+_BUILTIN = frozenset({list, tuple, dict, NoneType, OrderedDict, defaultdict})
+
+# Surely leaves, so that the everyday tree is looked at without calling anything. Registering a type takes it out.
+PLAIN: set[type] = {
+    *(bool, int, float, complex, str, bytes, np.ndarray, np.bool_, np.float32, np.float64, np.int32, np.int64),
+    *(Array, Device, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding),
+}
+
+
+class Aux:
+    """What a registered type says about a node beside its children, and the keys of these; equal by the former."""
+
+    __slots__ = ("data", "keys")
+
+    def __init__(self, data: Any, keys: tuple[Any, ...] | None) -> None:
+        self.data = data
+        self.keys = keys
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Aux) and bool(self.data == other.data)
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+    def __repr__(self) -> str:
+        return str(self.data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Aux, (self.data, self.keys)
+
+
+class NodeType(NamedTuple):
+    """A registered type: `flatten(node)` gives children and Aux, `unflatten(data, children)` the node."""
+
+    flatten: Callable[[Any], tuple[tuple[Any, ...], Aux]]
+    unflatten: Callable[[Any, tuple[Any, ...]], Any]
+
+
+class UnsortableKeysError(Exception):
+    """Keys of a dict cannot be sorted; becomes a ValueError that knows the path."""
+
+
+_registered: dict[type, NodeType] = {}
+_not_in_optree: list[type] = []
+_lock = threading.RLock()  # finalizers may come in anywhere
+
+
+def register(operation: str, cls: type, node_type: NodeType) -> None:
+    """Makes a type a node; ValueError where it is one already."""
+    if not isinstance(cls, type):
+        raise TypeError(f"{operation}: {shown(cls)} is no type; expected the class whose instances become nodes")
+    with _lock:
+        if cls in _BUILTIN or cls in _registered:
+            raise ValueError(
+                f"{operation}: {cls.__name__} is a node of trees already; expected a type that is registered once; "
+                "register it where it is defined, or register a subclass"
+            )
+        _registered[cls] = node_type
+        _not_in_optree.append(cls)
+        PLAIN.discard(cls)
+
+
+def tell_new_types(tell: Callable[[type, NodeType], None]) -> None:
+    """Calls `tell` with each type that was registered since the last call; other threads wait until it is done."""
+    with _lock:
+        while _not_in_optree:
+            cls = _not_in_optree.pop()
+            tell(cls, _registered[cls])
+
+
+def is_tree_node(typ: Any) -> bool:
+    """Whether instances of a type are nodes of trees.
+
+    Example:
+        >>> from artifex_devices import tree_util
+        >>> tree_util.is_tree_node(dict), tree_util.is_tree_node(int)
+        (True, False)
+    """
+    if not isinstance(typ, type):
+        return False
+    return typ in _BUILTIN or typ in _registered or is_named_tuple(typ)
+
+
+def is_named_tuple(typ: type) -> bool:
+    """Whether a type is a named tuple and nothing that was registered."""
+    return issubclass(typ, tuple) and hasattr(typ, "_fields") and typ not in _registered
+
+
+def sorted_keys(keys: Iterable[Any]) -> list[Any]:
+    """The keys of a dict in the order of its children."""
+    try:
+        return sorted(keys)
+    except Exception as error:
+        raise UnsortableKeysError(f"{shown(list(keys))} ({error})") from None
+
+
+def one_level(node: Any) -> tuple[tuple[Any, ...], Any] | None:
+    """Children and data of a node, or None for a leaf. The data is what `make_node` and `keys_of` take."""
+    typ = type(node)
+    if typ is list or typ is tuple:
+        return tuple(node), None
+    if typ is dict:
+        keys = tuple(sorted_keys(node))
+        return tuple([node[key] for key in keys]), keys
+    if node is None:
+        return (), None
+    entry = _registered.get(typ)
+    if entry is not None:
+        return entry.flatten(node)
+    if typ is OrderedDict:
+        return tuple(node.values()), tuple(node)
+    if typ is defaultdict:
+        keys = tuple(sorted_keys(node))
+        return tuple([node[key] for key in keys]), (node.default_factory, keys)
+    if is_named_tuple(typ):
+        return tuple(node), None
+    return None
+
+
+def make_node(typ: type, data: Any, children: Any) -> Any:
+    """The node of a type with these children."""
+    if typ is dict:
+        return dict(zip(data, children, strict=True))
+    if typ is list:
+        return list(children)
+    if typ is tuple:
+        return tuple(children)
+    if typ is NoneType:
+        return None
+    if isinstance(data, Aux):
+        return _registered[typ].unflatten(data.data, tuple(children))
+    if typ is OrderedDict:
+        return OrderedDict(zip(data, children, strict=True))
+    if typ is defaultdict:
+        return defaultdict(data[0], zip(data[1], children, strict=True))
+    return typ(*children)
+
+
+def keys_of(typ: type, data: Any, count: int) -> tuple[Any, ...]:
+    """The keys under which the `count` children of a node hang."""
+    if typ is list or typ is tuple:
+        return tuple(map(SequenceKey, range(count)))
+    if typ is dict or typ is OrderedDict:
+        return tuple(map(DictKey, data))
+    if isinstance(data, Aux):
+        return tuple(map(FlattenedIndexKey, range(count))) if data.keys is None else data.keys
+    if typ is defaultdict:
+        return tuple(map(DictKey, data[1]))
+    return tuple(map(GetAttrKey, typ._fields)) if typ is not NoneType else ()  # type: ignore[attr-defined]
+
+
+def public_data(data: Any) -> Any:
+    """The data of a node as `node_data` and `flatten_one_level` show it."""
+    return data.data if isinstance(data, Aux) else data
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+    """Children and data of the topmost node; the children of a list are a new list, of other nodes a tuple.
+
+    Raises:
+        ValueError: It is a leaf, or keys of a dict cannot be sorted.
+
+    Example:
+        >>> from artifex_devices import tree_util
+        >>> tree_util.flatten_one_level({"b": [1], "a": 2})
+        ((2, [1]), ('a', 'b'))
+    """
+    children, data = _one_level_of_node("flatten_one_level", tree)
+    return list(children) if type(tree) is list else children, data_of_level(type(tree), data)
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+    """As flatten_one_level, each child with its key.
+
+    Raises:
+        ValueError: It is a leaf, or keys of a dict cannot be sorted.
+    """
+    children, data = _one_level_of_node("flatten_one_level_with_keys", tree)
+    return tuple(zip(keys_of(type(tree), data, len(children)), children, strict=True)), data_of_level(type(tree), data)
+
+
+def data_of_level(typ: type, data: Any) -> Any:
+    """The data of a node as functions that see one level show it: of a named tuple its type."""
+    return typ if is_named_tuple(typ) else public_data(data)
+
+
+def _one_level_of_node(operation: str, tree: Any) -> tuple[tuple[Any, ...], Any]:
+    try:
+        level = one_level(tree)
+    except UnsortableKeysError as error:
+        raise ValueError(f"{operation}: the keys of the {type(tree).__name__} cannot be sorted, got {error}") from None
+    if level is None:
+        raise ValueError(
+            f"{operation}: {type(tree).__name__} is a leaf; expected a list, tuple, dict, None, named tuple or an "
+            "instance of a registered type; register it with register_pytree_node"
+        )
+    return level

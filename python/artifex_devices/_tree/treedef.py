@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structure of a tree.
+
+A node is (type, data, children). Children that are all leaves are only counted, other children are nodes, None where a
+leaf stands. So structures compare, hash and pickle as the tuples that they are.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from artifex_devices._base.public_path import public
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import _tree_build, _tree_check_levels, _tree_collect, _tree_equal, _tree_paths
+from artifex_devices._tree.mismatch import explain
+from artifex_devices._tree.nodes import (
+    Aux,
+    NoneType,
+    UnsortableKeysError,
+    data_of_level,
+    is_named_tuple,
+    is_tree_node,
+    keys_of,
+    make_node,
+    one_level,
+    public_data,
+)
+
+__all__ = ["PyTreeDef", "node_with", "treedef_children", "treedef_is_leaf", "treedef_tuple"]
+
+Node = tuple[type, Any, Any]
+
+
+def node_with(typ: type, data: Any, children: tuple[Node | None, ...]) -> Node:
+    """The node with these children."""
+    return typ, data, (children if any(children) else len(children))
+
+
+@public("artifex_devices.tree_util")
+class PyTreeDef:
+    """The structure of a tree: what is left when its leaves are taken out.
+
+    Made by `tree.structure` and `tree.flatten`. Immutable; equal where types, keys, registered data and the places of
+    leaves are; hashable and picklable where keys and data are.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> ad.tree.structure({"b": (1, 2), "a": None})
+        PyTreeDef({'a': None, 'b': (*, *)})
+    """
+
+    __slots__ = ("__weakref__", "_node", "_num_leaves")
+
+    def __init__(self, _node: Node | None = None, _num_leaves: int = -1) -> None:
+        if type(_num_leaves) is not int or _num_leaves < 0:
+            raise TypeError(
+                "PyTreeDef: objects of this class are not made by calling it; expected no call; use tree.structure(x)"
+            )
+        self._node = _node
+        self._num_leaves = _num_leaves
+
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves the tree has."""
+        return self._num_leaves
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes and leaves the tree has."""
+        return _count_nodes(self._node)
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """The tree of this structure with these leaves.
+
+        Raises:
+            ValueError: Too few or too many leaves.
+        """
+        values = leaves if type(leaves) is list else list(_several("tree_unflatten", "leaves", leaves))
+        if len(values) != self._num_leaves:
+            raise ValueError(
+                f"tree_unflatten: {len(values)} leaves for {_shortened(self)}; expected {self._num_leaves}, "
+                f"got {len(values)}; give one value for each leaf, in the order of tree_flatten"
+            )
+        return _tree_build(self._node, values, make_node)
+
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """What stands in a tree where this structure has leaves: leaves or whole subtrees.
+
+        Raises:
+            ValueError: The tree does not begin with this structure; names every path where it differs.
+        """
+        found = self._up_to(tree)
+        if found is not None:
+            return found
+        told = explain(self._node, tree, "tree")
+        raise ValueError(f"flatten_up_to: the tree does not begin with this structure; {told}")
+
+    def _up_to(self, tree: Any) -> list[Any] | None:
+        """As flatten_up_to; None where that raises, so that callers say it in their words."""
+        return _tree_collect(self._node, tree, _children_with)
+
+    def children(self) -> list[PyTreeDef]:
+        """The structures of the children of the topmost node."""
+        return [PyTreeDef(child, _count_leaves(child)) for child in _children(self._node)]
+
+    def node_data(self) -> tuple[type, Any] | None:
+        """Type and data of the topmost node, None for a leaf."""
+        if self._node is None:
+            return None
+        typ, data, _ = self._node
+        return typ, list(data) if typ is dict else public_data(data)
+
+    def compose(self, inner: PyTreeDef) -> PyTreeDef:
+        """The structure with `inner` in place of each leaf."""
+        return _checked(_composed(self._node, as_treedef("compose", inner)._node))
+
+    def walk(
+        self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any]
+    ) -> Any:
+        """Calls `f_leaf` on each leaf and `f_node` with results of the children and data on each node, leaves first."""
+        functions: list[tuple[str, Any]] = [("f_node", f_node)]
+        if f_leaf is not None:
+            functions.append(("f_leaf", f_leaf))
+        for name, function in functions:
+            if not callable(function):
+                raise TypeError(
+                    f"walk: {name} is of type {type(function).__name__}; expected a function, got {shown(function)}; "
+                    "give walk(f_node, f_leaf, leaves)"
+                )
+        values = list(_several("walk", "leaves", leaves))
+        if len(values) != self._num_leaves:
+            raise ValueError(
+                f"walk: there are {len(values)} leaves; expected {self._num_leaves}; give one for each leaf"
+            )
+        given = iter(values)
+
+        def at_leaf() -> Any:
+            return next(given) if f_leaf is None else f_leaf(next(given))
+
+        def at_node(typ: type, data: Any, results: tuple[Any, ...]) -> Any:
+            return f_node(results, list(data) if typ is dict else data_of_level(typ, data))
+
+        return _folded(self._node, at_leaf, at_node)
+
+    @staticmethod
+    def from_node_data_and_children(
+        registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
+    ) -> PyTreeDef:
+        """The inverse of `node_data` and `children`; the one registry there is is `default_registry`."""
+        name = "from_node_data_and_children"
+        nodes = tuple(as_treedef(name, child)._node for child in _several(name, "children", children))
+        if node_data is None:
+            if nodes:
+                raise ValueError(f"from_node_data_and_children: a leaf has no children, got {len(nodes)}")
+            return LEAF
+        given: Any = node_data
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise TypeError(
+                f"from_node_data_and_children: node_data is {shown(node_data)} ({type(node_data).__name__}); expected "
+                "None or a pair (type, data); give what node_data() returned"
+            )
+        typ, data = node_data
+        if not is_tree_node(typ):
+            raise ValueError(f"from_node_data_and_children: {shown(typ)} is no type of node; register it first")
+        expected = None
+        if typ is dict or typ is OrderedDict:
+            data = tuple(data)
+            expected = len(data)
+        elif typ is defaultdict:
+            data = (data[0], tuple(data[1]))
+            expected = len(data[1])
+        elif typ is NoneType:
+            expected = 0
+        elif typ is not list and typ is not tuple and not is_named_tuple(typ):
+            data = Aux(data, None)
+        if expected is not None and len(nodes) != expected:
+            raise ValueError(f"from_node_data_and_children: {len(nodes)} children; expected {expected}")
+        return _checked(node_with(typ, data, nodes))
+
+    def paths(self) -> list[tuple[Any, ...]]:
+        """The path of each leaf, as `tree_flatten_with_path` has them."""
+        return _tree_paths(self._node, keys_of)
+
+    def __eq__(self, other: object) -> bool:
+        return _tree_equal(self._node, other._node) if isinstance(other, PyTreeDef) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._node)
+
+    def __repr__(self) -> str:
+        return f"PyTreeDef({_folded(self._node, lambda: '*', _text)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_pickle, (_rows(self._node), self._num_leaves)
+
+
+LEAF = PyTreeDef(None, 1)
+
+
+def _several(operation: str, name: str, values: Any) -> Iterable[Any]:
+    if not isinstance(values, Iterable):
+        raise TypeError(
+            f"{operation}: {name} is of type {type(values).__name__}; expected several values, got {shown(values)}; "
+            "write [value]"
+        )
+    return values
+
+
+def as_treedef(operation: str, treedef: Any) -> PyTreeDef:
+    """The argument, which must be a PyTreeDef."""
+    if not isinstance(treedef, PyTreeDef):
+        raise TypeError(
+            f"{operation}: {shown(treedef)} ({type(treedef).__name__}) is no structure; expected a PyTreeDef; take "
+            "tree.structure(x)"
+        )
+    return treedef
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple whose items have these structures.
+
+    Raises:
+        TypeError: One is no PyTreeDef.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> ad.tree_util.treedef_tuple([ad.tree.structure([1, 2]), ad.tree.structure(3)])
+        PyTreeDef(([*, *], *))
+    """
+    if not isinstance(treedefs, Iterable):
+        raise TypeError(
+            f"treedef_tuple: treedefs is of type {type(treedefs).__name__}; expected several PyTreeDefs, got "
+            f"{shown(treedefs)}; write [treedef]"
+        )
+    return _checked(node_with(tuple, None, tuple(as_treedef("treedef_tuple", treedef)._node for treedef in treedefs)))
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the children of the topmost node."""
+    return as_treedef("treedef_children", treedef).children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether it has one node only: a leaf, None or an empty container.
+
+    Example:
+        >>> import artifex_devices as ad
+        >>> [ad.tree_util.treedef_is_leaf(ad.tree.structure(x)) for x in (1, (), [1])]
+        [True, True, False]
+    """
+    return as_treedef("treedef_is_leaf", treedef).num_nodes == 1
+
+
+def _children(node: Node | None) -> tuple[Node | None, ...]:
+    if node is None:
+        return ()
+    children = node[2]
+    return (None,) * children if type(children) is int else children
+
+
+# Nothing below calls itself: a tree may have more levels than Python has calls left.
+
+
+def _checked(node: Node | None) -> PyTreeDef:
+    _tree_check_levels(node)
+    return PyTreeDef(node, _count_leaves(node))
+
+
+def _folded(node: Node | None, at_leaf: Callable[[], Any], at_node: Callable[[type, Any, tuple[Any, ...]], Any]) -> Any:
+    """What at_node(type, data, results of the children) gives for the topmost node; leaves come in their order."""
+    results: list[Any] = []
+    open_: list[tuple[Node | None, bool]] = [(node, False)]
+    while open_:
+        each, has_results = open_.pop()
+        if each is None:
+            results.append(at_leaf())
+            continue
+        children = _children(each)
+        if children and not has_results:
+            open_.append((each, True))
+            open_.extend((child, False) for child in reversed(children))
+            continue
+        first = len(results) - len(children)
+        of_children = tuple(results[first:])
+        del results[first:]
+        results.append(at_node(each[0], each[1], of_children))
+    return results[0]
+
+
+def _rows(node: Node | None) -> list[Any]:
+    """A node and those below it in one list, each before its children; a node that has nodes only says how many.
+
+    Pickles hold these, as pickling goes no deeper into tuples in tuples than Python calls can.
+    """
+    rows: list[Any] = []
+    open_ = [node]
+    while open_:
+        each = open_.pop()
+        if each is None or type(each[2]) is int:
+            rows.append(each)
+        else:
+            rows.append((each[0], each[1], (len(each[2]),)))
+            open_.extend(reversed(each[2]))
+    return rows
+
+
+def node_of_rows(rows: list[Any]) -> Any:
+    """The node of such a list.
+
+    Raises:
+        ValueError: It is not a list of rows. TypeError: a row is not a tuple.
+    """
+    built: list[Any] = []  # the first child last
+    for row in reversed(rows):
+        if row is None or type(row[2]) is int:
+            built.append(row)
+            continue
+        typ, data, (count,) = row
+        first = len(built) - count
+        if first < 0:
+            raise ValueError("a node with more children than rows")
+        children = tuple(reversed(built[first:]))
+        del built[first:]
+        built.append(node_with(typ, data, children))
+    (node,) = built
+    return node
+
+
+def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
+    """The structure of a pickle, whose counts and types may be anything; of versions up to 0.1.0 it is the node itself.
+
+    Raises:
+        ValueError: They are none of a structure, or do not fit each other.
+        RecursionError: It has too many levels.
+    """
+    if type(node) is list:
+        try:
+            node = node_of_rows(node)
+        except (LookupError, TypeError, ValueError):
+            node = ()  # not a node
+    if type(num_leaves) is not int or not _is_node(node) or _count_leaves(node) != num_leaves:
+        raise ValueError(
+            "PyTreeDef: the pickle's nodes or its number of leaves are none of a structure; expected what a pickle of "
+            "a PyTreeDef has; pickle it again"
+        )
+    _tree_check_levels(node)
+    return PyTreeDef(node, num_leaves)
+
+
+def _is_node(node: Any) -> bool:
+    """Whether all below are (type, data, children) of types of nodes here, with as many children as the data say."""
+    open_ = [node]
+    while open_:
+        each = open_.pop()
+        if each is None:
+            continue
+        if not _is_one_node(each):
+            return False
+        if type(each[2]) is tuple:
+            open_.extend(each[2])
+    return True
+
+
+def _is_one_node(node: Any) -> bool:
+    if type(node) is not tuple or len(node) != 3:
+        return False
+    typ, data, children = node
+    if not isinstance(typ, type) or not is_tree_node(typ):
+        return False
+    count = children if type(children) is int else len(children) if type(children) is tuple else -1
+    if typ is dict or typ is OrderedDict:
+        fits = type(data) is tuple and len(data) == count
+    elif typ is defaultdict:
+        fits = type(data) is tuple and len(data) == 2 and type(data[1]) is tuple and len(data[1]) == count
+    elif typ is list or typ is tuple:
+        fits = data is None and count >= 0
+    elif typ is NoneType:
+        fits = count == 0
+    elif is_named_tuple(typ):
+        fits = count == len(getattr(typ, "_fields", ()))
+    else:
+        fits = count >= 0
+    return fits
+
+
+def _count_leaves(node: Node | None) -> int:
+    return sum(1 if row is None else row[2] if type(row[2]) is int else 0 for row in _rows(node))
+
+
+def _count_nodes(node: Node | None) -> int:
+    return sum(1 if row is None or type(row[2]) is not int else 1 + row[2] for row in _rows(node))
+
+
+def _composed(node: Node | None, inner: Node | None) -> Any:
+    return node if inner is None else _folded(node, lambda: inner, node_with)
+
+
+def _children_with(tree: Any, data: Any) -> tuple[Any, ...] | None:
+    """The children of a node that has this data, else None."""
+    try:
+        level = one_level(tree)
+    except UnsortableKeysError:
+        return None
+    return None if level is None or level[1] != data else level[0]
+
+
+def _text(typ: type, data: Any, parts: tuple[str, ...]) -> str:
+    if typ is NoneType:
+        return "None"
+    if typ is dict:
+        return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(data, parts, strict=True)) + "}"
+    inside = ", ".join(parts)
+    if typ is list:
+        return f"[{inside}]"
+    if typ is tuple:
+        return f"({inside},)" if len(parts) == 1 else f"({inside})"
+    if data is None:
+        return f"CustomNode(namedtuple[{typ.__name__}], [{inside}])"
+    return f"CustomNode({typ.__name__}[{public_data(data)}], [{inside}])"
+
+
+def _shortened(treedef: PyTreeDef) -> str:
+    text = repr(treedef)
+    return text if len(text) <= 200 else f"{text[:197]}..."

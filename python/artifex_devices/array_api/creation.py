@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Creation functions of the Array API: asarray, zeros, arange and their kind, placed on `device=`.
+
+A Sharding given as `device=` that does not divide the shape stands for its devices: the Array is replicated on them.
+So `device=x.device` takes any shape.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artifex_devices import _core
+from artifex_devices._array_ops.shape.creation import ZERO, filled, fitting
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._core import Array, Device, Sharding
+from artifex_devices._placement.device_put import device_put
+
+__all__ = [
+    "arange",
+    "asarray",
+    "default_dtype",
+    "dtype_or_default",
+    "empty",
+    "eye",
+    "from_dlpack",
+    "full",
+    "linspace",
+    "ones",
+    "placed",
+    "to_device",
+    "zeros",
+]
+
+# What jax_enable_x64=False makes of 64-bit dtypes.
+_NARROW: dict[Any, np.dtype[Any]] = {
+    np.dtype(wide): np.dtype(narrow)
+    for wide, narrow in (("int64", "int32"), ("uint64", "uint32"), ("float64", "float32"), ("complex128", "complex64"))
+}
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Array:
+    """An Array of anything that NumPy makes an array of.
+
+    Args:
+        obj: An Array, ndarray, number, or nested lists.
+        dtype: None keeps the dtype.
+        device: None (where an Array is; the default device for host data), a Device or a Sharding.
+        copy: True always copies; False raises where a copy would be needed; None copies where needed.
+
+    Returns:
+        The Array; an Array itself where nothing is to be done.
+
+    Raises:
+        ValueError: copy=False, and the data must be copied.
+        TypeError: obj is not an array of numbers, or device is neither a Device nor a Sharding.
+    """
+    if device is not None:
+        _check_device("asarray", device)
+    if not isinstance(obj, Array):
+        if copy is False:
+            raise ValueError(
+                f"asarray: data on the host is copied to a device; expected an Array for copy=False, got "
+                f"{type(obj).__name__}; leave copy out"
+            )
+        return placed("asarray", _host(obj, dtype), device)
+    kind = obj.dtype if dtype is None else np.dtype(dtype)
+    device = fitting(device, obj.shape)
+    moves = device is not None and device not in (obj.sharding, obj.device)
+    if copy is False and (moves or kind != obj.dtype):
+        raise ValueError(
+            f"asarray: copy=False cannot change dtype or device; expected {obj.dtype} on {obj.device}, got {kind} on "
+            f"{device}; leave copy out"
+        )
+    result: Any = obj if kind == obj.dtype else np.astype(obj, kind)  # type: ignore[call-overload]
+    if moves:
+        result = device_put(result, device)
+    result = np.copy(result) if copy and result is obj else result
+    return cast(Array, result)
+
+
+def _host(obj: Any, dtype: Any) -> Any:
+    if isinstance(obj, (list, tuple)):
+        obj = _with_numbers(obj)
+    value = np.asarray(obj, dtype=dtype)
+    return _of_numbers("asarray", value) if dtype is None and not hasattr(obj, "dtype") else value
+
+
+def _with_numbers(obj: Any) -> Any:
+    """The lists, with Arrays in them read."""
+    if isinstance(obj, Array):
+        return np.asarray(obj)
+    return [_with_numbers(part) for part in obj] if isinstance(obj, (list, tuple)) else obj
+
+
+def default_dtype(wide: type[np.generic]) -> np.dtype[Any]:
+    """The dtype of numbers that name none: 32 bits where `jax_enable_x64` is off."""
+    kind = np.dtype(wide)
+    return kind if _core._scoped_option("jax_enable_x64") else _NARROW[kind]
+
+
+def dtype_or_default(dtype: Any) -> Any:
+    """The default float dtype for None; else the dtype that a placement gives (it warns at its first narrowing)."""
+    if dtype is None:
+        return default_dtype(np.float64)
+    kind = np.dtype(dtype)
+    if kind not in _NARROW or _core._scoped_option("jax_enable_x64"):
+        return kind
+    placed: Array = device_put(np.zeros((), kind))
+    return placed.dtype
+
+
+def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
+    """What was made of Python's numbers, narrowed without a warning where `jax_enable_x64` is off.
+
+    Raises:
+        OverflowError: An int needs more than 32 bits.
+    """
+    if value.dtype not in _NARROW or _core._scoped_option("jax_enable_x64"):
+        return value
+    kind = _NARROW[value.dtype]
+    if kind.kind in "iu" and value.size:
+        limits = np.iinfo(kind)
+        least, most = int(value.min()), int(value.max())
+        if least < limits.min or most > limits.max:
+            raise OverflowError(
+                f"{operation}: an int is too large for {kind}; expected {limits.min} to {limits.max}, got {least} to "
+                f"{most}; name a dtype of floats, or config.update('jax_enable_x64', True) for 64 bits"
+            )
+    return value.astype(kind)
+
+
+def _check_device(operation: str, device: Any) -> None:
+    if not isinstance(device, (Device, Sharding)):
+        raise TypeError(
+            f"{operation}: device is {shown(device)} ({type(device).__name__}); expected a Device or a Sharding; take "
+            "one from artifex_devices.devices() or from x.device"
+        )
+
+
+def to_device(x: Array, device: Any, stream: Any = None) -> Array:
+    """What Array.to_device does."""
+    if stream is not None:
+        raise ValueError(
+            f"to_device: there are no streams; expected None, got {shown(stream)}; leave it out and use "
+            "block_until_ready()"
+        )
+    _check_device("to_device", device)
+    moved: Array = device_put(x, fitting(device, x.shape))
+    return moved
+
+
+def placed(operation: str, value: NDArray[Any], device: Any) -> Array:
+    """An ndarray as an Array on `device`: None (the default device), a Device or a Sharding.
+
+    Raises:
+        TypeError: device is something else.
+    """
+    if device is not None:
+        _check_device(operation, device)
+    array: Array = device_put(value, fitting(device, value.shape))
+    return array
+
+
+def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """An Array of zeros, of the default float dtype if dtype is None."""
+    return filled("zeros", shape, ZERO, dtype_or_default(dtype), device)
+
+
+def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """An Array of ones, of the default float dtype if dtype is None."""
+    return filled("ones", shape, 1, dtype_or_default(dtype), device)
+
+
+def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """An Array of uninitialized elements, of the default float dtype if dtype is None."""
+    return filled("empty", shape, None, dtype_or_default(dtype), device)
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """An Array of one value, with its dtype if dtype is None."""
+    value = np.asarray(fill_value)
+    if not hasattr(fill_value, "dtype"):
+        value = _of_numbers("full", value) if dtype is None else value
+    return filled("full", shape, value, dtype_or_default(value.dtype if dtype is None else dtype), device)
+
+
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
+    """np.arange, placed."""
+    first, end = (0, start) if stop is None else (start, stop)
+    value = np.arange(first, end, step, dtype=dtype)
+    return placed("arange", _of_numbers("arange", value) if dtype is None else value, device)
+
+
+def linspace(
+    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: Any = True
+) -> Array:
+    """np.linspace, placed."""
+    value = np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
+    return placed("linspace", _of_numbers("linspace", value) if dtype is None else value, device)
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Array:
+    """np.eye, placed."""
+    return placed("eye", np.eye(n_rows, n_cols, k, dtype=dtype_or_default(dtype)), device)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Array:
+    """An Array of anything with `__dlpack__`; the data is copied.
+
+    Raises:
+        ValueError: copy=False: a placement never shares memory unasked.
+    """
+    return asarray(x if isinstance(x, Array) else np.from_dlpack(x), device=device, copy=copy)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sort and argsort of the Array API: with `descending=`, which NumPy's do not have, and stable by default."""
+
+from __future__ import annotations
+
+from artifex_devices._array_ops.index.sorting import argsort as _argsort
+from artifex_devices._array_ops.index.sorting import sort as _sort
+from artifex_devices._array_ops.shape.flip_roll import flip
+from artifex_devices._core import Array
+from artifex_devices.array_api.moving import moving
+
+__all__ = ["argsort", "sort"]
+
+
+@moving
+def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """A sorted copy of x along a dimension.
+
+    Args:
+        x: Array with at least one dimension.
+        axis: Dimension to sort along.
+        descending: Whether the largest element comes first.
+        stable: Whether equal elements stay in their order.
+
+    Returns:
+        An Array of the shape and the dtype of x: sharded as x, or replicated where the dimension was sharded.
+
+    Raises:
+        ShardingTypeError: The dimension is sharded over Explicit axes (a ValueError).
+        AxisError: There is no such dimension (a ValueError and an IndexError).
+
+    Example:
+        >>> from artifex_devices import array_api as xp
+        >>> xp.sort(xp.asarray([2, 3, 1]), descending=True)
+        Array([3, 2, 1], dtype=int64)
+    """
+    ascending = _sort(x, axis, stable=stable)
+    return flip(ascending, axis) if descending else ascending
+
+
+@moving
+def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """The indices that sort x along a dimension.
+
+    Args:
+        x: Array with at least one dimension.
+        axis: Dimension to sort along.
+        descending: Whether the index of the largest element comes first.
+        stable: Whether indices of equal elements are in ascending order.
+
+    Returns:
+        An Array of indices of the shape of x: sharded as x, or replicated where the dimension was sharded.
+
+    Raises:
+        ShardingTypeError: The dimension is sharded over Explicit axes (a ValueError).
+        AxisError: There is no such dimension (a ValueError and an IndexError).
+
+    Example:
+        >>> from artifex_devices import array_api as xp
+        >>> xp.argsort(xp.asarray([2, 3, 1, 3]), descending=True)
+        Array([1, 3, 0, 2], dtype=int64)
+    """
+    if not descending:
+        ascending: Array = _argsort(x, axis, stable=stable)
+        return ascending
+    # The ascending order of the flipped elements, read backwards: equal elements stay in their order.
+    backwards = _argsort(flip(x, axis), axis, stable=stable)
+    result: Array = x.shape[axis] - 1 - flip(backwards, axis)
+    return result

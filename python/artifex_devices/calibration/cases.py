@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Things to do and to time: reshards and collectives of devices of the current world, with what they are made of."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from artifex_devices import lax
+from artifex_devices._core import Mesh, NamedSharding, PartitionSpec, Sharding
+from artifex_devices._placement.device_put import device_put
+from artifex_devices._spmd.shard_map import shard_map
+from artifex_devices.planner.calibration_terms import collective_terms, executor_for
+
+__all__ = ["BODIES", "Case", "collective_case", "host_values", "reshard_case", "time_cases"]
+
+BODIES: dict[str, tuple[str, Callable[[Any, int], Any], bool]] = {
+    "all_gather": ("all_gather", lambda block, _: lax.all_gather(block, "i", tiled=True), True),
+    "reduce_scatter": ("psum_scatter", lambda block, _: lax.psum_scatter(block, "i", tiled=True), False),
+    "all_reduce": ("psum", lambda block, _: lax.psum(block, "i"), True),
+    "all_to_all": ("all_to_all", lambda block, _: lax.all_to_all(block, "i", 0, 0, tiled=True), False),
+    "permute": (
+        "ppermute",
+        lambda block, count: lax.ppermute(block, "i", [(i, (i + 1) % count) for i in range(count)]),
+        False,
+    ),
+}
+"""For each op of `plan_collective`: the function of `lax`, a body that calls it, whether all get the same."""
+
+_STRETCH_SECONDS = 1e-3  # short work is repeated so long for one time
+_MOST_CALLS = 50
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something to time.
+
+    Attributes:
+        name: What it is.
+        nbytes: Of the value that is moved.
+        devices: How many take part.
+        prepare: Makes the input; returns the call to time, whose result has `block_until_ready`.
+        terms: What it is made of.
+    """
+
+    name: str
+    nbytes: int
+    devices: int
+    prepare: Callable[[], Callable[[], Any]]
+    terms: dict[str, float] = field(default_factory=dict)
+
+
+def host_values(most_bytes: int) -> np.ndarray[Any, Any]:
+    """Values to place: one buffer that all cases cut theirs from, all pages written."""
+    return np.ones(most_bytes // 4, np.float32)
+
+
+def reshard_case(
+    name: str, host: np.ndarray[Any, Any], shape: tuple[int, ...], source: Sharding, destination: Sharding
+) -> Case:
+    """`device_put` of a float32 Array from one sharding to another, waited for."""
+    count = int(np.prod(shape))
+
+    def prepare() -> Callable[[], Any]:
+        array = device_put(host[:count].reshape(shape), source).block_until_ready()
+        return lambda: device_put(array, destination)
+
+    return Case(name, 4 * count, len(source.device_set | destination.device_set), prepare)
+
+
+def collective_case(
+    op: str, host: np.ndarray[Any, Any], nbytes: int, mesh: Mesh, cache_bytes: int | None, executor: str | None = None
+) -> Case:
+    """A program of one collective over all of a mesh with the axis "i", waited for.
+
+    `nbytes` is that of `plan_collective`, made a multiple of what blocks of float32 need.
+    """
+    devices = mesh.size
+    function, body, is_shared = BODIES[op]
+    whole = op in ("all_reduce", "reduce_scatter")  # each member brings as much
+    step = 4 * devices if whole else 4 * devices * devices
+    nbytes = max(nbytes // step, 1) * step
+    chosen = executor or executor_for(op, nbytes, devices)
+    count = nbytes // 4 * (devices if whole else 1)
+    spec = PartitionSpec("i")
+
+    def prepare() -> Callable[[], Any]:
+        values = device_put(host[:count], NamedSharding(mesh, spec)).block_until_ready()
+        program = shard_map(
+            lambda block: body(block, devices),
+            mesh=mesh,
+            in_specs=spec,
+            out_specs=PartitionSpec() if is_shared else spec,
+            executor=executor,
+        )
+        return lambda: program(values)
+
+    terms = collective_terms(op, nbytes, devices, 1, chosen, cache_bytes)
+    return Case(f"{function}, {chosen}", nbytes, devices, prepare, dict(terms))
+
+
+def time_cases(
+    cases: Sequence[Case], *, rounds: int, repeats: int, step: Callable[[str], None] = lambda _: None
+) -> list[list[float]]:
+    """Times all cases in turn, `rounds` times, so that a slow while of the machine hits all of them.
+
+    In each round an input is placed anew, the call is made once without a time, and then `repeats` times. Results are
+    dropped before the next call, so that their memory is used again. The seconds of each case, in their order.
+    """
+    seconds: list[list[float]] = [[] for _ in cases]
+    for _, (number, case) in itertools.product(range(rounds), enumerate(cases)):
+        step(case.name)
+        seconds[number] += _times(case, repeats)
+    return seconds
+
+
+def _times(case: Case, repeats: int) -> Iterator[float]:
+    run = case.prepare()
+    begin = time.perf_counter()
+    run().block_until_ready()
+    once = time.perf_counter() - begin
+    calls = max(1, min(_MOST_CALLS, int(_STRETCH_SECONDS / max(once, 1e-7))))
+    run().block_until_ready()  # the memory of the first result is there to be used again
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            for _ in range(calls):
+                run().block_until_ready()
+            yield (time.perf_counter() - begin) / calls
+    finally:
+        if collects:
+            gc.enable()

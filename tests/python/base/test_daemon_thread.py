@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads of the library: when a start returns, and what becomes of a thread that had no memory to begin with."""
+
+import gc
+import sys
+import threading
+import weakref
+
+import pytest
+from artifex_devices._base.daemon_thread import DaemonThread, _Beginning
+from artifex_devices._spmd.watchdog import _Watchdog
+
+PATIENCE_S = 30.0  # only ever waited out by a test that fails
+
+
+class Life:
+    """Stands for what CPython holds as long as the thread runs."""
+
+
+def test_the_wait_for_a_beginning_ends_when_the_function_has_begun():
+    beginning, life = _Beginning(), Life()
+    beginning.life = weakref.ref(life)
+    assert not beginning.has_come()
+    waited = []
+    waiting = threading.Thread(target=lambda: waited.append(beginning.wait()))
+    waiting.start()
+    beginning.say()
+    waiting.join(PATIENCE_S)
+    assert waited == [True]
+    assert beginning.has_come()
+    assert beginning.is_over
+    assert not beginning.is_gone()
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_the_wait_for_a_beginning_ends_when_the_thread_is_gone(has_begun):
+    beginning, life = _Beginning(), Life()
+    beginning.life = weakref.ref(life)
+    del life
+    gc.collect()
+    if has_begun:
+        beginning.say()
+    assert beginning.is_gone()
+    assert beginning.has_come() == has_begun
+    assert beginning.wait() == has_begun
+
+
+def test_a_start_returns_when_the_function_has_begun_and_the_thread_lets_go_of_its_arguments():
+    class Argument:
+        """Can be referred to weakly."""
+
+    end, seen = threading.Event(), []
+
+    def run(thread, argument):
+        thread.began()
+        seen.append((thread is threading.current_thread(), type(argument)))
+        end.wait(PATIENCE_S)
+
+    argument = Argument()
+    gone = weakref.ref(argument)
+    thread = DaemonThread("artifex-test", run, argument)
+    del argument
+    assert thread.is_gone()  # before its start there is none
+    thread.start()
+    assert thread.daemon
+    assert not thread.is_gone()
+    assert thread in threading.enumerate()
+    end.set()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+    assert seen == [(True, Argument)]
+    assert gone() is None
+
+
+def test_a_thread_without_memory_to_begin_with_is_an_error_of_its_start():
+    def run(thread):
+        raise MemoryError
+
+    thread = DaemonThread("artifex-test", run)
+    with pytest.raises(MemoryError, match=r"^the new thread artifex-test had no memory to begin with$"):
+        thread.start()
+    assert thread.is_gone()
+    assert thread not in threading.enumerate()
+
+
+def test_no_thread_is_started_at_the_end_of_the_interpreter(monkeypatch):
+    monkeypatch.setattr(sys, "is_finalizing", lambda: True)
+    thread = DaemonThread("artifex-test", lambda thread: thread.began())
+    with pytest.raises(RuntimeError, match=r"^can't start new thread at interpreter shutdown$"):
+        thread.start()
+    assert thread.is_gone()
+
+
+def test_a_shutdown_of_the_watchdog_returns_when_its_thread_has_ended(monkeypatch):
+    go_on, asked = threading.Event(), threading.Event()
+
+    def watch(thread, end):
+        thread.began()
+        end.wait(PATIENCE_S)
+        asked.set()
+        go_on.wait(PATIENCE_S)
+
+    watchdog = _Watchdog()
+    monkeypatch.setattr(watchdog, "_watch", watch)
+    watchdog.start()
+    watchdog.start()  # there is one already
+    threads = [thread for thread in threading.enumerate() if thread.name == "artifex-watchdog"]
+    (thread,) = [each for each, _ in watchdog._running.values()]
+    assert thread in threads
+    ended = []
+    closer = threading.Thread(target=lambda: ended.append(watchdog.shutdown() or thread.is_alive()))
+    closer.start()
+    assert asked.wait(PATIENCE_S)
+    assert ended == []
+    go_on.set()
+    closer.join(PATIENCE_S)
+    assert ended == [False]
+    watchdog.shutdown()  # nothing is left to end

@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of artifex_devices.distributed that need no MPI; whole jobs are tested in tests/distributed."""
+
+import json
+import socket
+import struct
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import artifex_devices as ad
+import pytest
+from artifex_devices import _core, distributed
+from artifex_devices._spmd.process_groups import Spread
+from artifex_devices.distributed import failure_notice as farewell
+from artifex_devices.distributed import job
+from artifex_devices.distributed.consistency import CAME, REFUSED
+from artifex_devices.distributed.cpu_share import Place, Share, cpus_text, plan_shares
+from artifex_devices.distributed.handshake import Introduction, check_introductions, is_own_address
+from artifex_devices.distributed.launcher import find_launcher
+from artifex_devices.distributed.local_peers import NeighbourMeeting, Neighbours
+from artifex_devices.distributed.peers import Peer, Peers
+from shared_worlds import lanes_of
+
+FLAG = "-bind-to core:n"
+
+
+def test_processes_with_equal_masks_split_them_in_order():
+    places = [Place("a", (0, 1, 2, 3)), Place("b", (0, 1, 2, 3)), Place("a", (0, 1, 2, 3))]
+    assert plan_shares(places, FLAG) == [Share(0, 2, (0, 2)), Share(0, 1, (1,)), Share(1, 2, (0, 2))]
+
+
+def test_processes_that_were_bound_apart_keep_what_they_have():
+    places = [Place("a", (0, 1)), Place("a", (2, 3)), Place("a", (2, 3))]
+    assert plan_shares(places, FLAG) == [Share(0, 1, (0,)), Share(0, 2, (1, 2)), Share(1, 2, (1, 2))]
+
+
+def test_masks_that_overlap_are_an_error_that_names_all_of_them():
+    places = [Place("a", (0, 1, 2)), Place("a", (2, 3)), Place("a", (2, 3)), Place("a", (3, 8)), Place("b", (3,))]
+    with pytest.raises(ValueError, match="bound to CPUs that overlap") as caught:
+        plan_shares(places, FLAG)
+    assert (
+        "got process 0 on CPUs 0-2, processes 1-2 on CPUs 2-3; processes 1-2 on CPUs 2-3, process 3 on CPUs 3,8; "
+        "start them with -bind-to core:n, or unbound" in str(caught.value)
+    )
+
+
+def test_cpus_as_linux_lists_them():
+    assert [cpus_text(cpus) for cpus in ([], [3], [0, 1], [0, 2, 4, 5, 6])] == ["", "3", "0-1", "0,2,4-6"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "parts", "expected"),
+    [
+        ("numa:2 core:2 pu:2", 2, [[0, 1, 2, 3], [4, 5, 6, 7]]),
+        ("numa:2 core:2 pu:1", 3, [[0], [1], [2, 3]]),
+        ("numa:1 core:2 pu:2", 3, [[0, 1], [0, 1], [2, 3]]),
+    ],
+)
+def test_a_machines_cpus_are_shared_out_by_domains_then_cores(machine, parts, expected):
+    assert _core._share_cpus(_core.Machine.from_synthetic(machine), parts) == expected
+
+
+@pytest.mark.parametrize(
+    ("variables", "name", "count"),
+    [
+        ({"PMI_RANK": "1", "PMI_SIZE": "4"}, "mpiexec of MPICH", 4),
+        ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "PMIX_RANK": "0"}, "mpiexec of Open MPI", 2),
+        ({"SLURM_PROCID": "3", "SLURM_NTASKS": "8", "SLURM_STEP_ID": "0", "PMI_RANK": "3"}, "srun", 8),
+        ({"PMIX_RANK": "3"}, "a launcher with PMIx", None),
+    ],
+)
+def test_launchers_are_known_by_their_variables(monkeypatch, variables, name, count):
+    clear_launchers(monkeypatch)
+    for key, value in variables.items():
+        monkeypatch.setenv(key, value)
+    launcher = find_launcher()
+    assert (launcher.name, launcher.process_count) == (name, count)
+
+
+def test_a_batch_script_of_slurm_is_no_launched_process(monkeypatch):
+    clear_launchers(monkeypatch)
+    monkeypatch.setenv("SLURM_PROCID", "0")
+    monkeypatch.setenv("SLURM_NTASKS", "8")
+    assert find_launcher() is None
+
+
+def clear_launchers(monkeypatch):
+    import os
+
+    for key in list(os.environ):
+        if key.startswith(("PMI", "OMPI", "SLURM", "MV2", "I_MPI")):
+            monkeypatch.delenv(key)
+
+
+def introduction(**more):
+    plain = {
+        "host": "h",
+        "machine": "m",
+        "pid": 1,
+        "cpus": (0,),
+        "versions": {"numpy": "2"},
+        "byte_order": "little",
+        "asked": (None, None, None),
+        "address_is_own": True,
+        "launcher": ("mpiexec of MPICH", 2, FLAG),
+    }
+    return Introduction(**{**plain, **more})
+
+
+def test_all_that_does_not_fit_is_in_one_error():
+    with pytest.raises(ValueError, match=r"^distributed\.initialize: ") as caught:
+        check_introductions(
+            [
+                introduction(asked=("x:1", None, None), address_is_own=False),
+                introduction(asked=("y:1", 3, 0), versions={"numpy": "1"}, byte_order="big"),
+            ]
+        )
+    text = str(caught.value)
+    for part in (
+        "num_processes is 3 in process 1, but the MPI job has 2",
+        "process_id is 0 in the process that is number 1 of the MPI job",
+        "coordinator_address is 'y:1' in process 1, but 'x:1' in process 0",
+        "numpy is 1 in process 1, but 2 in process 0",
+        "process 1 is big-endian, but process 0 is little-endian",
+        "coordinator_address is 'x:1', but process 0 runs on h, which has not that address",
+    ):
+        assert part in text
+
+
+def test_a_launcher_of_another_mpi_is_named():
+    with pytest.raises(RuntimeError, match="mpiexec of MPICH has started 2 processes, but MPI knows of one"):
+        check_introductions([introduction()])
+
+
+def test_addresses_of_this_host():
+    assert is_own_address(f"{socket.gethostname()}:1")
+    assert is_own_address("127.0.0.1:1")
+    assert is_own_address("[::1]:1") or not socket.has_ipv6
+    assert not is_own_address("203.0.113.7:1")
+
+
+@pytest.fixture
+def connected():
+    """Peers with one peer, and that one's end of the connection."""
+    ours, theirs = socket.socketpair()
+    peers = Peers([Peer(1, "process 1", ours)])
+    yield peers, theirs
+    peers.close()
+    theirs.close()
+
+
+def said(message):
+    data = json.dumps(message).encode()
+    return struct.pack("!I", len(data)) + data
+
+
+def test_a_peer_that_ends_without_a_word_is_lost(connected):
+    peers, theirs = connected
+    assert not peers.look()
+    assert peers.broken() is None
+    theirs.close()
+    assert peers.look()
+    assert (peers.broken().number, peers.broken().state) == (1, "lost")
+    assert not peers.look()  # said once
+
+
+def test_words_of_farewell_come_before_the_end_also_in_pieces(connected):
+    peers, theirs = connected
+    words = said({"kind": "failed", "reason": "ValueError: boom"})
+    theirs.send(words[:7])
+    peers.look()
+    assert peers.by_number[1].state == "here"
+    theirs.send(words[7:])
+    theirs.close()
+    peers.look()
+    peers.look()
+    assert (peers.by_number[1].state, peers.by_number[1].reason) == ("failed", "ValueError: boom")
+
+
+def test_a_peer_that_has_left_is_not_lost_when_it_ends(connected):
+    peers, theirs = connected
+    theirs.send(said({"kind": "left"}))
+    theirs.close()
+    peers.look()
+    assert peers.by_number[1].state == "left"
+    assert peers.broken() is None
+
+
+@pytest.mark.parametrize("data", [said({"no": "kind"}), said([1]), struct.pack("!I", 3) + b"{[}", said(7)])
+def test_words_that_are_none_are_passed_over(connected, data):
+    peers, theirs = connected
+    theirs.send(data + said({"kind": "stuck", "reason": "r", "position": "p"}))
+    peers.look()
+    assert (peers.stuck_reason, peers.by_number[1].position, peers.by_number[1].state) == ("r", "p", "here")
+
+
+def test_a_length_beyond_all_sense_ends_the_connection(connected):
+    peers, theirs = connected
+    theirs.send(struct.pack("!I", 1 << 31))
+    peers.look()
+    assert peers.by_number[1].state == "lost"
+
+
+@pytest.mark.parametrize("letter", ["a", "\u00e9", "\U0001f642", "\0", "\udc80"], ids=ascii)
+def test_long_texts_in_any_script_arrive_shortened(letter):
+    ours, theirs = socket.socketpair()
+    for end in (ours, theirs):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    here, there = Peers([Peer(1, "process 1", ours)]), Peers([Peer(0, "process 0", theirs)])
+    here.say_stuck(letter * 10_000, letter * 10_000)
+    here.say_failed(letter * 10_000, is_echo=True)
+    there.look()
+    peer = there.by_number[0]
+    for text in (peer.position, peer.reason, there.stuck_reason):
+        assert text == letter * len(text)
+        assert len(text) == {"a": 8000, "\u00e9": 4000, "\U0001f642": 2000, "\0": 4000, "\udc80": 4000}[letter]
+    assert (peer.state, peer.is_echo) == ("failed", True)
+    here.close()
+    there.look()
+    assert peer.state == "failed"
+    there.close()
+
+
+def met(*records):
+    """Meetings of so many neighbours of one host, each of which has come with (kind, digest, payload, text)."""
+    members = tuple(range(len(records)))
+    meetings = [
+        NeighbourMeeting(Neighbours(lanes, members), number, members)
+        for number, lanes in enumerate(lanes_of(len(members)))
+    ]
+    for meeting, record in zip(meetings, records, strict=True):
+        meeting.start(*record)
+    for meeting in meetings:
+        for _ in range(1000):
+            if meeting.done():
+                break
+        assert meeting.done()
+    return meetings
+
+
+def test_neighbours_that_meet_have_what_each_came_with():
+    same = b"s" * 32
+    for meeting in met((CAME, same, b"", "psum"), (CAME, same, b"one", "psum"), (CAME, same, b"three", "pmax")):
+        assert meeting.all_equal()  # texts and payloads may differ
+        assert meeting.payloads() == [b"", b"one", b"three"]
+        assert meeting.texts() == [(0, "psum"), (1, "psum"), (2, "pmax")]
+        assert meeting.refusals() == []
+    for meeting in met((CAME, same, b"", "psum"), (CAME, b"o" * 32, b"", "pmax")):
+        assert not meeting.all_equal()
+        assert meeting.refusals() == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "read"),
+    [("no memory", "no memory"), ("\u00e9" * 300, "\u00e9" * 250), ("\udc80.txt is missing", "\\udc80.txt is missing")],
+    ids=ascii,
+)
+def test_a_refusal_reaches_the_neighbours_whatever_its_text(reason, read):
+    # The one that refuses waits for nobody.
+    refusing, *others = met((REFUSED, b"r" * 32, b"", reason), *[(CAME, b"s" * 32, b"", "psum")] * 2)
+    assert refusing.done()
+    for meeting in others:
+        assert not meeting.all_equal()
+        assert meeting.refusals() == [(0, read)]
+
+
+def test_telling_never_waits_for_a_peer_that_does_not_listen(connected):
+    peers, theirs = connected
+    for _ in range(2000):
+        peers.say_stuck("reason" * 200, "position" * 200)
+    assert peers.by_number[1].state == "here"
+    theirs.close()
+    peers.say_left()
+
+
+@pytest.fixture
+def hooks(monkeypatch):
+    """What is done at the end of a program by an exception: what was said and printed, in order."""
+    done = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: done.append(("printed", kind, trace)))
+    monkeypatch.setattr(farewell, "_failed", False)
+    yield done
+    farewell.uninstall()
+
+
+class UnprintableError(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("boom"), "ValueError: boom"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (UnprintableError(), "UnprintableError: its text cannot be had"),
+    ],
+)
+def test_a_program_that_ends_by_an_exception_says_so_before_it_is_printed(hooks, error, words):
+    before = sys.excepthook
+    farewell.install(lambda reason: hooks.append(("said", reason, farewell.failed())))
+    assert not farewell.failed()
+    sys.excepthook(type(error), error, None)
+    assert hooks == [("said", words, True), ("printed", type(error), None)]
+    assert farewell.failed()
+    farewell.uninstall()
+    assert sys.excepthook is before
+
+
+def test_a_hook_that_was_installed_later_stays_and_nothing_is_said_any_more(hooks, monkeypatch):
+    farewell.install(lambda reason: hooks.append(("said", reason)))
+    ours = sys.excepthook
+    monkeypatch.setattr(sys, "excepthook", lambda *details: ours(*details))
+    later = sys.excepthook
+    farewell.uninstall()
+    assert sys.excepthook is later
+    later(ValueError, ValueError("boom"), None)
+    assert hooks == [("printed", ValueError, None)]
+
+
+class Ending:
+    """The end of the program of one process of a job, whose time passes only while it sleeps."""
+
+    def __init__(self, monkeypatch, states, *, failed=False, owned=False, heard=()):
+        self.now, self.left, self.slept, self.status = 100.0, False, [], None
+        self.heard = dict(heard)  # by seconds: the state of the others from then on
+        self.by_number = {number: Peer(number, f"process {number}", None) for number in range(1, 1 + len(states))}
+        for peer, state in zip(self.by_number.values(), states, strict=True):
+            peer.state = state
+            peer.connection = self  # one that is here can be heard
+        clock = SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep)
+        monkeypatch.setattr(job, "time", clock)
+        monkeypatch.setattr(job, "os", SimpleNamespace(getpid=lambda: 7, _exit=self.leave_at_once))
+        monkeypatch.setattr(farewell, "_failed", failed)
+        transport = SimpleNamespace(is_broken=False, move_on=lambda: None, close=lambda: None)
+        engine = SimpleNamespace(owned=owned, finalize=lambda: self.slept.append("finalize"))
+        monkeypatch.setattr(job, "_job", job._Job(engine, self, transport, None, ()))
+
+    def say_left(self):
+        self.left = True
+
+    def look(self):
+        for second, state in self.heard.items():
+            if self.now - 100.0 >= second:
+                for peer in self.by_number.values():
+                    peer.state = state
+
+    def broken(self):
+        return Peers.broken(self)
+
+    def sleep(self, seconds):
+        self.now += seconds
+        self.slept.append(seconds)
+        assert self.now < 1000.0
+
+    def close(self):
+        pass
+
+    def leave_at_once(self, status):
+        self.status = status
+
+    def run(self):
+        job._at_exit()
+        assert job._job is None
+        return self.status, round(self.now - 100.0, 1)
+
+
+def test_a_program_that_ends_well_waits_for_the_others_and_ends_mpi(monkeypatch):
+    ending = Ending(monkeypatch, ["here", "left"], heard={3.0: "left"})
+    assert ending.run() == (None, 3.0)
+    assert ending.left
+    assert ending.slept[-1] == "finalize"
+
+
+def test_a_failed_program_lets_the_others_speak_and_exits_with_1_without_ending_mpi(monkeypatch):
+    ending = Ending(monkeypatch, ["here", "left"], failed=True, heard={2.0: "failed"})
+    assert ending.run() == (1, 2.0)  # as soon as none of the others is there
+    assert not ending.left  # it says that it failed, by the hook, and not that it left
+    assert "finalize" not in ending.slept
+    silent = Ending(monkeypatch, ["here"], failed=True)
+    assert silent.run() == (1, farewell.LAST_WORDS_S)
+    assert Ending(monkeypatch, ["left", "lost"], failed=True).run() == (1, 0.0)
+
+
+def test_a_program_that_ends_well_beside_a_failed_one_stays_until_that_one_has_ended(monkeypatch):
+    ending = Ending(monkeypatch, ["here", "here"], heard={1.0: "failed"})
+    assert ending.run() == (1, 1.0 + farewell.LAST_SIGHT_S)
+    assert ending.left
+    assert ending.slept[-1] == farewell.LAST_SIGHT_S
+    assert "finalize" not in ending.slept
+
+
+def test_where_mpi_is_our_own_the_interpreter_ends_the_process_with_its_status(monkeypatch):
+    assert Ending(monkeypatch, ["failed"], owned=True).run() == (None, farewell.LAST_SIGHT_S)
+    assert Ending(monkeypatch, ["left"], owned=True, failed=True).run() == (None, 0.0)
+
+
+def test_a_child_made_by_fork_does_nothing_at_its_end(monkeypatch):
+    ending = Ending(monkeypatch, ["here"])
+    job._job.pid = 8
+    assert ending.run() == (None, 0.0)
+    assert not ending.left
+
+
+def test_a_process_alone_is_no_job():
+    assert not distributed.is_initialized()
+    distributed.shutdown()
+    ad.devices()
+    with pytest.raises(RuntimeError, match=r"the devices are in use already"):
+        distributed.initialize()
+
+
+def test_nothing_of_it_is_imported_before_it_is_used():
+    code = "import sys, artifex_devices; print([m for m in sys.modules if 'distributed' in m or 'mpi4py' in m])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("owners", "circles", "compared"),
+    [
+        # Of a mesh of 2 x 2: a process for each participant, for each row, each diagonal, and three processes.
+        ((0, 1, 2, 3), [(0, 1, 2, 3), (0, 2), (0, 1)], {"x": (0, 1), "y": (0, 2), "": (0, 1, 2, 3), "xy": None}),
+        ((0, 0, 1, 1), [(0, 1)], {"x": None, "y": (0, 1), "": (0, 1), "xy": None}),
+        ((0, 1, 1, 0), [(0, 1)], {"x": (0, 1), "y": (0, 1), "": (0, 1), "xy": None}),
+        ((0, 1, 1, 2), [(0, 1, 2)], {"x": None, "y": None, "": (0, 1, 2), "xy": None}),
+        ((0, 0, 0, 0), [(0,)], {"x": None, "y": None, "": None, "xy": None}),
+    ],
+)
+def test_the_processes_that_collectives_and_equal_values_bring_together(owners, circles, compared):
+    client = SimpleNamespace(process_index=lambda: 0)
+    spread = Spread(client, (2, 2), [(owner,) for owner in owners])
+    assert spread.here == tuple(i for i, owner in enumerate(owners) if owner == 0)
+    assert spread.circles(("x", "y"), (2, 2)) == circles
+    for named, processes in compared.items():
+        span = spread.compared(named, ("x", "y"), (2, 2))
+        assert (None if span is None else span.processes) == processes

@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measured roofline: its product is exact, its numbers are sane, its cache survives anything that lies there."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from types import SimpleNamespace
+
+import artifex_devices as ad
+import numpy as np
+import pytest
+import threadpoolctl
+from artifex_devices import _core
+from artifex_devices.roofline import measure_roofline, roofline
+from artifex_devices.roofline import measurement as roofline_measurement
+from artifex_devices.roofline.cache import cache_directory
+from artifex_devices.roofline.measured import MeasuredRoofline, Rate, rate_of
+
+SHORT = 0.1
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """Nothing is remembered of earlier measurements of this process."""
+    monkeypatch.setattr(roofline_measurement, "_found", {})
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return measure_roofline(seconds=SHORT, cache=False)
+
+
+@pytest.mark.parametrize("isa", _core._gemm_isas())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("m", "k", "n"), [(1, 1, 1), (7, 13, 5), (64, 64, 64), (129, 257, 65), (5, 0, 4)])
+def test_the_product_of_each_instruction_set_is_numpys(isa, dtype, m, k, n):
+    rng = np.random.default_rng(m + k + n)
+    a = rng.integers(-8, 9, (m, k)).astype(dtype)  # whole numbers: every order of adding gives the same bits
+    b = rng.integers(-8, 9, (k, n)).astype(dtype)
+    told = _core._gemm(isa, np.dtype(dtype).name, a.tobytes(), b.tobytes(), m, k, n)
+    assert told == (a @ b).tobytes()
+
+
+def test_the_product_refuses_what_does_not_fit():
+    with pytest.raises(ValueError, match="expected packed matrices"):
+        _core._gemm("baseline", "float32", b"1234", b"1234", 2, 2, 2)
+    with pytest.raises(ValueError, match="is no instruction set known here"):
+        _core._gemm("mmx", "float32", b"", b"", 0, 0, 0)
+    with pytest.raises(TypeError, match="expected float32 or float64"):
+        _core._gemm("baseline", "int8", b"", b"", 0, 0, 0)
+
+
+def test_numbers_are_sane_and_say_how_they_came_about(measured):
+    assert set(measured.peak_flops) == {"float32", "float64"}
+    for dtype, rates in measured.products.items():
+        assert measured.peak_flops[dtype] is max(rates, key=lambda rate: rate.best)
+        assert rates[-1].how.startswith("np.matmul of 1024 x 1024, NumPy ")
+        assert all("Eigen" in rate.how for rate in rates[:-1])
+    for rate in (*measured.peak_flops.values(), measured.bandwidth, *measured.streams):
+        assert 1e6 < rate.best < 1e16
+        assert 0 <= rate.median <= rate.best
+        assert rate.relative_error >= 0.05
+        assert rate.repeats >= 1
+    assert {rate.how.split(",")[0] for rate in measured.streams} == {"STREAM copy", "STREAM triad"}
+    told = measured.conditions
+    assert 1 <= told.workers <= ad.Machine.live().usable_cpus
+    assert told.isa in _core._gemm_isas()
+    assert told.together
+    assert told.date.startswith("20")
+    assert told.date.endswith("+00:00")
+    assert told.array_bytes <= ad.Machine.live().usable_memory_bytes
+    assert not measured.from_cache
+    assert "not kept: cache=False" in measured.notes
+    assert "GFLOP/s" in str(measured)
+
+
+@pytest.mark.parametrize("isa", _core._gemm_isas())
+def test_the_instruction_set_can_be_chosen(isa):
+    found = measure_roofline(isa=isa, seconds=0.04, cache=False)
+    assert found.conditions.isa == isa
+    assert f"Eigen, {isa}, " in found.products["float32"][0].how
+    assert len(found.products["float32"]) == 2
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match=r"^measure_roofline: isa is 'mmx'; expected None or one that this processor"):
+        measure_roofline(isa="mmx")
+    with pytest.raises(TypeError, match=r"^measure_roofline: isa is 512"):
+        measure_roofline(isa=512)  # type: ignore[arg-type]
+    for wrong in (0, -1.0, float("nan"), float("inf"), 1e9):
+        with pytest.raises(ValueError, match=r"^measure_roofline: seconds is "):
+            measure_roofline(seconds=wrong)
+    with pytest.raises(TypeError, match=r"^measure_roofline: seconds is 'a'"):
+        measure_roofline(seconds="a")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^measure_roofline: device is 3 \(int\)"):
+        measure_roofline(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^measure_roofline: cache is 3 \(int\)"):
+        measure_roofline(cache=3)  # type: ignore[arg-type]
+    for path in ("", "a\0b"):
+        with pytest.raises(ValueError, match=r"^measure_roofline: cache is '.*'; expected the path of a directory"):
+            measure_roofline(cache=path, seconds=0.02)
+
+
+def test_simulated_devices_say_how_many_share_their_cores(fresh, tmp_path):
+    alone = measure_roofline(ad.devices()[0], seconds=SHORT, cache=tmp_path)
+    with ad.simulate(8):
+        last = ad.devices()[-1]
+        shared = measure_roofline(last, seconds=SHORT, cache=tmp_path)
+        on_its_cores = sum(1 for each in ad.devices() if each.cpuset == last.cpuset)
+    assert shared.conditions.devices_sharing == on_its_cores
+    assert shared.scope == "cpu:7"
+    if len(ad.Machine.live().cpu_domains) == 1:
+        assert shared.from_cache  # the same cores
+        assert shared.peak_flops == alone.peak_flops
+
+
+def test_a_compile_only_device_has_nothing_to_measure():
+    with (
+        ad.simulate(4, compile_only=True),
+        pytest.raises(RuntimeError, match=r"^measure: cpu:0 is compile-only"),
+    ):
+        measure_roofline(ad.devices()[0], seconds=SHORT, cache=False)
+
+
+def test_the_roofline_of_a_cpu_device_is_measured(fresh, tmp_path, monkeypatch):
+    monkeypatch.setenv("ARTIFEX_DEVICES_CACHE", str(tmp_path))
+    found = measure_roofline(ad.devices()[0], seconds=SHORT)
+    line = roofline(ad.devices()[0])
+    assert line.dtype == "float32"
+    assert (line.peak_flops, line.memory_bandwidth) == (found.peak_flops["float32"].best, found.bandwidth.best)
+    assert (line.peak_from.kind, line.bandwidth_from.kind) == ("measured", "measured")
+    assert found.conditions.date in line.peak_from.text
+    for rate, provenance in ((found.peak_flops["float32"], line.peak_from), (found.bandwidth, line.bandwidth_from)):
+        assert f"±{100 * rate.relative_error:.0f} %" in provenance.text
+    assert roofline(found, "float64").weight_bytes == 8
+    assert line.critical_batch == pytest.approx(2 * line.ridge_point)
+    with pytest.raises(ValueError, match=r"^roofline: the bfloat16 FLOP/s of cpu:0 are not measured"):
+        roofline(found, "bfloat16")
+    assert roofline("cpu").peak_from.kind == roofline(ad.HardwareType.CPU).peak_from.kind == "measured"
+
+
+def test_two_measurements_agree_within_their_errors():
+    first = measure_roofline(seconds=0.6, cache=False)
+    second = measure_roofline(seconds=0.6, cache=False)
+    for dtype in ("float32", "float64"):
+        assert first.peak_flops[dtype].agrees_with(second.peak_flops[dtype]), (first, second)
+    assert first.bandwidth.agrees_with(second.bandwidth), (first, second)
+
+
+def test_errors_grow_with_what_disturbs():
+    quiet = rate_of([100, 99, 98.5, 97], [1, 1, 1, 1], expected_share=1, floor=0.05, how="x")
+    assert (quiet.best, quiet.median, quiet.relative_error, quiet.repeats) == (100, 98.75, 0.05, 4)
+    assert quiet.spread == pytest.approx(1.125)
+    apart = rate_of([100, 99, 60, 50], [1, 1, 1, 1], expected_share=1, floor=0.05, how="x")
+    assert apart.relative_error == pytest.approx(0.4)
+    starved = rate_of([100, 99, 98.5], [0.5, 1, 1], expected_share=1, floor=0.05, how="x")
+    assert starved.relative_error == pytest.approx(1.0)
+    quota = rate_of([100, 99, 98.5], [0.5, 0.5, 0.5], expected_share=0.5, floor=0.05, how="x")
+    assert quota.relative_error == 0.05
+    assert rate_of([100], [1], expected_share=1, floor=0.05, how="x").relative_error == 0.25
+    with pytest.raises(RuntimeError, match="no repeat of 'x' ended in time"):
+        rate_of([], [], expected_share=1, floor=0.05, how="x")
+    assert quiet.agrees_with(Rate(108, 108, 0, 0.05, 3, "y"))
+    assert not quiet.agrees_with(Rate(120, 120, 0, 0.05, 3, "y"))
+
+
+def test_values_survive_dicts_and_pickles(measured):
+    for again in (MeasuredRoofline.from_dict(json.loads(json.dumps(measured.to_dict()))), copy.deepcopy(measured)):
+        assert again.to_dict() == measured.to_dict()
+    again = pickle.loads(pickle.dumps(measured))
+    assert (again.notes, again.from_cache) == (measured.notes, measured.from_cache)
+
+
+def test_a_second_measurement_is_read_from_the_file(fresh, tmp_path, monkeypatch):
+    first = measure_roofline(seconds=SHORT, cache=tmp_path)
+    (path,) = tmp_path.iterdir()
+    assert f"kept in {path}" in first.notes
+    monkeypatch.setattr(roofline_measurement, "_found", {})
+    begin = time.process_time()
+    second = measure_roofline(seconds=60, cache=tmp_path)
+    assert time.process_time() - begin < 30
+    assert second.from_cache
+    assert second.notes == (*first.notes[:-1], f"read from {path}")  # the last of the first one says where it is kept
+    assert second.to_dict() == first.to_dict()
+    third = measure_roofline(seconds=SHORT, cache=tmp_path, refresh=True)
+    assert not third.from_cache
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]  # nothing half-written is left
+    assert json.loads(path.read_text())["measurement"] == third.to_dict()
+
+
+def spoilt_files(text: str) -> dict[str, bytes]:
+    told = json.loads(text)
+
+    def changed(**entries):
+        return json.dumps({**told, **entries}).encode()
+
+    measurement = told["measurement"]
+    rate = measurement["streams"][0]
+    return {
+        "empty": b"",
+        "cut short": text[: len(text) // 2].encode(),
+        "no JSON": b"\x00\xff\xfe not json",
+        "a list": b"[]",
+        "deep": b"[" * 60000,
+        "too large": b" " * 70000,
+        "another format": changed(format=1),
+        "another machine": changed(fingerprint={**told["fingerprint"], "cpu_model": "Another"}),
+        "more entries": changed(extra=1),
+        "notes that are none": changed(notes="all is well"),
+        "many notes": changed(notes=["x"] * 1000),
+        "a note of terminal codes": changed(notes=["\x1b[31m"]),
+        "no streams": changed(measurement={**measurement, "streams": []}),
+        "no number": changed(measurement={**measurement, "streams": [{**rate, "best": "fast"}]}),
+        "infinite": changed(measurement={**measurement, "streams": [{**rate, "best": float("inf")}]}),
+        "not a number": changed(measurement={**measurement, "streams": [{**rate, "best": float("nan")}]}),
+        "negative": changed(measurement={**measurement, "streams": [{**rate, "best": -1.0}]}),
+        "huge": changed(measurement={**measurement, "streams": [{**rate, "repeats": 10**400}]}),
+        "terminal codes": changed(measurement={**measurement, "streams": [{**rate, "how": "\x1b[31m"}]}),
+        "no date": changed(measurement={**measurement, "conditions": {**measurement["conditions"], "date": "today"}}),
+    }
+
+
+def test_a_spoilt_file_is_told_and_measured_anew(fresh, tmp_path, monkeypatch, measured):
+    monkeypatch.setattr(roofline_measurement, "_measured", lambda *_: measured)  # each anew would take a minute
+    measure_roofline(cache=tmp_path)
+    (path,) = tmp_path.iterdir()
+    for name, content in spoilt_files(path.read_text()).items():
+        monkeypatch.setattr(roofline_measurement, "_found", {})
+        path.write_bytes(content)
+        found = measure_roofline(cache=tmp_path)
+        assert not found.from_cache, name
+        assert any(note.startswith(f"{path} is not used: ") for note in found.notes), (name, found.notes)
+        assert json.loads(path.read_text())["measurement"] == found.to_dict()
+        assert name != "too large" or any("larger than 65536 bytes" in note for note in found.notes)
+
+
+def test_what_was_wrong_with_a_measurement_is_told_of_the_kept_one_too(fresh, tmp_path, monkeypatch):
+    series = {"shares": [1.0, 0.5], "workers": 1, "bound_workers": 1}
+    monkeypatch.setattr(_core, "_measured_scope", lambda device: ([0], 2, 2))  # two workers, and one more lane
+    monkeypatch.setattr(_core, "_cgroup_cpus", lambda: None)
+    monkeypatch.setattr(_core, "_measure_gemm", lambda *_: {"rates": [5e9, 9e9], **series})
+    monkeypatch.setattr(_core, "_measure_streams", lambda *_: ({"copy": {"rates": [9e9], **series}}, 1 << 20, 1 << 25))
+    first = measure_roofline(ad.devices()[0], cache=tmp_path)
+    caveats = first.notes[:-1]
+    assert any("only 1 of 2 workers could run" in note for note in caveats)
+    assert any("are not well above the caches" in note for note in caveats)
+    assert any("an error of 100 %; measure anew on a quiet machine" in note for note in caveats)
+    monkeypatch.setattr(roofline_measurement, "_found", {})
+    kept = measure_roofline(ad.devices()[0], cache=tmp_path)
+    assert kept.from_cache
+    assert kept.notes[:-1] == caveats
+
+
+def test_a_relative_directory_is_that_of_the_first_moment(fresh, tmp_path, monkeypatch, measured):
+    monkeypatch.setattr(roofline_measurement, "_measured", lambda *_: measured)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        found = measure_roofline(cache="kept")
+        assert not found.from_cache
+        (path,) = (tmp_path / name / "kept").iterdir()
+        assert f"kept in {path}" in found.notes
+
+
+def test_what_is_no_file_of_ours_is_told(fresh, tmp_path, monkeypatch):
+    measure_roofline(seconds=0.04, cache=tmp_path)
+    (path,) = tmp_path.iterdir()
+    elsewhere = tmp_path / "elsewhere"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+    monkeypatch.setattr(roofline_measurement, "_found", {})
+    found = measure_roofline(seconds=0.02, cache=tmp_path)
+    assert any(note.startswith(f"{path} is not used: ") for note in found.notes)
+    assert not path.is_symlink()  # replaced, and what it pointed to is as it was
+    path.unlink()
+    os.mkfifo(path)
+    monkeypatch.setattr(roofline_measurement, "_found", {})
+    found = measure_roofline(seconds=0.02, cache=tmp_path)  # does not wait for a writer
+    assert f"{path} is not used: it is no regular file" in found.notes
+
+
+def test_a_directory_that_cannot_be_written_to_is_told(fresh, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    found = measure_roofline(seconds=0.04, cache=blocked / "below")
+    assert not found.from_cache
+    assert any(note.startswith("not kept: ") for note in found.notes)
+    again = measure_roofline(seconds=60, cache=blocked / "below")
+    assert again.from_cache  # of this process, at least
+
+
+def test_where_measurements_are_kept(monkeypatch, tmp_path):
+    monkeypatch.delenv("ARTIFEX_DEVICES_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_directory(None) == cache_directory(True) == (tmp_path / "artifex_devices", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert cache_directory(None) == (Path("/home/somebody/.cache/artifex_devices"), "")
+    monkeypatch.setenv("HOME", "")
+    assert cache_directory(None)[0] is None
+    monkeypatch.setenv("ARTIFEX_DEVICES_CACHE", "/somewhere")
+    assert cache_directory(None) == (Path("/somewhere"), "")
+    assert cache_directory("/else") == (Path("/else"), "")
+    monkeypatch.setenv("ARTIFEX_DEVICES_CACHE", "OFF")
+    assert cache_directory(None) == (None, "not kept: ARTIFEX_DEVICES_CACHE=OFF")
+    assert cache_directory(False) == (None, "not kept: cache=False")
+
+
+def test_several_threads_measure_one_after_the_other(fresh, tmp_path):
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(measure_roofline(seconds=SHORT, cache=tmp_path))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(each.from_cache for each in found) == [False, True, True]
+
+
+def test_ctrl_c_ends_a_long_measurement_and_the_next_one_works():
+    code = """
+import artifex_devices as ad
+from artifex_devices.roofline import measure_roofline
+ad.devices()
+try:
+    print("ready", flush=True)
+    while True:
+        measure_roofline(seconds=300, isa="baseline", cache=False)
+except KeyboardInterrupt:
+    print("interrupted", measure_roofline(seconds=0.02, cache=False).bandwidth.best > 0, flush=True)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
+    assert child.stdout is not None
+    try:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.5)  # well inside, or before, the first measurement: both must end
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=60)[0] == "interrupted True\n"
+        assert child.returncode == 0
+    finally:
+        child.kill()
+
+
+def test_a_forked_child_can_measure():
+    measure_roofline(seconds=0.02, cache=False)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = 0 if measure_roofline(seconds=0.02, cache=False).bandwidth.best > 0 else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_picture_has_a_level_for_each_format_the_fastest_first(measured):
+    def rate(best, how):
+        return Rate(best=best, median=best, spread=0.01, relative_error=0.07, repeats=3, how=how)
+
+    found = MeasuredRoofline.from_dict(
+        measured.to_dict()
+        | {
+            "scope": "2 cores",
+            "products": {
+                "float64": [dataclasses.asdict(rate(1e10, "by Eigen"))],
+                "float32": [dataclasses.asdict(rate(4e10, "by NumPy")), dataclasses.asdict(rate(2e10, "by Eigen"))],
+            },
+            "streams": [dataclasses.asdict(rate(2e10, "STREAM copy"))],
+        }
+    )
+    picture = ElementTree.fromstring(found.to_svg())
+    words = [each.text for each in picture.iter() if each.tag.endswith("text")]
+    assert words[0] == f"roofline of 2 cores ({found.conditions.cpu_model})"
+    assert [word for word in words if "FLOP/s" in word or "B/s" in word or "±" in word][-3:] == [
+        "float32: ±7 %, by NumPy",
+        "float64: ±7 %, by Eigen",
+        "memory: ±7 %, STREAM copy",
+    ]
+    assert f"measured {found.conditions.date}" in words
+    page = found._repr_html_()
+    assert found.to_svg() in page
+    assert "2 cores" in page
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        (["/lib/libblas.so", "/x/numpy.libs/libopenblas.so"], "openblas 1.1, 4 threads"),
+        (["/x/numpy.libs/libopenblas.so", "/lib/libblas.so"], "openblas 1.0, 4 threads"),
+        (["/lib/libblas.so", "/lib/libmkl.so"], "openblas 1.0, 4 threads"),
+        ([], "BLAS unknown"),
+    ],
+)
+def test_the_blas_of_numpy_is_named_where_there_are_several(monkeypatch, files, name):
+    found = [
+        {"user_api": "blas", "filepath": path, "internal_api": "openblas", "version": f"1.{i}", "num_threads": 4}
+        for i, path in enumerate(files)
+    ]
+    openmp = {"user_api": "openmp", "filepath": "/x/numpy.libs/libgomp.so", "internal_api": "openmp"}
+    monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [openmp, *found])
+    assert roofline_measurement._blas_name() == name
+
+
+def test_the_rate_of_numpys_products_is_flops_over_seconds(monkeypatch):
+    now, calls = [0.0], []
+
+    def matmul(a, b, *, out):
+        assert a.shape == b.shape == out.shape == (8, 8)
+        calls.append(out.dtype)
+        now[0] += 0.25 if len(calls) > 1 else 100.0  # the first one warms up
+
+    cores = len(os.sched_getaffinity(0))
+    clock = SimpleNamespace(perf_counter=lambda: now[0], process_time=lambda: now[0] * cores * 0.75)
+    monkeypatch.setattr(roofline_measurement, "time", clock)
+    monkeypatch.setattr(roofline_measurement, "_NUMPY_SIDE", 8)
+    monkeypatch.setattr(np, "matmul", matmul)
+    rate = roofline_measurement._numpy_product("float64", 3.0, 0.75, 0.75)
+    # Windows of three calls, each of 2 * 8**3 FLOP, in 0.75 s; four of them end after 3 s.
+    assert len(calls) == 1 + 4 * 3
+    assert set(calls) == {np.dtype("float64")}
+    assert (rate.best, rate.median, rate.repeats) == (4096.0, 4096.0, 4)
+    assert rate.relative_error == 0.05  # three quarters of the cores are what it was to have
+    assert rate.how.startswith(f"np.matmul of 8 x 8, NumPy {np.__version__} (")

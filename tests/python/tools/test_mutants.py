@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/mutants changes what the program does, one place at a time, and not its texts and types."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+if not (ROOT / "tools" / "mutants").is_dir():
+    pytest.skip("needs the checkout", allow_module_level=True)
+sys.path.insert(0, str(ROOT))
+from tools.mutants.places import Finder, choose  # noqa: E402
+
+sys.path.remove(str(ROOT))
+
+
+def changes(source):
+    """(function, what stands there, [what replaces it]) of each place, in the order of the file."""
+    data = source.encode()
+    places = sorted(Finder("file.py", data).places, key=lambda place: (place[0].start, -place[0].end))
+    return [(p[0].function, data[p[0].start : p[0].end].decode(), [each.text for each in p]) for p in places]
+
+
+def test_each_kind_of_place_is_changed():
+    source = '''
+def f(x: int = 3, mode="fast", *, deep=False):
+    """Text 7."""
+    if x < 1 and not deep:
+        raise ValueError(f"x is {x + 1}")
+    total = -x + 1.5
+    for each, _ in zip([y for y in range(9) if y], x, strict=True):
+        x.done(each)
+        break
+    x.total += total
+    x.name = mode
+    return total
+'''
+    assert changes(source) == [
+        ("f", "3", ["4", "(2)"]),
+        ("f", '"fast"', ["'mutant'"]),
+        ("f", "False", ["True"]),
+        ("f", "x < 1 and not deep", ["True", "False"]),
+        ("f", "x < 1 and not deep", ["(x < 1 or not deep)"]),
+        ("f", "x < 1", ["(x <= 1)", "(x >= 1)"]),
+        ("f", "1", ["2", "(0)"]),
+        ("f", "not deep", ["(deep)"]),
+        ("f", 'raise ValueError(f"x is {x + 1}")', ["pass"]),
+        ("f", "-x + 1.5", ["(-x - 1.5)"]),
+        ("f", "-x", ["(x)"]),
+        ("f", "1.5", ["2.5", "(0.5)"]),
+        ("f", "9", ["10", "(8)"]),
+        ("f", "y", ["True"]),
+        ("f", "x.done(each)", ["pass"]),
+        ("f", "break", ["pass"]),
+        ("f", "x.total += total", ["pass"]),
+        ("f", "x.name = mode", ["pass"]),
+        ("f", "return total", ["return None"]),
+    ]
+
+
+def test_texts_types_and_asserts_are_not_changed():
+    source = '''
+"""About 3 things."""
+from typing import TYPE_CHECKING, TypeVar
+if TYPE_CHECKING:
+    limit = 4
+__all__ = ["f"][0:1]
+T = TypeVar("T", bound=1)
+class C:
+    """1"""
+    __slots__ = ("a",) * 2
+    count: "Annotated[int, 5]"
+    size: int = 6
+def f(x: "Literal[1]") -> "Literal[2]":
+    assert x > 1
+    return None
+'''
+    assert changes(source) == [("", "6", ["7", "(5)"])]
+
+
+def test_every_mutant_of_a_sample_is_a_program_and_a_seed_gives_the_same_ones():
+    mutants = choose(3, 40, ["_array_ops/"])
+    assert mutants == choose(3, 40, ["_array_ops/"])
+    assert mutants != choose(4, 40, ["_array_ops/"])
+    for mutant in mutants:
+        assert mutant.path.startswith("_array_ops/")
+        assert ast.dump(ast.parse(mutant.source())) != ast.dump(
+            ast.parse((ROOT / "python" / "artifex_devices" / mutant.path).read_text())
+        )
