@@ -2,21 +2,18 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "array_interop.h"
-#include "array_value.h"
+#include "array_methods.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
-#include "bind_looks.h"
 #include "bindings.h"
-#include "devices_indices.h"
+#include "cached_object.h"
+#include "device_indices.h"
+#include "fast_path.h"
 #include "gil.h"
-#include "kept_slot.h"
-#include "mesh_short_cuts.h"
+#include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
 #include "python_owner.h"
-#include "shard_index.h"
-#include "short_cut.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -38,32 +35,32 @@ int64_t shard_replica(const ShardView& self) {
   return self.array->sharding()->domains(self.array->shape(), "Shard.replica_id").replica(self.position);
 }
 
-PyObject* short_sharding(PyObject* self) {
+PyObject* fast_sharding(PyObject* self) {
   const Array* array = value_in<Array>(self);
   return array == nullptr ? nullptr : sharding_object(array->sharding()).release().ptr();
 }
 
-PyObject* short_shape(PyObject* self) {
+PyObject* fast_shape(PyObject* self) {
   const Array* array = value_in<Array>(self);
   return array == nullptr ? nullptr : tuple_from_dims(array->shape()).release().ptr();
 }
 
-PyObject* short_dtype(PyObject* self) {
+PyObject* fast_dtype(PyObject* self) {
   const Array* array = value_in<Array>(self);
   return array == nullptr ? nullptr : numpy_dtype(array->dtype()).release().ptr();
 }
 
-PyObject* short_rank(PyObject* self) {
+PyObject* fast_rank(PyObject* self) {
   const Array* array = value_in<Array>(self);
   return array == nullptr ? nullptr : PyLong_FromLongLong(array->rank());
 }
 
-PyObject* short_bytes(PyObject* self) {
+PyObject* fast_bytes(PyObject* self) {
   const Array* array = value_in<Array>(self);
   return array == nullptr ? nullptr : PyLong_FromLongLong(array->nbytes());
 }
 
-PyObject* short_committed(PyObject* self) {
+PyObject* fast_committed(PyObject* self) {
   const Array* array = value_in<Array>(self);
   return array == nullptr ? nullptr : PyBool_FromLong(array->committed() ? 1 : 0);
 }
@@ -78,7 +75,7 @@ py::object shard_data(ShardView& self) {
   return self.data;
 }
 
-PyObject* short_shard_data(PyObject* self) {
+PyObject* fast_shard_data(PyObject* self) {
   ShardView* shard = value_in<ShardView>(self);
   return shard == nullptr ? nullptr : shard_data(*shard).release().ptr();
 }
@@ -87,7 +84,7 @@ PyObject* short_shard_data(PyObject* self) {
 py::list addressable_shards(const py::object& self) {
   const auto array = self.cast<ArrayRef>();
   array->check_alive("addressable_shards");
-  PyObject*& kept = KeptSlot<Array>::of(self.ptr());
+  PyObject*& kept = CachedObject<Array>::of(self.ptr());
   if (kept == nullptr) {
     const DeviceList& devices = *array->sharding()->devices();
     py::list shards;
@@ -102,9 +99,9 @@ py::list addressable_shards(const py::object& self) {
   return py::reinterpret_steal<py::list>(copy);
 }
 
-PyObject* short_shards(PyObject* self) {
+PyObject* fast_shards(PyObject* self) {
   const Array* array = value_in<Array>(self);
-  PyObject* const kept = array == nullptr || array->is_deleted() ? nullptr : KeptSlot<Array>::of(self);
+  PyObject* const kept = array == nullptr || array->is_deleted() ? nullptr : CachedObject<Array>::of(self);
   return kept == nullptr ? nullptr : PyList_GetSlice(kept, 0, PyList_GET_SIZE(kept));
 }
 
@@ -128,7 +125,7 @@ py::set devices_of_array(const Array& self) {
   return device_set(self.sharding()->devices());
 }
 
-PyObject* short_devices(PyObject* self, PyObject* const*, Py_ssize_t count) {
+PyObject* fast_devices(PyObject* self, PyObject* const*, Py_ssize_t count) {
   const Array* array = value_in<Array>(self);
   return array == nullptr || count != 0 ? nullptr : devices_of_array(*array).release().ptr();
 }
@@ -185,7 +182,7 @@ void bind_shard(py::module_& module) {
             .format(handle_of((*self.array->sharding()->devices())[self.position]), shard_index(self),
                     shard_replica(self), py::str(data));
       });
-  shorten_property<&short_shard_data>(shard, "data");
+  add_fast_property<&fast_shard_data>(shard, "data");
 }
 
 void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
@@ -288,7 +285,7 @@ Example:
     >>> x.shape, x.dtype, x.device == ad.devices()[0]
     ((4,), dtype('float64'), True)
 )",
-                                                  KeptSlot<Array>::setup());
+                                                  CachedObject<Array>::setup());
   array.def_property_readonly(
            "shape", [](const Array& self) { return tuple_from_dims(self.shape()); }, "Tuple of int.")
       .def_property_readonly(
@@ -327,15 +324,15 @@ Example:
             return self->shard_data(devices.addressable_position(index));
           },
           py::arg("index"), "The part of the device at `index` in mesh order, of those of this process, as an Array.");
-  shorten_property<&short_sharding>(array, "sharding");
-  shorten_property<&short_shape>(array, "shape");
-  shorten_property<&short_dtype>(array, "dtype");
-  shorten_property<&short_rank>(array, "ndim");
-  shorten_property<&short_bytes>(array, "nbytes");
-  shorten_property<&short_committed>(array, "committed");
-  shorten_property<&short_shards>(array, "addressable_shards");
-  shorten_method<&short_devices>(array, "devices");
-  bind_array_looks(array);
+  add_fast_property<&fast_sharding>(array, "sharding");
+  add_fast_property<&fast_shape>(array, "shape");
+  add_fast_property<&fast_dtype>(array, "dtype");
+  add_fast_property<&fast_rank>(array, "ndim");
+  add_fast_property<&fast_bytes>(array, "nbytes");
+  add_fast_property<&fast_committed>(array, "committed");
+  add_fast_property<&fast_shards>(array, "addressable_shards");
+  add_fast_method<&fast_devices>(array, "devices");
+  bind_array_repr(array);
   bind_array_memory(array);
   bind_array_numpy(array);
   bind_array_interop(array);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/pybind11.h>
 
-#include "array_interop.h"
-#include "array_value.h"
+#include "array_methods.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/reshard.h"

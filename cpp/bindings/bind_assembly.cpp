@@ -8,13 +8,13 @@
 #include "artifex_devices/transfer/assemble.h"
 #include "artifex_devices/transfer/place.h"
 #include "bindings.h"
+#include "device_indices.h"
 #include "errors.h"
 #include "gil.h"
-#include "memory_warning.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
-#include "shard_index.h"
-#include "shown.h"
+#include "placing.h"
+#include "safe_repr.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -56,8 +56,8 @@ class BlockFaults {
   void add(const Device& device, const py::tuple& index, const std::string& what) {
     constexpr int kShown = 64;
     if (++count_ > kShown) return;
-    text_ += fmt::format("{}the block of {}, index {}, {}", text_.empty() ? "" : "; ", device.to_string(), shown(index),
-                         what);
+    text_ += fmt::format("{}the block of {}, index {}, {}", text_.empty() ? "" : "; ", device.to_string(),
+                         safe_repr(index), what);
   }
   void refuse(const std::string& operation) const {
     if (count_ == 0) return;

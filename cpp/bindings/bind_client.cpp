@@ -14,7 +14,7 @@
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
-#include "shown.h"
+#include "safe_repr.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -61,7 +61,7 @@ py::object default_layout(const Client& self, const py::object& dtype, const py:
   constexpr const char* kOperation = "get_default_layout";
   if (!py::isinstance<Device>(device)) {
     throw_error<TypeMismatch>("{}: device is of type {}; expected a Device, got {}; take it from client.devices()",
-                              kOperation, Py_TYPE(device.ptr())->tp_name, shown(device));
+                              kOperation, Py_TYPE(device.ptr())->tp_name, safe_repr(device));
   }
   if (&device.cast<const Device&>().client() != &self) {
     throw_error("{}: device {} belongs to another client; expected one of this {}; take it from client.devices()",
@@ -70,7 +70,7 @@ py::object default_layout(const Client& self, const py::object& dtype, const py:
   dtype_from_python(dtype, kOperation);
   if (PyIndex_Check(shard_shape.ptr())) {
     throw_error<TypeMismatch>("{}: shard_shape is the number {}; expected a sequence of sizes; write ({},)", kOperation,
-                              shown(shard_shape), shown(shard_shape));
+                              safe_repr(shard_shape), safe_repr(shard_shape));
   }
   const Dims sizes = dims_from_python(shard_shape, kOperation, "shard_shape");
   if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; })) {

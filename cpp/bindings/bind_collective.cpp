@@ -12,8 +12,8 @@
 #include "artifex_devices/transfer/adopt.h"
 #include "bindings.h"
 #include "gil.h"
-#include "memory_warning.h"
 #include "numpy_bridge.h"
+#include "placing.h"
 #include "python_owner.h"
 #include "world.h"
 

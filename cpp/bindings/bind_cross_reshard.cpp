@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reshards between processes: the core plans, copies and packs; artifex_devices.distributed.exchange sends.
-#include "bind_cross_reshard.h"
-
 #include <pybind11/stl.h>
 
 #include <cstring>
@@ -14,6 +12,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "placing.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {

@@ -12,7 +12,7 @@
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
-#include "recent.h"
+#include "recent_cache.h"
 #include "value_slots.h"
 #include "world.h"
 
@@ -227,9 +227,9 @@ Raises:
   module.def("_devices", [] { return py::list(devices_of(current_client())); });
   module.def("_device_count", [] { return current_client()->device_count(); });
   module.def(
-      "_forget_recent", [] { forget_recent(nullptr); },
+      "_forget_recent", [] { clear_recent_caches(nullptr); },
       "Lets go of the meshes, shardings and index maps that were kept for the next call.");
-  module.def("_recent_sizes", &recent_sizes, "How many of each are kept, by what they are.");
+  module.def("_recent_sizes", &recent_cache_sizes, "How many of each are kept, by what they are.");
   module.def("_trim", [] {
     const ReleaseGil release;
     return Arena::trim_all();

@@ -6,9 +6,9 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/device_assignment.h"
-#include "bytes_argument.h"
-#include "device_values.h"
+#include "bindings.h"
 #include "numpy_bridge.h"
+#include "python_arguments.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {

@@ -6,7 +6,7 @@
 #include "artifex_devices/device/device_list.h"
 #include "bindings.h"
 #include "python_modules.h"
-#include "shown.h"
+#include "safe_repr.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -29,7 +29,7 @@ List list_from_python(const py::object& assignment) {
   if (!PyTuple_Check(assignment.ptr()) && !PyList_Check(assignment.ptr())) {
     throw_error<TypeMismatch>(
         "DeviceList: device_assignment is of type {}; {}, got {}; write DeviceList(tuple(devices()))",
-        Py_TYPE(assignment.ptr())->tp_name, kExpected, shown(assignment));
+        Py_TYPE(assignment.ptr())->tp_name, kExpected, safe_repr(assignment));
   }
   constexpr int kShown = 8;
   std::vector<Device*> devices;
@@ -41,8 +41,8 @@ List list_from_python(const py::object& assignment) {
     if (py::isinstance<Device>(item)) {
       devices.push_back(item.cast<Device*>());
     } else if (++count <= kShown) {
-      wrong +=
-          fmt::format("{}[{}] is {} of type {}", count == 1 ? "" : ", ", i, shown(item), Py_TYPE(item.ptr())->tp_name);
+      wrong += fmt::format("{}[{}] is {} of type {}", count == 1 ? "" : ", ", i, safe_repr(item),
+                           Py_TYPE(item.ptr())->tp_name);
     }
   }
   if (count > kShown) wrong += fmt::format(", and {} more", count - kShown);
@@ -63,14 +63,15 @@ py::object item_of(const DeviceList& self, const py::object& index) {
   }
   if (!PyIndex_Check(index.ptr())) {
     throw_error<TypeMismatch>("DeviceList: index is of type {}; expected an int or a slice, got {}; write devices[0]",
-                              Py_TYPE(index.ptr())->tp_name, shown(index));
+                              Py_TYPE(index.ptr())->tp_name, safe_repr(index));
   }
   const py::ssize_t number = PyNumber_AsSsize_t(index.ptr(), nullptr);  // too big is cut: out of range anyway
   if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
   const int64_t position = number < 0 ? number + self.size() : number;
   if (position < 0 || position >= self.size()) {
     throw_error<IndexOutOfRange>("DeviceList: index {} is out of range; expected {} to {}; the list has {} device{}",
-                                 shown(index), -self.size(), self.size() - 1, self.size(), self.size() == 1 ? "" : "s");
+                                 safe_repr(index), -self.size(), self.size() - 1, self.size(),
+                                 self.size() == 1 ? "" : "s");
   }
   return py::cast(handle_of(self[position]));
 }

@@ -5,10 +5,9 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/device_topology.h"
 #include "artifex_devices/device/platform_version.h"
-#include "bytes_argument.h"
-#include "device_values.h"
+#include "bindings.h"
 #include "gil.h"
-#include "iterable.h"
+#include "python_arguments.h"
 #include "python_modules.h"
 #include "world.h"
 

@@ -5,11 +5,14 @@
 
 #include <atomic>
 
+#include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/device/heap_profile.h"
 #include "artifex_devices/device/memory.h"
+#include "artifex_devices/device/memory_window.h"
 #include "bindings.h"
-#include "memory_warning.h"
+#include "placing.h"
 #include "python_modules.h"
 #include "python_owner.h"
 #include "world.h"
@@ -45,6 +48,60 @@ py::dict stats_of(const Memory& self) {
   result["pool_bytes_not_locked"] = pool.bytes_not_locked;
   result["lock_limit_bytes"] = page_lock_limit();
   return result;
+}
+
+void bind_heap_profile(py::module_& module) {
+  using Row = std::tuple<std::string, int64_t, int64_t, std::string, int64_t, std::string>;
+  module.def(
+      "_heap_profile",
+      [](const std::vector<Row>& rows, int64_t time_ns) {
+        std::vector<HeapSample> samples;
+        samples.reserve(rows.size());
+        for (const auto& [device, bytes, count, file, line, function] : rows) {
+          samples.push_back(
+              {.device = device, .count = count, .bytes = bytes, .file = file, .line = line, .function = function});
+        }
+        return py::bytes(heap_profile(samples, time_ns));
+      },
+      py::arg("samples"), py::arg("time_ns"));
+}
+
+void bind_memory_window(py::module_& module) {
+  py::class_<MemoryWindow>(module, "_MemoryWindow",
+                           "What arrays hold on the devices of the calling context's world, from now to close().")
+      .def(py::init([] { return std::make_unique<MemoryWindow>(current_client()); }))
+      .def("close", &MemoryWindow::close, "Fixes the numbers; the second time does nothing.")
+      .def_property_readonly(
+          "devices", [](const MemoryWindow& self) { return devices_of(self.client()); }, "Tuple of Device, by id.")
+      .def(
+          "live",
+          [](const MemoryWindow& self, int64_t top) {
+            std::vector<ArrayRef> arrays = live_arrays(self.client().get());
+            std::stable_sort(arrays.begin(), arrays.end(), [](const ArrayRef& a, const ArrayRef& b) {
+              return a->on_device_size_in_bytes() > b->on_device_size_in_bytes();
+            });
+            int64_t bytes = 0;
+            py::list biggest;
+            for (const ArrayRef& array : arrays) {
+              bytes += array->on_device_size_in_bytes();
+              if (static_cast<int64_t>(biggest.size()) < top)
+                biggest.append(py::make_tuple(array->on_device_size_in_bytes(), array));
+            }
+            return py::make_tuple(arrays.size(), bytes, biggest);
+          },
+          py::arg("top"), "Number and bytes of the live Arrays of its world, and (bytes, Array) of the biggest.")
+      .def("physical_bytes", &MemoryWindow::physical_bytes,
+           "Bytes in use now in the memories behind the world's devices, by all worlds.")
+      .def(
+          "use",
+          [](MemoryWindow& self) {
+            py::list result;
+            for (const MemoryUse& use : self.use()) {
+              result.append(py::make_tuple(use.at_start, use.in_use, use.peak, use.allocated, use.freed));
+            }
+            return result;
+          },
+          "By device: bytes (at_start, in_use, peak, allocated, freed).");
 }
 
 }  // namespace
@@ -180,6 +237,8 @@ Raises:
             "GpuAllocatorConfig");
       },
       py::arg("kind"), py::arg("memory_fraction"), py::arg("preallocate"), py::arg("collective_memory_size"));
+  bind_memory_window(module);
+  bind_heap_profile(module);
 }
 
 }  // namespace artifex_devices::bindings

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // XLA's Layout and PjRtLayout: the order of elements in memory.
-#include "bind_memory_layout.h"
-
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/layout_copy.h"
+#include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
-#include "shown.h"
+#include "safe_repr.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -25,7 +24,7 @@ struct PjRtLayout {
 void check_sequence(py::handle object, const char* what, const char* expected) {
   if (PySequence_Check(object.ptr()) && !PyUnicode_Check(object.ptr()) && !PyBytes_Check(object.ptr())) return;
   throw_error<TypeMismatch>("Layout: {} is of type {}; expected {}, got {}; write Layout((1, 0), [(8, 128)])", what,
-                            Py_TYPE(object.ptr())->tp_name, expected, shown(object));
+                            Py_TYPE(object.ptr())->tp_name, expected, safe_repr(object));
 }
 
 Layout make_layout(py::handle minor_to_major, py::handle tiling, py::handle element_size_in_bits) {

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bind_mesh.h"
-
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/mesh.h"
-#include "axis_names.h"
+#include "bindings.h"
 #include "errors.h"
-#include "mesh_args.h"
-#include "mesh_short_cuts.h"
+#include "fast_path.h"
+#include "mesh_arguments.h"
+#include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
-#include "short_cut.h"
-#include "shown.h"
-#include "unconst.h"
+#include "safe_repr.h"
 #include "value_slots.h"
 #include "world.h"
 
@@ -27,7 +24,7 @@ Device* device_from_python(py::handle object, std::string_view operation, int64_
   if (known != nullptr) return known;
   if (!py::isinstance<Device>(object)) {
     throw_error<TypeMismatch>("{}: devices[{}] is of type {}; expected a Device, got {}; take them from devices()",
-                              operation, position, Py_TYPE(object.ptr())->tp_name, shown(object));
+                              operation, position, Py_TYPE(object.ptr())->tp_name, safe_repr(object));
   }
   return object.cast<Device*>();
 }
@@ -72,7 +69,7 @@ std::shared_ptr<Mesh> mesh_from_python(py::handle devices, py::handle names, py:
     throw_error(
         "Mesh: devices and axis_names do not fit; expected as many names as devices has dimensions, got devices of "
         "shape {} and {} names {}; reshape the devices, say np.array(devices()).reshape(2, 4), or name each dimension",
-        to_string(shape), axis_names.size(), shown(names));
+        to_string(shape), axis_names.size(), safe_repr(names));
   }
   std::vector<AxisType> axis_types = axis_types_from_python(types, "Mesh", shape.size());
   const bool is_none = axis_names.empty() && objects.size() == 1 && objects[0].is_none();  // np.empty((), object)
@@ -122,7 +119,7 @@ bool same_mesh(const Mesh& a, const Mesh& b) { return a == b; }
 void bind_mesh(py::module_& module) {
   entered_meshes = PyContextVar_New("artifex_devices_meshes", nullptr);
   py::class_<Mesh, std::shared_ptr<Mesh>> bound(
-      module, "Mesh", py::dynamic_attr(), py::metaclass(short_cut_metaclass()),
+      module, "Mesh", py::dynamic_attr(), py::metaclass(fast_path_metaclass()),
       ValueSlots<Mesh, &mesh_hash, &same_mesh>::setup(), R"(Devices laid out over named axes.
 
 Equal meshes that are alive at the same time are one object. Axis types are Auto unless given; `make_mesh` gives Explicit.
@@ -228,7 +225,7 @@ Example:
       .def("_repr_html_",
            [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("mesh_html")(self); })
       .def("__repr__", &Mesh::repr);
-  shorten_mesh(bound);
+  add_mesh_fast_paths(bound);
 
   module.def("_entered_meshes", &meshes_entered);
   module.def(

@@ -4,13 +4,12 @@
 #include <pybind11/stl.h>
 
 #include "artifex_devices/base/error.h"
-#include "axis_names.h"
 #include "bindings.h"
-#include "mesh_args.h"
-#include "mesh_short_cuts.h"
+#include "fast_path.h"
+#include "mesh_arguments.h"
+#include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
-#include "short_cut.h"
-#include "shown.h"
+#include "safe_repr.h"
 #include "value_slots.h"
 
 namespace artifex_devices::bindings {
@@ -30,7 +29,7 @@ SpecEntry entry_from_python(py::handle object) {
         throw_error(
             "PartitionSpec: an entry holds a nested tuple; expected axis names, got {} in {}; write the names of one "
             "dimension in one tuple",
-            shown(item), shown(object));
+            safe_repr(item), safe_repr(object));
       }
       axes.push_back(axis_name_from_python(item, "PartitionSpec"));
     }
@@ -84,7 +83,7 @@ bool is_spec_or_tuple(py::handle object) {
 void bind_axis_type(py::module_& module) {
   py::native_enum<AxisType>(
       module, "AxisType", "enum.Enum",
-      "How sharded code treats a mesh axis. Kept, compared and shown as in JAX: Auto, Explicit, Manual.")
+      "How sharded code treats a mesh axis. Stored, compared and printed as in JAX: Auto, Explicit, Manual.")
       .value("Auto", AxisType::kAuto)
       .value("Explicit", AxisType::kExplicit)
       .value("Manual", AxisType::kManual)
@@ -110,7 +109,7 @@ void bind_partition_spec(py::module_& module) {
   unconstrained = py::cast(Unconstrained{}).release().ptr();
   module.attr("_UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
 
-  py::class_<PartitionSpec> spec(module, "PartitionSpec", py::is_final(), py::metaclass(short_cut_metaclass()),
+  py::class_<PartitionSpec> spec(module, "PartitionSpec", py::is_final(), py::metaclass(fast_path_metaclass()),
                                  ValueSlots<PartitionSpec, &spec_hash, &same_spec>::setup(),
                                  R"(Which mesh axes cut which dimension of an array: one entry a dimension.
 
@@ -162,7 +161,7 @@ Example:
              return py::make_tuple(py::type::of(self), self.attr("partitions"));
            })
       .def("__repr__", &PartitionSpec::to_string);
-  shorten_partition_spec(spec, unconstrained);
+  add_spec_fast_paths(spec, unconstrained);
   spec.attr("UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
 }
 
@@ -228,12 +227,12 @@ std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view
   if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) {
     throw_error<TypeMismatch>(
         "{}: axis_types is of type {}; expected a tuple of AxisType, got {}; write (AxisType.Auto,) * {}", operation,
-        Py_TYPE(object.ptr())->tp_name, shown(object), axes);
+        Py_TYPE(object.ptr())->tp_name, safe_repr(object), axes);
   }
   for (const py::handle item : object) {
     if (!py::isinstance<AxisType>(item)) {
       throw_error<TypeMismatch>("{}: axis_types holds a {}; expected AxisType.Auto, Explicit or Manual, got {}",
-                                operation, Py_TYPE(item.ptr())->tp_name, shown(item));
+                                operation, Py_TYPE(item.ptr())->tp_name, safe_repr(item));
     }
     types.push_back(item.cast<AxisType>());
   }
@@ -255,7 +254,7 @@ py::tuple axis_types_to_python(const std::vector<AxisType>& types) {
 const PartitionSpec& spec_from_python(py::handle object, std::string_view operation) {
   if (!py::isinstance<PartitionSpec>(object)) {
     throw_error<TypeMismatch>("{}: spec is of type {}; expected a PartitionSpec, got {}; write P('data', None)",
-                              operation, Py_TYPE(object.ptr())->tp_name, shown(object));
+                              operation, Py_TYPE(object.ptr())->tp_name, safe_repr(object));
   }
   return object.cast<const PartitionSpec&>();
 }

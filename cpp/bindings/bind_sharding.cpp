@@ -8,16 +8,14 @@
 #include "artifex_devices/sharding/named_sharding.h"
 #include "artifex_devices/sharding/reshard_totals.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
-#include "bind_mesh.h"
 #include "bindings.h"
-#include "devices_indices.h"
-#include "mesh_args.h"
-#include "mesh_short_cuts.h"
+#include "device_indices.h"
+#include "fast_path.h"
+#include "mesh_arguments.h"
+#include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
-#include "short_cut.h"
-#include "shown.h"
-#include "unconst.h"
+#include "safe_repr.h"
 #include "value_slots.h"
 #include "world.h"
 
@@ -169,7 +167,7 @@ Raises:
       .def(
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__repr__", &Sharding::to_string);
-  shorten_sharding(sharding);
+  add_sharding_fast_paths(sharding);
 }
 
 /// Pickles name the class: it may be derived.
@@ -181,12 +179,12 @@ void check_kind(const py::type& kind) {
   }
   throw_error<TypeMismatch>(
       "unpickle: the class of a sharding is damaged; expected {} or one derived of it, got {}; pickle it again",
-      expected.attr("__name__").cast<std::string>(), shown(kind));
+      expected.attr("__name__").cast<std::string>(), safe_repr(kind));
 }
 
 void bind_shardings(py::module_& module) {
   py::class_<NamedSharding, Sharding, std::shared_ptr<NamedSharding>> named(module, "NamedSharding",
-                                                                            py::metaclass(short_cut_metaclass()),
+                                                                            py::metaclass(fast_path_metaclass()),
                                                                             R"(A mesh and a PartitionSpec over its axes.
 
 Args:
@@ -242,8 +240,8 @@ Example:
                               py::make_tuple(py::type::of(self), self.attr("mesh"), self.attr("spec"),
                                              self.attr("memory_kind"), self.attr("uneven")));
       });
-  shorten_named_sharding(named);
-  shorten_shard_shape_of(named);
+  add_named_sharding_fast_paths(named);
+  set_named_sharding_class(named);
 
   py::class_<SingleDeviceSharding, Sharding, std::shared_ptr<SingleDeviceSharding>>(module, "SingleDeviceSharding",
                                                                                     R"(All of an array on one device.
@@ -260,7 +258,7 @@ Example:
              if (!py::isinstance<Device>(device)) {
                throw_error<TypeMismatch>(
                    "SingleDeviceSharding: device is of type {}; expected a Device, got {}; take one from devices()",
-                   Py_TYPE(device.ptr())->tp_name, shown(device));
+                   Py_TYPE(device.ptr())->tp_name, safe_repr(device));
              }
              return unconst(SingleDeviceSharding::make(device.cast<Device*>(),
                                                        memory_kind_from_python(memory_kind, "SingleDeviceSharding")));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory between the processes of one host: the short way of artifex_devices.distributed and of collectives.
-#include "bind_shared_lanes.h"
-
 #include <pybind11/stl.h>
 
 #include <chrono>
@@ -10,6 +8,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/collective/chain.h"
 #include "artifex_devices/collective/shared_lanes.h"
+#include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 

@@ -7,8 +7,8 @@
 #include "artifex_devices/spmd/rendezvous.h"
 #include "bindings.h"
 #include "gil.h"
-#include "ndarray_kind.h"
-#include "stage.h"
+#include "numpy_bridge.h"
+#include "scheduler.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -80,7 +80,7 @@ void bind_spmd(py::module_& module) {
           "(state, group, signature, number of collectives) of each participant, as they were when it failed.");
   module.def("_likeness", &likeness, py::arg("parts"),
              "2 for a list of one and the same ndarray, 1 for ndarrays of the very same dtype and shape, else 0.");
-  bind_stage(module);
+  bind_scheduler(module);
 }
 
 }  // namespace artifex_devices::bindings

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bindings.h"
-#include "recent.h"
+#include "recent_cache.h"
 #include "tree_node.h"
 
 namespace artifex_devices::bindings {
@@ -65,7 +65,7 @@ struct KnownKeys {
   static bool is_of(const Client&) { return false; }
 };
 
-auto& g_known_keys = make_recent<KnownKeys, 64>("sorted keys of dicts");
+auto& g_known_keys = make_recent_cache<KnownKeys, 64>("sorted keys of dicts");
 
 class Flattening {
  public:

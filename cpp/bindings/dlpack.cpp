@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "array_interop.h"
+#include "array_methods.h"
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/device_get.h"
@@ -16,7 +16,7 @@
 #include "dlpack_abi.h"
 #include "gil.h"
 #include "python_owner.h"
-#include "shown.h"
+#include "safe_repr.h"
 #include "world.h"
 
 // DLPack both ways. A capsule that nobody takes gives its tensor back; one that is taken is renamed, and its taker
@@ -138,7 +138,7 @@ std::pair<int64_t, int64_t> int_pair(py::handle object, const char* operation, c
   }
   if (!good) {
     throw_error<TypeMismatch>("{}: {} is no pair of integers; expected a tuple such as {}, got {}", operation, what,
-                              example, shown(object));
+                              example, safe_repr(object));
   }
   return {numbers[0], numbers[1]};
 }
@@ -166,7 +166,7 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
   check_one_device(*array, kOperation);
   if (!stream.is_none()) {
     throw_error<Unavailable>("{}: stream is {}; expected None, as data on CPU has no stream; leave it out", kOperation,
-                             shown(stream));
+                             safe_repr(stream));
   }
   if (!dl_device.is_none()) {
     const auto [type, id] = int_pair(dl_device, kOperation, "dl_device", "(1, 0)");
@@ -187,7 +187,7 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
   }
   if (!copy.is_none() && !PyBool_Check(copy.ptr())) {
     throw_error<TypeMismatch>("{}: copy is of type {}; expected None, True or False, got {}; leave it out", kOperation,
-                              Py_TYPE(copy.ptr())->tp_name, shown(copy));
+                              Py_TYPE(copy.ptr())->tp_name, safe_repr(copy));
   }
   const bool copies = copy.ptr() == Py_True;
   auto view = exported_view(array, copies);
@@ -356,7 +356,7 @@ void bind_dlpack(py::module_& module) {
         } else {
           throw_error<TypeMismatch>(
               "{}: device is of type {}; expected None, a Device or a Sharding, got {}; take a Device from devices()",
-              kImport, type_of(device), shown(device));
+              kImport, type_of(device), safe_repr(device));
         }
         return array_from_capsule(capsule, sharding, copy);
       },

@@ -8,7 +8,6 @@
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/mutex.h"
 #include "artifex_devices/base/worker_pool.h"
-#include "late_thread.h"
 #include "python_owner.h"
 
 namespace artifex_devices::bindings {
@@ -95,7 +94,7 @@ AcquireGil::~AcquireGil() {
 
 void install_gil_guards(py::module_& module) {
   main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
-  bind_late_thread(module);
+  bind_exit_guard(module);
   set_interrupt_hook(&signal_pending);
 #ifdef ARTIFEX_CHECK_LOCKS
   lock_check::set_python_lock_hook(&holds_gil);

@@ -96,4 +96,13 @@ auto without_gil(Work&& work) {
 /// Ctrl-C hook and exit gate; once, from the module's initialisation.
 void install_gil_guards(py::module_& module);
 
+/// Whether the interpreter has begun to go down.
+bool exit_has_begun() noexcept;
+void begin_exit() noexcept;
+
+/// For a thread that would enter Python after exit began: until the process is gone.
+[[noreturn]] void sleep_to_the_end() noexcept;
+
+void bind_exit_guard(py::module_& module);
+
 }  // namespace artifex_devices::bindings

@@ -7,9 +7,8 @@
 #include <optional>
 
 #include "artifex_devices/base/error.h"
-#include "iterable.h"
-#include "ndarray_kind.h"
-#include "shown.h"
+#include "python_arguments.h"
+#include "safe_repr.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -144,7 +143,7 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
 }
 
 py::object numpy_dtype(DType dtype) {
-  // Kept for good: as many objects as there are types.
+  // Never freed: as many objects as there are types.
   static std::array<PyObject*, kDTypeCount> cache{};
   PyObject*& entry = cache[static_cast<size_t>(dtype)];
   if (entry == nullptr) {
@@ -276,7 +275,7 @@ py::tuple tuple_from_dims(const Dims& dims) {
 int64_t index_from_python(py::handle object, std::string_view operation, std::string_view what) {
   if (PyBool_Check(object.ptr()) || !PyIndex_Check(object.ptr())) {
     throw_error<TypeMismatch>("{}: {} is of type {}; expected an int, got {}; give a whole number such as 8", operation,
-                              what, type_name(object), shown(object));
+                              what, type_name(object), safe_repr(object));
   }
   const py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
   if (!number) throw py::error_already_set();
@@ -284,7 +283,7 @@ int64_t index_from_python(py::handle object, std::string_view operation, std::st
   const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow != 0) {
     throw_error("{}: {} does not fit 64 bits; expected at most {}, got {}; use a smaller size", operation, what,
-                INT64_MAX, shown(object));
+                INT64_MAX, safe_repr(object));
   }
   return value;
 }
@@ -298,7 +297,7 @@ Dims dims_from_python(py::handle object, std::string_view operation, std::string
   }
   if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || !is_iterable(object)) {
     throw_error<TypeMismatch>("{}: {} is of type {}; expected a tuple of ints, got {}; write it as (8, 16)", operation,
-                              what, type_name(object), shown(object));
+                              what, type_name(object), safe_repr(object));
   }
   int64_t i = 0;
   for (const py::handle item : py::reinterpret_borrow<py::iterable>(object)) {

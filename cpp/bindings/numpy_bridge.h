@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -59,5 +60,12 @@ py::tuple tuple_from_dims(const Dims& dims);
 /// Throws TypeError naming `what` for floats and text, OverflowError becomes InvalidArgument.
 Dims dims_from_python(py::handle object, std::string_view operation, std::string_view what);
 int64_t index_from_python(py::handle object, std::string_view operation, std::string_view what);
+
+/// The dtype and shape of an object that is an ndarray and of no subclass; no dtype for all others. Borrowed from it.
+struct NdarrayKind {
+  PyObject* dtype = nullptr;
+  std::span<const Py_ssize_t> shape;
+};
+NdarrayKind kind_of_ndarray(PyObject* object) noexcept;
 
 }  // namespace artifex_devices::bindings

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "plain_calls.h"
+#include "cpython_calls.h"
 
 namespace artifex_devices::bindings {
 
@@ -82,7 +82,7 @@ void bind_participant(py::module_& module) {
       {"_code", T_OBJECT, offsetof(ParticipantObject, code), 0, "Where the body called its last collective."},
       {"_instruction", T_INT, offsetof(ParticipantObject, instruction), 0, "The place in it."},
       {nullptr, 0, 0, 0, nullptr}};
-  static PyType_Slot participant_slots[] = {{Py_tp_doc, const_cast<char*>("One run of a body; made by a stage.")},
+  static PyType_Slot participant_slots[] = {{Py_tp_doc, const_cast<char*>("One run of a body; made by a scheduler.")},
                                             {Py_tp_members, participant_members},
                                             {Py_tp_traverse, slot(&traverse_participant)},
                                             {Py_tp_clear, slot(&clear_participant)},

@@ -10,7 +10,7 @@ namespace py = pybind11;
 /// One run of a body, as CPython sees it; Python's class Participant derives from it. Stages make them.
 struct ParticipantObject {
   PyObject_HEAD PyObject* program;
-  PyObject* owner;  // a StageObject
+  PyObject* owner;  // a SchedulerObject
   PyObject* args;   // of its body: a tuple, or the only one
   PyObject* code;   // where the body called its last collective
   PyObject* context;

@@ -13,7 +13,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "python_modules.h"
-#include "shown.h"
+#include "safe_repr.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -87,7 +87,7 @@ void set_process_option(ScopedOption option, const py::object& value) {
 }
 
 py::object checked_value(ScopedOption option, py::handle value, std::string_view operation) {
-  const auto repr = [&] { return shown(value); };
+  const auto repr = [&] { return safe_repr(value); };
   const bool is_text = PyUnicode_Check(value.ptr()) != 0;
   if (option == ScopedOption::kEnableX64) {
     // NumPy's bools and 0 and 1 too, but no text: "False" would be true.

@@ -3,16 +3,16 @@
 // that is alike: the dicts of a big tree repeat.
 #include <algorithm>
 
-#include "recent.h"
+#include "recent_cache.h"
 #include "tree_node.h"
 
 namespace artifex_devices::bindings::trees {
 namespace {
 
-constexpr Py_ssize_t kMostKept = 256;  // keys of one node
+constexpr Py_ssize_t kMaxCachedDevices = 256;  // keys of one node
 
 /// The keys of nodes that came before: of dicts with texts for keys, and of lists and tuples.
-struct KeptKeys {
+struct CachedKeys {
   py::object of;    // the tuple of a dict's keys, or the type of a sequence; null: none yet
   py::object keys;  // a tuple; of sequences as many as ever asked for
 
@@ -20,7 +20,7 @@ struct KeptKeys {
   static bool is_of(const Client&) { return false; }
 };
 
-auto& g_kept_keys = make_recent<KeptKeys, 64>("keys of paths");
+auto& g_cached_keys = make_recent_cache<CachedKeys, 64>("keys of paths");
 
 bool are_texts(PyObject* tuple) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
@@ -54,15 +54,15 @@ class Paths {
   /// A tuple of at least node.count keys.
   py::object keys_of(const Node& node) {
     const bool is_sequence = node.type == &PyList_Type || node.type == &PyTuple_Type;
-    const bool is_kept =
-        node.count <= kMostKept && (is_sequence || (node.type == &PyDict_Type && are_texts(node.data)));
-    if (!is_kept) return made(node, node.count);
+    const bool is_cached =
+        node.count <= kMaxCachedDevices && (is_sequence || (node.type == &PyDict_Type && are_texts(node.data)));
+    if (!is_cached) return made(node, node.count);
     PyObject* const of = is_sequence ? as_object(node.type) : node.data;
-    KeptKeys& kept = g_kept_keys.place(hash_pointer(of));
+    CachedKeys& kept = g_cached_keys.place(hash_pointer(of));
     if (kept.of.ptr() == of && PyTuple_GET_SIZE(kept.keys.ptr()) >= node.count) return kept.keys;
-    KeptKeys fresh{borrow(of), made(node, is_sequence ? std::max<Py_ssize_t>(node.count, 16) : node.count)};
+    CachedKeys fresh{borrow(of), made(node, is_sequence ? std::max<Py_ssize_t>(node.count, 16) : node.count)};
     const py::object keys = fresh.keys;
-    const KeptKeys gone = std::exchange(kept, std::move(fresh));
+    const CachedKeys gone = std::exchange(kept, std::move(fresh));
     return keys;
   }
 

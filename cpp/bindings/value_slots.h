@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "short_cut.h"
+#include "fast_path.h"
 
 namespace artifex_devices::bindings {
 

@@ -12,44 +12,44 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "errors.h"
+#include "fast_path.h"
 #include "gil.h"
-#include "recent.h"
+#include "recent_cache.h"
 #include "scopes.h"
-#include "short_cut.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
-constexpr int64_t kMostKeptShardings = 4096;  // by id, in a world
+constexpr int64_t kMaxCachedShardings = 4096;  // by id, in a world
 
 // What is made once an open world and asked for at every call. It holds the client: never for a client that nobody
 // ends. Python objects: needs the GIL; never destroyed.
-struct Kept {
+struct WorldCache {
   PyObject* devices = nullptr;
   std::vector<ShardingRef> sharding_of_device;
 };
 
-std::unordered_map<int64_t, Kept>& kept_by_client() {
-  static auto* map = new std::unordered_map<int64_t, Kept>;
+std::unordered_map<int64_t, WorldCache>& cache_by_client() {
+  static auto* map = new std::unordered_map<int64_t, WorldCache>;
   return *map;
 }
 
-[[maybe_unused]] const auto& g_worlds_made_at_load = kept_by_client();
+[[maybe_unused]] const auto& g_worlds_made_at_load = cache_by_client();
 
 // Null for a client that is no open world.
-Kept* kept_of(const Client& client) {
-  const auto found = kept_by_client().find(client.uid());
-  if (found != kept_by_client().end()) return &found->second;
+WorldCache* cache_of(const Client& client) {
+  const auto found = cache_by_client().find(client.uid());
+  if (found != cache_by_client().end()) return &found->second;
   if (!Client::base_exists() || Client::base().get() != &client) return nullptr;
-  return &kept_by_client()[client.uid()];
+  return &cache_by_client()[client.uid()];
 }
 
 void forget(const Client& client) {
-  const auto found = kept_by_client().find(client.uid());
-  if (found == kept_by_client().end()) return;
-  Kept kept = std::move(found->second);
-  kept_by_client().erase(found);
-  forget_recent(&client);  // from here on it is no open world: nothing more of it is kept
+  const auto found = cache_by_client().find(client.uid());
+  if (found == cache_by_client().end()) return;
+  WorldCache kept = std::move(found->second);
+  cache_by_client().erase(found);
+  clear_recent_caches(&client);  // from here on it is no open world: nothing more of it is kept
   Py_XDECREF(kept.devices);
 }
 
@@ -83,9 +83,9 @@ bool set_current_frame(const py::object& frame) noexcept {
 
 py::object push_world(const ClientRef& client) {
   py::object frame = py::cast(Frame{client, current_frame()});
-  const bool is_new = kept_by_client().try_emplace(client->uid()).second;  // first: the frame is set or it is not
+  const bool is_new = cache_by_client().try_emplace(client->uid()).second;  // first: the frame is set or it is not
   if (!set_current_frame(frame)) {
-    if (is_new) kept_by_client().erase(client->uid());
+    if (is_new) cache_by_client().erase(client->uid());
     throw py::error_already_set();
   }
   return frame;
@@ -154,7 +154,7 @@ class WorldScope {
   std::vector<py::object> frames_;  // None for a base that was replaced
 };
 
-PyObject* leave_shortly(PyObject* self, PyObject* const*, Py_ssize_t count) {
+PyObject* fast_leave(PyObject* self, PyObject* const*, Py_ssize_t count) {
   auto* scope = value_in<WorldScope>(self);
   if (scope == nullptr || count != 3) return nullptr;
   scope->leave();
@@ -243,30 +243,30 @@ ClientRef current_client() {
 
 std::shared_ptr<Device> handle_of(Device* device) { return {device->client().shared_from_this(), device}; }
 
-bool is_open_world(const Client& client) { return kept_of(client) != nullptr; }
+bool is_open_world(const Client& client) { return cache_of(client) != nullptr; }
 
 py::tuple devices_of(const ClientRef& client) {
-  Kept* kept = kept_of(*client);
+  WorldCache* kept = cache_of(*client);
   if (kept != nullptr && kept->devices != nullptr) return py::reinterpret_borrow<py::tuple>(kept->devices);
   py::tuple all(static_cast<size_t>(client->device_count()));
   for (int64_t i = 0; i < client->device_count(); ++i) all[static_cast<size_t>(i)] = handle_of(client->device(i));
   // Once more: making the objects may have run other Python code.
-  kept = kept_of(*client);
+  kept = cache_of(*client);
   if (kept != nullptr && kept->devices == nullptr) kept->devices = py::object(all).release().ptr();
   return all;
 }
 
 DeviceObjects::DeviceObjects(const DeviceList& devices) {
-  Kept* kept = kept_of(*devices.client());
+  WorldCache* kept = cache_of(*devices.client());
   if (kept == nullptr) return;
   // Most of them: then all of them cost little more.
   if (kept->devices == nullptr && 2 * devices.size() > devices.client()->device_count()) devices_of(devices.client());
-  kept = kept_of(*devices.client());
+  kept = cache_of(*devices.client());
   if (kept != nullptr) all_ = py::reinterpret_borrow<py::object>(kept->devices);
 }
 
 ShardingRef sharding_of(Device* device) {
-  Kept* kept = device->id() < kMostKeptShardings ? kept_of(device->client()) : nullptr;
+  WorldCache* kept = device->id() < kMaxCachedShardings ? cache_of(device->client()) : nullptr;
   if (kept == nullptr) return SingleDeviceSharding::make(device);
   auto& known = kept->sharding_of_device;
   const auto id = static_cast<size_t>(device->id());
@@ -324,7 +324,7 @@ Example:
       .def(
           "__exit__", [](WorldScope& self, const py::object&, const py::object&, const py::object&) { self.leave(); },
           py::arg("kind"), py::arg("error"), py::arg("trace"), "Returns to the world around this one.");
-  shorten_method<&leave_shortly>(scope, "__exit__");
+  add_fast_method<&fast_leave>(scope, "__exit__");
   module.def("_current_client", &current_client);
   module.def("_client_of_named_platform", &client_of_named_platform,
              "The current client for a call that names its platform: jax_platform_name does not matter.");

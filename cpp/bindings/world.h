@@ -47,6 +47,12 @@ class DeviceObjects {
 /// Whether it is the base client, or one that a `simulate` block has open.
 bool is_open_world(const Client& client);
 
+/// pybind11 holders are not const; nothing bound changes what is in them.
+template <class T>
+std::shared_ptr<T> unconst(std::shared_ptr<const T> pointer) {
+  return std::const_pointer_cast<T>(std::move(pointer));
+}
+
 void bind_world(py::module_& module);
 
 }  // namespace artifex_devices::bindings
