@@ -49,7 +49,7 @@ std::string plain(std::string_view type) {
   return text;
 }
 
-// Cuts at `mark` outside of brackets and quotes.
+// Splits at `mark` outside of brackets and quotes.
 std::vector<std::string_view> cut(std::string_view text, std::string_view mark) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -188,18 +188,18 @@ std::string name_text(PyObject* name) {
   return utf8 == nullptr ? "?" : utf8;
 }
 
-// What is wrong with the call by this signature, a problem an argument.
+// What is wrong with the call by this signature, at most one problem for each argument.
 std::vector<std::string> problems_of(const Signature& signature, const CallArguments& call, Py_ssize_t skipped) {
   std::vector<std::string> problems;
   std::vector<std::string> doubtful;
-  std::vector<PyObject*> given(signature.parameters.size(), nullptr);
+  std::vector<PyObject*> new_reference(signature.parameters.size(), nullptr);
   size_t places = 0;
   for (const Parameter& each : signature.parameters) places += each.keyword_only ? 0 : 1;
   const auto positional = static_cast<size_t>(std::max<Py_ssize_t>(call.count - skipped, 0));
-  for (size_t i = 0; i < std::min(places, positional); ++i) given[i] = call.values[i + static_cast<size_t>(skipped)];
+  for (size_t i = 0; i < std::min(places, positional); ++i) values[i] = call.values[i + static_cast<size_t>(skipped)];
   if (positional > places && !signature.takes_any_positional) {
     const size_t hidden = signature.has_self ? 1 : 0;
-    problems.push_back(fmt::format("there are too many positional arguments; expected at most {}, got {}",
+    problems.push_back(fmt::format("too many positional arguments; expected at most {}, got {}",
                                    places - std::min(hidden, places), positional - std::min(hidden, positional)));
   }
   const Py_ssize_t named = call.keywords == nullptr ? 0 : PyTuple_GET_SIZE(call.keywords);
@@ -213,22 +213,22 @@ std::vector<std::string> problems_of(const Signature& signature, const CallArgum
       }
       continue;
     }
-    PyObject*& place = given[static_cast<size_t>(found - signature.parameters.begin())];
-    if (place != nullptr) problems.push_back(fmt::format("{} is given twice; expected it once", name));
+    PyObject*& place = values[static_cast<size_t>(found - signature.parameters.begin())];
+    if (place != nullptr) problems.push_back(fmt::format("{} is values twice; expected it once", name));
     place = call.values[call.count + i];
   }
-  for (size_t i = 0; i < given.size(); ++i) {
+  for (size_t i = 0; i < values.size(); ++i) {
     const Parameter& each = signature.parameters[i];
-    if (given[i] == nullptr) {
+    if (values[i] == nullptr) {
       if (!each.has_default) problems.push_back(fmt::format("{} is missing; expected {}", each.name, plain(each.type)));
       continue;
     }
-    const Fit fit = fit_of(each.type, given[i]);
+    const Fit fit = fit_of(each.type, values[i]);
     if (fit == Fit::kFits) continue;
-    const bool is_long = PyLong_Check(given[i]) && each.type.starts_with("typing.SupportsInt");
+    const bool is_long = PyLong_Check(values[i]) && each.type.starts_with("typing.SupportsInt");
     auto& list = fit == Fit::kUnfit ? problems : doubtful;
     list.push_back(fmt::format("{} is {}; expected {}, got {}", each.name, is_long ? "out of range" : "of another type",
-                               is_long ? "an int of 64 bits" : plain(each.type), value_text(given[i])));
+                               is_long ? "an int of 64 bits" : plain(each.type), value_text(values[i])));
   }
   return problems.empty() ? doubtful : problems;
 }
@@ -253,8 +253,7 @@ std::string argument_error_text(std::string_view operation, std::string_view tex
   if (problems.empty()) {
     std::vector<std::string> types;
     for (Py_ssize_t i = makes ? 1 : 0; i < call.count; ++i) types.push_back(value_text(call.values[i]));
-    problems.push_back(
-        fmt::format("these arguments do not suit it; expected those below, got {}", fmt::join(types, ", ")));
+    problems.push_back(fmt::format("these arguments do not fit; expected those below, got {}", fmt::join(types, ", ")));
   }
   return fmt::format("{}: {}; call it as {}", name, fmt::join(problems, "; "), fmt::join(forms, " or "));
 }
@@ -263,8 +262,8 @@ std::string value_error_text(std::string_view operation, std::string_view text) 
   constexpr std::string_view kUncast = "Unable to cast Python instance of type ";
   if (!text.starts_with(kUncast)) return "";
   const std::string_view rest = text.substr(kUncast.size());
-  return fmt::format("{}: a value has the type {}; expected one that its description names; see help({})", operation,
-                     rest.substr(0, rest.find(" to C++ type")), operation);
+  return fmt::format("{}: a value has the type {}; expected a type that its documentation names; see help({})",
+                     operation, rest.substr(0, rest.find(" to C++ type")), operation);
 }
 
 }  // namespace artifex_devices::bindings

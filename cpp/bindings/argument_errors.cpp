@@ -18,19 +18,19 @@ using FastCall = PyObject* (*)(PyObject*, PyObject* const*, size_t, PyObject*);
 
 constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
 
-// pybind11's one function behind all that is bound, and what is called by its name; written at import only.
+// pybind11's one function behind every bound function, and the names of these; written at import only.
 FastCall bound_call = nullptr;
 struct Bound {
   std::string name;
   bool is_method = false;
 };
 std::unordered_map<PyObject*, Bound>& names() {
-  static auto* const made = new std::unordered_map<PyObject*, Bound>();  // lives as long as the interpreter
-  return *made;
+  static auto* const names_by_record = new std::unordered_map<PyObject*, Bound>();  // lives as long as the interpreter
+  return *names_by_record;
 }
 
-// Where the objects come from that no constructor makes.
-constexpr std::pair<std::string_view, const char*> kMakers[] = {
+// How to get objects of classes that have no constructor.
+constexpr std::pair<std::string_view, const char*> kSources[] = {
     {"Array", "device_put(x)"},
     {"Client", "devices()[0].client or xla_client.make_cpu_client()"},
     {"Cluster", "cluster.this_machine(), cluster.tpu(...) or cluster.from_toml(path)"},
@@ -49,26 +49,22 @@ std::string_view short_name(PyTypeObject* type) {
 }
 
 int reject_construction(PyObject* self, PyObject* /*arguments*/, PyObject* /*named*/) {
-  const char* maker = "a function of this package that returns one";
+  const char* source = "a function of this package that returns one";
   std::string_view name = short_name(Py_TYPE(self));
   for (PyTypeObject* type = Py_TYPE(self); type != nullptr; type = type->tp_base) {
-    for (const auto& [known, how] : kMakers) {
+    for (const auto& [known, how] : kSources) {
       if (known != short_name(type)) continue;
-      PyErr_SetString(
-          PyExc_TypeError,
-          fmt::format("{}: objects of this class are not made by calling it; expected no call; use {}", name, how)
-              .c_str());
+      PyErr_SetString(PyExc_TypeError,
+                      fmt::format("{}: the class has no constructor; expected no call; use {}", name, how).c_str());
       return -1;
     }
   }
-  PyErr_SetString(
-      PyExc_TypeError,
-      fmt::format("{}: objects of this class are not made by calling it; expected no call; use {}", name, maker)
-          .c_str());
+  PyErr_SetString(PyExc_TypeError,
+                  fmt::format("{}: the class has no constructor; expected no call; use {}", name, source).c_str());
   return -1;
 }
 
-// A method of no object, Array.delete(None): pybind11 hands a null pointer to those that take their object by one.
+// Array.delete(None): pybind11 would pass a null pointer to a method that takes its object by pointer.
 bool has_no_object(PyObject* record, PyObject* const* arguments, Py_ssize_t count) {
   if (count == 0 || arguments[0] != Py_None) return false;
   const auto found = names().find(record);
@@ -96,14 +92,14 @@ PyObject* call_bound(PyObject* record, PyObject* const* arguments, size_t count,
     }
     const auto found = names().find(record);
     const std::string name = found == names().end() ? "" : found->second.name;
-    const auto given = py::str(PyTuple_GET_ITEM(text.ptr(), 0)).cast<std::string>();
+    const auto original = py::str(PyTuple_GET_ITEM(text.ptr(), 0)).cast<std::string>();
     const CallArguments call{arguments, PyVectorcall_NARGS(count), keywords};
-    const std::string told =
-        kind == PyExc_TypeError ? argument_error_text(name, given, call) : value_error_text(name, given);
-    if (told.empty()) {
+    const std::string message =
+        kind == PyExc_TypeError ? argument_error_text(name, original, call) : value_error_text(name, original);
+    if (message.empty()) {
       error.restore();
     } else {
-      PyErr_SetString(PyExc_TypeError, told.c_str());
+      PyErr_SetString(PyExc_TypeError, message.c_str());
     }
   } catch (py::error_already_set& error) {
     error.restore();

@@ -94,9 +94,9 @@ void bind_array_repr(py::class_<Array, std::shared_ptr<Array>>& array) {
           [](const py::object& self) -> py::str {
             return py::module_::import(python_modules::kDescription).attr("describe")(self);
           },
-          R"(Where the Array lies, as a text of a few lines: dtype, shape, spec, mesh, bytes a device, aliasing, state.
+          R"(Returns a text of a few lines about its placement: dtype, shape, spec, mesh, bytes per device, aliasing, state.
 
-Reads no element and waits for nothing; works on deleted Arrays too.
+Reads no element and never waits. Works for deleted Arrays too.
 
 Example:
     >>> import numpy as np, artifex_devices as ad

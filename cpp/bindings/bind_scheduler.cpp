@@ -9,7 +9,7 @@
 namespace artifex_devices::bindings {
 namespace {
 
-// open(program, outcomes, rows): a new call begins; rows has the arguments of each body.
+// open(program, outcomes, rows): starts a call; rows has the arguments of each body.
 PyObject* open_scheduler(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
     if (count != 3) throw py::type_error("open: expected program, outcomes and rows");
@@ -24,19 +24,19 @@ PyObject* open_scheduler(PyObject* self, PyObject* const* args, Py_ssize_t count
     scheduler.participants.reserve(static_cast<size_t>(members));
     auto* type = reinterpret_cast<PyTypeObject*>(scheduler.participant_class.ptr());
     for (Py_ssize_t position = 0; position < members; ++position) {
-      py::object made = checked(type->tp_alloc(type, 0));
-      auto& me = *reinterpret_cast<ParticipantObject*>(made.ptr());
-      me.program = given(args[0]);
-      me.owner = given(self);
-      me.args = given(PyList_GET_ITEM(args[2], position));
+      py::object result = checked(type->tp_alloc(type, 0));
+      auto& me = *reinterpret_cast<ParticipantObject*>(result.ptr());
+      me.program = new_reference(args[0]);
+      me.owner = new_reference(self);
+      me.args = new_reference(PyList_GET_ITEM(args[2], position));
       me.position = position;
-      scheduler.participants.push_back(std::move(made));
+      scheduler.participants.push_back(std::move(result));
     }
     Py_RETURN_NONE;
   });
 }
 
-// close(): the participants cannot meet any more; nothing of theirs is kept.
+// close(): ends the call; its participants cannot call collectives any more, and their objects are released.
 PyObject* close_scheduler(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* {
     Scheduler& scheduler = scheduler_of(self);
@@ -48,9 +48,9 @@ PyObject* close_scheduler(PyObject* self, PyObject*) {
     const Py_ssize_t members = PyList_GET_SIZE(scheduler.results.ptr());
     for (Py_ssize_t i = 0; i < members; ++i) {
       if (PyList_GET_ITEM(scheduler.results.ptr(), i) != scheduler.pending.ptr())
-        check(PyList_SetItem(scheduler.results.ptr(), i, given(scheduler.pending.ptr())));
+        check(PyList_SetItem(scheduler.results.ptr(), i, new_reference(scheduler.pending.ptr())));
       if (PyList_GET_ITEM(scheduler.payloads.ptr(), i) != Py_None)
-        check(PyList_SetItem(scheduler.payloads.ptr(), i, given(Py_None)));
+        check(PyList_SetItem(scheduler.payloads.ptr(), i, new_reference(Py_None)));
     }
     const std::vector<py::object> participants = std::move(scheduler.participants);
     scheduler.participants.clear();
@@ -67,7 +67,7 @@ PyObject* close_scheduler(PyObject* self, PyObject*) {
   });
 }
 
-// begin_turns(host, hub, context, seats): the cooperative executor lets participants run.
+// begin_turns(host, hub, context, seats): starts the turns of the cooperative executor.
 PyObject* begin_turns(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
     if (count != 4 || !PyList_CheckExact(args[3]))
@@ -81,7 +81,7 @@ PyObject* begin_turns(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     scheduler.begun = 0;
     scheduler.is_ordered = false;
     scheduler.suspended.reserve(
-        scheduler.participants.size());  // so that no turn asks for memory: whoever waits must get one
+        scheduler.participants.size());  // so that no turn allocates: a waiting participant must get its turn
     scheduler.batch.reserve(scheduler.participants.size());
     scheduler.seat_of.assign(scheduler.participants.size(), nullptr);
     scheduler.is_suspended.assign(scheduler.participants.size(), false);
@@ -89,20 +89,19 @@ PyObject* begin_turns(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-// end_turns(): the seats name their host no more.
+// end_turns(): clears the host of each seat.
 PyObject* end_turns(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* {
     Scheduler& scheduler = scheduler_of(self);
     for (Py_ssize_t i = 0; i < scheduler.used; ++i) {
       PyObject* box = PyTuple_GET_ITEM(PyList_GET_ITEM(scheduler.seats.ptr(), i), 1);
-      check(PyList_SetItem(box, 0, given(Py_None)));
+      check(PyList_SetItem(box, 0, new_reference(Py_None)));
     }
     Py_RETURN_NONE;
   });
 }
 
-// wait_by(wait, root): waits are what wait(me, frame) does, but for those of plain bodies that the frame of `root`
-// called.
+// wait_by(wait, root): waits call wait(me, frame), except in plain bodies called by the frame of `root`.
 PyObject* wait_by(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
     if (count != 2) throw py::type_error("wait_by: expected wait and the code of the frame that calls bodies, or None");
@@ -112,13 +111,13 @@ PyObject* wait_by(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-// plain(code): a body whose own waits need not be looked at.
+// plain(code): sets the body whose waits need no wait(me, frame).
 PyObject* know_plain(PyObject* self, PyObject* code) {
   scheduler_of(self).plain = py::reinterpret_borrow<py::object>(code);
   Py_RETURN_NONE;
 }
 
-// keep_order(): from now on the hub alone says who goes on; those that it had let go on, the next one last.
+// keep_order(): from now on only the hub chooses the next participant. Returns those already chosen, the next one last.
 PyObject* keep_order(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* {
     Scheduler& scheduler = scheduler_of(self);
@@ -155,18 +154,19 @@ PyObject* leave_body(Scheduler& scheduler, ParticipantObject& me, bool has_retur
   return begin_in(scheduler, scheduler.seat_of[position]);
 }
 
-// ended(me, outcome): its body returned that; who begins in its seat, or None.
+// ended(me, outcome): its body returned `outcome`. Returns the participant that begins in its seat, or None.
 PyObject* ended(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
     if (count != 2) throw py::type_error("ended: expected a participant and what its body returned");
     Scheduler& scheduler = scheduler_of(self);
     ParticipantObject& me = participant_at(args[0]);
-    check(PyList_SetItem(scheduler.outcomes.ptr(), me.position, given(args[1])));
+    check(PyList_SetItem(scheduler.outcomes.ptr(), me.position, new_reference(args[1])));
     return leave_body(scheduler, me, true);
   });
 }
 
-// raised(me, is_first): its body raised; whether that is a failure of its own. None, as nobody begins any more.
+// raised(me, is_own): its body raised, by itself or because of a failure elsewhere. Returns None: no participant
+// begins.
 PyObject* raised(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
     if (count != 2) throw py::type_error("raised: expected a participant and a bool");
@@ -174,12 +174,12 @@ PyObject* raised(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-// next(): the switch to whoever has the next turn.
+// next(): returns the switch to the participant with the next turn.
 PyObject* next_turn(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* { return next_switch(scheduler_of(self)); });
 }
 
-// suspend(me): it waits; the switch to whoever has the next turn.
+// suspend(me): it waits. Returns the switch to the participant with the next turn.
 PyObject* suspend(PyObject* self, PyObject* me) {
   return translated([&]() -> PyObject* {
     return suspended_switch(scheduler_of(self), static_cast<size_t>(participant_at(me).position));
@@ -194,33 +194,33 @@ PyObject* resumed(PyObject* self, PyObject* me) {
   });
 }
 
-// turn_of(position): the switch to a participant that is suspended.
+// turn_of(position): returns the switch to a suspended participant.
 PyObject* turn_of(PyObject* self, PyObject* position) {
   return translated([&]() -> PyObject* {
     const Py_ssize_t number = PyLong_AsSsize_t(position);
     if (number == -1 && PyErr_Occurred()) return nullptr;
-    return given(switch_of(scheduler_of(self).seat_of.at(static_cast<size_t>(number))));
+    return new_reference(switch_of(scheduler_of(self).seat_of.at(static_cast<size_t>(number))));
   });
 }
 
 PyObject* suspended_positions(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* {
-    py::list made;
-    for (const size_t position : scheduler_of(self).suspended) made.append(position);
-    return made.release().ptr();
+    py::list result;
+    for (const size_t position : scheduler_of(self).suspended) result.append(position);
+    return result.release().ptr();
   });
 }
 
 PyObject* list_participants(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* {
-    py::list made;
-    for (const py::object& participant : scheduler_of(self).participants) made.append(participant);
-    return made.release().ptr();
+    py::list result;
+    for (const py::object& participant : scheduler_of(self).participants) result.append(participant);
+    return result.release().ptr();
   });
 }
 
-// know(operation, axis_name, x, meeting, groups, signature): from now on `arrive` answers for this operation over these
-// axes with arrays like x; one group a participant, or one for all.
+// know(operation, axis_name, x, meeting, groups, signature): from now on `arrive` handles this operation over these
+// axes for arrays like x, with one group for each participant or one for all.
 PyObject* know(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
     if (count != 6) throw py::type_error("know: expected operation, axis_name, x, meeting, groups and signature");
@@ -247,7 +247,7 @@ py::object make_scheduler(const py::object& rendezvous, const py::type& cls, con
   if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls.ptr()), participant_class))
     throw py::type_error("_new_stage: expected a class of participants");
   auto scheduler = std::make_unique<Scheduler>();
-  scheduler->kinds.reserve(kKinds);  // they stay where they are while Python runs in between
+  scheduler->kinds.reserve(kKinds);  // their addresses stay valid while Python runs
   scheduler->owner = rendezvous;
   scheduler->rendezvous = rendezvous.cast<Rendezvous*>();
   scheduler->participant_class = cls;
@@ -298,39 +298,47 @@ void free_scheduler(PyObject* self) {
 void bind_scheduler(py::module_& module) {
   static PyMethodDef scheduler_methods[] = {
       {"open", fast(&open_scheduler), METH_FASTCALL,
-       "open(self: _Stage, program: object, outcomes: list, rows: list) -> None\n\nA call begins."},
+       "open(self: _Stage, program: object, outcomes: list, rows: list) -> None\n\nStarts a call."},
       {"close", &close_scheduler, METH_NOARGS,
-       "close(self: _Stage) -> None\n\nThe participants cannot meet any more; nothing of theirs is kept."},
+       "close(self: _Stage) -> None\n\nEnds the call: its participants cannot call collectives any more, and their "
+       "objects are released."},
       {"participants", &list_participants, METH_NOARGS,
-       "participants(self: _Stage) -> list\n\nThe participants of the call; none after its end."},
+       "participants(self: _Stage) -> list\n\nReturns the participants of the call; none after its end."},
       {"know", fast(&know), METH_FASTCALL,
        "know(self: _Stage, operation: str, axis_name: object, x: object, meeting: object, groups: list, signature: "
-       "int) -> None\n\nFrom now on _arrive answers for arrays like x; one group a participant, or one."},
+       "int) -> None\n\nMakes _arrive handle arrays like x, with one group for each participant or one for all."},
       {"wait_by", fast(&wait_by), METH_FASTCALL,
-       "wait_by(self: _Stage, wait: object, root: object) -> None\n\nA wait is wait(me, frame), unless it is plain."},
+       "wait_by(self: _Stage, wait: object, root: object) -> None\n\nMakes waits call wait(me, frame), unless they are "
+       "plain."},
       {"plain", &know_plain, METH_O,
-       "plain(self: _Stage, code: object) -> None\n\nWaits of this body are plain, where the code `root` calls it."},
+       "plain(self: _Stage, code: object) -> None\n\nMakes waits of this body plain where the code `root` calls it."},
       {"begin_turns", fast(&begin_turns), METH_FASTCALL,
        "begin_turns(self: _Stage, host: object, hub: object, context: object, seats: list) -> None\n\n"
-       "Participants share a thread; a seat is (switch, [host])."},
-      {"end_turns", &end_turns, METH_NOARGS, "end_turns(self: _Stage) -> None\n\nThe seats name their host no more."},
+       "Starts turns of participants that share a thread. A seat is (switch, [host])."},
+      {"end_turns", &end_turns, METH_NOARGS, "end_turns(self: _Stage) -> None\n\nClears the host of each seat."},
       {"keep_order", &keep_order, METH_NOARGS,
-       "keep_order(self: _Stage) -> list\n\nThe hub alone says who goes on; those who might have, the next one last."},
+       "keep_order(self: _Stage) -> list\n\nMakes only the hub choose the next participant. Returns those already "
+       "chosen, the next one last."},
       {"enter", &enter, METH_NOARGS,
-       "enter(self: _Stage) -> object\n\nThe participant that begins in the seat of the calling greenlet, or None."},
+       "enter(self: _Stage) -> object\n\nReturns the participant that begins in the seat of the calling greenlet, or "
+       "None."},
       {"ended", fast(&ended), METH_FASTCALL,
-       "ended(self: _Stage, me: object, outcome: object) -> object\n\nWho begins in its seat, or None."},
+       "ended(self: _Stage, me: object, outcome: object) -> object\n\nReturns the participant that begins in its seat, "
+       "or None."},
       {"raised", fast(&raised), METH_FASTCALL,
-       "raised(self: _Stage, me: object, is_own: bool) -> object\n\nNone, as nobody begins any more."},
+       "raised(self: _Stage, me: object, is_own: bool) -> object\n\nReturns None, as no participant begins after a "
+       "failure."},
       {"next", &next_turn, METH_NOARGS,
-       "next(self: _Stage) -> object\n\nThe switch to whoever has the next turn, or to the hub."},
+       "next(self: _Stage) -> object\n\nReturns the switch to the participant with the next turn, or to the hub."},
       {"suspend", &suspend, METH_O,
-       "suspend(self: _Stage, me: object) -> object\n\nIt waits; the switch to whoever has the next turn, or the hub."},
-      {"resumed", &resumed, METH_O, "resumed(self: _Stage, me: object) -> None\n\nIt has the turn again."},
+       "suspend(self: _Stage, me: object) -> object\n\nSuspends it and returns the switch to the participant with the "
+       "next turn, or to the hub."},
+      {"resumed", &resumed, METH_O, "resumed(self: _Stage, me: object) -> None\n\nReports that it has the turn again."},
       {"turn_of", &turn_of, METH_O,
-       "turn_of(self: _Stage, position: int) -> object\n\nThe switch to a participant that has begun."},
+       "turn_of(self: _Stage, position: int) -> object\n\nReturns the switch to a participant that has begun."},
       {"suspended", &suspended_positions, METH_NOARGS,
-       "suspended(self: _Stage) -> list\n\nThe positions of those who wait, in the order of suspension."},
+       "suspended(self: _Stage) -> list\n\nReturns the positions of the waiting participants, in the order of "
+       "suspension."},
       {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot scheduler_slots[] = {
       {Py_tp_doc, const_cast<char*>("The participants of a program; see _new_stage.")},
@@ -347,7 +355,8 @@ void bind_scheduler(py::module_& module) {
   scheduler_class = make_class(module, scheduler_spec);
   module.def("_new_stage", &make_scheduler, py::arg("rendezvous"), py::arg("participant_class"), py::arg("payloads"),
              py::arg("results"), py::arg("pending"),
-             "The participants of a program: their payloads and results by position, `pending` where there is none.");
+             "Creates the scheduler of a program's participants, with their payloads and results by position, "
+             "`pending` without a result.");
   bind_scheduler_calls(module);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations on Arrays stand on: the memory of single shards as ndarrays, results to write, and work in parallel.
+// Primitives of operations on Arrays: shards as ndarrays, Arrays to write, changes of shape, and parallel work.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -24,7 +24,7 @@
 namespace artifex_devices::bindings {
 namespace {
 
-constexpr const char* kReading = "NumPy operation";  // functions and operators do not say which they are
+constexpr const char* kReading = "NumPy operation";  // the caller's name is not known here
 
 void wait_until_written(const Array& array) {
   array.check_alive(kReading);
@@ -32,7 +32,7 @@ void wait_until_written(const Array& array) {
     const ReleaseGil release;
     array.block_until_ready();
   } else {
-    array.block_until_ready();  // rethrows what went wrong
+    array.block_until_ready();  // rethrows the error of the transfer
   }
 }
 
@@ -83,7 +83,7 @@ ArrayRef empty(py::handle shape, py::handle dtype, const std::shared_ptr<Shardin
   return Array::make(dims, element, sharding, std::move(storage), nullptr, committed);
 }
 
-// (parts of each dimension, [position], [tile], [box as slices]) of the distinct buffers of a shape.
+// (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array of `shape`.
 py::tuple tiling(const Sharding& sharding, py::handle shape, const std::string& operation) {
   const Dims dims = dims_from_python(shape, operation, "shape");
   const ShardDomains domains = sharding.domains(dims, operation);
@@ -116,15 +116,15 @@ py::tuple buffers_at(const Sharding& sharding, const py::sequence& positions) {
     const int64_t buffer = sharding.buffers().buffer(sharding.grid(), position);
     if (buffer < 0) {
       throw_error<NotAddressable>(
-          "{}: position {} of {} is of another process than this one, {}; expected one of this; ask there", kReading,
-          position, sharding.to_string(), sharding.devices()->client()->process_index());
+          "{}: position {} of {} belongs to another process than this one, {}; expected a position of this process",
+          kReading, position, sharding.to_string(), sharding.devices()->client()->process_index());
     }
     result[i] = buffer;
   }
   return result;
 }
 
-// Without a guard: the operation that needs it has asked already.
+// No guard: the operation that needs it has checked them already.
 ArrayRef move_array(const ArrayRef& array, const std::shared_ptr<Sharding>& sharding, bool committed) {
   array->check_alive("reshard");
   ArrayRef result = reshard_anywhere(array, sharding, {.committed = committed});
@@ -140,11 +140,11 @@ HostView dense_view(py::handle array, const char* argument) {
     return view;
   }
   throw_error(
-      "select: {} is not dense or not aligned; expected row-major memory, got strides {}; make it contiguous first",
+      "select: {} is not dense or not aligned; expected row-major memory, got strides {}; use np.ascontiguousarray(x)",
       argument, to_string(view.byte_strides));
 }
 
-// One part of np.where: dense arrays of one shape, or a choice of shape () for all.
+// One part of np.where: dense arrays of one shape, or choices of shape ().
 void select_into(py::handle out, py::handle condition, py::handle one, py::handle other, bool stream) {
   const HostView target = dense_view(out, "out");
   const HostView chosen = dense_view(condition, "condition");
@@ -154,7 +154,8 @@ void select_into(py::handle out, py::handle condition, py::handle one, py::handl
     fits = fits && choice.dtype == target.dtype && (choice.shape == target.shape || choice.shape.empty());
   }
   if (!fits)
-    throw_error("select: the operands do not fit; expected a bool a place and choices of out's shape and dtype");
+    throw_error(
+        "select: the operands do not fit; expected a bool for each element and choices of the shape and dtype of out");
   const int64_t elements = checked_product(target.shape, "select");
   const auto as_choice = [&](const HostView& view) { return SelectOperand{view.data, view.shape != target.shape}; };
   bool done = false;
@@ -167,8 +168,8 @@ void select_into(py::handle out, py::handle condition, py::handle one, py::handl
   if (!done) throw_error<TypeMismatch>("select: elements of {} bytes are not handled", itemsize(target.dtype));
 }
 
-// Calls every task once, on workers that may enter Python and this thread. The first exception is raised here once all
-// have ended.
+// Calls every task once, on this thread and on workers that may enter Python. Raises the first exception after all have
+// ended.
 void run_parallel(const py::list& tasks) {
   std::atomic<bool> failed{false};
   PyObject* error = nullptr;  // owned; written under the GIL
@@ -215,7 +216,7 @@ void copy_ndarrays(const py::list& destinations, const py::list& sources) {
     throw_error("copy_views: {} destinations for {} sources; expected one for each", destinations.size(),
                 sources.size());
   }
-  std::vector<py::object> kept;
+  std::vector<py::object> owners;
   std::vector<ViewCopy> copies;
   int64_t bytes = 0;
   for (size_t i = 0; i < destinations.size(); ++i) {
@@ -224,17 +225,17 @@ void copy_ndarrays(const py::list& destinations, const py::list& sources) {
     Leaf from = leaf_from_python(sources[i], "copy_views");
     bytes += to.view.nbytes();
     copies.push_back({std::move(to.view), std::move(from.view)});
-    kept.push_back(std::move(from.keep));
+    owners.push_back(std::move(from.keep));
   }
   run_with_gil_if(copies_with_gil(bytes), [&] { copy_views(copies); });
 }
 
 void bind_layout(py::module_& module) {
-  module.def("_reinterpreted", &reinterpreted, py::arg("array"), py::arg("shape"), py::arg("sharding"),
-             py::arg("operation"),
-             "An Array of another shape on the same memory: each device's elements stay as they are, in their order.");
+  module.def(
+      "_reinterpreted", &reinterpreted, py::arg("array"), py::arg("shape"), py::arg("sharding"), py::arg("operation"),
+      "Returns an Array of another shape on the same memory: each device's elements stay in place, in their order.");
   module.def("_copy_views", &copy_ndarrays, py::arg("destinations"), py::arg("sources"),
-             "Copies each ndarray of a list to its like in another, on several threads; they must not overlap.");
+             "Copies each source ndarray to the destination of its index, on several threads. They must not overlap.");
   module.def(
       "_copy_isas",
       [] {
@@ -242,12 +243,13 @@ void bind_layout(py::module_& module) {
         for (const CopyIsa isa : copy_isas()) names.append(py::str(std::string(to_string(isa))));
         return names;
       },
-      "Instruction sets that copies are compiled for and this processor runs, least first.");
-  module.def("_copy_isa", [] { return std::string(to_string(copy_isa())); }, "The one that copies use.");
+      "Returns the instruction sets that copies are compiled for and this processor supports, the oldest first.");
+  module.def(
+      "_copy_isa", [] { return std::string(to_string(copy_isa())); }, "Returns the instruction set that copies use.");
   module.def(
       "_use_copy_isa", [](const std::string& name) { use_copy_isa(name, "_use_copy_isa"); }, py::arg("name"),
-      "Lets all later copies use one of them.");
-  // For counts of instructions that are the same on every processor, and to look for faults of one set.
+      "Makes all later copies use one of them.");
+  // For counts of instructions that are equal on every processor, and to find bugs of one instruction set.
   constexpr const char* kVariable = "ARTIFEX_DEVICES_COPY_ISA";
   if (const char* name = std::getenv(kVariable)) use_copy_isa(name, kVariable);
 }
@@ -256,23 +258,27 @@ void bind_layout(py::module_& module) {
 
 void bind_shards(py::module_& module) {
   module.def("_local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
-             "An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty. Those "
-             "of this process, which must have all tiles unless `some` will do.");
+             "Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless "
+             "`some`. Only the function that created the Array by _empty may set `writable`.");
   module.def("_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
-             "All buffers as one ndarray of shape (buffers, *shard shape) where they lie in one slab, else None; also "
-             "where other processes have some.");
+             "Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this "
+             "process, else None.");
   module.def("_empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
-             py::arg("operation"), "An Array whose memory is to be written through _local_arrays or _slab_array.");
-  module.def("_moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),
-             "The Array in another layout of the same world; buffers that are right already are shared.");
-  module.def("_tiling", &tiling, py::arg("sharding"), py::arg("shape"), py::arg("operation"),
-             "(parts a dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.");
+             py::arg("operation"),
+             "Returns an Array whose memory the caller writes through _local_arrays or _slab_array.");
+  module.def(
+      "_moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),
+      "Returns the Array with another sharding of the same world. Buffers that are in place already are shared.");
+  module.def(
+      "_tiling", &tiling, py::arg("sharding"), py::arg("shape"), py::arg("operation"),
+      "Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.");
   module.def("_buffers_at", &buffers_at, py::arg("sharding"), py::arg("positions"),
-             "The number of the buffer at each position.");
+             "Returns the number of the buffer at each position.");
   module.def("_select", &select_into, py::arg("out"), py::arg("condition"), py::arg("one"), py::arg("other"),
-             py::arg("stream"), "out = one where condition, else other, for dense ndarrays or choices of shape ().");
+             py::arg("stream"),
+             "Writes `one` where `condition`, else `other`, to `out`: dense ndarrays, or choices of shape ().");
   module.def("_run_parallel", &run_parallel, py::arg("tasks"),
-             "Calls each of a list once, on threads of the library and this one; raises the first exception.");
+             "Calls each task once, on threads of the library and this one. Raises the first exception.");
   bind_layout(module);
 }
 

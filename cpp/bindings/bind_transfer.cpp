@@ -128,7 +128,8 @@ bool flag(py::handle value, const char* name, const char* expected) {
   py::detail::make_caster<bool> flag;
   if (!flag.load(value, false)) {
     throw_error(
-        "device_put: {} is of type {}; expected {} or a tree of these that is a prefix of x, got {}; give one value",
+        "device_put: {} is of type {}; expected {} or a tree of these that is a prefix of x, got {}; pass a single "
+        "value",
         name, Py_TYPE(value.ptr())->tp_name, expected, safe_repr(value));
   }
   return py::detail::cast_op<bool>(flag);
@@ -161,12 +162,12 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
       rethrow_with_context(path.empty() ? "" : "leaf " + path + ": ");
     }
   }
-  // Only now: an error at a later leaf must not delete the sources of earlier leaves.
+  // Only now: an error at a later leaf must not delete the sources of earlier ones.
   for (const ArrayRef& array : donated) array->donate();
   return placed;
 }
 
-/// The value of one Array on its way to the host.
+/// An asynchronous copy of one Array to the host.
 struct HostLeaf {
   std::shared_ptr<const HostView> view;
 
@@ -183,12 +184,12 @@ HostLeaf copy_to_host(const ArrayRef& array) {
 }
 
 void bind_host_copy(py::module_& module) {
-  py::class_<HostLeaf>(module, "_HostLeaf", "The value of one Array on its way to the host.")
+  py::class_<HostLeaf>(module, "_HostLeaf", "An asynchronous copy of one Array to the host.")
       .def("done", [](const HostLeaf& self) { return is_ready(self.view->ready); })
       .def("wait", &HostLeaf::wait, py::arg("seconds").none(true))
       .def("value", [](const HostLeaf& self) {
         self.wait(std::nullopt);
-        wait_for(self.view->ready);  // rethrows what went wrong
+        wait_for(self.view->ready);  // rethrows the error of the transfer
         return ndarray_from_view(self.view);
       });
   const py::object array = module.attr("Array");
@@ -197,7 +198,7 @@ void bind_host_copy(py::module_& module) {
         return py::module_::import(python_modules::kHostCopy).attr("copy_to_host_async")(self);
       },
       py::name("copy_to_host_async"), py::is_method(array),
-      "Begins to bring the value to the host and returns a HostCopy at once; np.asarray(x) then finds it.");
+      "Starts to copy the value to the host and returns a HostCopy at once. np.asarray(x) then uses that copy.");
   module.def("_copy_to_host", &copy_to_host, py::arg("array"));
 }
 
@@ -227,7 +228,7 @@ void bind_transfer(py::module_& module) {
         const auto value = array->cached_host_value();
         return value ? ndarray_from_view(value) : py::none();
       },
-      py::arg("array"), "What np.asarray(array) has gathered and cached, or None.");
+      py::arg("array"), "Returns the value that np.asarray(array) has gathered and cached, or None.");
   module.def(
       "_array_from_pickle",
       [](const py::object& value, const py::object& sharding, bool committed,

@@ -11,17 +11,17 @@ namespace {
 
 using Init = void (*)(py::detail::instance*, const void*);
 
-constexpr size_t kMostClasses = 128;
+constexpr size_t kMaxClasses = 128;
 
-// What pybind11 has for each class, and a function for each that calls it.
-std::array<Init, kMostClasses> g_general{};
+// pybind11's function for each class, and below a wrapper for each.
+std::array<Init, kMaxClasses> g_unguarded{};
 
 template <size_t kClass>
 void init_guarded(py::detail::instance* instance, const void* holder) {
   try {
-    g_general[kClass](instance, holder);
+    g_unguarded[kClass](instance, holder);
   } catch (...) {
-    if (holder == nullptr) throw;  // it is the owner: __init__ has made the object, or a cast a copy of it
+    if (holder == nullptr) throw;  // the Python object owns it: created by __init__, or copied by a cast
     py::detail::values_and_holders values(instance);
     auto first = values.begin();
     if (!first->holder_constructed()) instance->owned = false;
@@ -31,10 +31,10 @@ void init_guarded(py::detail::instance* instance, const void* holder) {
 }
 
 template <size_t... kClasses>
-constexpr std::array<Init, kMostClasses> guarded(std::index_sequence<kClasses...>) {
+constexpr std::array<Init, kMaxClasses> guarded(std::index_sequence<kClasses...>) {
   return {&init_guarded<kClasses>...};
 }
-constexpr std::array<Init, kMostClasses> kGuarded = guarded(std::make_index_sequence<kMostClasses>());
+constexpr std::array<Init, kMaxClasses> kGuarded = guarded(std::make_index_sequence<kMaxClasses>());
 
 }  // namespace
 
@@ -46,9 +46,9 @@ void guard_casts(const py::module_& module) {
     auto* type = reinterpret_cast<PyTypeObject*>(value.ptr());
     auto* info = py::detail::get_type_info(type);
     if (info == nullptr || info->type != type) continue;
-    if (count == kMostClasses)
-      throw_error("guard_casts: there are more than {} classes; raise kMostClasses", kMostClasses);
-    g_general[count] = info->init_instance;
+    if (count == kMaxClasses)
+      throw_error("guard_casts: there are more than {} classes; raise kMostClasses", kMaxClasses);
+    g_unguarded[count] = info->init_instance;
     info->init_instance = kGuarded[count];
     ++count;
   }

@@ -9,8 +9,8 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-// What classes and functions need that are made for CPython itself, without pybind11's way of calling: it keeps a list
-// of its frames on each thread, last in, first out, which a switch between greenlets would spoil, and takes its time.
+// Primitives of classes and functions that CPython calls without pybind11, which is slower and keeps a stack of its
+// frames for each thread that a switch between greenlets would corrupt.
 
 template <typename Call>
 inline PyObject* translated(Call call) noexcept {
@@ -26,25 +26,25 @@ inline PyObject* translated(Call call) noexcept {
   return nullptr;
 }
 
-inline py::object checked(PyObject* made) {
-  if (made == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(made);
+inline py::object checked(PyObject* result) {
+  if (result == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(result);
 }
 
 inline void check(int status) {
   if (status < 0) throw py::error_already_set();
 }
 
-inline PyObject* given(PyObject* object) { return Py_NewRef(object); }
+inline PyObject* new_reference(PyObject* object) { return Py_NewRef(object); }
 
 inline PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
 }
 
 inline PyTypeObject* make_class(const py::module_& module, PyType_Spec& spec) {
-  const py::object made = checked(PyType_FromSpec(&spec));
-  module.attr(spec.name + sizeof("artifex_devices._core.") - 1) = made;
-  return reinterpret_cast<PyTypeObject*>(given(made.ptr()));
+  const py::object type_object = checked(PyType_FromSpec(&spec));
+  module.attr(spec.name + sizeof("artifex_devices._core.") - 1) = type_object;
+  return reinterpret_cast<PyTypeObject*>(new_reference(type_object.ptr()));
 }
 
 template <typename Function>

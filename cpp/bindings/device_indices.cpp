@@ -18,9 +18,10 @@
 namespace artifex_devices::bindings {
 namespace {
 
-constexpr int64_t kMaxCachedDevices = 4096;  // devices of a map or set that is kept
+constexpr int64_t kMaxCachedDevices = 4096;  // of a cached map or set
 
-/// Asked for once: without a map yet. A copy of one of 4,096 devices touches fresh pages, a third of the whole time.
+/// The first call stores an entry without a map: copying a map of 4,096 devices touches new pages, a third of the
+/// call's time.
 struct KnownMap {
   ShardingRef sharding;
   Dims shape;
@@ -53,8 +54,8 @@ KnownMap& place_of_map(const Sharding& sharding, std::span<const int64_t> shape)
 
 KnownSet& place_of_set(const DeviceList& devices) { return g_sets.place(hash_mix(0, hash_pointer(&devices))); }
 
-/// The boxes of all tiles as tuples of slices. Tiles in one row of the grid share its slice, so that a map of n devices
-/// makes far fewer than n slices a dimension.
+/// The boxes of all tiles as tuples of slices. Tiles in one row of the grid share its slice, so a map of n devices
+/// creates far fewer than n slices for each dimension.
 class TileIndices {
  public:
   explicit TileIndices(const ShardDomains& domains) : rank_(domains.shape().size()) {
@@ -71,7 +72,7 @@ class TileIndices {
     }
   }
 
-  /// Borrowed; replicas share one.
+  /// Borrowed. Replicas share one tuple.
   PyObject* operator[](int64_t tile) const { return index_of_tile_[static_cast<size_t>(tile)].ptr(); }
 
  private:
@@ -81,8 +82,8 @@ class TileIndices {
     for (int64_t d = 0; d < rank_; ++d) {
       PyTuple_SET_ITEM(index, d, Py_NewRef(of(d)[static_cast<size_t>(cuts[d])].ptr()));
     }
-    // Slices of numbers lead nowhere. CPython untracks such tuples itself, but only while it collects, and thousands of
-    // new ones make it collect again and again: half the time of a map of 4,096 devices.
+    // Slices of numbers are in no cycle. CPython untracks such tuples only in a collection, and thousands of new ones
+    // start many collections: half the time of a map of 4,096 devices.
     PyObject_GC_UnTrack(index);
     return py::reinterpret_steal<py::object>(index);
   }
@@ -93,14 +94,14 @@ class TileIndices {
   std::vector<py::object> index_of_tile_;
 };
 
-/// The sizes of a shape that is an exact tuple of few exact ints; its rank is -1 otherwise.
+/// The sizes of a shape that is exactly a tuple of at most kMaxRank exact ints. Any other shape has rank -1.
 struct ExactShape {
-  static constexpr Py_ssize_t kMost = 8;
+  static constexpr Py_ssize_t kMaxRank = 8;
   Py_ssize_t rank = -1;
-  int64_t sizes[kMost];
+  int64_t sizes[kMaxRank];
 
   explicit ExactShape(PyObject* shape) {
-    if (!PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) > kMost) return;
+    if (!PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) > kMaxRank) return;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); ++i) {
       PyObject* size = PyTuple_GET_ITEM(shape, i);
       int overflow = 0;
@@ -115,14 +116,14 @@ struct ExactShape {
 
 PyTypeObject* named_class = nullptr;
 
-/// As ShardDomains counts: trailing Nones of a spec are dimensions. Out of reach for a class that is not known.
+/// As in ShardDomains, trailing Nones of a spec are dimensions. Larger than any ExactShape for an unknown class.
 int64_t least_rank(PyObject* self, const Sharding& sharding) {
   if (Py_TYPE(self) == named_class) return static_cast<const NamedSharding&>(sharding).spec().rank();
-  return ExactShape::kMost + 1;
+  return ExactShape::kMaxRank + 1;
 }
 
-/// Sizes that divide, of a shape that has every dimension of the spec and can be multiplied; the general way judges the
-/// rest.
+/// For sizes that their axes divide, of a shape with every dimension of the spec and a product of 64 bits. The slow
+/// path checks the rest.
 PyObject* fast_shard_shape(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   const Sharding* sharding = value_in<Sharding>(self);
   if (count != 1 || sharding == nullptr) return nullptr;
@@ -155,9 +156,9 @@ PyObject* fast_indices_map(PyObject* self, PyObject* const* arguments, Py_ssize_
   if (count != 1 || sharding == nullptr) return nullptr;
   const ExactShape shape(arguments[0]);
   if (shape.rank < 0) return nullptr;
-  const KnownMap& known = place_of_map(*sharding, shape.span());
-  if (known.sharding.get() != sharding || !std::ranges::equal(known.shape.span(), shape.span())) return nullptr;
-  const py::object map = known.map;  // making a dict may run the collector, and that what takes its place
+  const KnownMap& entry = place_of_map(*sharding, shape.span());
+  if (entry.sharding.get() != sharding || !std::ranges::equal(entry.shape.span(), shape.span())) return nullptr;
+  const py::object map = entry.map;  // creating a dict may run the collector, and that may replace the entry
   return map ? PyDict_Copy(map.ptr()) : nullptr;
 }
 
@@ -213,11 +214,11 @@ py::dict devices_indices_map(const std::shared_ptr<Sharding>& self, py::handle g
     }
   }
   if (is_worth_caching(*self->devices())) {
-    const KnownMap& known = place_of_map(*self, shape.span());
-    const bool is_asked_again = known.sharding == self && known.shape == shape;
+    const KnownMap& entry = place_of_map(*self, shape.span());
+    const bool is_repeated = entry.sharding == self && entry.shape == shape;
     py::object copy;
-    if (is_asked_again) copy = py::reinterpret_steal<py::object>(PyDict_Copy(map.ptr()));
-    const KnownMap gone =
+    if (is_repeated) copy = py::reinterpret_steal<py::object>(PyDict_Copy(map.ptr()));
+    const KnownMap replaced =
         std::exchange(place_of_map(*self, shape.span()), KnownMap{.sharding = self, .shape = shape, .map = copy});
   }
   return map;
@@ -240,19 +241,19 @@ py::tuple device_index(const Sharding& self, py::handle device, py::handle globa
     throw_error<TypeMismatch>("device_index: device is of type {}; expected a Device, got {}; take one from devices()",
                               Py_TYPE(device.ptr())->tp_name, safe_repr(device));
   }
-  const auto* wanted = device.cast<const Device*>();
-  const int64_t position = self.devices()->position_of(wanted);
+  const auto* requested = device.cast<const Device*>();
+  const int64_t position = self.devices()->position_of(requested);
   if (position < 0) {
-    throw_error("device_index: {} does not lie on {}; expected one of its {} devices; take one from its device_set",
-                self.to_string(), wanted->to_string(), self.num_devices());
+    throw_error("device_index: {} does not include {}; expected one of its {} devices; take one from its device_set",
+                self.to_string(), requested->to_string(), self.num_devices());
   }
   return index_of_tile(self.domains(shape, "device_index"), self.grid().tile(position));
 }
 
 py::set device_set(const DeviceListRef& devices) {
-  const KnownSet& known = place_of_set(*devices);
-  if (known.devices == devices) {
-    const py::object set = known.set;  // making a set may run the collector, and that what takes its place
+  const KnownSet& entry = place_of_set(*devices);
+  if (entry.devices == devices) {
+    const py::object set = entry.set;  // creating a set may run the collector, and that may replace the entry
     const auto copy = py::reinterpret_steal<py::set>(PySet_New(set.ptr()));
     if (!copy) throw py::error_already_set();
     return copy;
@@ -262,7 +263,7 @@ py::set device_set(const DeviceListRef& devices) {
   for (int64_t position = 0; position < devices->size(); ++position) result.add(object_of((*devices)[position]));
   if (is_worth_caching(*devices)) {
     const auto copy = py::reinterpret_steal<py::object>(PySet_New(result.ptr()));
-    const KnownSet gone = std::exchange(place_of_set(*devices), KnownSet{devices, copy});
+    const KnownSet replaced = std::exchange(place_of_set(*devices), KnownSet{devices, copy});
   }
   return result;
 }

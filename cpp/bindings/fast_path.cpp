@@ -10,8 +10,8 @@ namespace {
 
 // Filled while the module is loaded; lives as long as the interpreter.
 std::vector<std::pair<std::string, PyObject*>>& slow_path_list() {
-  static auto* const made = new std::vector<std::pair<std::string, PyObject*>>();
-  return *made;
+  static auto* const list = new std::vector<std::pair<std::string, PyObject*>>();
+  return *list;
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ py::handle fast_path_metaclass() {
   py::dict contents;
   contents["__module__"] = python_modules::kCore;
   metaclass = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(&PyType_Type))(
-                  "short_cut_type", py::make_tuple(general), contents)
+                  "fast_path_type", py::make_tuple(general), contents)
                   .release()
                   .ptr();
   // Classes without a tp_vectorcall are called by tp_call, as before.

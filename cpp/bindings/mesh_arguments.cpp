@@ -10,18 +10,18 @@
 namespace artifex_devices::bindings {
 namespace {
 
-// Both directions; Python objects, never destroyed.
+// Maps in both directions. Holds Python objects; never destroyed.
 struct AxisNameTable {
   PyObject* id_of_object = PyDict_New();
   std::unordered_map<int32_t, std::pair<AxisName, PyObject*>> by_id;
 };
 
 AxisNameTable& table() {
-  static auto* made = new AxisNameTable;
-  return *made;
+  static auto* created = new AxisNameTable;
+  return *created;
 }
 
-// The module is loaded under the GIL; later, Python code run by PyDict_New could hand it on in the middle.
+// Created at load, under the GIL; later, Python code run by PyDict_New could release the GIL during creation.
 [[maybe_unused]] const AxisNameTable& g_names_made_at_load = table();
 
 }  // namespace
@@ -32,19 +32,17 @@ AxisName axis_name_from_python(py::handle object, std::string_view operation) {
     return known.by_id.at(static_cast<int32_t>(PyLong_AsLong(id))).first;
   }
   if (PyErr_Occurred()) {
-    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw py::error_already_set();  // the object's own
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0)
+      throw py::error_already_set();  // an error of the object's own code
     PyErr_Clear();
     throw_error<TypeMismatch>(
-        "{}: an axis name of type {} is not hashable; expected text or another hashable, got {}; use a str such as "
-        "'data'",
-        operation, Py_TYPE(object.ptr())->tp_name, safe_repr(object));
+        "{}: an axis name of type {} is not hashable; expected a hashable, got {}; use a str such as 'data'", operation,
+        Py_TYPE(object.ptr())->tp_name, safe_repr(object));
   }
   if (object.is_none()) {
-    throw_error(
-        "{}: None is no axis name; expected text or another hashable, got None; give the axis a name such as 'data'",
-        operation);
+    throw_error("{}: None is not an axis name; expected another hashable; use a str such as 'data'", operation);
   }
-  // Half a character (a lone surrogate) has no UTF-8: such text is a name as any other hashable is.
+  // A lone surrogate has no UTF-8: a str with one is treated as any other hashable.
   const bool is_text = PyUnicode_Check(object.ptr()) && PyUnicode_AsUTF8(object.ptr()) != nullptr;
   PyErr_Clear();
   const AxisName name = is_text ? AxisName(object.cast<std::string>()) : AxisName::foreign(safe_repr(object));
@@ -56,7 +54,7 @@ AxisName axis_name_from_python(py::handle object, std::string_view operation) {
 py::object axis_name_to_python(AxisName name) {
   const auto found = table().by_id.find(name.id());
   if (found != table().by_id.end()) return py::reinterpret_borrow<py::object>(found->second.second);
-  return py::str(name.text());  // made in C++
+  return py::str(name.text());  // a name created in C++
 }
 
 std::vector<AxisName> axis_names_from_python(py::handle object, std::string_view operation) {

@@ -13,22 +13,22 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-/// Mesh axis names are any hashable Python object but None; equal objects are one AxisName. Names live for good.
+/// A mesh axis name is any hashable Python object except None. Equal objects are one AxisName; names are never freed.
 AxisName axis_name_from_python(py::handle object, std::string_view operation);
 py::object axis_name_to_python(AxisName name);
 
-/// A name, or a sequence of them.
+/// A name, or a sequence of names.
 std::vector<AxisName> axis_names_from_python(py::handle object, std::string_view operation);
 py::tuple axis_names_to_python(const std::vector<AxisName>& names);
 
-/// None (all Auto), one AxisType for all, or a sequence of them.
+/// None (all Auto), one AxisType for all axes, or a sequence of AxisTypes.
 std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view operation, int64_t axes);
 py::tuple axis_types_to_python(const std::vector<AxisType>& types);
 
-/// A PartitionSpec, exactly. Throws TypeMismatch that shows how to write one.
+/// Throws TypeMismatch for anything but a PartitionSpec.
 const PartitionSpec& spec_from_python(py::handle object, std::string_view operation);
 
-/// {name: size} in the axes' order, as an OrderedDict.
+/// OrderedDict of {name: size} in the axes' order.
 py::object axis_sizes_by_name(const AbstractMesh& mesh);
 
 }  // namespace artifex_devices::bindings

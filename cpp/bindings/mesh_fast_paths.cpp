@@ -22,16 +22,16 @@ struct KnownMesh {
 };
 
 struct KnownSpec {
-  static constexpr Py_ssize_t kMost = 6;
+  static constexpr Py_ssize_t kMaxEntries = 6;
   Py_ssize_t count = 0;
-  std::array<py::object, kMost> entries;
+  std::array<py::object, kMaxEntries> entries;
   py::object spec;
 
   bool is_empty() const { return !spec; }
   static bool is_of(const Client&) { return false; }
 };
 
-/// By mesh and spec.
+/// Found by mesh and spec.
 struct KnownNamed {
   py::object mesh;
   py::object spec;
@@ -41,7 +41,7 @@ struct KnownNamed {
   bool is_of(const Client& client) const;
 };
 
-/// By the sharding.
+/// Found by the sharding.
 struct KnownParts {
   std::shared_ptr<const NamedSharding> sharding;
   py::object mesh;
@@ -83,7 +83,7 @@ py::object borrowed(PyObject* object) { return py::reinterpret_borrow<py::object
 // --- Mesh(ndarray of devices, names)
 // --------------------------------------------------------------------------------------
 
-/// Text, or an exact tuple of texts: nothing in it can change.
+/// Whether it is an exact str or tuple of strs, which cannot change.
 bool is_fixed(PyObject* names) {
   if (PyUnicode_CheckExact(names)) return true;
   if (!PyTuple_CheckExact(names)) return false;
@@ -111,23 +111,23 @@ PyObject* fast_mesh(PyObject* cls, PyObject* const* arguments, Py_ssize_t count)
   if (size == 0) return nullptr;
   size_t hash = hash_mix(hash_value(shape), hash_pointer(arguments[1]));
   hash = hash_mix(hash_mix(hash, hash_pointer(objects[0])), hash_pointer(objects[size - 1]));
-  KnownMesh& known = g_meshes.place(hash);
-  if (known.mesh && known.names.ptr() == arguments[1] && known.shape == shape) {
-    if (are_devices_of(objects, *value_in<Mesh>(known.mesh.ptr())->devices())) return Py_NewRef(known.mesh.ptr());
+  KnownMesh& entry = g_meshes.place(hash);
+  if (entry.mesh && entry.names.ptr() == arguments[1] && entry.shape == shape) {
+    if (are_devices_of(objects, *value_in<Mesh>(entry.mesh.ptr())->devices())) return Py_NewRef(entry.mesh.ptr());
   }
-  const auto made = py::reinterpret_steal<py::object>(construct_slowly(cls, arguments, count, nullptr));
-  if (!made || Py_TYPE(made.ptr()) != mesh_class) return nullptr;
-  const Mesh* mesh = value_in<Mesh>(made.ptr());
+  const auto result = py::reinterpret_steal<py::object>(construct_slowly(cls, arguments, count, nullptr));
+  if (!result || Py_TYPE(result.ptr()) != mesh_class) return nullptr;
+  const Mesh* mesh = value_in<Mesh>(result.ptr());
   if (mesh->devices() != nullptr && is_open_world(*mesh->devices()->client())) {
-    const KnownMesh gone = std::exchange(g_meshes.place(hash), KnownMesh{borrowed(arguments[1]), shape, made});
+    const KnownMesh replaced = std::exchange(g_meshes.place(hash), KnownMesh{borrowed(arguments[1]), shape, result});
   }
-  return Py_NewRef(made.ptr());
+  return Py_NewRef(result.ptr());
 }
 
-/// What is made once and kept in the object's __dict__; null where it has not been made.
+/// The attribute cached in the object's __dict__; null if it is not cached yet.
 PyObject* cached_in(PyObject* self, PyObject* name) {
-  const auto kept = py::reinterpret_steal<py::object>(PyObject_GenericGetDict(self, nullptr));
-  return kept ? Py_XNewRef(PyDict_GetItemWithError(kept.ptr(), name)) : nullptr;
+  const auto attributes = py::reinterpret_steal<py::object>(PyObject_GenericGetDict(self, nullptr));
+  return attributes ? Py_XNewRef(PyDict_GetItemWithError(attributes.ptr(), name)) : nullptr;
 }
 
 PyObject* devices_name = nullptr;
@@ -138,26 +138,26 @@ PyObject* fast_mesh_devices(PyObject* self) { return cached_in(self, devices_nam
 // ----------------------------------------------------------------------------------------------
 
 PyObject* fast_spec(PyObject* cls, PyObject* const* arguments, Py_ssize_t count) {
-  if (count > KnownSpec::kMost) return nullptr;
+  if (count > KnownSpec::kMaxEntries) return nullptr;
   size_t hash = static_cast<size_t>(count);
   for (Py_ssize_t i = 0; i < count; ++i) hash = hash_mix(hash, hash_pointer(arguments[i]));
-  const KnownSpec& known = g_specs.place(hash);
-  if (known.spec && known.count == count) {
+  const KnownSpec& entry = g_specs.place(hash);
+  if (entry.spec && entry.count == count) {
     bool same = true;
-    for (Py_ssize_t i = 0; i < count; ++i) same = same && known.entries[static_cast<size_t>(i)].ptr() == arguments[i];
-    if (same) return Py_NewRef(known.spec.ptr());
+    for (Py_ssize_t i = 0; i < count; ++i) same = same && entry.entries[static_cast<size_t>(i)].ptr() == arguments[i];
+    if (same) return Py_NewRef(entry.spec.ptr());
   }
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (arguments[i] != Py_None && arguments[i] != unconstrained_entry && !is_fixed(arguments[i])) return nullptr;
   }
-  const auto made = py::reinterpret_steal<py::object>(construct_slowly(cls, arguments, count, nullptr));
-  if (!made) return nullptr;
-  KnownSpec fresh;
-  fresh.count = count;
-  for (Py_ssize_t i = 0; i < count; ++i) fresh.entries[static_cast<size_t>(i)] = borrowed(arguments[i]);
-  fresh.spec = made;
-  const KnownSpec gone = std::exchange(g_specs.place(hash), std::move(fresh));
-  return Py_NewRef(made.ptr());
+  const auto result = py::reinterpret_steal<py::object>(construct_slowly(cls, arguments, count, nullptr));
+  if (!result) return nullptr;
+  KnownSpec new_entry;
+  new_entry.count = count;
+  for (Py_ssize_t i = 0; i < count; ++i) new_entry.entries[static_cast<size_t>(i)] = borrowed(arguments[i]);
+  new_entry.spec = result;
+  const KnownSpec replaced = std::exchange(g_specs.place(hash), std::move(new_entry));
+  return Py_NewRef(result.ptr());
 }
 
 // --- NamedSharding(mesh, spec)
@@ -168,33 +168,33 @@ KnownParts& place_of_parts(const Sharding* sharding) { return g_parts.place(hash
 PyObject* fast_named(PyObject* cls, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 2 || Py_TYPE(arguments[0]) != mesh_class || Py_TYPE(arguments[1]) != spec_class) return nullptr;
   const size_t hash = hash_mix(hash_mix(0, hash_pointer(arguments[0])), hash_pointer(arguments[1]));
-  const KnownNamed& known = g_named.place(hash);
-  if (known.sharding && known.mesh.ptr() == arguments[0] && known.spec.ptr() == arguments[1]) {
-    return Py_NewRef(known.sharding.ptr());
+  const KnownNamed& entry = g_named.place(hash);
+  if (entry.sharding && entry.mesh.ptr() == arguments[0] && entry.spec.ptr() == arguments[1]) {
+    return Py_NewRef(entry.sharding.ptr());
   }
-  const auto made = py::reinterpret_steal<py::object>(construct_slowly(cls, arguments, count, nullptr));
-  if (!made) return nullptr;
-  const auto sharding = made.cast<std::shared_ptr<NamedSharding>>();
+  const auto result = py::reinterpret_steal<py::object>(construct_slowly(cls, arguments, count, nullptr));
+  if (!result) return nullptr;
+  const auto sharding = result.cast<std::shared_ptr<NamedSharding>>();
   if (is_open_world(*sharding->devices()->client())) {
     const py::object mesh = borrowed(arguments[0]);
     const py::object spec = borrowed(arguments[1]);
-    const KnownNamed gone = std::exchange(g_named.place(hash), KnownNamed{mesh, spec, made});
+    const KnownNamed replaced = std::exchange(g_named.place(hash), KnownNamed{mesh, spec, result});
     const KnownParts old = std::exchange(place_of_parts(sharding.get()), KnownParts{sharding, mesh, spec});
   }
-  return Py_NewRef(made.ptr());
+  return Py_NewRef(result.ptr());
 }
 
-/// A new reference to one part. Null for what has no devices, and where __init__ has not run.
+/// A new reference to the mesh or spec. Null for an abstract sharding, and if __init__ has not run.
 PyObject* part_of(PyObject* self, py::object KnownParts::* part) {
   const auto* named = value_in<NamedSharding>(self);
   if (named == nullptr || named->is_abstract()) return nullptr;
-  const KnownParts& known = place_of_parts(named);
-  if (known.sharding.get() == named) return Py_NewRef((known.*part).ptr());
+  const KnownParts& entry = place_of_parts(named);
+  if (entry.sharding.get() == named) return Py_NewRef((entry.*part).ptr());
   if (!is_open_world(*named->devices()->client())) return nullptr;
   const auto shared = borrowed(self).cast<std::shared_ptr<NamedSharding>>();
-  const KnownParts fresh{shared, py::cast(std::const_pointer_cast<Mesh>(named->mesh())), py::cast(named->spec())};
-  const KnownParts gone = std::exchange(place_of_parts(named), fresh);
-  return Py_NewRef((fresh.*part).ptr());
+  const KnownParts new_entry{shared, py::cast(std::const_pointer_cast<Mesh>(named->mesh())), py::cast(named->spec())};
+  const KnownParts replaced = std::exchange(place_of_parts(named), new_entry);
+  return Py_NewRef((new_entry.*part).ptr());
 }
 
 PyObject* fast_mesh_of(PyObject* self) { return part_of(self, &KnownParts::mesh); }
@@ -224,14 +224,14 @@ void add_named_sharding_fast_paths(py::object cls) {
 }
 
 py::object sharding_object(const ShardingRef& sharding) {
-  KnownObject& known = g_objects.place(hash_mix(0, hash_pointer(sharding.get())));
-  if (known.sharding == sharding) return known.object;
-  py::object made = py::cast(std::const_pointer_cast<Sharding>(sharding));
+  KnownObject& entry = g_objects.place(hash_mix(0, hash_pointer(sharding.get())));
+  if (entry.sharding == sharding) return entry.object;
+  py::object result = py::cast(std::const_pointer_cast<Sharding>(sharding));
   if (is_open_world(*sharding->devices()->client())) {
-    const KnownObject gone =
-        std::exchange(g_objects.place(hash_mix(0, hash_pointer(sharding.get()))), KnownObject{sharding, made});
+    const KnownObject replaced =
+        std::exchange(g_objects.place(hash_mix(0, hash_pointer(sharding.get()))), KnownObject{sharding, result});
   }
-  return made;
+  return result;
 }
 
 }  // namespace artifex_devices::bindings

@@ -9,13 +9,13 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-/// Short cuts for making meshes, specs and NamedShardings again from the very objects that made one before, and for
-/// what they are made of. Their metaclass is fast_path_metaclass().
+/// Fast paths for creating meshes, specs and NamedShardings from the same objects as before, and for their parts. Their
+/// metaclass is fast_path_metaclass().
 void add_mesh_fast_paths(py::object cls);
 void add_spec_fast_paths(py::object cls, PyObject* unconstrained);
 void add_named_sharding_fast_paths(py::object cls);
 
-/// The Python object of a sharding; kept for those of open worlds, so that it is not made anew for each Array.
+/// The Python object of a sharding. Cached for open worlds, so that Arrays share it.
 py::object sharding_object(const ShardingRef& sharding);
 
 }  // namespace artifex_devices::bindings

@@ -17,7 +17,7 @@ namespace {
 
 struct Named {
   const char* name;
-  std::string_view makes;
+  std::string_view result;
   std::string_view expected;
 };
 
@@ -29,18 +29,18 @@ constexpr Named kNamed[] = {
     {"_find_device", "a Device", "(platform, id)"},
     {"_find_memory", "a Memory", "(platform, id, kind)"},
     {"_layout_from_text", "a Layout", "(XLA's text,)"},
-    {"_make_cluster", "a Cluster", "(a dict as Cluster.parts gives it,)"},
+    {"_make_cluster", "a Cluster", "(the dict of Cluster.parts,)"},
     {"_mesh_from_pickle", "a Mesh", "(platform, an array of device ids, axis names, axis types)"},
     {"_named_sharding_from_pickle", "a NamedSharding", "(class, mesh, spec, memory_kind, uneven)"},
     {"_single_device_sharding_from_pickle", "a SingleDeviceSharding", "(class, device, memory_kind)"},
 };
 
-// pybind11's own functions, kept for good; written at import only.
+// pybind11's functions, never freed; written at import only.
 std::array<PyObject*, std::size(kNamed)> bound{};
 
-// A part of the state that is not there, or no int or text: the conversions deep in the state say so in these classes,
-// the latter in pybind11's words or in those that argument_errors.cpp has for them.
-bool is_of_damage() {
+// Whether the error is that of a missing part of the state, or of a part of another type in pybind11's or
+// argument_error_text's words.
+bool is_damaged_state() {
   PyObject* const kind = PyErr_Occurred();
   if (kind == PyExc_KeyError) return true;
   if (kind != PyExc_RuntimeError && kind != PyExc_TypeError) return false;
@@ -53,8 +53,8 @@ bool is_of_damage() {
 
 template <size_t I>
 PyObject* call(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
-  PyObject* const made = PyObject_Vectorcall(bound[I], arguments, static_cast<size_t>(count), keywords);
-  if (made != nullptr || !is_of_damage()) return made;
+  PyObject* const result = PyObject_Vectorcall(bound[I], arguments, static_cast<size_t>(count), keywords);
+  if (result != nullptr || !is_damaged_state()) return result;
   return translated([&]() -> PyObject* {
     std::vector<std::string_view> types;
     for (Py_ssize_t i = 0; i < count; ++i) types.emplace_back(Py_TYPE(arguments[i])->tp_name);
@@ -62,7 +62,7 @@ PyObject* call(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t coun
         PyExc_TypeError,
         fmt::format(
             "unpickle: the state of {} is damaged; expected {}, got parts of the types ({}); pickle the value again",
-            kNamed[I].makes, kNamed[I].expected, fmt::join(types, ", "))
+            kNamed[I].result, kNamed[I].expected, fmt::join(types, ", "))
             .c_str());
     return nullptr;
   });
@@ -70,11 +70,11 @@ PyObject* call(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t coun
 
 template <size_t... I>
 PyMethodDef* definitions(std::index_sequence<I...>) {
-  static PyMethodDef made[] = {
+  static PyMethodDef result[] = {
       {kNamed[I].name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&call<I>)), METH_FASTCALL | METH_KEYWORDS,
        reinterpret_cast<PyCFunctionObject*>(bound[I])->m_ml->ml_doc}...,
       {nullptr, nullptr, 0, nullptr}};
-  return made;
+  return result;
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ void install_pickle_functions(const py::module_& module) {
   for (size_t i = 0; i < bound.size(); ++i) {
     bound[i] = py::object(module.attr(kNamed[i].name)).release().ptr();
     if (!PyCFunction_CheckExact(bound[i])) {
-      PyErr_Format(PyExc_SystemError, "%s is not a function of pybind11's", kNamed[i].name);
+      PyErr_Format(PyExc_SystemError, "%s is not a function of pybind11", kNamed[i].name);
       throw py::error_already_set();
     }
   }

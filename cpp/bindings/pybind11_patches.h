@@ -7,34 +7,31 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-// Corrections of what pybind11 does, applied once to all classes and functions that the module has by then.
+// Corrections of pybind11 (3.1), applied once to all classes and functions that the module has at that time.
 
-/// `Class.__new__(Class)` gives an object whose __init__ has not run: there is no C++ value in it. From here on whoever
-/// asks for that value, of any class that the module has by now, gets a TypeError. pybind11 by itself hands out memory
-/// that no constructor has seen.
+/// `Class.__new__(Class)` returns an object without a C++ value, as its __init__ has not run. Using its value now
+/// raises TypeError, where pybind11 would return uninitialized memory.
 void reject_uninitialized(const py::module_& module);
 
-/// Makes a Python object that there is no memory for an error. pybind11 (3.1) writes into what a class's tp_alloc gives
-/// without a look whether it gave anything, in casts and in `Class(...)`: the process ends with SIGSEGV. From here on
-/// casts to the classes that `module` has by now throw std::bad_alloc, and calls of these classes raise MemoryError.
+/// Reports a failed allocation of a Python object: casts throw std::bad_alloc, and calls of classes raise MemoryError,
+/// where pybind11 would write through the null pointer of tp_alloc.
 void check_allocations(const py::module_& module);
 
-/// Keeps C++ objects whole where there is no memory for their Python object. pybind11 (3.1) marks the Python object of
-/// a shared C++ one as its owner before it enters it into its table, and where that throws it destroys the C++ object,
-/// which others still hold. Called once, when all classes of `module` are there; casts take an indirect call more.
+/// Keeps a shared C++ object alive where the allocation of its Python object fails. pybind11 marks the Python object as
+/// the owner before it adds it to its table, and if that throws, destroys the C++ object that others still hold. Casts
+/// cost one more indirect call.
 ///
-/// Where __init__ makes the object, an error of that table ends the process, unless the function given to py::init
-/// returns the holder (std::unique_ptr, std::shared_ptr) and not the value: so all of them do.
+/// If __init__ creates the object, an error of that table ends the process, unless the function of py::init returns the
+/// holder (std::unique_ptr, std::shared_ptr) and not the value: so all of them do.
 void guard_casts(const py::module_& module);
 
-/// Arguments that a bound function or class cannot take are a TypeError in this library's words: operation, argument,
-/// what was expected and what came. pybind11's own text lists the C++ side's signatures and the repr of every argument.
-/// Holds for all that the module has by now; classes without a constructor say where their objects come from.
+/// Raises TypeError in this library's form for arguments that a bound function cannot take: operation, argument,
+/// expected and received type. pybind11's text lists C++ signatures and the repr of every argument. Classes without a
+/// constructor name the functions that return their objects.
 void install_argument_errors(const py::module_& module);
 
-/// Makes the functions that pickles name plain ones, which a pickle names as `artifex_devices._core` and their name.
-/// pybind11 3 has its own functions pickled as a call of eval, which an unpickler with a list of what it allows
-/// refuses. Last of all that is bound.
+/// Turns the functions that pickles refer to into plain ones, pickled as `artifex_devices._core` and their name.
+/// pybind11 pickles its functions as a call of eval, which an unpickler with an allow-list refuses. Call it last.
 void install_pickle_functions(const py::module_& module);
 
 }  // namespace artifex_devices::bindings

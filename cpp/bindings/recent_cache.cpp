@@ -13,8 +13,8 @@ struct RegisteredCache {
 };
 
 std::vector<RegisteredCache>& tables() {
-  static auto* made = new std::vector<RegisteredCache>;
-  return *made;
+  static auto* list = new std::vector<RegisteredCache>;
+  return *list;
 }
 
 [[maybe_unused]] const auto& g_tables_made_at_load = tables();

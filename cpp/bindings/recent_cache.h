@@ -15,17 +15,18 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-/// What was worked out last, found again by what it was made of. A fixed number of places, each for one hash: a
-/// newcomer takes the place of the old. Python objects in it are kept alive, and with them meshes and worlds, so only
-/// those of open worlds belong here; clear_recent_caches() lets go of them. Needs the GIL; tables are never destroyed.
+/// A direct-mapped cache of results by their arguments: a new entry replaces the old one in its place. Entries keep
+/// Python objects, meshes and worlds alive, so only those of open worlds belong here; clear_recent_caches() drops them.
+/// Needs the GIL; caches are never destroyed.
 ///
-/// An Entry is empty when made, and `is_of(client)` says whether it keeps that client alive.
+/// A new Entry is empty, and `is_of(client)` returns whether it keeps that client alive.
 template <class Entry, size_t kPlaces>
 class RecentCache {
  public:
   Entry& place(size_t hash) { return entries_[(hash ^ hash >> 32) % kPlaces]; }
 
-  /// What keeps `client` (null: any) alive is let go of. Emptied first, as what goes may run Python code.
+  /// Drops the entries that keep `client` alive, or all for null. Empties an entry before it is destroyed, as that may
+  /// run Python code.
   void forget(const Client* client) {
     for (Entry& entry : entries_) {
       if (entry.is_empty() || (client != nullptr && !entry.is_of(*client))) continue;
@@ -45,10 +46,10 @@ class RecentCache {
 
 inline size_t hash_pointer(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer) >> 4; }
 
-/// Registers a table, so that clear_recent_caches finds it. Called once a table while the module is loaded.
+/// Registers a cache for clear_recent_caches(). Called at import.
 void register_recent_cache(const char* name, std::function<void(const Client*)> forget, std::function<int64_t()> size);
 
-/// A table that lives for good.
+/// Creates a cache that is never destroyed.
 template <class Entry, size_t kPlaces>
 RecentCache<Entry, kPlaces>& make_recent_cache(const char* name) {
   auto* table = new RecentCache<Entry, kPlaces>;
@@ -57,10 +58,10 @@ RecentCache<Entry, kPlaces>& make_recent_cache(const char* name) {
   return *table;
 }
 
-/// Lets go of what keeps the client alive; null: of all.
+/// Drops the entries of all caches that keep the client alive, or all entries for null.
 void clear_recent_caches(const Client* client);
 
-/// {name of a table: places in use}
+/// {name of a cache: number of entries}
 py::dict recent_cache_sizes();
 
 }  // namespace artifex_devices::bindings

@@ -8,7 +8,7 @@
 namespace artifex_devices::bindings {
 namespace {
 
-constexpr Py_ssize_t kMost = 500;
+constexpr Py_ssize_t kMaxLength = 500;
 constexpr Py_ssize_t kFirst = 400;
 constexpr Py_ssize_t kLast = 80;
 
@@ -21,7 +21,7 @@ py::object part(const py::object& text, Py_ssize_t from, Py_ssize_t to) {
   return py::reinterpret_steal<py::object>(PyUnicode_Substring(text.ptr(), from, to));
 }
 
-// Half a character (a lone surrogate) has no UTF-8 and is told by its number.
+// A lone surrogate has no UTF-8 and is escaped by its number.
 std::string utf8(const py::object& text) {
   const auto bytes = py::reinterpret_steal<py::object>(
       text ? PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace") : nullptr);
@@ -40,14 +40,14 @@ std::string safe_repr(py::handle object) {
     return fmt::format("<{}, whose repr raised {}>", class_of(object), kind.substr(kind.rfind('.') + 1));
   }
   const Py_ssize_t size = PyUnicode_GET_LENGTH(text.ptr());
-  if (size <= kMost) return utf8(text);
+  if (size <= kMaxLength) return utf8(text);
   return utf8(part(text, 0, kFirst)) + " ... " + utf8(part(text, size - kLast, size));
 }
 
 void bind_safe_repr(py::module_& module) {
   module.def(
       "_shown", [](const py::object& object) { return safe_repr(object); }, py::arg("object"), py::pos_only(),
-      "An object as messages tell it: its repr, cut where it is long, or that its repr raised.");
+      "Returns the repr of an object for messages: shortened if it is long, replaced if it raises.");
 }
 
 }  // namespace artifex_devices::bindings

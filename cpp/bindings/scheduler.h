@@ -11,9 +11,9 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-inline constexpr size_t kKinds = 8;  // more are looked up in Python
+inline constexpr size_t kKinds = 8;  // further kinds are looked up in Python
 
-/// A kind of collective of one ndarray without options that the program has met before.
+/// A collective of one ndarray without options that the program has called before.
 struct Kind {
   py::object operation;
   py::object axis_name;
@@ -24,38 +24,38 @@ struct Kind {
   int64_t signature;
 };
 
-/// The participants of one program: their states, who has the turn in the cooperative executor, and the kinds of
-/// collectives that were met before. All of it needs the GIL. It only says whose turn it is; Python switches to it,
-/// with none of our frames on the stack.
+/// The participants of one program: their states, the turns of the cooperative executor, and the kinds of collectives
+/// called before. Needs the GIL. It only chooses the next participant; Python switches to it, with none of our frames
+/// on the stack.
 struct Scheduler {
-  py::object owner;  // keeps the rendezvous
+  py::object owner;  // keeps the rendezvous alive
   Rendezvous* rendezvous;
-  py::object pending;  // stands for a result that is not there
+  py::object pending;  // marks a missing result
   py::object participant_class;
   py::list payloads;
   py::list results;
   std::vector<Kind> kinds;
-  py::object plain;  // code of a body whose own waits, when `root` called it, need not be looked at
+  py::object plain;  // code of a body whose waits, if `root` called it, need no wait(me, frame)
 
   // Of one call, from open to close.
   py::object program;
-  py::list outcomes;  // what bodies returned
+  py::list outcomes;  // results of the bodies
   std::vector<py::object> participants;
 
-  // Of the cooperative executor, from begin_turns to close. A seat is (the switch to its greenlet, [who hosts it]).
-  py::object host;                 // what a greenlet is told that gets a seat
-  py::object hub;                  // the switch to the caller's greenlet
-  py::object context;              // of the caller
-  py::object wait;                 // wait(me, frame), where the executor looks at each wait; else waits are ours
-  py::object root;                 // code of the frame that calls bodies, where plain waits are ours all the same
-  py::list seats;                  // one a participant at least
-  Py_ssize_t used = 0;             // so many of them
-  size_t begun = 0;                // so many participants
-  bool is_ordered = false;         // the hub alone says who goes on
+  // Of the cooperative executor, from begin_turns to close. A seat is (switch to its greenlet, [host]).
+  py::object host;                 // stored in each used seat
+  py::object hub;                  // switch to the caller's greenlet
+  py::object context;              // context of the caller
+  py::object wait;                 // wait(me, frame), if the executor handles waits; else the scheduler does
+  py::object root;                 // code of the frame that calls bodies, if the scheduler still handles plain waits
+  py::list seats;                  // at least one for each participant
+  Py_ssize_t used = 0;             // number of used seats
+  size_t begun = 0;                // number of participants that have begun
+  bool is_ordered = false;         // only the hub chooses the next participant
   std::vector<PyObject*> seat_of;  // by participant, borrowed from seats
-  PyObject* starting = nullptr;    // the seat whose greenlet begins
-  std::vector<size_t> suspended;   // in the order of their suspension
-  std::vector<size_t> batch;       // may go on, the last one first
+  PyObject* starting = nullptr;    // seat whose greenlet begins
+  std::vector<size_t> suspended;   // positions in the order of suspension
+  std::vector<size_t> batch;       // positions that may continue, the last one first
   std::vector<bool> is_suspended;
 
   bool has_failed() const { return rendezvous->failure() != Rendezvous::Failure::kNone; }
@@ -70,22 +70,22 @@ struct SchedulerObject {
 
 inline Scheduler& scheduler_of(PyObject* self) { return *reinterpret_cast<SchedulerObject*>(self)->scheduler; }
 
-/// No longer waits, if it does.
+/// Ends the suspension of a participant, if it is suspended.
 void unsuspend(Scheduler& scheduler, size_t position);
 
-/// The switch to whoever has the next turn; to the hub where nobody can be told.
+/// Returns the switch to the participant with the next turn, or to the hub if none can continue.
 PyObject* next_switch(Scheduler& scheduler);
 
-/// The same for a participant that waits from now on.
+/// Suspends a participant, then returns next_switch().
 PyObject* suspended_switch(Scheduler& scheduler, size_t position);
 
 /// The switch of a seat.
 inline PyObject* switch_of(PyObject* seat) { return PyTuple_GET_ITEM(seat, 0); }
 
-/// Lets the next participant begin in a seat, whose greenlet is running; None where there is none.
+/// Starts the next participant in the seat of the running greenlet and returns it; None if all have begun.
 PyObject* begin_in(Scheduler& scheduler, PyObject* seat);
 
-/// What bodies' collectives call.
+/// Binds the functions that collectives in bodies call.
 void bind_scheduler_calls(py::module_& module);
 void bind_scheduler(py::module_& module);
 

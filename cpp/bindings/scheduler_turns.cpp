@@ -13,22 +13,22 @@ void unsuspend(Scheduler& scheduler, size_t position) {
   if (position >= scheduler.is_suspended.size() || !scheduler.is_suspended[position]) return;
   scheduler.is_suspended[position] = false;
   auto& order = scheduler.suspended;
-  const auto found = std::find(order.rbegin(), order.rend(), position);  // the last one, mostly
+  const auto found = std::find(order.rbegin(), order.rend(), position);  // usually the last one
   order.erase(std::next(found).base());
 }
 
 PyObject* next_switch(Scheduler& scheduler) {
   const bool has_failed = scheduler.has_failed();
   if (scheduler.begun < scheduler.participants.size() && !has_failed) {
-    PyObject* seat = scheduler.starting;  // Ctrl-C came before the switch to it
+    PyObject* seat = scheduler.starting;  // set if Ctrl-C came before the switch to it
     if (seat == nullptr) {
       seat = PyList_GetItem(scheduler.seats.ptr(), scheduler.used);
       if (seat == nullptr) throw py::error_already_set();
       ++scheduler.used;
       scheduler.starting = seat;
     }
-    check(PyList_SetItem(PyTuple_GET_ITEM(seat, 1), 0, given(scheduler.host.ptr())));
-    return given(switch_of(seat));
+    check(PyList_SetItem(PyTuple_GET_ITEM(seat, 1), 0, new_reference(scheduler.host.ptr())));
+    return new_reference(switch_of(seat));
   }
   if (!scheduler.is_ordered) {
     auto& batch = scheduler.batch;
@@ -39,10 +39,10 @@ PyObject* next_switch(Scheduler& scheduler) {
     while (!batch.empty()) {
       const size_t position = batch.back();
       batch.pop_back();
-      if (scheduler.is_suspended[position]) return given(switch_of(scheduler.seat_of[position]));
+      if (scheduler.is_suspended[position]) return new_reference(switch_of(scheduler.seat_of[position]));
     }
   }
-  return given(scheduler.hub.ptr());
+  return new_reference(scheduler.hub.ptr());
 }
 
 PyObject* suspended_switch(Scheduler& scheduler, size_t position) {
@@ -61,12 +61,12 @@ PyObject* begin_in(Scheduler& scheduler, PyObject* seat) {
   auto& me = *reinterpret_cast<ParticipantObject*>(object);
   const py::object context = checked(PyContext_Copy(scheduler.context.ptr()));
   check(PyContext_Enter(context.ptr()));
-  Py_XSETREF(me.context, given(context.ptr()));
+  Py_XSETREF(me.context, new_reference(context.ptr()));
   const py::object token = checked(PyContextVar_Set(participant_variable, object));
   ++scheduler.begun;
   scheduler.seat_of[position] = seat;
   me.thread = PyThread_get_thread_ident();
-  return given(object);
+  return new_reference(object);
 }
 
 }  // namespace artifex_devices::bindings

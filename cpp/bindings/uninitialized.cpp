@@ -8,18 +8,18 @@ namespace artifex_devices::bindings {
 namespace {
 
 constexpr const char* kUninitialized =
-    "artifex_devices: an object has no value, because its __init__ has not run; expected one that its class or a "
-    "function of this package has made; call the class, say NamedSharding(mesh, spec), not "
+    "artifex_devices: an object has no value, because its __init__ has not run; expected an object that its class or a "
+    "function of this package returned; call the class, for example NamedSharding(mesh, spec), not "
     "NamedSharding.__new__(NamedSharding)";
 
-/// pybind11 makes room for a missing value by the class's operator new, in one place: where it is asked for the value.
-/// (Objects that are made in earnest bring theirs.)
-void* refuse(size_t) {
+/// pybind11 calls the class's operator new only where a value is used that is missing; constructors bring their own
+/// memory.
+void* raise(size_t) {
   PyErr_SetString(PyExc_TypeError, kUninitialized);
   throw py::error_already_set();
 }
 
-/// Whoever asks for a shared_ptr does not come by there, and gets a RuntimeError that speaks of holders.
+/// A cast to shared_ptr does not call operator new; pybind11 throws its own error about holders.
 void translate(std::exception_ptr pointer) {
   try {
     std::rethrow_exception(pointer);
@@ -36,7 +36,7 @@ void reject_uninitialized(const py::module_& module) {
   for (const auto& [name, value] : module.attr("__dict__").cast<py::dict>()) {
     if (!PyObject_TypeCheck(value.ptr(), metaclass)) continue;
     auto* info = py::detail::get_type_info(reinterpret_cast<PyTypeObject*>(value.ptr()));
-    if (info != nullptr) info->operator_new = &refuse;
+    if (info != nullptr) info->operator_new = &raise;
   }
   py::register_local_exception_translator(&translate);
 }
