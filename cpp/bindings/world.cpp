@@ -274,6 +274,23 @@ ShardingRef sharding_of(Device* device) {
   return shardings[id];
 }
 
+py::dict memory_stats_dict(const DeviceMemoryStats& stats, const Arena* arena) {
+  py::dict result;
+  result["bytes_in_use"] = stats.bytes_in_use;
+  result["peak_bytes_in_use"] = stats.peak_bytes_in_use;
+  result["bytes_limit"] = stats.bytes_limit;
+  result["bytes_reserved"] = stats.bytes_reserved;
+  result["largest_alloc_size"] = stats.largest_alloc_size;
+  result["num_allocs"] = stats.num_allocs;
+  if (arena == nullptr) return result;
+  const ArenaStats pool = arena->stats();
+  result["pool_bytes"] = pool.bytes_mapped;
+  result["pool_bytes_in_use"] = pool.bytes_in_use;
+  result["pool_bytes_cached"] = pool.bytes_cached;
+  result["peak_pool_bytes_in_use"] = pool.peak_bytes_in_use;
+  return result;
+}
+
 void bind_world(py::module_& module) {
   current_frame_variable = PyContextVar_New("artifex_devices_world", nullptr);
   if (current_frame_variable == nullptr) throw py::error_already_set();
