@@ -4,7 +4,7 @@
 #include <pybind11/typing.h>
 
 #include "artifex_devices/array/live_arrays.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/device/device_list.h"

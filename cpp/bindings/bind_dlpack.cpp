@@ -83,7 +83,8 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
     const auto [type, id] = int_pair(dl_device, kOperation, "dl_device", "(1, 0)");
     if (type != dlpack::kCpu || id < 0 || id >= array->sharding()->devices()->client()->device_count()) {
       throw_error<UnsupportedBuffer>(
-          "{}: dl_device is ({}, {}); expected (1, 0), the host's memory; leave it out and move the data in the consumer",
+          "{}: dl_device is ({}, {}); expected (1, 0), the host's memory; leave it out and move the data in the "
+          "consumer",
           kOperation, type, id);
     }
   }
@@ -127,7 +128,7 @@ HostView view_of_capsule(const py::object& capsule) {
     auto* managed = static_cast<ManagedVersioned*>(PyCapsule_GetPointer(capsule.ptr(), kVersionedName));
     if (managed->version.major != 1) {
       throw_error<UnsupportedBuffer>("{}: the capsule is of DLPack {}.{}; expected version 1; use a matching producer",
-                              kImport, managed->version.major, managed->version.minor);
+                                     kImport, managed->version.major, managed->version.minor);
     }
     HostView view = view_of_dlpack(managed->tensor, managed->flags);
     take(capsule, managed, kUsedVersionedName, &view);
@@ -141,9 +142,10 @@ HostView view_of_capsule(const py::object& capsule) {
   }
   const char* name = PyCapsule_GetName(capsule.ptr());
   if (name == nullptr) PyErr_Clear();
-  throw_error<UnsupportedBuffer>("{}: the capsule is named {:?}; expected \"dltensor_versioned\" or \"dltensor\", which can be taken "
-                  "once; get a new capsule from the producer",
-                  kImport, name == nullptr ? "" : name);
+  throw_error<UnsupportedBuffer>(
+      "{}: the capsule is named {:?}; expected \"dltensor_versioned\" or \"dltensor\", which can be taken once; get a "
+      "new capsule from the producer",
+      kImport, name == nullptr ? "" : name);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/planner/collective_bound.h"
 #include "artifex_devices/planner/placed_group.h"

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/partition/ingress_totals.h"
 #include "artifex_devices/partition/reshard_check.h"

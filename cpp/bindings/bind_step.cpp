@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/planner/step_cost.h"
 #include "artifex_devices/sharding/mesh.h"
 #include "bindings.h"

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "errors.h"
 #include "fast_path.h"

@@ -6,19 +6,19 @@
 #include <atomic>
 #include <string>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
 
 constexpr std::array<std::string_view, 3> kNames = {"baseline", "avx2", "avx512"};
 
-bool runs_here(CopyIsa isa) noexcept {
-  if (isa == CopyIsa::kBaseline) return true;
+bool runs_here(Isa isa) noexcept {
+  if (isa == Isa::kBaseline) return true;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (isa == CopyIsa::kAvx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
-  if (isa == CopyIsa::kAvx512) {
+  if (isa == Isa::kAvx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  if (isa == Isa::kAvx512) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
   }
@@ -26,10 +26,10 @@ bool runs_here(CopyIsa isa) noexcept {
   return false;
 }
 
-const CopyKernels& kernels_of(CopyIsa isa) noexcept {
+const CopyKernels& kernels_of(Isa isa) noexcept {
 #if defined(__x86_64__)
-  if (isa == CopyIsa::kAvx2) return copy_kernels_avx2;
-  if (isa == CopyIsa::kAvx512) return copy_kernels_avx512;
+  if (isa == Isa::kAvx2) return copy_kernels_avx2;
+  if (isa == Isa::kAvx512) return copy_kernels_avx512;
 #endif
   static_cast<void>(isa);
   return copy_kernels_baseline;
@@ -38,15 +38,15 @@ const CopyKernels& kernels_of(CopyIsa isa) noexcept {
 // Good for copies before the best ones are chosen, which is when the library is loaded: a guarded static could be in
 // the making when another thread forks.
 constinit std::atomic<const CopyKernels*> g_kernels{&copy_kernels_baseline};
-constinit std::atomic<CopyIsa> g_isa{CopyIsa::kBaseline};
+constinit std::atomic<Isa> g_isa{Isa::kBaseline};
 
-void use(CopyIsa isa) noexcept {
+void use(Isa isa) noexcept {
   g_isa.store(isa, std::memory_order_relaxed);
   g_kernels.store(&kernels_of(isa), std::memory_order_relaxed);
 }
 
 [[maybe_unused]] const bool g_chosen = [] {
-  for (const CopyIsa isa : {CopyIsa::kAvx2, CopyIsa::kAvx512}) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
     if (runs_here(isa)) use(isa);
   }
   return true;
@@ -54,24 +54,24 @@ void use(CopyIsa isa) noexcept {
 
 }  // namespace
 
-std::string_view to_string(CopyIsa isa) noexcept {
+std::string_view to_string(Isa isa) noexcept {
   const auto index = static_cast<size_t>(isa);
   return index < kNames.size() ? kNames[index] : std::string_view("unknown");
 }
 
-std::vector<CopyIsa> copy_isas() {
-  std::vector<CopyIsa> found;
-  for (const CopyIsa isa : {CopyIsa::kBaseline, CopyIsa::kAvx2, CopyIsa::kAvx512}) {
+std::vector<Isa> supported_isas() {
+  std::vector<Isa> found;
+  for (const Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
     if (runs_here(isa)) found.push_back(isa);
   }
   return found;
 }
 
-CopyIsa copy_isa() noexcept { return g_isa.load(std::memory_order_relaxed); }
+Isa active_isa() noexcept { return g_isa.load(std::memory_order_relaxed); }
 
-void use_copy_isa(std::string_view name, std::string_view operation) {
+void set_active_isa(std::string_view name, std::string_view operation) {
   std::string names;
-  for (const CopyIsa isa : copy_isas()) {
+  for (const Isa isa : supported_isas()) {
     if (to_string(isa) == name) return use(isa);
     names += fmt::format("{}{:?}", names.empty() ? "" : ", ", to_string(isa));
   }

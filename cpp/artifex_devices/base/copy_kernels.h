@@ -11,19 +11,19 @@ namespace artifex_devices {
 
 /// Instruction sets that the loops of copies are compiled for. Baseline is SSE2 on x86-64 and NEON on aarch64, where
 /// there is no other.
-enum class CopyIsa : uint8_t { kBaseline, kAvx2, kAvx512 };
+enum class Isa : uint8_t { kBaseline, kAvx2, kAvx512 };
 
-std::string_view to_string(CopyIsa isa) noexcept;  // "baseline", "avx2", "avx512"
+std::string_view to_string(Isa isa) noexcept;  // "baseline", "avx2", "avx512"
 
 /// Those that this processor runs, least first; never empty.
-std::vector<CopyIsa> copy_isas();
+std::vector<Isa> supported_isas();
 
 /// The set in use; when the library is loaded it is the greatest that the processor runs.
-CopyIsa copy_isa() noexcept;
+Isa active_isa() noexcept;
 
 /// Lets all later copies use one set, for tests and for counts of instructions that are to be the same everywhere.
 /// Throws InvalidArgument that names those that this processor runs.
-void use_copy_isa(std::string_view name, std::string_view operation);
+void set_active_isa(std::string_view name, std::string_view operation);
 
 /// The inner loops of copies for one instruction set. None of them needs an alignment but where it says so, none reads
 /// or writes outside of its units, and source and destination lie apart. Strides are in bytes and may be negative.

@@ -2,7 +2,7 @@
 #include "artifex_devices/collective/combine.h"
 
 #include "artifex_devices/base/copy_kernels.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/collective/combine_loops.h"
 
 namespace artifex_devices {
@@ -17,9 +17,9 @@ Reduction reduction_from_name(std::string_view name) {
 
 const CombineLoops& combine_loops() noexcept {
 #if defined(__x86_64__)
-  const CopyIsa isa = copy_isa();
-  if (isa == CopyIsa::kAvx512) return combine_loops_avx512;
-  if (isa == CopyIsa::kAvx2) return combine_loops_avx2;
+  const Isa isa = active_isa();
+  if (isa == Isa::kAvx512) return combine_loops_avx512;
+  if (isa == Isa::kAvx2) return combine_loops_avx2;
 #endif
   return combine_loops_baseline;
 }

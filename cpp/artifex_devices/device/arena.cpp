@@ -5,8 +5,8 @@
 #include <atomic>
 #include <new>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/arena_reserve.h"
 #include "artifex_devices/device/arena_state.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/device/arena_state.h"
 #include "artifex_devices/topology/system_files.h"

@@ -3,9 +3,9 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
 
 namespace artifex_devices {

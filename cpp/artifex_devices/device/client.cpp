@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/stream_copy.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/topology/binding.h"

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/wire.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/device/topology_wire.h"

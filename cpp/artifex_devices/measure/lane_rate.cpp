@@ -11,8 +11,8 @@
 #include <numeric>
 
 #include "artifex_devices/base/affinity.h"
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/event.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/device/client.h"
 

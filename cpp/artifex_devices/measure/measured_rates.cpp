@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/machine.h"
 #include "artifex_devices/topology/system_files.h"
 
@@ -62,7 +62,7 @@ struct Slice {
 };
 
 template <class T>
-WorkStep product_step(GemmIsa isa) {
+WorkStep product_step(Isa isa) {
   struct Matrices {
     std::vector<T> a, b, c;
   };
@@ -98,7 +98,7 @@ std::string first_line(const std::string& path) {
 
 }  // namespace
 
-RateSeries measure_gemm_rate(const std::vector<int>& lanes, GemmIsa isa, DType dtype, const RateOptions& options) {
+RateSeries measure_gemm_rate(const std::vector<int>& lanes, Isa isa, DType dtype, const RateOptions& options) {
   if (dtype != DType::kFloat32 && dtype != DType::kFloat64) {
     throw_error<TypeMismatch>(
         "measure_roofline: dtype is {}; expected float32 or float64; the cores have no products of others",

@@ -14,7 +14,7 @@ namespace artifex_devices {
 
 /// FLOP/s of products of matrices that stay in the caches, one a worker at a time: what the cores can do at most.
 /// `dtype` is float32 or float64 (else TypeMismatch).
-RateSeries measure_gemm_rate(const std::vector<int>& lanes, GemmIsa isa, DType dtype, const RateOptions& options);
+RateSeries measure_gemm_rate(const std::vector<int>& lanes, Isa isa, DType dtype, const RateOptions& options);
 
 struct StreamRates {
   int64_t array_bytes = 0;  // of each of the three arrays, all workers together

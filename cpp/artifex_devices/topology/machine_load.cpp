@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
 // Machines that are described to us: XML and synthetic.

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/nvml_abi.h"
 
 namespace artifex_devices {

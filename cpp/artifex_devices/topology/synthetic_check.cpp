@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
 // Sizes of a synthetic machine, before hwloc builds it: its time grows faster than their square.

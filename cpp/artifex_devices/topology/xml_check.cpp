@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/loaded_machine.h"
 #include "artifex_devices/topology/xml_objects.h"
 

@@ -40,21 +40,21 @@ void check_dlpack_version(DType dtype, DlpackVersion version, std::string_view o
 /// The value of an array on one device to export, in its own memory or as a copy. Waits for the array.
 std::shared_ptr<const HostView> dlpack_view(const ArrayRef& array, bool copy);
 
-/// A tensor on the memory of a view, which it keeps alive: for consumers before DLPack 1.0, and for later ones, where it
-/// is marked read-only unless it is a copy.
+/// A tensor on the memory of a view, which it keeps alive: for consumers before DLPack 1.0, and for later ones, where
+/// it is marked read-only unless it is a copy.
 DlpackRef<dlpack::Managed> export_dlpack(std::shared_ptr<const HostView> view);
 DlpackRef<dlpack::ManagedVersioned> export_dlpack_versioned(std::shared_ptr<const HostView> view, bool is_copy);
 
-/// A view of a tensor's memory without an owner, after all checks that need not read the memory. Throws UnsupportedBuffer
-/// for other devices and elements and for malformed tensors.
+/// A view of a tensor's memory without an owner, after all checks that need not read the memory. Throws
+/// UnsupportedBuffer for other devices and elements and for malformed tensors.
 HostView view_of_dlpack(const dlpack::Tensor& tensor, uint64_t flags);
 
 /// Throws InvalidArgument for a sharding over several devices.
 void check_dlpack_target(const Sharding& sharding);
 
-/// An array on one device from host memory of another library. It shares the memory where that is row-major, aligned and
-/// near the client's first device, unless `copy` is true. Throws as check_dlpack_target, and
-/// InvalidArgument where `copy` is false but a copy is needed.
+/// An array on one device from host memory of another library. It shares the memory where that is row-major, aligned
+/// and near the client's first device, unless `copy` is true. Throws as check_dlpack_target, and InvalidArgument where
+/// `copy` is false but a copy is needed.
 ArrayRef array_from_dlpack(HostView source, const ShardingRef& sharding, std::optional<bool> copy);
 
 }  // namespace artifex_devices

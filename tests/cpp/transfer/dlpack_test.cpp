@@ -126,8 +126,7 @@ TEST_F(DlpackTensor, is_checked_before_its_memory_is_read) {
 TEST_F(DlpackTensor, becomes_an_array_without_a_copy_where_that_is_possible) {
   const ClientRef world = make_world(1, 2);
   const HostView view = view_of_dlpack(tensor_, 0);
-  EXPECT_EQ(array_from_dlpack(view, first_device(world), {})->storage()->data(0),
-            static_cast<const void*>(data_));
+  EXPECT_EQ(array_from_dlpack(view, first_device(world), {})->storage()->data(0), static_cast<const void*>(data_));
   EXPECT_NE(array_from_dlpack(view, first_device(world), true)->storage()->data(0), static_cast<const void*>(data_));
   const ShardingRef other = SingleDeviceSharding::make(world->device(1));
   EXPECT_EQ(values(*device_get(array_from_dlpack(view, other, {}))), values(view));
