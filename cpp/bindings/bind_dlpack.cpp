@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "array_methods.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/dlpack.h"
 #include "bindings.h"
 #include "gil.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "artifex_devices/base/byte_count.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/arena.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"

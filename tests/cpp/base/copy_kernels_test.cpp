@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/isa.h"
 
 namespace artifex_devices {
 namespace {
@@ -97,29 +97,6 @@ TEST_P(CopyKernelsTest, TransposesEqualALoop) {
 
 INSTANTIATE_TEST_SUITE_P(EveryIsa, CopyKernelsTest, testing::ValuesIn(supported_isas()),
                          [](const auto& each) { return std::string(to_string(each.param)); });
-
-TEST(Isa, TheGreatestIsUsedUnlessAnotherIsChosen) {
-  EXPECT_EQ(supported_isas().front(), Isa::kBaseline);
-  EXPECT_EQ(active_isa(), supported_isas().back());
-  set_active_isa("baseline", "test");
-  EXPECT_EQ(active_isa(), Isa::kBaseline);
-  EXPECT_EQ(&copy_kernels(), &copy_kernels_baseline);
-  set_active_isa(to_string(supported_isas().back()), "test");
-}
-
-TEST(Isa, UnknownNamesAreRefusedWithThoseThatRun) {
-  try {
-    set_active_isa("mmx", "set_active_isa");
-    FAIL();
-  } catch (const InvalidArgument& error) {
-    EXPECT_EQ(std::string(error.what())
-                  .find("set_active_isa: the instruction set of copies is \"mmx\", which is not known here; expected "
-                        "one of \"baseline\""),
-              0U)
-        << error.what();
-  }
-  EXPECT_EQ(active_isa(), supported_isas().back());
-}
 
 }  // namespace
 }  // namespace artifex_devices
