@@ -24,8 +24,6 @@
 #include "artifex_devices/sharding/named_sharding.h"
 #include "gil.h"
 #include "numpy_bridge.h"
-#include "placed_way.h"
-#include "shard_index.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -291,7 +289,7 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
   const Dims shape = dims_from_python(global_shape, kPlanReshard, "shape");
   check_whole(*source);
   check_whole(*destination);
-  const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
+  const std::shared_ptr<Cluster> handle = cluster_handle_for(given, *source, *destination);
   const Cluster* cluster = handle.get();
   if (cluster == nullptr && (source->is_abstract() || destination->is_abstract())) {
     throw_error(
@@ -300,8 +298,8 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
   }
   check_size(*source, cluster);
   check_size(*destination, cluster);
-  Ends ends{source->domains(shape, kPlanReshard), destination->domains(shape, kPlanReshard), devices_of(*source),
-            devices_of(*destination)};
+  Ends ends{source->domains(shape, kPlanReshard), destination->domains(shape, kPlanReshard), device_ids(*source),
+            device_ids(*destination)};
   ends.same_devices = ends.devices_before == ends.devices_after;
   if (cluster) {
     check_devices(ends.devices_before, *cluster);
@@ -325,7 +323,8 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
   try {
     const bool only_way = result["sequence"].is_none();
     const double most = all_copies || only_way || cluster == nullptr ? kMostCopies : kMostCopiesUnasked;
-    const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, cluster, most);
+    const PlacedWay placed =
+        without_gil([&] { return placed_way(*source, *destination, shape, itemsize, cluster, most); });
     result["copies"] = copies_dict(placed, *source, *destination, cluster);
   } catch (const InvalidArgument& error) {
     result["copies_error"] = error.what();
@@ -340,8 +339,8 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
 py::tuple reshard_ingress(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
                           const std::shared_ptr<Sharding>& destination) {
   const Dims shape = dims_from_python(global_shape, kPlanReshard, "shape");
-  const std::vector<int64_t> after = devices_of(*destination);
-  const std::vector<int64_t> bytes = ingress_bytes(source->domains(shape, kPlanReshard), devices_of(*source),
+  const std::vector<int64_t> after = device_ids(*destination);
+  const std::vector<int64_t> bytes = ingress_bytes(source->domains(shape, kPlanReshard), device_ids(*source),
                                                    destination->domains(shape, kPlanReshard), after, itemsize);
   return py::make_tuple(ndarray_of(after), ndarray_of(bytes));
 }
@@ -350,8 +349,9 @@ py::tuple reshard_ingress(py::handle global_shape, int64_t itemsize, const std::
 py::list reshard_copies(py::handle global_shape, int64_t itemsize, const std::shared_ptr<Sharding>& source,
                         const std::shared_ptr<Sharding>& destination, const ClusterOrNone& given) {
   const Dims shape = dims_from_python(global_shape, kPlanReshard, "shape");
-  const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
-  const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, handle.get(), kMostCopies);
+  const std::shared_ptr<Cluster> handle = cluster_handle_for(given, *source, *destination);
+  const PlacedWay placed =
+      without_gil([&] { return placed_way(*source, *destination, shape, itemsize, handle.get(), kMostCopies); });
   py::list result;
   placed.way.plan.for_each_copy([&](const ReshardCopy& copy) {
     py::tuple box(copy.box.rank());

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bind_step.h"
-
 #include <fmt/ranges.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -10,6 +8,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/planner/step_cost.h"
 #include "artifex_devices/sharding/mesh.h"
+#include "bindings.h"
 #include "gil.h"
 #include "step_arguments.h"
 

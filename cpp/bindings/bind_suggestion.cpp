@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bind_suggestion.h"
-
 #include <pybind11/functional.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/planner/suggestion.h"
+#include "bindings.h"
 #include "gil.h"
 #include "step_arguments.h"
 

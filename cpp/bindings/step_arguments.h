@@ -9,7 +9,8 @@
 
 namespace artifex_devices::bindings {
 
-/// A StepModel from the dict that artifex_devices.planner.step_model makes of one. `operation` is the one that errors name.
+/// A StepModel from the dict that artifex_devices.planner.step_model makes of one. `operation` is the one that errors
+/// name.
 StepModel step_model_from_python(const pybind11::dict& model, std::string_view operation);
 
 }  // namespace artifex_devices::bindings
