@@ -208,11 +208,11 @@ def test_a_layout_of_another_rank_is_refused(devices):
 
 
 def test_a_layout_alone_is_no_place():
-    with pytest.raises(ValueError, match="device is Layout.*; expected None, a Device"):
+    with pytest.raises(ValueError, match=r"device is Layout.*; expected None, a Device"):
         ad.device_put(X, Layout((0, 1)))
     with pytest.raises(ValueError, match="needs a sharding"):
         Format(Layout((0, 1)))
-    with pytest.raises(TypeError, match="sharding is 3 .int."):
+    with pytest.raises(TypeError, match=r"sharding is 3 .int."):
         Format(None, 3)
     with pytest.raises(TypeError, match="major_to_minor"):
         Layout("01")
