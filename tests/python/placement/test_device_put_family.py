@@ -191,7 +191,7 @@ def test_a_format_of_row_major_order_is_its_sharding(named, devices):
     [
         (Layout((0, 1), ((8, 128),)), "arrays are stored without tiles"),
         (Layout((0, 2)), "expected each of 0 to 1 once"),
-        (Layout.AUTO, "nothing chooses one here"),
+        (Layout.AUTO, "no compiler chooses one"),
     ],
     ids=repr,
 )

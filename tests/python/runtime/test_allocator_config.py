@@ -147,7 +147,7 @@ class TestClient:
 
     @pytest.mark.parametrize("config", [1, "BFC", Kind.BFC, {}])
     def test_another_type_is_refused(self, config):
-        with pytest.raises(TypeError, match="allocator_config is .*"):
+        with pytest.raises(TypeError, match="allocator_config is"):
             make_cpu_client(allocator_config=config)
 
     @pytest.mark.parametrize("kind", ["device", "pinned_host", "unpinned_host"])
