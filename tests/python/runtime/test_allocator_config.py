@@ -82,7 +82,7 @@ def test_kinds_out_of_range(kind):
     ],
 )
 def test_types(field, value):
-    with pytest.raises(TypeError, match=f"GpuAllocatorConfig: {field} is of type {type(value).__name__}"):
+    with pytest.raises(TypeError, match=rf"GpuAllocatorConfig: {field} is .* \({type(value).__name__}\), expected"):
         GpuAllocatorConfig(**{field: value})
 
 
@@ -147,7 +147,7 @@ class TestClient:
 
     @pytest.mark.parametrize("config", [1, "BFC", Kind.BFC, {}])
     def test_another_type_is_refused(self, config):
-        with pytest.raises(TypeError, match="allocator_config is of type"):
+        with pytest.raises(TypeError, match="allocator_config is"):
             make_cpu_client(allocator_config=config)
 
     @pytest.mark.parametrize("kind", ["device", "pinned_host", "unpinned_host"])

@@ -39,7 +39,7 @@ def test_ids_count_over_processes_in_order(index):
         assert [d.id for d in ad.local_devices()] == own[index]
         assert [[d.id for d in ad.local_devices(i)] for i in range(3)] == own
         assert client.device_from_local_hardware_id(0).id == own[index][0]
-        with pytest.raises(ValueError, match="local_devices: process_index names no process; expected 0 to 2, got 3"):
+        with pytest.raises(ValueError, match="local_devices: process_index is 3; expected 0 to 2"):
             ad.local_devices(3)
         with pytest.raises(RuntimeError, match=f"no device has the number 3; expected 0 to {len(own[index]) - 1};"):
             client.device_from_local_hardware_id(3)

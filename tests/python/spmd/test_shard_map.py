@@ -714,7 +714,7 @@ def test_nothing_of_a_call_is_kept(smap, operation):
     ],
 )
 def test_auto_takes_threads_where_the_largest_block_of_any_argument_is_big(monkeypatch, shapes, executor):
-    monkeypatch.setitem(ad.config._spmd, "spmd_threads_bytes", 1024)
+    monkeypatch.setitem(ad.config._values, "spmd_threads_bytes", 1024)
     threads = set()
 
     def body(*blocks):
@@ -760,7 +760,7 @@ def test_a_thread_that_cannot_be_started_is_the_error_of_the_call(monkeypatch, e
 
 
 def test_auto_needs_no_threads_for_one_participant(monkeypatch):
-    monkeypatch.setitem(ad.config._spmd, "spmd_threads_bytes", 1024)
+    monkeypatch.setitem(ad.config._values, "spmd_threads_bytes", 1024)
     threads = []
     one = ad.shard_map(
         lambda block: threads.append(threading.get_ident()) or block + 1,
