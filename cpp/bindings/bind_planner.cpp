@@ -16,7 +16,7 @@
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/partition/ingress_totals.h"
 #include "artifex_devices/partition/reshard_check.h"
-#include "artifex_devices/planner/direct_way.h"
+#include "artifex_devices/planner/direct_copies.h"
 #include "artifex_devices/planner/part_ingress.h"
 #include "artifex_devices/planner/reshard_price.h"
 #include "artifex_devices/planner/reshard_sequence.h"
@@ -162,18 +162,18 @@ py::dict sequence_dict(ReshardSequence made, const Dims& shape, int64_t itemsize
   return result;
 }
 
-py::dict copies_dict(const PlacedWay& placed, const Sharding& from, const Sharding& to, const Cluster* cluster) {
-  const DirectWay& way = placed.way;
+py::dict copies_dict(const PlacedCopies& placed, const Sharding& from, const Sharding& to, const Cluster* cluster) {
+  const DirectCopies& direct = placed.direct;
   py::dict result;
-  result["count"] = way.plan.copy_count();
-  result["reused"] = way.plan.reused().size();
-  result["bytes_reused"] = way.plan.bytes_reused();
-  result["bytes_copied"] = way.plan.bytes_copied();
-  result["bytes_in"] = ndarray_of(way.bytes_in);
-  result["peak_bytes"] = way.peak_bytes;
+  result["count"] = direct.plan.copy_count();
+  result["reused"] = direct.plan.reused().size();
+  result["bytes_reused"] = direct.plan.bytes_reused();
+  result["bytes_copied"] = direct.plan.bytes_copied();
+  result["bytes_in"] = ndarray_of(direct.bytes_in);
+  result["peak_bytes"] = direct.peak_bytes;
   py::dict links;
   if (cluster) {
-    const std::vector<DeviceMessage> messages = messages_of(way, placed.source, placed.destination);
+    const std::vector<DeviceMessage> messages = messages_of(direct, placed.source, placed.destination);
     const bool from_device = from.memory_kind() == MemoryKind::kDevice;
     const bool crosses_host = from_device != (to.memory_kind() == MemoryKind::kDevice);
     result["price"] = price_dict([&] {
@@ -189,7 +189,7 @@ py::dict copies_dict(const PlacedWay& placed, const Sharding& from, const Shardi
   } else {
     constexpr std::array<const char*, kLinks> kNames = {"same device", "same memory", "other memory", "other process",
                                                         "other host"};
-    const std::array<int64_t, kLinks> bytes = way.plan.bytes_by_link();
+    const std::array<int64_t, kLinks> bytes = direct.plan.bytes_by_link();
     for (size_t i = 0; i < kNames.size(); ++i) links[kNames[i]] = bytes[i];
   }
   result["bytes_by_link"] = std::move(links);
@@ -323,8 +323,8 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
   try {
     const bool only_way = result["sequence"].is_none();
     const double most = all_copies || only_way || cluster == nullptr ? kMostCopies : kMostCopiesUnasked;
-    const PlacedWay placed =
-        without_gil([&] { return placed_way(*source, *destination, shape, itemsize, cluster, most); });
+    const PlacedCopies placed =
+        without_gil([&] { return placed_copies(*source, *destination, shape, itemsize, cluster, most); });
     result["copies"] = copies_dict(placed, *source, *destination, cluster);
   } catch (const InvalidArgument& error) {
     result["copies_error"] = error.what();
@@ -350,10 +350,10 @@ py::list reshard_copies(py::handle global_shape, int64_t itemsize, const std::sh
                         const std::shared_ptr<Sharding>& destination, const ClusterOrNone& given) {
   const Dims shape = dims_from_python(global_shape, kPlanReshard, "shape");
   const std::shared_ptr<Cluster> handle = cluster_handle_for(given, *source, *destination);
-  const PlacedWay placed =
-      without_gil([&] { return placed_way(*source, *destination, shape, itemsize, handle.get(), kMostCopies); });
+  const PlacedCopies placed =
+      without_gil([&] { return placed_copies(*source, *destination, shape, itemsize, handle.get(), kMostCopies); });
   py::list result;
-  placed.way.plan.for_each_copy([&](const ReshardCopy& copy) {
+  placed.direct.plan.for_each_copy([&](const ReshardCopy& copy) {
     py::tuple box(copy.box.rank());
     for (int64_t d = 0; d < copy.box.rank(); ++d) {
       box[static_cast<size_t>(d)] = py::make_tuple(copy.box.origin[d], copy.box.origin[d] + copy.box.shape[d]);

@@ -8,7 +8,7 @@
 
 #include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/device/client.h"
-#include "artifex_devices/planner/placed_way.h"
+#include "artifex_devices/planner/placed_copies.h"
 
 namespace artifex_devices::bindings {
 

@@ -112,12 +112,12 @@ py::dict seconds_dict(const StepSeconds& seconds) {
 
 /// All of a plan, before anything of it is a Python object.
 struct PlannedStep {
-  StepFlow flow;
+  StepWork work;
   StepHardware hardware;
   StepSeconds seconds;
   std::vector<StepRegime> regimes;
   std::vector<StepRegime> serial_regimes;
-  std::vector<CollectiveCost> costs;  // of the flow's collectives
+  std::vector<CollectiveCost> costs;  // of the work's collectives
 };
 
 PlannedStep planned_step(const StepModel& model, const Cluster& cluster, const Mesh& mesh,
@@ -132,19 +132,19 @@ PlannedStep planned_step(const StepModel& model, const Cluster& cluster, const M
         kPlanStep, fmt::join(wrong, "; "));
   }
   PlannedStep planned;
-  planned.flow = step_flow(model, sizes, rules);
+  planned.work = step_work(model, sizes, rules);
   std::vector<MeshAxes> wanted;
-  for (const StepCollective& each : planned.flow.collectives) {
+  for (const StepCollective& each : planned.work.collectives) {
     if (std::ranges::find(wanted, each.axes) == wanted.end()) wanted.push_back(each.axes);
   }
   planned.hardware = step_hardware(cluster);
   std::vector<int64_t> devices;
   for (int64_t i = 0; i < mesh.size(); ++i) devices.push_back((*mesh.devices())[i]->id());
   const StepNetwork network = step_network(cluster, sizes, devices, wanted);
-  planned.seconds = step_seconds(planned.flow, planned.hardware, network);
-  planned.regimes = step_regimes(planned.flow, planned.hardware, network, true);
-  planned.serial_regimes = step_regimes(planned.flow, planned.hardware, network, false);
-  for (const StepCollective& each : planned.flow.collectives) {
+  planned.seconds = step_seconds(planned.work, planned.hardware, network);
+  planned.regimes = step_regimes(planned.work, planned.hardware, network, true);
+  planned.serial_regimes = step_regimes(planned.work, planned.hardware, network, false);
+  for (const StepCollective& each : planned.work.collectives) {
     planned.costs.push_back(step_collective_cost(each, network));
   }
   return planned;
@@ -157,21 +157,21 @@ py::dict plan_step(const py::dict& described, const std::shared_ptr<Cluster>& cl
     const ReleaseGil release;
     return planned_step(model, *cluster, mesh, names, rules);
   }();
-  const StepFlow& flow = planned.flow;
+  const StepWork& work = planned.work;
   py::dict result;
-  result["memory"] = memory_dict(flow.memory);
+  result["memory"] = memory_dict(work.memory);
   result["memory_bytes"] = planned.hardware.memory_bytes;
-  result["largest_scale"] = largest_step_scale(flow.memory, planned.hardware.memory_bytes);
-  result["update_bytes"] = flow.update_bytes.at(1);
+  result["largest_scale"] = largest_step_scale(work.memory, planned.hardware.memory_bytes);
+  result["update_bytes"] = work.update_bytes.at(1);
   result["seconds"] = seconds_dict(planned.seconds);
   result["regimes"] = regimes_list(planned.regimes);
   result["serial_regimes"] = regimes_list(planned.serial_regimes);
   py::list products;
-  for (const StepProduct& each : flow.products) products.append(product_dict(each, planned.hardware));
+  for (const StepProduct& each : work.products) products.append(product_dict(each, planned.hardware));
   result["products"] = std::move(products);
   py::list collectives;
-  for (size_t i = 0; i < flow.collectives.size(); ++i) {
-    collectives.append(collective_dict(flow.collectives[i], planned.costs[i]));
+  for (size_t i = 0; i < work.collectives.size(); ++i) {
+    collectives.append(collective_dict(work.collectives[i], planned.costs[i]));
   }
   result["collectives"] = std::move(collectives);
   return result;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "artifex_devices/planner/direct_way.h"
+#include "artifex_devices/planner/direct_copies.h"
 
 namespace artifex_devices {
 
@@ -41,8 +41,8 @@ struct CopyLimits {
 CopyTerms dense_copy_terms(int64_t bytes, int64_t copies, const CopyLimits& limits);
 
 /// Direct copies between row-major buffers.
-CopyTerms copy_terms(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize,
-                     const CopyLimits& limits);
+CopyTerms copy_terms(const DirectCopies& direct, const PlacedEnd& source, const PlacedEnd& destination,
+                     int64_t itemsize, const CopyLimits& limits);
 
 /// Bytes that are copied from one memory (BufferPlace::arena) to another.
 struct MemoryBytes {
@@ -52,6 +52,7 @@ struct MemoryBytes {
   friend bool operator==(const MemoryBytes&, const MemoryBytes&) = default;
 };
 /// By `from`, then `to`; pairs without bytes are left out.
-std::vector<MemoryBytes> bytes_by_memory(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination);
+std::vector<MemoryBytes> bytes_by_memory(const DirectCopies& direct, const PlacedEnd& source,
+                                         const PlacedEnd& destination);
 
 }  // namespace artifex_devices

@@ -18,8 +18,8 @@ constexpr size_t kMostAxes = 63;  // 2^63 positions
 /// Both ends over the same axes.
 struct CommonAxes {
   std::vector<SubAxis> axes;
-  Cut source;
-  Cut destination;
+  AxesByDimension source;
+  AxesByDimension destination;
 };
 
 /// Where axes begin and end: strides of positions, major to minor, the whole mesh first and 1 last.
@@ -38,9 +38,9 @@ void append_primes(int64_t size, std::vector<int64_t>* primes) {
   if (size > 1) primes->push_back(size);
 }
 
-Cut cut_by(const ReshardEnd& end, const std::vector<SubAxis>& axes, int64_t rank) {
+AxesByDimension cut_by(const ReshardEnd& end, const std::vector<SubAxis>& axes, int64_t rank) {
   const AbstractMesh& mesh = end.mesh;
-  Cut cut(static_cast<size_t>(rank));
+  AxesByDimension cut(static_cast<size_t>(rank));
   for (int64_t d = 0; d < end.spec.rank(); ++d) {
     for (const AxisName& name : end.spec.entries()[static_cast<size_t>(d)].axes) {
       const int64_t at = mesh.find(name).value();
@@ -109,21 +109,21 @@ CommonAxes common_axes(const ReshardEnd& source, const ReshardEnd& destination, 
 struct Merged {
   std::vector<std::vector<int>> members;
   std::vector<int64_t> sizes;
-  Cut source;
-  Cut destination;
+  AxesByDimension source;
+  AxesByDimension destination;
 };
 
 Merged merge(const CommonAxes& common) {
   const size_t count = common.axes.size();
   // After each axis the next one inwards, at each end; axes that cut nothing have none.
-  const auto followers = [&](const Cut& cut) {
+  const auto followers = [&](const AxesByDimension& cut) {
     std::vector<int> next(count, -1);
     for (const auto& axes : cut) {
       for (size_t i = 0; i + 1 < axes.size(); ++i) next[static_cast<size_t>(axes[i])] = axes[i + 1];
     }
     return next;
   };
-  const auto uses = [&](const Cut& cut) {
+  const auto uses = [&](const AxesByDimension& cut) {
     std::vector<bool> used(count, false);
     for (const auto& axes : cut) {
       for (const int axis : axes) used[static_cast<size_t>(axis)] = true;
@@ -166,8 +166,8 @@ Merged merge(const CommonAxes& common) {
     }
     merged.sizes.push_back(size);
   }
-  const auto translate = [&](const Cut& cut) {
-    Cut result;
+  const auto translate = [&](const AxesByDimension& cut) {
+    AxesByDimension result;
     for (const auto& axes : cut) {
       result.emplace_back();
       for (const int axis : axes) {
@@ -181,10 +181,10 @@ Merged merge(const CommonAxes& common) {
   return merged;
 }
 
-CutPath unmerge(const CutPath& path, const Merged& merged) {
-  CutPath result{{}, path.bytes_in};
-  for (const Cut& cut : path.cuts) {
-    Cut& whole = result.cuts.emplace_back();
+ReshardPath unmerge(const ReshardPath& path, const Merged& merged) {
+  ReshardPath result{{}, path.bytes_in};
+  for (const AxesByDimension& cut : path.cuts) {
+    AxesByDimension& whole = result.cuts.emplace_back();
     for (const auto& axes : cut) {
       auto& all = whole.emplace_back();
       for (const int axis : axes) {
@@ -201,7 +201,7 @@ bool begins_with(const std::vector<int>& longer, const std::vector<int>& shorter
 }
 
 /// -1: each dimension of `after` lengthens that of `before` (slices); 1: the other way round (gathers); 0: neither.
-int direction(const Cut& before, const Cut& after) {
+int direction(const AxesByDimension& before, const AxesByDimension& after) {
   bool slices = true;
   bool gathers = true;
   for (size_t d = 0; d < before.size(); ++d) {
@@ -212,15 +212,15 @@ int direction(const Cut& before, const Cut& after) {
 }
 
 /// Slices in a row are one a dimension, gathers too.
-CutPath coalesce(const CutPath& path) {
-  CutPath result{{path.cuts.front()}, path.bytes_in};
+ReshardPath coalesce(const ReshardPath& path) {
+  ReshardPath result{{path.cuts.front()}, path.bytes_in};
   for (size_t i = 1; i < path.cuts.size();) {
     const int kind = direction(path.cuts[i - 1], path.cuts[i]);
     size_t end = i;
     while (kind != 0 && end + 1 < path.cuts.size() && direction(path.cuts[end], path.cuts[end + 1]) == kind) ++end;
     for (size_t d = 0; kind != 0 && d < path.cuts[end].size(); ++d) {
       if (result.cuts.back()[d] == path.cuts[end][d]) continue;
-      Cut next = result.cuts.back();
+      AxesByDimension next = result.cuts.back();
       next[d] = path.cuts[end][d];
       result.cuts.push_back(std::move(next));
     }
@@ -230,7 +230,8 @@ CutPath coalesce(const CutPath& path) {
   return result;
 }
 
-ReshardStep describe_step(const CutSpace& space, const Cut& before, const Cut& after, int64_t positions) {
+ReshardStep describe_step(const ReshardSpace& space, const AxesByDimension& before, const AxesByDimension& after,
+                          int64_t positions) {
   ReshardStep step;
   step.shard_bytes = space.shard_bytes(before).value();
   step.shard_bytes_after = space.shard_bytes(after).value();
@@ -260,7 +261,7 @@ ReshardStep describe_step(const CutSpace& space, const Cut& before, const Cut& a
   return step;
 }
 
-TileGrid grid_of(const std::vector<SubAxis>& axes, const Cut& cut) {
+TileGrid grid_of(const std::vector<SubAxis>& axes, const AxesByDimension& cut) {
   std::vector<AxisName> names;
   Dims sizes;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -276,7 +277,7 @@ TileGrid grid_of(const std::vector<SubAxis>& axes, const Cut& cut) {
   return TileGrid(AbstractMesh(std::move(names), std::move(sizes)), PartitionSpec(std::move(entries)));
 }
 
-int64_t peak_of(const CutSpace& space, const CutPath& path) {
+int64_t peak_of(const ReshardSpace& space, const ReshardPath& path) {
   int64_t peak = space.source_bytes;
   for (size_t i = 1; i < path.cuts.size(); ++i) {
     peak = std::max(
@@ -293,18 +294,18 @@ int64_t most_ingress(const TileGrid& from, const TileGrid& to, const Dims& shape
 }
 
 struct Found {
-  CutPath path;
+  ReshardPath path;
   bool is_cheapest = false;
 };
 
 /// The cheapest path that keeps to the memory limit; nothing where none was found.
-std::optional<Found> cheapest_path(const CutSpace& space, const CommonAxes& common, int64_t lower_bound,
+std::optional<Found> cheapest_path(const ReshardSpace& space, const CommonAxes& common, int64_t lower_bound,
                                    const SearchLimits& limits) {
   std::optional<Found> best;
-  const auto offer = [&](CutPath path, bool is_cheapest) {
+  const auto offer = [&](ReshardPath path, bool is_cheapest) {
     path = coalesce(path);
     if (space.memory_limit && peak_of(space, path) > *space.memory_limit) return;
-    const auto rank = [](const CutPath& p) { return std::pair(p.bytes_in, p.cuts.size()); };
+    const auto rank = [](const ReshardPath& p) { return std::pair(p.bytes_in, p.cuts.size()); };
     if (!best || rank(path) < rank(best->path)) best = Found{std::move(path), false};
     best->is_cheapest = best->is_cheapest || is_cheapest || best->path.bytes_in == lower_bound;
   };
@@ -313,13 +314,13 @@ std::optional<Found> cheapest_path(const CutSpace& space, const CommonAxes& comm
 
   const auto limit = [&] { return best ? best->path.bytes_in : INT64_MAX / 4; };
   const Merged merged = merge(common);
-  CutSpace coarse = space;
+  ReshardSpace coarse = space;
   coarse.sizes = merged.sizes;
-  if (const auto found = search_cuts(coarse, merged.source, merged.destination, limit(), limits); found.path) {
+  if (const auto found = search_reshards(coarse, merged.source, merged.destination, limit(), limits); found.path) {
     offer(unmerge(*found.path, merged), false);
   }
   if (best && best->is_cheapest) return best;
-  const CutSearchResult fine = search_cuts(space, common.source, common.destination, limit(), limits);
+  const ReshardSearchResult fine = search_reshards(space, common.source, common.destination, limit(), limits);
   if (fine.path) offer(*fine.path, fine.is_complete);
   if (best) best->is_cheapest = best->is_cheapest || fine.is_complete;
   return best;
@@ -360,7 +361,7 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
   if (common.axes.size() > kMostAxes)
     throw_error("{}: the mesh has {} prime factors; expected fewer", kSequenceOperation, kMostAxes);
 
-  CutSpace space{shape, *bytes, {}, 0, 0, options.memory_limit};
+  ReshardSpace space{shape, *bytes, {}, 0, 0, options.memory_limit};
   for (const SubAxis& axis : common.axes) space.sizes.push_back(axis.size);
   space.source_bytes = space.shard_bytes(common.source).value();
   space.largest_shard = std::max(space.source_bytes, space.shard_bytes(common.destination).value());
@@ -370,7 +371,7 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
   sequence.lower_bound = most_ingress(from, to, shape, itemsize);
   std::optional<Found> found = cheapest_path(space, common, sequence.lower_bound, options.search);
   if (!found) {
-    CutSpace free = space;
+    ReshardSpace free = space;
     free.memory_limit.reset();
     const Found least = cheapest_path(free, common, sequence.lower_bound, options.search).value();
     throw_error(
@@ -378,7 +379,7 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
         "one that moves least ({} of them are the source's shard); raise the limit or use more devices",
         kSequenceOperation, *options.memory_limit, peak_of(free, least.path), space.source_bytes);
   }
-  const CutPath& path = found->path;
+  const ReshardPath& path = found->path;
   sequence.is_cheapest = found->is_cheapest;
   sequence.bytes_in = path.bytes_in;
   sequence.peak_bytes = peak_of(space, path);

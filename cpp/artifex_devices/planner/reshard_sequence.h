@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "artifex_devices/partition/shard_domains.h"
-#include "artifex_devices/planner/cut_search.h"
+#include "artifex_devices/planner/reshard_search.h"
 
 namespace artifex_devices {
 

@@ -65,21 +65,21 @@ struct Tangents {
   Line device;
 };
 
-Tangents tangents_at(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network, double scale) {
+Tangents tangents_at(const StepWork& work, const StepHardware& hardware, const StepNetwork& network, double scale) {
   Tangents sum;
-  for (const StepProduct& product : flow.products) {
+  for (const StepProduct& product : work.products) {
     const Line compute = line_of(product.flops, peak_of(hardware, product.format));
     const Line memory = line_of(product.bytes, hardware.memory_bandwidth);
     sum.compute += compute;
     sum.memory += memory;
     sum.device += larger(compute, memory, scale);
   }
-  const Line update = line_of(flow.update_bytes, hardware.memory_bandwidth);
+  const Line update = line_of(work.update_bytes, hardware.memory_bandwidth);
   sum.memory += update;
   sum.device += update;
-  for (size_t i = 0; i < flow.collectives.size(); ++i) {
+  for (size_t i = 0; i < work.collectives.size(); ++i) {
     if (i % kCollectivesBetweenInterrupts == 0) check_interrupt();
-    const StepCollective& each = flow.collectives[i];
+    const StepCollective& each = work.collectives[i];
     // Of no bytes yet the line is that of the first ones: without a slope it would touch its curve nowhere else.
     const double bytes = each.bytes.at(scale) > 0 || each.bytes.scaled <= 0 ? each.bytes.at(scale) : 1;
     const CollectiveCost cost = cost_of(each, network, bytes);
@@ -169,15 +169,15 @@ CollectiveCost step_collective_cost(const StepCollective& collective, const Step
   return cost_of(collective, network, collective.bytes.at(scale));
 }
 
-StepSeconds step_seconds(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network, double scale) {
-  const Tangents lines = tangents_at(flow, hardware, network, scale);
+StepSeconds step_seconds(const StepWork& work, const StepHardware& hardware, const StepNetwork& network, double scale) {
+  const Tangents lines = tangents_at(work, hardware, network, scale);
   return {lines.compute.at(scale), lines.memory.at(scale), lines.network.at(scale), lines.device.at(scale)};
 }
 
-std::vector<StepRegime> step_regimes(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network,
+std::vector<StepRegime> step_regimes(const StepWork& work, const StepHardware& hardware, const StepNetwork& network,
                                      bool overlaps) {
   // Without overlap the network is set against all products; which of their two limits counts is asked beside it.
-  const auto tangents = [&](double scale) { return tangents_at(flow, hardware, network, scale); };
+  const auto tangents = [&](double scale) { return tangents_at(work, hardware, network, scale); };
   const auto curves_at = [&](double scale) {
     const Tangents at = tangents(scale);
     return Curves{at.compute, at.memory, at.network};

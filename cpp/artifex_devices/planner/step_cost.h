@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "artifex_devices/cluster/cluster.h"
-#include "artifex_devices/planner/step_flow.h"
 #include "artifex_devices/planner/step_network.h"
+#include "artifex_devices/planner/step_work.h"
 
 namespace artifex_devices {
 
@@ -41,9 +41,9 @@ struct StepSeconds {
   StepBound serial_bound() const noexcept;
 };
 
-/// Prices a flow at `scale` times the model's batch. Throws Unavailable for a format without a published peak and for
+/// Prices a work at `scale` times the model's batch. Throws Unavailable for a format without a published peak and for
 /// axes without groups.
-StepSeconds step_seconds(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network,
+StepSeconds step_seconds(const StepWork& work, const StepHardware& hardware, const StepNetwork& network,
                          double scale = 1);
 /// The cheapest algorithm of one collective, in the slowest group; one time of its `count`.
 CollectiveCost step_collective_cost(const StepCollective& collective, const StepNetwork& network, double scale = 1);
@@ -56,7 +56,7 @@ struct StepRegime {
 };
 /// All of them in order, solved exactly: seconds are piecewise linear in the batch. `overlaps`: of overlapped(), else
 /// of serial().
-std::vector<StepRegime> step_regimes(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network,
+std::vector<StepRegime> step_regimes(const StepWork& work, const StepHardware& hardware, const StepNetwork& network,
                                      bool overlaps);
 
 /// The largest scale whose memory fits in `memory_bytes`; below 0 where not even a batch of nothing fits, infinity

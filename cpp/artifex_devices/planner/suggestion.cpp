@@ -10,7 +10,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
-#include "artifex_devices/planner/cut_sets.h"
+#include "artifex_devices/planner/axis_choices.h"
 
 namespace artifex_devices {
 namespace {
@@ -50,7 +50,7 @@ std::vector<Family> families_of(const SuggestionSpace& space) {
 
 /// Candidates of all families, from how many sets an axis of each size may cut: the sets themselves may be too many to
 /// keep.
-int64_t count_of(const std::vector<Family>& families, const CutSets& cuts) {
+int64_t count_of(const std::vector<Family>& families, const AxisChoices& cuts) {
   std::map<int64_t, double> sets;  // by size
   double total = 0;
   for (const Family& family : families) {
@@ -163,13 +163,13 @@ class Search {
         rules[static_cast<size_t>(std::countr_zero(rest))] |= MeshAxes{1} << axis;
       }
     }
-    StepFlow flow = step_flow(model_, family.sizes, rules, kSearchOperation);
-    const double memory = flow.memory.at(1);
+    StepWork work = step_work(model_, family.sizes, rules, kSearchOperation);
+    const double memory = work.memory.at(1);
     const bool fits = memory <= static_cast<double>(hardware_.memory_bytes);
-    const bool is_hopeless = cannot_lead(flow, fits, memory);
+    const bool is_hopeless = cannot_lead(work, fits, memory);
     for (const Family::Member& member : family.members) {
       const bool has_network = std::ranges::none_of(
-          flow.collectives, [&](const StepCollective& each) { return member.network.groups[each.axes].empty(); });
+          work.collectives, [&](const StepCollective& each) { return member.network.groups[each.axes].empty(); });
       if (!has_network) {
         ++result_.without_network;
         continue;
@@ -177,7 +177,7 @@ class Search {
       ++result_.possible;
       if (!fits) ++result_.too_large;
       if (is_hopeless) continue;
-      const StepSeconds seconds = step_seconds(flow, hardware_, member.network);
+      const StepSeconds seconds = step_seconds(work, hardware_, member.network);
       const double first = space_.overlaps ? seconds.overlapped() : seconds.serial();
       const double second = space_.overlaps ? seconds.serial() : seconds.overlapped();
       const auto rank = Rank{static_cast<float>(first), static_cast<float>(second), static_cast<float>(memory),
@@ -198,12 +198,12 @@ class Search {
   }
 
   /// Whether an option is worse than all that it would be kept for, whatever its collectives take.
-  bool cannot_lead(StepFlow& flow, bool fits, double memory) const {
+  bool cannot_lead(StepWork& work, bool fits, double memory) const {
     const bool is_full = fits ? best_.size() == static_cast<size_t>(space_.top) : fastest_too_large_.has_value();
     if (!is_full || !smallest_ || static_cast<float>(memory) <= std::get<0>(smallest_->rank)) return false;
-    std::vector<StepCollective> collectives = std::exchange(flow.collectives, {});
-    const StepSeconds least = step_seconds(flow, hardware_, {});
-    flow.collectives = std::move(collectives);
+    std::vector<StepCollective> collectives = std::exchange(work.collectives, {});
+    const StepSeconds least = step_seconds(work, hardware_, {});
+    work.collectives = std::move(collectives);
     const Rank& worst = fits ? best_.back().rank : fastest_too_large_->rank;
     return static_cast<float>(space_.overlaps ? least.overlapped() : least.serial()) > std::get<0>(worst);
   }
@@ -244,7 +244,7 @@ class Search {
   const SuggestionSpace& space_;
   const std::function<void(int64_t)>& progress_;
   StepHardware hardware_;
-  CutSets cuts_;
+  AxisChoices cuts_;
   std::vector<Family> families_;
   std::map<int64_t, std::vector<AxisSet>> sets_of_size_;  // that an axis may cut
   int64_t done_ = 0;
@@ -287,7 +287,7 @@ std::vector<std::vector<int64_t>> mesh_shapes(int64_t devices, int most_axes) {
 }
 
 int64_t count_of_candidates(const StepModel& model, const SuggestionSpace& space) {
-  const CutSets cuts(model, space.may_cut);
+  const AxisChoices cuts(model, space.may_cut);
   return count_of(families_of(space), cuts);
 }
 

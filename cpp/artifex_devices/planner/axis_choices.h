@@ -12,11 +12,11 @@ namespace artifex_devices {
 using AxisSet = uint64_t;
 
 /// Sets of logical axes that one axis of a mesh may cut: no two of them are dimensions of one tensor.
-class CutSets {
+class AxisChoices {
  public:
   /// `may_cut`: logical axes that may be in a set. Throws InvalidArgument for models with more than 64 logical axes,
   /// and where there are more than 2^20 sets.
-  CutSets(const StepModel& model, const std::vector<int>& may_cut);
+  AxisChoices(const StepModel& model, const std::vector<int>& may_cut);
 
   /// Those that an axis of this size may cut, the empty one first: all their dimensions divide. An axis of one device
   /// cuts nothing.

@@ -67,7 +67,7 @@ struct StepMemory {
 };
 
 /// Everything that a step does on each device, with no hardware in it.
-struct StepFlow {
+struct StepWork {
   StepMemory memory;
   std::vector<StepProduct> products;
   std::vector<StepCollective> collectives;
@@ -78,7 +78,7 @@ struct StepFlow {
 /// many operations use it, takes the same all-to-all once, and a gradient (or result) that several operations add to is
 /// reduced once. Looks for interrupts. Throws InvalidArgument where the rules do not fit (step_mismatches says why) and
 /// for models that are not sound: numbers out of range, indices that are not one a dimension.
-StepFlow step_flow(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules,
+StepWork step_work(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules,
                    std::string_view operation = kPlanStep);
 
 }  // namespace artifex_devices

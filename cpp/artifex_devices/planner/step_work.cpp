@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/step_flow.h"
+#include "artifex_devices/planner/step_work.h"
 
 #include <algorithm>
 
@@ -41,7 +41,7 @@ class Walk {
     std::ranges::copy(mesh_, sizes_.begin());
   }
 
-  StepFlow flow() {
+  StepWork work() {
     for (const StepTensor& tensor : model_.tensors) keep(tensor);
     for (size_t i = 0; i < model_.ops.size(); ++i) forward(static_cast<int>(i), StepPass::kForward);
     if (!model_.is_training) return std::move(flow_);
@@ -334,8 +334,8 @@ class Walk {
   const std::vector<int64_t>& mesh_;
   MeshSizes sizes_{};
   const StepRules& rules_;
-  StepFlow flow_;
-  /// Beside each of the flow's collectives. Those of one tensor are a list, so that few are compared to a new one.
+  StepWork flow_;
+  /// Beside each of the work's collectives. Those of one tensor are a list, so that few are compared to a new one.
   struct Link {
     Exchange exchange;
     int next = -1;
@@ -358,7 +358,7 @@ double StepMemory::working_at(double scale) const noexcept {
   return most;
 }
 
-StepFlow step_flow(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules,
+StepWork step_work(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules,
                    std::string_view operation) {
   check_model(model, mesh_sizes.size(), rules, operation);
   if (!step_fits_mesh(model, mesh_sizes, rules)) {
@@ -367,7 +367,7 @@ StepFlow step_flow(const StepModel& model, const std::vector<int64_t>& mesh_size
         "tensor; step_mismatches lists them",
         operation);
   }
-  return Walk(model, mesh_sizes, rules).flow();
+  return Walk(model, mesh_sizes, rules).work();
 }
 
 }  // namespace artifex_devices

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/cut_search.h"
+#include "artifex_devices/planner/reshard_search.h"
 
 #include <algorithm>
 #include <limits>
@@ -19,7 +19,7 @@ using AxisRun = std::vector<int>;
 
 constexpr size_t kLongestGather = 3;  // axes at once, where the far side must keep to a memory limit
 
-std::string key_of(const Cut& cut) {
+std::string key_of(const AxesByDimension& cut) {
   std::string key;
   for (const AxisRun& axes : cut) {
     for (const int axis : axes) key += static_cast<char>(axis + 1);
@@ -29,7 +29,7 @@ std::string key_of(const Cut& cut) {
 }
 
 /// Cuts with the same key here have shards of the same shape.
-std::string parts_key(const CutSpace& space, const Cut& cut) {
+std::string parts_key(const ReshardSpace& space, const AxesByDimension& cut) {
   std::string key;
   for (const AxisRun& axes : cut) {
     int64_t parts = 1;
@@ -39,7 +39,7 @@ std::string parts_key(const CutSpace& space, const Cut& cut) {
   return key;
 }
 
-std::vector<bool> used_axes(const CutSpace& space, const Cut& cut) {
+std::vector<bool> used_axes(const ReshardSpace& space, const AxesByDimension& cut) {
   std::vector<bool> used(space.sizes.size(), false);
   for (const AxisRun& axes : cut) {
     for (const int axis : axes) used[static_cast<size_t>(axis)] = true;
@@ -50,13 +50,14 @@ std::vector<bool> used_axes(const CutSpace& space, const Cut& cut) {
 /// One side of the search. Ends of cuts that cost more than `at_most` are not kept.
 class Side {
  public:
-  Side(const CutSpace& space, const Cut& start, bool forward, int64_t at_most, const SearchLimits& limits)
+  Side(const ReshardSpace& space, const AxesByDimension& start, bool forward, int64_t at_most,
+       const SearchLimits& limits)
       : space_(space), forward_(forward), at_most_(at_most), limits_(limits) {
     add(start, space.shard_bytes(start).value(), 0, 0, -1);
   }
 
   struct State {
-    Cut cut;
+    AxesByDimension cut;
     int64_t shard;
     int64_t cost;
     int64_t moves;
@@ -88,7 +89,7 @@ class Side {
       cut_short_ = true;
       return;
     }
-    const Cut cut = state(index).cut;
+    const AxesByDimension cut = state(index).cut;
     const std::vector<bool> used = used_axes(space_, cut);
     std::vector<int64_t> parts(cut.size(), 1);
     for (size_t d = 0; d < cut.size(); ++d) {
@@ -102,14 +103,14 @@ class Side {
         group *= space_.sizes[static_cast<size_t>(*run)];
         // A gather, or slices seen from their end.
         visit(index, state(index).shard * group, forward_ ? -1 : 0, 0, [&] {
-          Cut fewer = cut;
+          AxesByDimension fewer = cut;
           fewer[d].resize(cut[d].size() - length);
           return fewer;
         });
         for (size_t to = 0; to < cut.size(); ++to) {
           if (to == d || space_.shape[static_cast<int64_t>(to)] % (parts[to] * group) != 0) continue;
           visit(index, state(index).shard, -2, group, [&] {
-            Cut next = cut;
+            AxesByDimension next = cut;
             next[d].resize(cut[d].size() - length);
             next[to].insert(next[to].end(), run, cut[d].end());
             return next;
@@ -120,14 +121,14 @@ class Side {
   }
 
   const State& state(int64_t index) const { return states_[static_cast<size_t>(index)]; }
-  int64_t find(const Cut& cut) const {
+  int64_t find(const AxesByDimension& cut) const {
     const auto found = index_.find(key_of(cut));
     return found == index_.end() ? -1 : found->second;
   }
 
   /// From `index` back to where this side began.
-  std::vector<Cut> path(int64_t index) const {
-    std::vector<Cut> cuts;
+  std::vector<AxesByDimension> path(int64_t index) const {
+    std::vector<AxesByDimension> cuts;
     for (; index >= 0; index = state(index).parent) cuts.push_back(state(index).cut);
     return cuts;
   }
@@ -135,13 +136,13 @@ class Side {
  private:
   /// Slices, or gathers seen from their end. Slices of several axes are as many slices; gathers too, unless memory
   /// counts, which what stands between them would need.
-  void lengthen(int64_t from, const Cut& cut, size_t dimension, const std::vector<bool>& used, int64_t parts,
-                int64_t shard, size_t length) {
+  void lengthen(int64_t from, const AxesByDimension& cut, size_t dimension, const std::vector<bool>& used,
+                int64_t parts, int64_t shard, size_t length) {
     for (size_t axis = 0; axis < used.size(); ++axis) {
       const int64_t more_parts = parts * space_.sizes[axis];
       if (used[axis] || space_.shape[static_cast<int64_t>(dimension)] % more_parts != 0) continue;
       const auto longer = [&] {
-        Cut next = cut;
+        AxesByDimension next = cut;
         next[dimension].push_back(static_cast<int>(axis));
         return next;
       };
@@ -169,7 +170,7 @@ class Side {
     add(make(), shard, cost, state(from).moves + (kind == 0 ? 0 : 1), from);
   }
 
-  void add(const Cut& cut, int64_t shard, int64_t cost, int64_t moves, int64_t parent) {
+  void add(const AxesByDimension& cut, int64_t shard, int64_t cost, int64_t moves, int64_t parent) {
     const std::string key = key_of(cut);
     const auto found = index_.find(key);
     if (found == index_.end()) {
@@ -192,7 +193,7 @@ class Side {
   }
 
   using Entry = std::tuple<int64_t, int64_t, int64_t>;  // cost, moves, state
-  const CutSpace& space_;
+  const ReshardSpace& space_;
   bool forward_;
   int64_t at_most_;
   SearchLimits limits_;
@@ -204,7 +205,7 @@ class Side {
 };
 
 /// Takes the last axis of `size` from a run, or returns -1.
-int take_last(const CutSpace& space, AxisRun* axes, int64_t size) {
+int take_last(const ReshardSpace& space, AxisRun* axes, int64_t size) {
   for (size_t i = axes->size(); i-- > 0;) {
     const int axis = (*axes)[i];
     if (space.sizes[static_cast<size_t>(axis)] != size) continue;
@@ -214,7 +215,7 @@ int take_last(const CutSpace& space, AxisRun* axes, int64_t size) {
   return -1;
 }
 
-int first_unused(const CutSpace& space, const Cut& cut, int64_t size, const AxisRun& preferred) {
+int first_unused(const ReshardSpace& space, const AxesByDimension& cut, int64_t size, const AxisRun& preferred) {
   const std::vector<bool> used = used_axes(space, cut);
   for (const int axis : preferred) {
     if (!used[static_cast<size_t>(axis)] && space.sizes[static_cast<size_t>(axis)] == size) return axis;
@@ -227,7 +228,7 @@ int first_unused(const CutSpace& space, const Cut& cut, int64_t size, const Axis
 
 }  // namespace
 
-std::optional<int64_t> CutSpace::shard_bytes(const Cut& cut) const {
+std::optional<int64_t> ReshardSpace::shard_bytes(const AxesByDimension& cut) const {
   int64_t pieces = 1;
   for (size_t d = 0; d < cut.size(); ++d) {
     int64_t parts = 1;
@@ -238,7 +239,7 @@ std::optional<int64_t> CutSpace::shard_bytes(const Cut& cut) const {
   return array_bytes / pieces;
 }
 
-std::optional<std::vector<int>> exchanged_axes(const Cut& before, const Cut& after) {
+std::optional<std::vector<int>> exchanged_axes(const AxesByDimension& before, const AxesByDimension& after) {
   size_t shorter = before.size();
   size_t longer = before.size();
   int differing = 0;
@@ -257,7 +258,7 @@ std::optional<std::vector<int>> exchanged_axes(const Cut& before, const Cut& aft
   return moved;
 }
 
-int64_t move_bytes(const CutSpace& space, const Cut& before, const Cut& after) {
+int64_t move_bytes(const ReshardSpace& space, const AxesByDimension& before, const AxesByDimension& after) {
   const int64_t from = space.shard_bytes(before).value();
   const int64_t to = space.shard_bytes(after).value();
   if (to < from || before == after) return 0;
@@ -269,16 +270,16 @@ int64_t move_bytes(const CutSpace& space, const Cut& before, const Cut& after) {
   return from / group * (group - 1);
 }
 
-CutPath safe_path(const CutSpace& space, const Cut& source, const Cut& destination) {
+ReshardPath safe_path(const ReshardSpace& space, const AxesByDimension& source, const AxesByDimension& destination) {
   const size_t rank = source.size();
   struct Transfer {
     size_t from, to;
     int64_t size;
   };
   std::vector<Transfer> transfers;
-  CutPath path{{source}};
-  Cut sliced = source;
-  Cut gathered = destination;  // before its gathers
+  ReshardPath path{{source}};
+  AxesByDimension sliced = source;
+  AxesByDimension gathered = destination;  // before its gathers
   std::vector<std::pair<size_t, int>> gathers;
   std::map<int64_t, int> primes;
   for (const int64_t size : space.sizes) ++primes[size];
@@ -308,7 +309,7 @@ CutPath safe_path(const CutSpace& space, const Cut& source, const Cut& destinati
   }
   // What moves stands innermost, then all of it moves, dimension by dimension.
   std::ranges::stable_sort(transfers, {}, [](const Transfer& t) { return std::pair(t.from, t.to); });
-  Cut arranged = sliced;
+  AxesByDimension arranged = sliced;
   std::vector<std::tuple<size_t, size_t, AxisRun>> runs;
   for (auto t = transfers.rbegin(); t != transfers.rend(); ++t) {  // innermost first
     const int axis = take_last(space, &arranged[t->from], t->size);
@@ -322,7 +323,7 @@ CutPath safe_path(const CutSpace& space, const Cut& source, const Cut& destinati
     const auto& [from, to, run] = *outer;
     arranged[from].insert(arranged[from].end(), run.begin(), run.end());
   }
-  const auto go = [&](const Cut& cut) {
+  const auto go = [&](const AxesByDimension& cut) {
     if (cut != path.cuts.back()) path.cuts.push_back(cut);
   };
   go(arranged);
@@ -346,8 +347,8 @@ CutPath safe_path(const CutSpace& space, const Cut& source, const Cut& destinati
   return path;
 }
 
-CutSearchResult search_cuts(const CutSpace& space, const Cut& source, const Cut& destination, int64_t at_most,
-                            const SearchLimits& limits) {
+ReshardSearchResult search_reshards(const ReshardSpace& space, const AxesByDimension& source,
+                                    const AxesByDimension& destination, int64_t at_most, const SearchLimits& limits) {
   Side near(space, source, true, at_most, limits);
   Side far(space, destination, false, at_most, limits);
   struct Best {
@@ -376,7 +377,7 @@ CutSearchResult search_cuts(const CutSpace& space, const Cut& source, const Cut&
     Side& other = from_near ? far : near;
     const int64_t index = side.settle();
     if (index < 0) continue;
-    const Cut cut = side.state(index).cut;
+    const AxesByDimension cut = side.state(index).cut;
     const auto join = [&](int64_t there) { from_near ? consider(index, there) : consider(there, index); };
     if (const int64_t met = other.find(cut); met >= 0) join(met);
     const std::string parts = parts_key(space, cut);
@@ -385,15 +386,15 @@ CutSearchResult search_cuts(const CutSpace& space, const Cut& source, const Cut&
     (from_near ? near_of_parts : far_of_parts).try_emplace(parts, index);
     if (side.state(index).cost < best.cost) side.expand(index);
   }
-  CutSearchResult result;
+  ReshardSearchResult result;
   const bool any_gather = !space.memory_limit || space.sizes.size() <= kLongestGather;
   result.is_complete = any_gather && !near.was_cut_short() && !far.was_cut_short();
   if (best.near < 0) return result;
-  CutPath path;
+  ReshardPath path;
   path.bytes_in = best.cost;
   path.cuts = near.path(best.near);
   std::ranges::reverse(path.cuts);
-  for (const Cut& cut : far.path(best.far)) {
+  for (const AxesByDimension& cut : far.path(best.far)) {
     if (path.cuts.back() != cut) path.cuts.push_back(cut);
   }
   result.path = std::move(path);

@@ -28,17 +28,18 @@ inline double most_copies(const PlacedEnd& source, const PlacedEnd& destination)
 }
 
 /// Copies from shard to shard, as transfer/ executes them, with what they come to.
-struct DirectWay {
+struct DirectCopies {
   ReshardPlan plan;
   std::vector<int64_t> bytes_in;  // of each destination position: into its buffer from other devices
   int64_t peak_bytes = 0;         // most of any device: its shard before, and the one afterwards unless it is the same
 };
 /// Positions that share a buffer: what it receives counts for the first. `copies_all`: what is in place already is
 /// copied too, as transfers between kinds of memory do.
-DirectWay make_direct_way(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize,
-                          bool copies_all = false);
+DirectCopies make_direct_copies(const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize,
+                                bool copies_all = false);
 
 /// The copies as messages between devices, for price_messages.
-std::vector<DeviceMessage> messages_of(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination);
+std::vector<DeviceMessage> messages_of(const DirectCopies& direct, const PlacedEnd& source,
+                                       const PlacedEnd& destination);
 
 }  // namespace artifex_devices

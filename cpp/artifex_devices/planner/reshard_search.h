@@ -10,10 +10,10 @@
 namespace artifex_devices {
 
 /// How an array is cut: for each dimension the numbers of the axes that cut it, major to minor.
-using Cut = std::vector<std::vector<int>>;
+using AxesByDimension = std::vector<std::vector<int>>;
 
 /// What a search of reshard sequences is about. Costs are bytes that the busiest device receives.
-struct CutSpace {
+struct ReshardSpace {
   Dims shape;
   int64_t array_bytes = 0;
   std::vector<int64_t> sizes;  // of axes
@@ -22,7 +22,7 @@ struct CutSpace {
   std::optional<int64_t> memory_limit;
 
   /// Nothing where a dimension does not divide.
-  std::optional<int64_t> shard_bytes(const Cut& cut) const;
+  std::optional<int64_t> shard_bytes(const AxesByDimension& cut) const;
   /// Whether a step may be taken: what the device holds meanwhile is within the limits.
   bool allows(int64_t before, int64_t after, bool from_source) const noexcept {
     return after <= largest_shard && (!memory_limit || held(before, after, from_source) <= *memory_limit);
@@ -34,18 +34,18 @@ struct CutSpace {
 };
 
 /// The cuts on the way, both ends included, neighbours one move apart.
-struct CutPath {
-  std::vector<Cut> cuts;
+struct ReshardPath {
+  std::vector<AxesByDimension> cuts;
   int64_t bytes_in = 0;
 };
 
 /// A way that always exists within the limits of shards (not always within a memory limit): slices, a permute,
 /// all-to-alls, gathers, and where sizes of different primes meet a second permute. Axes are primes.
-CutPath safe_path(const CutSpace& space, const Cut& source, const Cut& destination);
+ReshardPath safe_path(const ReshardSpace& space, const AxesByDimension& source, const AxesByDimension& destination);
 
-struct CutSearchResult {
-  std::optional<CutPath> path;  // none within `at_most` found: nothing
-  bool is_complete = false;     // nothing cheaper exists
+struct ReshardSearchResult {
+  std::optional<ReshardPath> path;  // none within `at_most` found: nothing
+  bool is_complete = false;         // nothing cheaper exists
 };
 
 /// What a search may take, from each end.
@@ -55,13 +55,13 @@ struct SearchLimits {
 };
 
 /// Dijkstra from both ends, joined where they meet or by one permute, which is all that the cheapest way needs.
-CutSearchResult search_cuts(const CutSpace& space, const Cut& source, const Cut& destination, int64_t at_most,
-                            const SearchLimits& limits);
+ReshardSearchResult search_reshards(const ReshardSpace& space, const AxesByDimension& source,
+                                    const AxesByDimension& destination, int64_t at_most, const SearchLimits& limits);
 
 /// The axes that an all-to-all moves from the end of one dimension to the end of another; nothing for another step.
-std::optional<std::vector<int>> exchanged_axes(const Cut& before, const Cut& after);
+std::optional<std::vector<int>> exchanged_axes(const AxesByDimension& before, const AxesByDimension& after);
 
 /// Bytes that a busiest device receives from one cut to a neighbour.
-int64_t move_bytes(const CutSpace& space, const Cut& before, const Cut& after);
+int64_t move_bytes(const ReshardSpace& space, const AxesByDimension& before, const AxesByDimension& after);
 
 }  // namespace artifex_devices
