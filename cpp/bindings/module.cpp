@@ -7,8 +7,6 @@
 #include "bind_planner.h"
 #include "bind_roofline.h"
 #include "bind_shared_lanes.h"
-#include "bind_step.h"
-#include "bind_suggestion.h"
 #include "bindings.h"
 #include "checked_instances.h"
 #include "device_values.h"
@@ -60,8 +58,6 @@ PYBIND11_MODULE(_core, module) {
   bind_cluster(module);
   bind_torus(module);
   bind_planner(module);
-  bind_step(module);
-  bind_suggestion(module);
   bind_render(module);
   bind_looks(module);
   bind_config(module);

@@ -57,6 +57,7 @@ struct StepModel {
   std::vector<StepTensor> tensors;
   std::vector<StepOp> ops;
   std::vector<std::string> logical_axes;
+  std::vector<int> batch_axes;  // logical axes that grow with the batch, the batch itself first
   int64_t tokens = 1;  // of the batch that the shapes are of
   bool is_training = true;
   double optimizer_bytes = 0;    // of state for each parameter
@@ -67,7 +68,10 @@ struct StepModel {
 /// The operation that errors name where no other is handed in.
 inline constexpr std::string_view kPlanStep = "plan_step";
 
-/// The mesh's axes that cut each logical axis, as bits.
+/// Names of the axes in `axes`, first to last.
+std::vector<std::string> names_of(const std::vector<std::string>& axis_names, MeshAxes axes);
+
+/// Mesh axes that shard each logical axis, as bits.
 using StepRules = std::vector<MeshAxes>;
 
 /// All that is wrong with cutting this model so, one line each: dimensions that do not divide, with the nearest sizes

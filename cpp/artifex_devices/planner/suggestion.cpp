@@ -66,7 +66,7 @@ int64_t count_of(const std::vector<Family>& families, const AxisChoices& cuts) {
 }
 
 /// Groups for each set of axes; none where they are no boxes of the cluster.
-StepNetwork network_of(const Cluster& cluster, const LaidMesh& mesh, const std::vector<size_t>& places,
+StepNetwork network_of(const Cluster& cluster, const PlacedMesh& mesh, const std::vector<size_t>& places,
                        const std::vector<int64_t>& sizes) {
   StepNetwork network{sizes, std::vector<std::vector<NodeGroup>>(size_t{1} << sizes.size())};
   for (MeshAxes axes = 1; axes < network.groups.size(); ++axes) {

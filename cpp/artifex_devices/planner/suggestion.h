@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "artifex_devices/planner/step_cost.h"
+#include "artifex_devices/planner/step_planner.h"
 
 namespace artifex_devices {
 
@@ -14,15 +14,10 @@ namespace artifex_devices {
 /// (1) for one device. Example: 4 devices, 2 axes: (4), (2, 2).
 std::vector<std::vector<int64_t>> mesh_shapes(int64_t devices, int most_axes);
 
-/// A mesh on a cluster: `devices` are the ids of its positions, row-major.
-struct LaidMesh {
-  std::vector<int64_t> sizes;
-  std::vector<int64_t> devices;
-};
 
 /// What is searched: for each mesh, each of its axes may cut any set of the logical axes in `may_cut`.
 struct SuggestionSpace {
-  std::vector<LaidMesh> meshes;
+  std::vector<PlacedMesh> meshes;
   std::vector<int> may_cut;
   bool overlaps = true;  // seconds are StepSeconds::overlapped(), else serial()
   int top = 5;

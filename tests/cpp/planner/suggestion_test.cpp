@@ -93,7 +93,7 @@ TEST(Suggestions, AreTheBestOfAllThatFit) {
       double least_memory = 1e9;
       int64_t priced = 0;
       int64_t too_large = 0;
-      for (const LaidMesh& mesh : space.meshes) {
+      for (const PlacedMesh& mesh : space.meshes) {
         const MeshAxes sets = MeshAxes{1} << mesh.sizes.size();
         for (MeshAxes number = 0; number < sets * sets * sets * sets; ++number) {
           const StepRules rules = {number % sets, number / sets % sets, number / sets / sets % sets,
