@@ -55,8 +55,7 @@ py::dict reshard_dict(py::handle global_shape, int64_t itemsize, const std::shar
   const Dims shape = dims_from_python(global_shape, kPlanReshard, "shape");
   ReshardRequest request{cluster.value_or(nullptr), memory_limit, {}};
   if (strategy) request.strategy = *strategy == "copies" ? ReshardStrategy::kCopies : ReshardStrategy::kCollectives;
-  PlannedReshard planned =
-      without_gil([&] { return plan_reshard(shape, itemsize, *source, *destination, request); });
+  PlannedReshard planned = without_gil([&] { return plan_reshard(shape, itemsize, *source, *destination, request); });
   py::dict result;
   result["cluster"] = py::cast(std::const_pointer_cast<Cluster>(planned.cluster));  // None where there is none
   const ReshardLowerBound& bound = planned.lower_bound;
@@ -114,8 +113,8 @@ py::dict collective_dict(const std::string& op, double bytes, const std::shared_
   result["groups"] = planned.groups;
   result["costs"] = std::move(costs);
   result["bytes"] = py::make_tuple(planned.bytes.received, planned.bytes.peak);
-  result["lower_bound"] = py::make_tuple(bound.device_bytes, bound.chip_bytes, bound.slice_bytes,
-                                         planned.bound_seconds, planned.why_no_bound_seconds);
+  result["lower_bound"] = py::make_tuple(bound.device_bytes, bound.chip_bytes, bound.slice_bytes, planned.bound_seconds,
+                                         planned.why_no_bound_seconds);
   return result;
 }
 

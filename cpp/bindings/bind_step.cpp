@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "artifex_devices/base/seconds_text.h"
 #include "artifex_devices/planner/step_description.h"
 #include "artifex_devices/planner/suggestion_reasons.h"
 #include "artifex_devices/sharding/mesh.h"
@@ -84,8 +83,7 @@ py::list regimes_list(const std::vector<StepRegime>& regimes, int64_t tokens) {
 py::tuple collective_arguments(const StepCollective& each, const CollectiveCost& cost, const StepModel& model) {
   const StepTensor& tensor = model.tensors[static_cast<size_t>(each.tensor)];
   return py::make_tuple(std::string(to_string(each.kind)), tensor.name, each.is_gradient,
-                        tensor.role == StepRole::kParameter,
-                        each.pass == StepPass::kForward ? "forward" : "backward",
+                        tensor.role == StepRole::kParameter, each.pass == StepPass::kForward ? "forward" : "backward",
                         model.ops[static_cast<size_t>(each.op)].name, each.axes, each.group, each.count,
                         number(each.bytes.at(1)), number(received_bytes(each.kind, each.bytes.at(1), each.group)),
                         estimate_arguments(cost));
@@ -190,12 +188,11 @@ int64_t candidates_of(const py::dict& description, Meshes meshes, std::vector<in
 }  // namespace
 
 void bind_step(py::module_& module) {
-  module.def("_seconds_text", &seconds_text, py::arg("seconds"), "Four digits and a unit: \"560 us\".");
   module.def(
       "_step_mistakes", [](const py::dict& model) { return step_mistakes(description_from_python(model)); },
       py::arg("model"), "Everything that is inconsistent in a described step, one text each.");
-  module.def("_plan_step", &plan_step_for, py::arg("model"), py::arg("cluster"), py::arg("mesh"),
-             py::arg("axis_names"), py::arg("rules"),
+  module.def("_plan_step", &plan_step_for, py::arg("model"), py::arg("cluster"), py::arg("mesh"), py::arg("axis_names"),
+             py::arg("rules"),
              "Work, memory and seconds of a step on each device of a mesh, as a dict. `rules`: mesh axes as bits, one "
              "number for each logical axis.");
   module.def("_mesh_shapes", &mesh_shapes, py::arg("devices"), py::arg("most_axes"),

@@ -9,13 +9,20 @@
 
 namespace artifex_devices {
 
-/// Four digits and a unit: "560 us", "2.5 s", "0 s".
+/// Four digits and a unit, as _base/text.seconds_text in Python: "560 us", "2.5 s", "0 s", "86,400 s".
 inline std::string seconds_text(double seconds) {
+  if (seconds == 0) return "0 s";
+  constexpr double kLimit = 9999.5;  // larger numbers round to more digits
   constexpr std::array<std::pair<double, const char*>, 3> kUnits = {{{1.0, "s"}, {1e-3, "ms"}, {1e-6, "us"}}};
-  for (const auto& [factor, unit] : kUnits) {
-    if (seconds >= factor) return fmt::format("{:.4g} {}", seconds / factor, unit);
+  for (const auto& [scale, unit] : kUnits) {
+    if (seconds < kLimit / 1e4 * scale) continue;
+    const double value = seconds / scale;
+    if (value < kLimit) return fmt::format("{:.4g} {}", value, unit);
+    std::string digits = fmt::format("{:.0f}", value);
+    for (size_t end = digits.size(); end > 3; end -= 3) digits.insert(end - 3, ",");
+    return digits + " " + unit;
   }
-  return seconds == 0 ? "0 s" : fmt::format("{:.4g} ns", seconds / 1e-9);
+  return fmt::format("{:.4g} ns", seconds / 1e-9);
 }
 
 }  // namespace artifex_devices

@@ -70,8 +70,9 @@ void set_price(PlannedReshardStep& step, const Cluster* cluster, F price) {
 const NamedSharding& named(const Sharding& sharding) {
   const auto* result = dynamic_cast<const NamedSharding*>(&sharding);
   if (result == nullptr) {
-    throw_error("{}: {} has no mesh; expected NamedShardings at both ends of a sequence of collectives; use direct copies",
-                kPlanReshard, sharding.to_string());
+    throw_error(
+        "{}: {} has no mesh; expected NamedShardings at both ends of a sequence of collectives; use direct copies",
+        kPlanReshard, sharding.to_string());
   }
   return *result;
 }
@@ -86,8 +87,9 @@ ReshardSequence sequence_between(const Dims& shape, const Ends& ends, std::optio
         kPlanReshard);
   }
   if (from.uneven() != Uneven::kError || to.uneven() != Uneven::kError) {
-    throw_error("{}: uneven shards have no sequence of collectives; expected shardings without uneven=; use direct copies",
-                kPlanReshard);
+    throw_error(
+        "{}: uneven shards have no sequence of collectives; expected shardings without uneven=; use direct copies",
+        kPlanReshard);
   }
   if (from.memory_kind() != to.memory_kind()) {
     throw_error(
@@ -165,8 +167,15 @@ PlannedStrategy plan_collectives(const Dims& shape, const Ends& ends, std::optio
     const ReshardStep& step = sequence->steps[i];
     const IngressTotals totals = ingress_totals(domains_before(*sequence, i, shape),
                                                 domains_before(*sequence, i + 1, shape), ends.itemsize, kPlanReshard);
-    PlannedReshardStep planned{to_string(step.move), text_of(step, sequence->axes), step.group, totals.bytes,
-                               step.bytes_in, step.shard_bytes, step.shard_bytes_after, {}, {}};
+    PlannedReshardStep planned{to_string(step.move),
+                               text_of(step, sequence->axes),
+                               step.group,
+                               totals.bytes,
+                               step.bytes_in,
+                               step.shard_bytes,
+                               step.shard_bytes_after,
+                               {},
+                               {}};
     if (ends.cluster != nullptr && step.move == ReshardMove::kPermute) {
       const std::vector<DeviceMessage> messages = permute_messages(*sequence, i, ends.devices_before);
       network += bytes_by_link(*ends.cluster, messages)[static_cast<size_t>(ClusterLink::kNetwork)];
@@ -220,7 +229,8 @@ PlannedStrategy plan_copies(const Dims& shape, const Ends& ends, std::optional<i
   if (ends.cluster != nullptr) {
     messages = messages_of(direct, placed.source, placed.destination);
     const LinkBytes bytes = bytes_by_link(*ends.cluster, messages);
-    constexpr std::array<std::string_view, kClusterLinks> kNames = {"same device", "same chip", "same slice", "network"};
+    constexpr std::array<std::string_view, kClusterLinks> kNames = {"same device", "same chip", "same slice",
+                                                                    "network"};
     for (size_t i = 0; i < kNames.size(); ++i) plan.bytes_by_link.emplace_back(kNames[i], bytes[i]);
   } else {
     const std::array<int64_t, kLinks> bytes = direct.plan.bytes_by_link();
@@ -245,10 +255,10 @@ PlannedStrategy plan_copies(const Dims& shape, const Ends& ends, std::optional<i
 }
 
 ReshardLowerBound lower_bound_of(const Ends& ends) {
-  const IngressTotals totals =
-      ends.same_devices ? ingress_totals(ends.source, ends.destination, ends.itemsize, kPlanReshard)
-                        : ingress_totals(ends.source, ends.devices_before, ends.destination, ends.devices_after,
-                                         ends.itemsize, kPlanReshard);
+  const IngressTotals totals = ends.same_devices
+                                   ? ingress_totals(ends.source, ends.destination, ends.itemsize, kPlanReshard)
+                                   : ingress_totals(ends.source, ends.devices_before, ends.destination,
+                                                    ends.devices_after, ends.itemsize, kPlanReshard);
   ReshardLowerBound bound{totals.bytes, totals.most_bytes, {}, {}};
   if (ends.cluster == nullptr) return bound;
   const Cluster& cluster = *ends.cluster;
@@ -376,7 +386,7 @@ PlannedReshard plan_reshard(const Dims& shape, int64_t itemsize, const Sharding&
       [&] { return plan_copies(shape, ends, request.memory_limit, all_copies ? kMostCopies : kMostCopiesByDefault); });
   const ReshardStrategy strategy = request.strategy.value_or(
       copies.plan && prefers_copies(*copies.plan, collectives.plan, cluster) ? ReshardStrategy::kCopies
-                                                                              : ReshardStrategy::kCollectives);
+                                                                             : ReshardStrategy::kCollectives);
   const bool takes_copies = strategy == ReshardStrategy::kCopies;
   Attempt& chosen = takes_copies ? copies : collectives;
   Attempt& other = takes_copies ? collectives : copies;

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/planner/einsum_text.h"
 #include "artifex_devices/partition/python_repr.h"
+#include "artifex_devices/planner/einsum_text.h"
 
 namespace artifex_devices {
 namespace {
@@ -64,14 +64,13 @@ class Checker {
     mistakes_.push_back(subject_ + fmt::format(text, std::forward<Args>(args)...));
   }
 
-  void check_count(std::string_view what, int64_t count) {
-    if (count < 1) add("{} {}, expected an int of 1 or more", what, count);
-    if (count >= kMostElements) add("{} {}, expected an int below 2**62", what, count);
+  void check_count(std::string_view name, int64_t count) {
+    if (count < 1 || count >= kMostElements) add("{} is {}, expected an int of 1 or more, below 2**62", name, count);
   }
 
   void check_names() {
     if (step_.tensors.empty() || step_.operations.empty()) add("it has no tensors or no operations");
-    check_count("tokens is", step_.tokens);
+    check_count("tokens", step_.tokens);
     check_repeated("tensors", step_.tensors);
     check_repeated("operations", step_.operations);
   }
@@ -85,32 +84,31 @@ class Checker {
   }
 
   void check_tensor(const TensorDescription& tensor) {
-    subject_ = fmt::format("tensor {} ", python_repr(tensor.name));
+    subject_ = fmt::format("tensor {}: ", python_repr(tensor.name));
     if (tensor.shape.size() != std::ssize(tensor.axes)) {
-      add("has {} dimensions and {} axes", tensor.shape.size(), tensor.axes.size());
+      add("it has {} dimensions and {} axes", tensor.shape.size(), tensor.axes.size());
     }
     int64_t elements = 1;
     for (const int64_t size : tensor.shape) {
       elements = size < 1 || elements < 0 ? -1 : size > kMostElements / elements ? kMostElements : elements * size;
     }
-    if (elements < 0) add("has the shape {}, expected ints of 1 or more", to_string(tensor.shape));
-    if (elements >= kMostElements) {
-      add("has the shape {}, expected fewer than 2**62 elements", to_string(tensor.shape));
+    if (elements < 0 || elements >= kMostElements) {
+      add("shape is {}, expected ints of 1 or more, and fewer than 2**62 elements", to_string(tensor.shape));
     }
     if (std::ranges::find(kRoles, tensor.role, &std::pair<std::string_view, StepRole>::first) == kRoles.end()) {
-      add("has the role {}, expected one of parameter, activation, given", python_repr(tensor.role));
+      add("role is {}, expected one of parameter, activation, given", python_repr(tensor.role));
     }
-    check_count("has the count", tensor.count);
+    check_count("count", tensor.count);
     std::vector<std::string_view> growing;
     for (const std::string& axis : tensor.axes) {
       if (std::ranges::find(step_.batch_axes, axis) != step_.batch_axes.end()) growing.emplace_back(axis);
     }
-    if (growing.size() > 1) add("grows twice with the batch, along {}", fmt::join(growing, " and "));
+    if (growing.size() > 1) add("it grows twice with the batch, along {}", fmt::join(growing, " and "));
     subject_.clear();
   }
 
   void check_operation(const OperationDescription& operation) {
-    subject_ = fmt::format("operation {} ", python_repr(operation.name));
+    subject_ = fmt::format("operation {}: ", python_repr(operation.name));
     check_uses(operation);
     subject_.clear();
   }
@@ -118,7 +116,7 @@ class Checker {
   void check_uses(const OperationDescription& operation) {
     const KindOfOperation* kind = kind_of(operation.kind);
     if (kind == nullptr) {
-      add("has the kind {}, expected one of matmul, elementwise, lookup, route", python_repr(operation.kind));
+      add("kind is {}, expected one of matmul, elementwise, lookup, route", python_repr(operation.kind));
       return;
     }
     std::vector<const TensorDescription*> used;
@@ -134,20 +132,20 @@ class Checker {
     if (!unknown.empty()) {
       std::vector<std::string_view> names;
       for (const TensorDescription& tensor : step_.tensors) names.emplace_back(tensor.name);
-      add("uses {}, expected names of its tensors ({})", fmt::join(unknown, ", "), fmt::join(names, ", "));
+      add("it uses {}, expected names of tensors ({})", fmt::join(unknown, ", "), fmt::join(names, ", "));
       return;
     }
     if (operation.inputs.size() != kind->inputs) {
-      add("has {} inputs, expected {} of a {}", operation.inputs.size(), kind->inputs, operation.kind);
+      add("it has {} inputs, expected {} of a {}", operation.inputs.size(), kind->inputs, operation.kind);
     }
-    check_count("has the count", operation.count);
-    if (used.back()->role == "parameter") add("writes the parameter {}", python_repr(operation.output));
+    check_count("count", operation.count);
+    if (used.back()->role == "parameter") add("it writes the parameter {}", python_repr(operation.output));
     check_format(operation, *kind, used);
     const std::optional<EinsumText> einsum = parse_einsum(operation.einsum);
     if (!einsum) {
-      add("has the einsum {}, expected one such as 'bd,df->bf'", python_repr(operation.einsum));
+      add("einsum is {}, expected one such as 'bd,df->bf'", python_repr(operation.einsum));
     } else if (!einsum->has_letters_only || einsum->inputs.size() != operation.inputs.size()) {
-      add("has the einsum {}, expected letters for {} inputs", python_repr(operation.einsum), operation.inputs.size());
+      add("einsum is {}, expected letters for {} inputs", python_repr(operation.einsum), operation.inputs.size());
     } else {
       check_letters(operation, *einsum, used);
     }
@@ -170,24 +168,24 @@ class Checker {
       widths.insert(used[i]->itemsize);
     }
     if (formats.size() > widths.size()) {
-      add("multiplies {}, expected a dtype for the product", fmt::join(formats, " by "));
+      add("it multiplies {}, expected a dtype for the product", fmt::join(formats, " by "));
     }
   }
 
   void check_letters(const OperationDescription& operation, const EinsumText& einsum,
                      const std::vector<const TensorDescription*>& used) {
-    std::vector<std::string> letters;                                             // in the order of the einsum
+    std::vector<std::string> letters;                                           // in the order of the einsum
     std::map<std::string, std::vector<std::pair<int64_t, std::string>>> sizes;  // of each letter, with a tensor
     for (size_t i = 0; i < used.size(); ++i) {
       const EinsumTerm& term = i < einsum.inputs.size() ? einsum.inputs[i] : einsum.output;
       const TensorDescription& tensor = *used[i];
       if (std::ssize(term.letters) != tensor.shape.size()) {
-        add("has {} for {} of {} dimensions {}", python_repr(term.text), python_repr(tensor.name), tensor.shape.size(),
-            to_string(tensor.shape));
+        add("{} for {} has {} letters, expected one for each dimension of {}", python_repr(term.text),
+            python_repr(tensor.name), term.letters.size(), to_string(tensor.shape));
         continue;
       }
       if (std::set<std::string>(term.letters.begin(), term.letters.end()).size() != term.letters.size()) {
-        add("has a letter twice in {} of {}", python_repr(term.text), python_repr(tensor.name));
+        add("{} for {} has a letter twice", python_repr(term.text), python_repr(tensor.name));
       }
       for (size_t d = 0; d < term.letters.size(); ++d) {
         const int64_t size = tensor.shape[static_cast<int64_t>(d)];
@@ -202,17 +200,17 @@ class Checker {
       if (operation.kind == "route" || sizes[letter].size() < 2) continue;
       std::vector<std::string> texts;
       for (const auto& [size, name] : sizes[letter]) texts.push_back(fmt::format("{} in {}", size, python_repr(name)));
-      add("has {} of unequal sizes: {}", python_repr(letter), fmt::join(texts, ", "));
+      add("{} has unequal sizes: {}", python_repr(letter), fmt::join(texts, ", "));
     }
     if (operation.kind == "matmul" || operation.kind == "elementwise") {
       for (const std::string& letter : einsum.output.letters) {
         const auto has = [&](const EinsumTerm& term) {
           return std::ranges::find(term.letters, letter) != term.letters.end();
         };
-        if (std::ranges::none_of(einsum.inputs, has)) add("has {} in the output only", python_repr(letter));
+        if (std::ranges::none_of(einsum.inputs, has)) add("{} is in the output only", python_repr(letter));
       }
     }
-    if (letters.size() > kMostLetters) add("has {} letters, expected at most {}", letters.size(), kMostLetters);
+    if (letters.size() > kMostLetters) add("it has {} letters, expected at most {}", letters.size(), kMostLetters);
   }
 
   void check_batch() {

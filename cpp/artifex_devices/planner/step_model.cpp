@@ -60,8 +60,8 @@ std::vector<std::string> step_mismatches(const StepModel& model, const std::vect
       },
       [&](const StepTensor& tensor, size_t first, size_t second, MeshAxes axes) {
         found.push_back(fmt::format("{} cuts both dimension {} ({}) and dimension {} ({}) of {}",
-                                    fmt::join(names_of(mesh_names, axes), ", "), first, axis_name(tensor, first), second,
-                                    axis_name(tensor, second), tensor.name));
+                                    fmt::join(names_of(mesh_names, axes), ", "), first, axis_name(tensor, first),
+                                    second, axis_name(tensor, second), tensor.name));
       });
   return found;
 }

@@ -58,7 +58,7 @@ struct StepModel {
   std::vector<StepOp> ops;
   std::vector<std::string> logical_axes;
   std::vector<int> batch_axes;  // logical axes that grow with the batch, the batch itself first
-  int64_t tokens = 1;  // of the batch that the shapes are of
+  int64_t tokens = 1;           // of the batch that the shapes are of
   bool is_training = true;
   double optimizer_bytes = 0;    // of state for each parameter
   double gradient_itemsize = 0;  // of a parameter's gradient; 0: the parameter's own

@@ -14,7 +14,6 @@ namespace artifex_devices {
 /// (1) for one device. Example: 4 devices, 2 axes: (4), (2, 2).
 std::vector<std::vector<int64_t>> mesh_shapes(int64_t devices, int most_axes);
 
-
 /// What is searched: for each mesh, each of its axes may cut any set of the logical axes in `may_cut`.
 struct SuggestionSpace {
   std::vector<PlacedMesh> meshes;

@@ -28,7 +28,9 @@ std::string_view noun_of(StepBound bound) noexcept {
 }
 
 double seconds_of(const StepSeconds& seconds, StepBound bound) noexcept {
-  return bound == StepBound::kCompute ? seconds.compute : bound == StepBound::kMemory ? seconds.memory : seconds.network;
+  return bound == StepBound::kCompute  ? seconds.compute
+         : bound == StepBound::kMemory ? seconds.memory
+                                       : seconds.network;
 }
 
 /// Seconds of one kind of collectives by the axes that they are over.
@@ -138,8 +140,7 @@ std::string parts_text(const ExplainedStep& option, const ExplainedStep& before)
   std::vector<std::string> texts;
   if (std::abs(network) > kEqual * now.serial()) texts.push_back(collectives_text(option, before));
   if (std::abs(products) > kEqual * now.serial()) {
-    texts.push_back(
-        fmt::format("{} {} in products", seconds_text(std::abs(products)), products > 0 ? "more" : "less"));
+    texts.push_back(fmt::format("{} {} in products", seconds_text(std::abs(products)), products > 0 ? "more" : "less"));
   }
   return fmt::format("{}", fmt::join(texts, ", "));
 }
@@ -261,8 +262,8 @@ ExplainedSuggestions explain_suggestions(const StepModel& model, const Cluster& 
       option.reason = why_first(option.plan, space.overlaps);
     } else {
       const ExplainedSuggestion& before = result.options.back();
-      option.reason = why_worse({model, option.axis_names, option.plan}, {model, before.axis_names, before.plan},
-                                space.overlaps);
+      option.reason =
+          why_worse({model, option.axis_names, option.plan}, {model, before.axis_names, before.plan}, space.overlaps);
     }
     result.options.push_back(std::move(option));
   }

@@ -8,9 +8,22 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["elements_per_byte", "packed_itemsize", "packed_shape"]
+__all__ = ["dtype_of", "elements_per_byte", "holds_numbers", "packed_itemsize", "packed_shape"]
 
 _BITS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
+
+
+def dtype_of(dtype: Any) -> np.dtype[Any]:
+    """Returns a NumPy dtype, also for the names of narrow formats."""
+    import ml_dtypes  # noqa: F401 - registers the names of narrow formats with NumPy
+
+    found: np.dtype[Any] = np.dtype(dtype)
+    return found
+
+
+def holds_numbers(dtype: np.dtype[Any]) -> bool:
+    """Whether elements are numbers or booleans, unlike text, dates, records and objects."""
+    return not (dtype.hasobject or dtype.itemsize == 0 or dtype.kind in "USMm" or dtype.names is not None)
 
 
 def elements_per_byte(dtype: np.dtype[Any]) -> int:
