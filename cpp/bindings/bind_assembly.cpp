@@ -8,13 +8,13 @@
 #include "artifex_devices/transfer/assemble.h"
 #include "artifex_devices/transfer/place.h"
 #include "bindings.h"
+#include "device_indices.h"
 #include "errors.h"
 #include "gil.h"
-#include "memory_warning.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
-#include "shard_index.h"
-#include "shown.h"
+#include "placing.h"
+#include "safe_repr.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -42,27 +42,26 @@ ArrayRef array_from_parts(const std::string& operation, py::handle shape, const 
     }
   }
   if (wrong_types > 0 && wrong_types == assembly.parts.size()) {
-    throw_error<TypeMismatch>(
-        "{}: no entry of arrays is an Array; arrays[0] {}; place each on its device with device_put", operation,
-        assembly.parts[0].fault);
+    throw_error<TypeMismatch>("{}: arrays has no Array; arrays[0] {}; place each on its device with device_put",
+                              operation, assembly.parts[0].fault);
   }
   const ReleaseGil release;  // replicas may have to be compared
   return assemble(std::move(assembly));
 }
 
-/// Makes the message of all blocks that do not fit.
+/// Collects the blocks that do not fit, for one message.
 class BlockFaults {
  public:
   void add(const Device& device, const py::tuple& index, const std::string& what) {
     constexpr int kShown = 64;
     if (++count_ > kShown) return;
-    text_ += fmt::format("{}the block of {}, index {}, {}", text_.empty() ? "" : "; ", device.to_string(), shown(index),
-                         what);
+    text_ += fmt::format("{}the block of {}, index {}, {}", text_.empty() ? "" : "; ", device.to_string(),
+                         safe_repr(index), what);
   }
-  void refuse(const std::string& operation) const {
+  void raise(const std::string& operation) const {
     if (count_ == 0) return;
     const std::string more = count_ > 64 ? fmt::format("; and {} more", count_ - 64) : "";
-    throw_error("{}: {}{}; return the part of the array that `index` says", operation, text_, more);
+    throw_error("{}: {}{}; return the part of the array at `index`", operation, text_, more);
   }
   bool none() const noexcept { return count_ == 0; }
 
@@ -125,9 +124,10 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
     const HostView& view = leaf->view;
     if (!expected) expected = view.dtype;
     if (!writer) writer.emplace(dims, *expected, sharding, operation);
-    const Dims wanted = domains.domain(tile).shape;
-    if (view.shape != wanted) {
-      faults.add(device, index, fmt::format("has shape {}; expected {}", to_string(view.shape), to_string(wanted)));
+    const Dims expected_shape = domains.domain(tile).shape;
+    if (view.shape != expected_shape) {
+      faults.add(device, index,
+                 fmt::format("has shape {}; expected {}", to_string(view.shape), to_string(expected_shape)));
     }
     if (view.dtype != *expected) {
       faults.add(device, index, fmt::format("has dtype {}; expected {}", name(view.dtype), name(*expected)));
@@ -145,11 +145,12 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
     const bool is_same = copies_with_gil(view.nbytes()) ? write() : write_without_gil();
     if (!is_same) faults.add(device, index, "differs from that of an earlier device with the same index");
   }
-  faults.refuse(operation);
+  faults.raise(operation);
   if (!writer) {
     if (!expected) {
       throw_error(
-          "{}: no device of {} is of this process, so that no block says the dtype; expected one, got none; give dtype",
+          "{}: no device of {} belongs to this process, so no block determines the dtype; expected at least one; pass "
+          "dtype=",
           operation, sharding->to_string());
     }
     writer.emplace(dims, *expected, sharding, operation);

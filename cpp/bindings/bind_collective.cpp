@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives under shard_map stand on: arithmetic over members' blocks, memory for results, and Arrays made of
-// what bodies returned.
+// Primitives of collectives under shard_map: arithmetic over members' blocks, memory for results, and Arrays from the
+// results of bodies.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -12,8 +12,8 @@
 #include "artifex_devices/transfer/adopt.h"
 #include "bindings.h"
 #include "gil.h"
-#include "memory_warning.h"
 #include "numpy_bridge.h"
+#include "placing.h"
 #include "python_owner.h"
 #include "world.h"
 
@@ -35,7 +35,8 @@ void reduce_into(const std::string& kind, const py::list& inputs, const py::obje
     views.push_back(std::move(view));
   }
   const HostView target = leaf_from_python(out, "all_reduce").view;
-  if (!target.writable) throw_error("all_reduce: out is read-only; expected memory to write; make it by _host_empty");
+  if (!target.writable)
+    throw_error("all_reduce: out is read-only; expected writable memory; allocate it by _host_empty");
   const auto count = static_cast<int64_t>(views.size() + 1);  // read and written
   const int64_t bytes = checked_bytes(target.shape, target.dtype, "all_reduce") * count;
   run_with_gil_if(copies_with_gil(bytes), [&] { all_reduce(reduction, views, target); });
@@ -43,7 +44,8 @@ void reduce_into(const std::string& kind, const py::list& inputs, const py::obje
 
 void divide_into(const py::object& array, float by) {
   const HostView view = leaf_from_python(array, "divide").view;
-  if (!view.writable) throw_error("divide: the array is read-only; expected memory to write; make it by _host_empty");
+  if (!view.writable)
+    throw_error("divide: the array is read-only; expected writable memory; allocate it by _host_empty");
   run_with_gil_if(copies_with_gil(view.nbytes()), [&] { divide_in_place(view, by); });
 }
 
@@ -113,21 +115,22 @@ ArrayRef adopt_ndarrays(py::handle shape, py::handle dtype, const std::shared_pt
 }  // namespace
 
 void bind_collective(py::module_& module) {
-  module.def(
-      "_all_reduce", &reduce_into, py::arg("kind"), py::arg("inputs"), py::arg("out"),
-      "out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.");
+  module.def("_all_reduce", &reduce_into, py::arg("kind"), py::arg("inputs"), py::arg("out"),
+             "Combines the inputs in their order, element by element, into `out`. `kind`: sum, prod, max or min. "
+             "Strided inputs are copied.");
   module.def("_divide", &divide_into, py::arg("array"), py::arg("by"),
-             "Divides a dense array of floats of 16 bits in place, each number in float32.");
+             "Divides a dense array of 16-bit floats in place, each number in float32.");
   module.def("_fold", &fold_into, py::arg("kind"), py::arg("array"), py::arg("first"), py::arg("last"), py::arg("out"),
-             "Floats of 16 bits reduced in float32 over dimensions [first, last).");
-  module.def("_widen", &widen_into, py::arg("array"), py::arg("out"), "Floats of 16 bits as float32.");
+             "Reduces 16-bit floats in float32 over dimensions [first, last).");
+  module.def("_widen", &widen_into, py::arg("array"), py::arg("out"), "Converts 16-bit floats to float32.");
   module.def("_host_empty", &host_empty, py::arg("shape"), py::arg("dtype"),
-             "An ndarray to write, on memory of the library's cache.");
+             "Returns a writable ndarray in memory of the library's cache.");
   module.def("_is_constant", &is_constant, py::arg("array"),
-             "Whether an ndarray shows memory of Arrays or results that nobody can write.");
-  module.def("_adopt", &adopt_ndarrays, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("parts"),
-             py::arg("given"), py::arg("operation"),
-             "An Array out of one ndarray a distinct buffer, sharing memory where nobody else can write it.");
+             "Returns whether an ndarray shows memory of Arrays or results that cannot be written.");
+  module.def(
+      "_adopt", &adopt_ndarrays, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("parts"),
+      py::arg("given"), py::arg("operation"),
+      "Returns an Array from one ndarray for each distinct buffer, sharing memory where no one else can write it.");
 }
 
 }  // namespace artifex_devices::bindings

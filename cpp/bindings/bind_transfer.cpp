@@ -2,23 +2,24 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "array_value.h"
+#include <limits>
+
+#include "array_methods.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
 #include "artifex_devices/transfer/place.h"
-#include "bind_cross_reshard.h"
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
-#include "memory_warning.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
+#include "placing.h"
 #include "python_modules.h"
 #include "python_owner.h"
+#include "safe_repr.h"
 #include "scopes.h"
-#include "shown.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -127,8 +128,9 @@ bool flag(py::handle value, const char* name, const char* expected) {
   py::detail::make_caster<bool> flag;
   if (!flag.load(value, false)) {
     throw_error(
-        "device_put: {} is of type {}; expected {} or a tree of these that is a prefix of x, got {}; give one value",
-        name, Py_TYPE(value.ptr())->tp_name, expected, shown(value));
+        "device_put: {} is of type {}; expected {} or a tree of these that is a prefix of x, got {}; pass a single "
+        "value",
+        name, Py_TYPE(value.ptr())->tp_name, expected, safe_repr(value));
   }
   return py::detail::cast_op<bool>(flag);
 }
@@ -160,9 +162,44 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
       rethrow_with_context(path.empty() ? "" : "leaf " + path + ": ");
     }
   }
-  // Only now: an error at a later leaf must not delete the sources of earlier leaves.
+  // Only now: an error at a later leaf must not delete the sources of earlier ones.
   for (const ArrayRef& array : donated) array->donate();
   return placed;
+}
+
+/// An asynchronous copy of one Array to the host.
+struct HostLeaf {
+  std::shared_ptr<const HostView> view;
+
+  bool wait(std::optional<double> seconds) const {
+    if (is_ready(view->ready)) return true;
+    const ReleaseGil release;
+    return view->ready->wait_for(seconds.value_or(std::numeric_limits<double>::infinity()));
+  }
+};
+
+HostLeaf copy_to_host(const ArrayRef& array) {
+  release_dropped_owners();
+  return run_with_gil_if(copies_with_gil(array->nbytes()), [&] { return HostLeaf{device_get_async(array)}; });
+}
+
+void bind_host_copy(py::module_& module) {
+  py::class_<HostLeaf>(module, "_HostLeaf", "An asynchronous copy of one Array to the host.")
+      .def("done", [](const HostLeaf& self) { return is_ready(self.view->ready); })
+      .def("wait", &HostLeaf::wait, py::arg("seconds").none(true))
+      .def("value", [](const HostLeaf& self) {
+        self.wait(std::nullopt);
+        wait_for(self.view->ready);  // rethrows the error of the transfer
+        return ndarray_from_view(self.view);
+      });
+  const py::object array = module.attr("Array");
+  array.attr("copy_to_host_async") = py::cpp_function(
+      [](const py::object& self) -> py::object {
+        return py::module_::import(python_modules::kHostCopy).attr("copy_to_host_async")(self);
+      },
+      py::name("copy_to_host_async"), py::is_method(array),
+      "Starts to copy the value to the host and returns a HostCopy at once. np.asarray(x) then uses that copy.");
+  module.def("_copy_to_host", &copy_to_host, py::arg("array"));
 }
 
 }  // namespace
@@ -191,7 +228,7 @@ void bind_transfer(py::module_& module) {
         const auto value = array->cached_host_value();
         return value ? ndarray_from_view(value) : py::none();
       },
-      py::arg("array"), "What np.asarray(array) has gathered and cached, or None.");
+      py::arg("array"), "Returns the value that np.asarray(array) has gathered and cached, or None.");
   module.def(
       "_array_from_pickle",
       [](const py::object& value, const py::object& sharding, bool committed,
@@ -259,6 +296,7 @@ Raises:
         return result;
       },
       py::arg("source"), py::arg("sharding"));
+  bind_host_copy(module);
 }
 
 }  // namespace artifex_devices::bindings

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "array_interop.h"
+#include "array_methods.h"
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/transfer/device_get.h"
@@ -16,11 +16,11 @@
 #include "dlpack_abi.h"
 #include "gil.h"
 #include "python_owner.h"
-#include "shown.h"
+#include "safe_repr.h"
 #include "world.h"
 
-// DLPack both ways. A capsule that nobody takes gives its tensor back; one that is taken is renamed, and its taker
-// does.
+// DLPack import and export. A capsule frees its tensor unless a consumer has taken it, which renames the capsule; then
+// the consumer frees it.
 namespace artifex_devices::bindings {
 namespace {
 
@@ -52,21 +52,21 @@ std::string type_of(py::handle object) { return Py_TYPE(object.ptr())->tp_name; 
 // --- Out
 // ---------------------------------------------------------------------------------------------------------------
 
-/// What a consumer keeps alive: the view keeps the memory, the strides are in elements.
+/// Owner of an exported tensor: the view keeps the memory alive, the strides are in elements.
 struct Exported {
   std::shared_ptr<const HostView> view;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
 };
 
-// Needs no GIL: there is nothing of Python in it.
+// Needs no GIL: it holds no Python object.
 template <class T>
 void delete_exported(T* managed) {
   delete static_cast<Exported*>(managed->context);
   delete managed;
 }
 
-// Of a capsule that was not taken.
+// Destructor of a capsule; does nothing if a consumer has taken it.
 template <class T>
 void destroy_capsule(PyObject* capsule) {
   constexpr bool kVersioned = std::is_same_v<T, ManagedVersioned>;
@@ -113,7 +113,7 @@ void check_one_device(const Array& array, const char* operation) {
   const int64_t devices = array.sharding()->num_devices();
   if (devices == 1) return;
   fail_buffer(
-      fmt::format("{}: the Array lies on {} devices; expected one; hand over its value, np.asarray(x), or a shard, "
+      fmt::format("{}: the Array is on {} devices; expected one device; pass its value, np.asarray(x), or a shard, "
                   "x.addressable_shards[0].data",
                   operation, devices));
 }
@@ -137,8 +137,8 @@ std::pair<int64_t, int64_t> int_pair(py::handle object, const char* operation, c
     }
   }
   if (!good) {
-    throw_error<TypeMismatch>("{}: {} is no pair of integers; expected a tuple such as {}, got {}", operation, what,
-                              example, shown(object));
+    throw_error<TypeMismatch>("{}: {} is not a pair of integers; expected a tuple such as {}, got {}", operation, what,
+                              example, safe_repr(object));
   }
   return {numbers[0], numbers[1]};
 }
@@ -166,14 +166,15 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
   check_one_device(*array, kOperation);
   if (!stream.is_none()) {
     throw_error<Unavailable>("{}: stream is {}; expected None, as data on CPU has no stream; leave it out", kOperation,
-                             shown(stream));
+                             safe_repr(stream));
   }
   if (!dl_device.is_none()) {
     const auto [type, id] = int_pair(dl_device, kOperation, "dl_device", "(1, 0)");
     if (type != dlpack::kCpu || id < 0 || id >= array->sharding()->devices()->client()->device_count()) {
-      fail_buffer(fmt::format(
-          "{}: dl_device is ({}, {}); expected (1, 0), the host's memory; ask for that and let the consumer move it",
-          kOperation, type, id));
+      fail_buffer(
+          fmt::format("{}: dl_device is ({}, {}); expected (1, 0), the host's memory; leave it out and move the data "
+                      "in the consumer",
+                      kOperation, type, id));
     }
   }
   std::pair<int64_t, int64_t> version{0, 8};
@@ -181,13 +182,13 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
   const bool sub_byte = kElements[static_cast<size_t>(array->dtype())].second < 8;
   if (sub_byte && version < std::pair<int64_t, int64_t>{1, 1}) {
     fail_buffer(
-        fmt::format("{}: dtype {} takes a byte an element, which DLPack can say from version 1.1 on; expected "
-                    "max_version=(1, 1) or later, got ({}, {}); hand over the bytes: np.asarray(x).view(np.uint8)",
+        fmt::format("{}: dtype {} is stored in one byte per element, which DLPack supports from version 1.1 on; "
+                    "expected max_version=(1, 1) or later, got ({}, {}); pass the bytes: np.asarray(x).view(np.uint8)",
                     kOperation, name(array->dtype()), version.first, version.second));
   }
   if (!copy.is_none() && !PyBool_Check(copy.ptr())) {
     throw_error<TypeMismatch>("{}: copy is of type {}; expected None, True or False, got {}; leave it out", kOperation,
-                              Py_TYPE(copy.ptr())->tp_name, shown(copy));
+                              Py_TYPE(copy.ptr())->tp_name, safe_repr(copy));
   }
   const bool copies = copy.ptr() == Py_True;
   auto view = exported_view(array, copies);
@@ -216,12 +217,12 @@ DType dtype_of_element(const ElementType& element, uint64_t flags) {
     if (element.bits >= 8 || (flags & dlpack::kSubBytePadded) != 0) return static_cast<DType>(i);
   }
   fail_buffer(
-      fmt::format("{}: elements of type code {}, {} bits, {} lanes have no dtype here; expected a bool, integer, float "
-                  "or complex dtype of NumPy or ml_dtypes; convert them at the producer",
+      fmt::format("{}: elements of type code {}, {} bits, {} lanes are not supported; expected a bool, integer, float "
+                  "or complex dtype of NumPy or ml_dtypes; convert them in the producer",
                   kImport, element.code, element.bits, element.lanes));
 }
 
-// Checks all that can be checked without touching the memory.
+// Checks everything that can be checked without reading the memory.
 HostView view_of_tensor(const Tensor& tensor, uint64_t flags) {
   const auto malformed = [](const std::string& what) {
     fail_buffer(fmt::format("{}: {}; the producer's capsule is malformed", kImport, what));
@@ -229,14 +230,14 @@ HostView view_of_tensor(const Tensor& tensor, uint64_t flags) {
   if (tensor.device.type != dlpack::kCpu && tensor.device.type != dlpack::kCudaHost &&
       tensor.device.type != dlpack::kRocmHost) {
     fail_buffer(fmt::format(
-        "{}: the memory is of DLPack device type {}; expected 1, the host's; copy it to the host at the producer first",
+        "{}: the memory is of DLPack device type {}; expected 1, the host; copy it to the host in the producer first",
         kImport, tensor.device.type));
   }
   HostView view;
   view.dtype = dtype_of_element(tensor.element, flags);
-  constexpr int32_t kMostDimensions = 64;  // NumPy's
-  if (tensor.rank < 0 || tensor.rank > kMostDimensions) {
-    malformed(fmt::format("{} dimensions; expected 0 to {}", tensor.rank, kMostDimensions));
+  constexpr int32_t kMaxDimensions = 64;  // NumPy's
+  if (tensor.rank < 0 || tensor.rank > kMaxDimensions) {
+    malformed(fmt::format("{} dimensions; expected 0 to {}", tensor.rank, kMaxDimensions));
   }
   if (tensor.rank > 0 && tensor.shape == nullptr) malformed("no shape");
   const auto rank = static_cast<size_t>(tensor.rank);
@@ -251,7 +252,7 @@ HostView view_of_tensor(const Tensor& tensor, uint64_t flags) {
   view.byte_strides = row_major_strides(view.shape, size);
   if (tensor.strides != nullptr && !empty) {
     for (int64_t d = 0; d < view.shape.size(); ++d) {
-      if (view.shape[d] == 1) continue;  // any number may stand there
+      if (view.shape[d] == 1) continue;  // the stride of such a dimension may be any number
       const auto stride = checked_mul(tensor.strides[d], size);
       if (!stride || !checked_mul(*stride, view.shape[d])) malformed(fmt::format("stride {}", tensor.strides[d]));
       view.byte_strides[d] = *stride;
@@ -262,11 +263,11 @@ HostView view_of_tensor(const Tensor& tensor, uint64_t flags) {
   return view;
 }
 
-// Takes the capsule's tensor: from here on it is given back when the view's owner is dropped.
+// Takes the capsule's tensor: from now on dropping the view's owner frees it.
 template <class T>
 void take(const py::object& capsule, T* managed, const char* used_name, HostView* view) {
   if (PyCapsule_SetName(capsule.ptr(), used_name) != 0) throw py::error_already_set();
-  // Deleters of producers written in Python terms count on the GIL.
+  // Deleters of producers may need the GIL.
   view->owner = python_owner(managed, [](void* pointer) {
     auto* taken = static_cast<T*>(pointer);
     if (taken->deleter != nullptr) taken->deleter(taken);
@@ -275,7 +276,7 @@ void take(const py::object& capsule, T* managed, const char* used_name, HostView
 
 HostView view_of_capsule(const py::object& capsule) {
   if (!PyCapsule_CheckExact(capsule.ptr())) {
-    throw_error<TypeMismatch>("{}: __dlpack__() gave a {}; expected a capsule; the object does not follow DLPack",
+    throw_error<TypeMismatch>("{}: __dlpack__() returned a {}; expected a capsule; the object does not follow DLPack",
                               kImport, type_of(capsule));
   }
   if (PyCapsule_IsValid(capsule.ptr(), kVersionedName)) {
@@ -297,15 +298,15 @@ HostView view_of_capsule(const py::object& capsule) {
   const char* name = PyCapsule_GetName(capsule.ptr());
   if (name == nullptr) PyErr_Clear();
   fail_buffer(
-      fmt::format("{}: the capsule is named {:?}; expected \"dltensor_versioned\" or \"dltensor\", each taken once; "
-                  "ask the producer for a new one",
+      fmt::format("{}: the capsule is named {:?}; expected \"dltensor_versioned\" or \"dltensor\", which can be taken "
+                  "once; get a new capsule from the producer",
                   kImport, name == nullptr ? "" : name));
 }
 
-// Why the memory cannot be shown as it is; empty if it can.
+// Why the Array cannot share the memory; empty if it can.
 std::string why_copy(const HostView& view, bool stays) {
   const int64_t size = itemsize(view.dtype);
-  if (!stays) return "another device than cpu:0, where the memory lies, was asked for";
+  if (!stays) return "the requested device is not cpu:0, where the memory is";
   if (view.byte_strides != row_major_strides(view.shape, size)) {
     return fmt::format("strides {} of shape {} are not row-major", to_string(view.byte_strides), to_string(view.shape));
   }
@@ -319,8 +320,8 @@ std::string why_copy(const HostView& view, bool stays) {
 ArrayRef array_from_capsule(const py::object& capsule, const ShardingRef& sharding, py::handle copy) {
   if (sharding->num_devices() != 1) {
     throw_error(
-        "{}: device is a sharding over {} devices; expected a Device or a sharding over one; shard it afterwards: "
-        "device_put(from_dlpack(x), sharding)",
+        "{}: device is a sharding over {} devices; expected a Device or a sharding over one device; shard it "
+        "afterwards: device_put(from_dlpack(x), sharding)",
         kImport, sharding->num_devices());
   }
   const bool must_copy = !copy.is_none() && py::cast<bool>(copy);
@@ -329,11 +330,11 @@ ArrayRef array_from_capsule(const py::object& capsule, const ShardingRef& shardi
   const Device* device = (*sharding->devices())[0];
   const std::string why = why_copy(view, device == device->client().default_device());
   if (never_copy && !why.empty()) {
-    throw_error("{}: copy=False, but a copy is needed: {}; leave copy out, or give row-major memory and no device",
+    throw_error("{}: copy=False, but a copy is needed: {}; leave copy out, or pass row-major memory and no device",
                 kImport, why);
   }
   const ReleaseGil release;
-  // Where it is copied, the view's owner is dropped in here: its release is queued until this thread has the GIL again.
+  // Without the GIL, the release of a copied view's owner is queued until this thread takes the GIL again.
   const HostView source = std::move(view);
   if (must_copy || !why.empty() || source.data == nullptr) return device_put(source, sharding, true);
   return device_put_alias(source, sharding, true);
@@ -356,7 +357,7 @@ void bind_dlpack(py::module_& module) {
         } else {
           throw_error<TypeMismatch>(
               "{}: device is of type {}; expected None, a Device or a Sharding, got {}; take a Device from devices()",
-              kImport, type_of(device), shown(device));
+              kImport, type_of(device), safe_repr(device));
         }
         return array_from_capsule(capsule, sharding, copy);
       },

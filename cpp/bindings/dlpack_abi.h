@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-/// The binary interface of DLPack (https://dmlc.github.io/dlpack): what the capsules hold. Layout and numbers are the
-/// standard's; names are ours, so that another copy of its header in the process does not clash.
+/// The binary interface of DLPack (https://dmlc.github.io/dlpack). Layout and numbers are the standard's; the names
+/// differ, so that another copy of its header in the process cannot clash.
 namespace artifex_devices::bindings::dlpack {
 
 inline constexpr int32_t kCpu = 1;
@@ -28,7 +28,7 @@ struct Tensor {
   int32_t rank;
   ElementType element;
   int64_t* shape;
-  int64_t* strides;  // in elements; may be null: row-major
+  int64_t* strides;  // in elements; null means row-major
   uint64_t byte_offset;
 };
 

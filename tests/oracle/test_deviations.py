@@ -268,7 +268,7 @@ DEVIATIONS = {
         "only control characters are escaped",
     ),
     "None within a tuple entry": Deviation(
-        lambda lib: repr(lib.P(("x", None))), (VALUE, "P(('x', None),)"), ValueError, "None is no axis name"
+        lambda lib: repr(lib.P(("x", None))), (VALUE, "P(('x', None),)"), ValueError, "None is not an axis name"
     ),
     "text added to a spec": Deviation(
         lambda lib: lib.P("x") + "y", NotImplementedError, TypeError, "Python's own rule"

@@ -17,7 +17,7 @@
 namespace artifex_devices {
 namespace {
 
-// What one worker takes at a time: so many bytes of all inputs, of the result no less and no more than this.
+// The piece of one worker: bytes of all inputs together, and the limits of the bytes of the result.
 constexpr int64_t kPieceInputBytes = int64_t{4} << 20;
 constexpr int64_t kLeastPieceBytes = int64_t{16} << 10;
 constexpr int64_t kMostPieceBytes = int64_t{256} << 10;
@@ -26,7 +26,7 @@ constexpr int64_t kTileBytes = int64_t{8} << 10;
 
 using Inputs = std::span<const void* const>;
 
-/// Runs body(begin, end) over ranges of elements, on the cores where there is enough to do.
+/// Runs body(begin, end) over ranges of elements, on several cores if there are enough of them.
 template <class Body>
 void in_pieces(size_t inputs, int64_t elements, int64_t itemsize, const Body& body) {
   const auto count = static_cast<int64_t>(inputs);
@@ -115,7 +115,7 @@ std::optional<ArithmeticType> arithmetic_type(DType dtype, Reduction reduction) 
 
 void check(std::span<const HostView> inputs, const HostView& out) {
   checked_bytes(out.shape, out.dtype, "all_reduce");
-  if (inputs.empty()) throw_error("all_reduce: there are no inputs; expected 1 or more, got 0; give each member's");
+  if (inputs.empty()) throw_error("all_reduce: there are no inputs; expected one for each member, got 0");
   for (size_t i = 0; i <= inputs.size(); ++i) {
     const HostView& view = i < inputs.size() ? inputs[i] : out;
     if (view.dtype == out.dtype && view.shape == out.shape &&
@@ -123,7 +123,7 @@ void check(std::span<const HostView> inputs, const HostView& out) {
       continue;
     }
     throw_error(
-        "all_reduce: {} {} does not fit; expected dense {}{}, got {}{} with strides {}; make it contiguous first",
+        "all_reduce: {} {} does not fit; expected dense {}{}, got {}{} with strides {}; use np.ascontiguousarray(x)",
         i < inputs.size() ? "input" : "out", i, name(out.dtype), to_string(out.shape), name(view.dtype),
         to_string(view.shape), to_string(view.byte_strides));
   }

@@ -39,7 +39,7 @@ PlacementStrategy strategy_for(const Array& source, const Sharding& target) {
   const bool one_world = target.devices()->client() == from.devices()->client();
   const bool within_process = target.is_fully_addressable() && (!one_world || from.is_fully_addressable());
   if (within_process) return one_world ? PlacementStrategy::kReshard : PlacementStrategy::kThroughHost;
-  // As in JAX, an Array of another world, and one that no place was asked for, is a value that each process has.
+  // As in JAX, an Array of another world and an uncommitted Array are values that each process has.
   const bool is_global = one_world && (source.committed() || !from.is_fully_addressable());
   return is_global ? PlacementStrategy::kExchange : PlacementStrategy::kValuePerProcess;
 }
