@@ -125,7 +125,7 @@ py::dict plan_step_for(const py::dict& description, const std::shared_ptr<Cluste
   const StepModel model = step_model(description_from_python(description));
   const PlannedStep plan = without_gil([&] {
     const Dims& sizes = mesh.abstract_mesh().axis_sizes();
-    PlacedMesh placed{{sizes.begin(), sizes.end()}, {}};
+    ClusterMesh placed{{sizes.begin(), sizes.end()}, {}};
     for (int64_t i = 0; i < mesh.size(); ++i) placed.devices.push_back((*mesh.devices())[i]->id());
     return plan_step(model, *cluster, placed, axis_names, rules);
   });

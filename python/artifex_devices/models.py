@@ -178,8 +178,8 @@ def moe(
     )
     if experts_per_token > experts:
         raise ValueError(
-            f"models.moe: each token is routed to {experts_per_token} of {experts} experts; expected at most all; correct "
-            "experts_per_token"
+            f"models.moe: each token is routed to {experts_per_token} of {experts} experts; expected at most all; "
+            "correct experts_per_token"
         )
     places = expert_places("moe", experts, experts_per_token, tokens, capacity_factor)
     rows, routed, inside = ("batch", "activation_embed"), ("experts", "expert_batch", "activation_embed"), "mlp"

@@ -18,9 +18,13 @@ inline std::string seconds_text(double seconds) {
     if (seconds < kLimit / 1e4 * scale) continue;
     const double value = seconds / scale;
     if (value < kLimit) return fmt::format("{:.4g} {}", value, unit);
-    std::string digits = fmt::format("{:.0f}", value);
-    for (size_t end = digits.size(); end > 3; end -= 3) digits.insert(end - 3, ",");
-    return digits + " " + unit;
+    const std::string digits = fmt::format("{:.0f}", value);
+    std::string text;
+    for (size_t i = 0; i < digits.size(); ++i) {
+      if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+      text += digits[i];
+    }
+    return text + " " + unit;
   }
   return fmt::format("{:.4g} ns", seconds / 1e-9);
 }

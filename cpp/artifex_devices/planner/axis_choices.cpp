@@ -15,7 +15,7 @@ constexpr size_t kSetsBetweenInterrupts = size_t{1} << 14;
 
 }  // namespace
 
-AxisChoices::AxisChoices(const StepModel& model, const std::vector<int>& may_cut)
+AxisChoices::AxisChoices(const StepModel& model, const std::vector<int>& shardable)
     : divisors_(model.logical_axes.size(), 0) {
   if (model.logical_axes.size() > 64) {
     throw_error("{}: the model has {} logical axes; expected at most 64; join some", kSuggestOperation,
@@ -32,17 +32,17 @@ AxisChoices::AxisChoices(const StepModel& model, const std::vector<int>& may_cut
     }
   }
   sets_ = {0};
-  for (const int axis : may_cut) {
+  for (const int axis : shardable) {
     const AxisSet bit = AxisSet{1} << axis;
     const AxisSet against = rivals[static_cast<size_t>(axis)];
-    if ((against & bit) != 0) continue;  // twice in one tensor: it can never be cut
+    if ((against & bit) != 0) continue;  // twice in one tensor: it cannot be sharded
     for (size_t i = 0, count = sets_.size(); i < count; ++i) {
       if ((sets_[i] & against) == 0) sets_.push_back(sets_[i] | bit);
     }
     if (sets_.size() > size_t{1} << 20) {
       throw_error(
-          "{}: one axis of a mesh may cut more than 2^20 sets of the model's logical axes; expected fewer; name those "
-          "that may be cut",
+          "{}: one axis of a mesh may shard more than 2^20 sets of the model's logical axes; expected fewer; name some "
+          "by axes=",
           kSuggestOperation);
     }
   }

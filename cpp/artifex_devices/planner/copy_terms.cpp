@@ -14,7 +14,7 @@ namespace {
 enum Term : uint8_t { kCalls, kCallsOnWorkers, kCopies, kAlone, kCached, kWarm, kMemory, kRead, kWritten = kRead + 4 };
 static_assert(kWritten + kRunBytes.size() == kCopyTerms.size());
 
-/// A source of half the caches is taken to be in them, one of twice as much not to be.
+/// A source of half the caches counts as cached, one of twice the caches does not.
 constexpr double kHeld = 0.5;
 constexpr double kNotHeld = 2;
 

@@ -10,7 +10,7 @@
 
 namespace artifex_devices {
 
-/// What the seconds of copies inside one machine are a sum of: calls, copies and bytes, each times a coefficient that
+/// Terms of the seconds of copies inside one machine: calls, copies and bytes, each times a coefficient that
 /// `calibrate` fits. Bytes are those of the value: each is read once and written once.
 ///   calls, calls on workers   a transfer below CopyLimits::parallel_bytes; from there on
 ///   copies                    from one buffer to another
@@ -33,7 +33,7 @@ using CopyTerms = std::array<double, kCopyTerms.size()>;
 struct CopyLimits {
   int64_t parallel_bytes = int64_t{512} << 10;  // config().parallel_copy_bytes
   int64_t stream_bytes = int64_t{4} << 20;      // from here on stores bypass the cache (base/stream_copy.h)
-  int64_t cache_bytes = 0;  // of the last-level caches together; 0: not known, as if there were none
+  int64_t cache_bytes = 0;                      // sum of the last-level caches; 0: not known, as if there were none
 };
 
 /// Dense copies of `bytes` together. Throws InvalidArgument for numbers below 0.

@@ -13,15 +13,16 @@ PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_
   PlacedEnd end{domains, devices, {}, {}};
   const std::vector<int64_t> tiles = domains.grid().tiles_by_position();
   if (tiles.size() != devices.size()) {
-    throw_error("plan_reshard: {} devices are given for {} positions; expected one each", devices.size(), tiles.size());
+    throw_error("plan_reshard: there are {} devices for {} positions; expected one for each position", devices.size(),
+                tiles.size());
   }
   end.buffers.resize(devices.size());
   std::iota(end.buffers.begin(), end.buffers.end(), int64_t{0});
   for (size_t i = 0; i < devices.size(); ++i) {
     if (devices[i] < 0 || devices[i] >= cluster.device_count()) {
       throw_error(
-          "plan_reshard: the mesh has device {}, which the cluster {} has not; expected ids of 0 to {}; make the mesh "
-          "of cluster.devices(), or take a larger cluster",
+          "plan_reshard: the mesh has device {}, but the cluster {} has ids 0 to {}; expected devices of the cluster; "
+          "make the mesh of cluster.devices(), or use a larger cluster",
           devices[i], cluster.name(), cluster.device_count() - 1);
     }
     const ClusterPlace at = cluster.place_of(devices[i]);
@@ -37,9 +38,9 @@ double most_copies(const ShardDomains& from, const ShardDomains& to, int64_t buf
     const int64_t chunk = from.shard_shape()[d];
     if (chunk == 0 || d >= to.shape().size()) return 0;
     int64_t most = 0;
-    for (int64_t cut = 0; cut < to.grid().parts(d); ++cut) {
-      const int64_t begin = to.begin(d, cut);
-      const int64_t end = to.begin(d, cut + 1);
+    for (int64_t part = 0; part < to.grid().parts(d); ++part) {
+      const int64_t begin = to.begin(d, part);
+      const int64_t end = to.begin(d, part + 1);
       if (end > begin) most = std::max(most, (end - 1) / chunk - begin / chunk + 1);
     }
     copies *= static_cast<double>(most);

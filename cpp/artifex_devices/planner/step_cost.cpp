@@ -57,7 +57,7 @@ struct Line {
 Line line_of(const BatchAmount& amount, double rate) noexcept { return {amount.fixed / rate, amount.scaled / rate}; }
 const Line& larger(const Line& a, const Line& b, double scale) noexcept { return a.at(scale) >= b.at(scale) ? a : b; }
 
-/// What goes on at once, as lines that touch the curves at one scale.
+/// Concurrent parts of a step, as tangents of their curves at one scale.
 struct Tangents {
   Line compute;
   Line memory;
@@ -80,7 +80,7 @@ Tangents tangents_at(const StepWork& work, const StepHardware& hardware, const S
   for (size_t i = 0; i < work.collectives.size(); ++i) {
     if (i % kCollectivesBetweenInterrupts == 0) check_interrupt();
     const StepCollective& each = work.collectives[i];
-    // Of no bytes yet the line is that of the first ones: without a slope it would touch its curve nowhere else.
+    // At zero bytes the tangent is that of the first bytes: without a slope it would touch its curve nowhere else.
     const double bytes = each.bytes.at(scale) > 0 || each.bytes.scaled <= 0 ? each.bytes.at(scale) : 1;
     const CollectiveCost cost = cost_of(each, network, bytes);
     const double per_byte = bytes > 0 ? cost.transfer / bytes : 0;
@@ -92,11 +92,11 @@ Tangents tangents_at(const StepWork& work, const StepHardware& hardware, const S
 
 using Curves = std::array<Line, 3>;  // by StepBound
 
-constexpr double kFar = 1e12;  // a scale beyond all that bends
+constexpr double kFar = 1e12;  // a scale beyond all bends
 
-/// Where two curves meet, from one end: Newton's method. It ends at the exact place after a few pieces, as the
-/// difference of the curves bends one way only; where groups of several kinds bend it both ways it may go in circles,
-/// and the place is found by halving.
+/// The intersection of two curves, from one end, by Newton's method. It converges exactly after a few pieces, because
+/// the difference of the curves is convex or concave; where groups of several kinds make it neither, bisection finds
+/// the intersection.
 template <class At>
 std::optional<double> meeting(At curves_at, size_t first, size_t second, double start) {
   double scale = start;
@@ -176,7 +176,7 @@ StepSeconds step_seconds(const StepWork& work, const StepHardware& hardware, con
 
 std::vector<StepRegime> step_regimes(const StepWork& work, const StepHardware& hardware, const StepNetwork& network,
                                      bool overlaps) {
-  // Without overlap the network is set against all products; which of their two limits counts is asked beside it.
+  // Without overlap the network competes with all products; their own two limits are compared separately.
   const auto tangents = [&](double scale) { return tangents_at(work, hardware, network, scale); };
   const auto curves_at = [&](double scale) {
     const Tangents at = tangents(scale);

@@ -13,7 +13,7 @@ namespace artifex_devices {
 namespace {
 
 /// The largest batch that fits in memory and that its mesh axes divide.
-double largest_batch(const StepModel& model, const PlacedMesh& mesh, const StepRules& rules, const PlannedStep& plan) {
+double largest_batch(const StepModel& model, const ClusterMesh& mesh, const StepRules& rules, const PlannedStep& plan) {
   const double scale = largest_step_scale(plan.work.memory, plan.hardware.memory_bytes);
   if (std::isinf(scale) || model.batch_axes.empty()) return std::numeric_limits<double>::infinity();
   const int axis = model.batch_axes.front();
@@ -32,7 +32,7 @@ double largest_batch(const StepModel& model, const PlacedMesh& mesh, const StepR
 
 }  // namespace
 
-PlannedStep plan_step(const StepModel& model, const Cluster& cluster, const PlacedMesh& mesh,
+PlannedStep plan_step(const StepModel& model, const Cluster& cluster, const ClusterMesh& mesh,
                       const std::vector<std::string>& axis_names, const StepRules& rules) {
   const std::vector<std::string> wrong = step_mismatches(model, mesh.sizes, axis_names, rules);
   if (!wrong.empty()) {

@@ -11,7 +11,7 @@
 namespace artifex_devices {
 
 /// A mesh on a cluster.
-struct PlacedMesh {
+struct ClusterMesh {
   std::vector<int64_t> sizes;    // of its axes
   std::vector<int64_t> devices;  // ids of its positions, row-major
 };
@@ -34,7 +34,7 @@ struct PlannedStep {
 /// Plans a step; `axis_names` are those of the mesh, for errors. Throws InvalidArgument where the rules do not fit the
 /// model (all mismatches in one text) and where groups of the mesh are not boxes of the cluster; Unavailable for rates
 /// that are needed and not known.
-PlannedStep plan_step(const StepModel& model, const Cluster& cluster, const PlacedMesh& mesh,
+PlannedStep plan_step(const StepModel& model, const Cluster& cluster, const ClusterMesh& mesh,
                       const std::vector<std::string>& axis_names, const StepRules& rules);
 
 }  // namespace artifex_devices

@@ -250,7 +250,7 @@ std::vector<std::string> suggested_names(const StepModel& model, size_t axes, co
 ExplainedSuggestions explain_suggestions(const StepModel& model, const Cluster& cluster, const SuggestionSpace& space,
                                          const Suggestions& found) {
   const auto planned = [&](const Suggested& each) {
-    const PlacedMesh& mesh = space.meshes[each.mesh];
+    const ClusterMesh& mesh = space.meshes[each.mesh];
     ExplainedSuggestion option{each.mesh, each.rules, suggested_names(model, mesh.sizes.size(), each.rules), {}, ""};
     option.plan = plan_step(model, cluster, mesh, option.axis_names, option.rules);
     return option;

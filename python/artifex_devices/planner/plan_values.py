@@ -160,7 +160,7 @@ class ReshardPlan:
         bytes_by_device: Bytes that each device receives from others, by device id.
         bytes_by_link: Bytes that are copied, by what they cross. For copies also those that stay on a device; for
             collectives "network" is what must cross the network, "same slice" the rest.
-        bytes_copied: Bytes that are written: the sum over `bytes_by_link`. For copies, exactly what the execution counts.
+        bytes_copied: Bytes that are written: the sum over `bytes_by_link`. For copies, what the execution counts.
         peak_bytes: Maximum of the bytes that any device holds during the reshard, in all its memories together: its
             old shard, which stays, and what the steps need.
         lower_bound: Costs that no strategy can be below.

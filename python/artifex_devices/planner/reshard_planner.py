@@ -146,12 +146,12 @@ def _reshard_plan(
         lambda: _core._reshard_ingress(packed_shape, dtype.itemsize, source, destination), total, busiest
     )
 
-    def step_of(move: str, *facts: Any) -> PlanStep:
-        *sizes, price, why_no_estimate = facts
+    def step_of(*fields: Any) -> PlanStep:
+        *sizes, price, why_no_estimate = fields
         estimate = None if price is None else Estimate(*price)
         if calibration is not None:
-            estimate, why_no_estimate = (copies, "") if move == "copies" else (None, _NOT_CALIBRATED)
-        return PlanStep(move, *sizes, estimate, why_no_estimate)
+            estimate, why_no_estimate = (copies, "") if sizes[0] == "copies" else (None, _NOT_CALIBRATED)
+        return PlanStep(*sizes, estimate, why_no_estimate)  # type: ignore[call-arg]
 
     def plan_of(part: dict[str, Any], other: ReshardPlan | None, why_no_other: str) -> ReshardPlan:
         return ReshardPlan(

@@ -43,7 +43,7 @@ def step_svg(plan: StepPlan, others: Iterable[StepPlan]) -> Picture:
 
 
 def _plans(others: Any, kind: type[StepPlan]) -> list[StepPlan]:
-    found = list(others) if isinstance(others, Iterable) else [None]
+    found: list[Any] = list(others) if isinstance(others, Iterable) else [None]
     if not all(isinstance(each, kind) for each in found):
         fix = "write plan.to_svg([other])"
         raise wrong_type("StepPlan.to_svg", "others", others, "StepPlans of other batches", fix)

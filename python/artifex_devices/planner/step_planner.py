@@ -129,10 +129,9 @@ def step_plan(
     """Builds the plan from what the core found."""
     names = list(mesh_shape)
 
-    def collective(*facts: Any) -> StepCollective:
-        *description, bits, devices, count, nbytes, received, estimate = facts
-        axes = tuple(name for place, name in enumerate(names) if bits >> place & 1)
-        return StepCollective(*description, axes, devices, count, nbytes, received, Estimate(*estimate))
+    def collective(*fields: Any) -> StepCollective:
+        axes = tuple(name for place, name in enumerate(names) if fields[6] >> place & 1)
+        return StepCollective(*fields[:6], axes, *fields[7:-1], Estimate(*fields[-1]))
 
     products = tuple(StepProduct(*each) for each in found["products"])
     return StepPlan(

@@ -122,8 +122,9 @@ def suggest(
             why = f"does not fit: {memory_text(plan)}{'; ' * bool(why)}{why}"
         return Suggestion(mesh, {logical: used for logical, used in rules.items() if used}, order, plan, why)
 
-    rejected = [None if each is None else option(each) for each in (found["fastest_too_large"], found["smallest"])]
-    return Suggestions(model, cluster, bool(overlap), tuple(map(option, found["options"])), *rejected, space)
+    options_found = tuple(map(option, found["options"]))
+    too_large, smallest = (each and option(each) for each in (found["fastest_too_large"], found["smallest"]))
+    return Suggestions(model, cluster, bool(overlap), options_found, too_large, smallest, space)
 
 
 def _orders(cluster: Cluster, devices: Sequence[Any], shape: list[int]) -> dict[str, NDArray[np.int64]]:

@@ -73,8 +73,8 @@ def _facts(found: Suggestions) -> list[tuple[str, str]]:
         ("seconds", f"of a step {'whose parts all overlap' if found.overlap else 'whose parts do not overlap'}"),
         (
             "searched",
-            f"{space.options:,} options: {space.meshes} meshes of up to {space.max_axes} axes, each of which shards any "
-            f"of {', '.join(space.axes)}",
+            f"{space.options:,} options: {space.meshes} meshes of up to {space.max_axes} axes, each of which shards "
+            f"any of {', '.join(space.axes)}",
         ),
         (
             "of these",

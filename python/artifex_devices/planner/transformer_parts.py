@@ -91,19 +91,17 @@ class TransformerParts:
                 f"({', '.join(activations)}); correct it"
             )
 
-    def _parameter(self, name: str, *axes: str, count: int | None = None) -> str:
+    def _tensor(self, name: str, axes: tuple[str, ...], role: str, count: int | None = None, **fields: bool) -> str:
         shape = tuple(self.sizes[axis] for axis in axes)
         times = self.shape.layers if count is None else count
-        self.tensors.append(Tensor(name, shape, axes, self.dtype, role="parameter", count=times))
+        self.tensors.append(Tensor(name, shape, axes, self.dtype, role, times, **fields))
         return name
 
+    def _parameter(self, name: str, *axes: str, count: int | None = None) -> str:
+        return self._tensor(name, axes, "parameter", count)
+
     def _activation(self, name: str, axes: tuple[str, ...], count: int | None = None, on_chip: bool = False) -> str:
-        shape = tuple(self.sizes[axis] for axis in axes)
-        times = self.shape.layers if count is None else count
-        self.tensors.append(
-            Tensor(name, shape, axes, self.dtype, count=times, is_kept=name in self.kept, is_on_chip=on_chip)
-        )
-        return name
+        return self._tensor(name, axes, "activation", count, is_kept=name in self.kept, is_on_chip=on_chip)
 
     def _operate(
         self,
@@ -142,11 +140,7 @@ class TransformerParts:
             made = self._activation(name, _KEYS)
             self._operate(f"project {name}", "bsd,dkh->bskh", ("attention_in", weight), made, needed=(name,))
             if cache:
-                axes = ("batch", "kv_sequence", "kv_heads", "head_dim")
-                shape = tuple(self.sizes[axis] for axis in axes)
-                self.tensors.append(
-                    Tensor(f"{name}_cache", shape, axes, self.dtype, role="given", count=self.shape.layers)
-                )
+                self._tensor(f"{name}_cache", ("batch", "kv_sequence", "kv_heads", "head_dim"), "given")
             read.append(f"{name}_cache" if cache else name)
         scores = self._activation(
             "scores", ("batch", "kv_heads", "queries_per_kv", "sequence", "kv_sequence"), None, True

@@ -199,7 +199,7 @@ TEST(StepsUnderFaults, ArePlannedOrRefused) {
       "suggest_steps",
       [&] {
         SuggestionSpace space;
-        space.may_cut = {0, 1, 2, 3};
+        space.shardable = {0, 1, 2, 3};
         space.top = 2;
         for (const auto& sizes : mesh_shapes(4, 2)) space.meshes.push_back({sizes, {0, 1, 2, 3}});
         const Suggestions found = suggest_steps(made.model, *ring, space);

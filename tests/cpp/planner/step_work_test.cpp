@@ -92,7 +92,7 @@ TEST(StepWork, WhatSeveralOperationsNeedIsMovedOnceAPass) {
   made.tensor("x", "bd").tensor("w1", "df", StepRole::kParameter).tensor("w2", "dg", StepRole::kParameter);
   made.tensor("y", "bf").tensor("z", "bg").matmul("x", "w1", "y").matmul("x", "w2", "z");
   made.model.ops[1].count = 5;
-  made.model.tensors[0].axes[1] = 0;  // no letter's axis but b's: x is cut along d by hand
+  made.model.tensors[0].axes[1] = 0;  // no letter's axis but b's: x is sharded along d by hand
   made.model.logical_axes.emplace_back("x's d");
   made.model.tensors[0].axes[1] = 4;
   StepRules rules = made.rules({{'f', kX}, {'g', kX}});
@@ -184,17 +184,17 @@ TEST(StepWork, SaysAllThatDoesNotFit) {
   const LetterModel made = two_matrices();
   const StepRules rules = made.rules({{'b', kX | kY}, {'e', kX}, {'f', kX}});
   EXPECT_EQ(step_mismatches(made.model, {3, 4}, {"x", "y"}, rules),
-            (Lines{"dimension 0 of in (b, 64) is cut 12 ways by x, y; nearest 60 or 72",
-                   "dimension 0 of w1 (e, 8) is cut 3 ways by x; nearest 6 or 9",
-                   "dimension 1 of w1 (f, 32) is cut 3 ways by x; nearest 30 or 33",
-                   "x cuts both dimension 0 (e) and dimension 1 (f) of w1",
-                   "dimension 0 of tmp (b, 64) is cut 12 ways by x, y; nearest 60 or 72",
-                   "dimension 1 of tmp (f, 32) is cut 3 ways by x; nearest 30 or 33",
-                   "x cuts both dimension 0 (b) and dimension 1 (f) of tmp",
-                   "dimension 0 of w2 (f, 32) is cut 3 ways by x; nearest 30 or 33",
-                   "dimension 1 of w2 (e, 8) is cut 3 ways by x; nearest 6 or 9",
-                   "x cuts both dimension 0 (f) and dimension 1 (e) of w2",
-                   "dimension 0 of out (b, 64) is cut 12 ways by x, y; nearest 60 or 72"}));
+            (Lines{"dimension 0 of in (b, 64) is sharded 12 ways over x, y; nearest 60 or 72",
+                   "dimension 0 of w1 (e, 8) is sharded 3 ways over x; nearest 6 or 9",
+                   "dimension 1 of w1 (f, 32) is sharded 3 ways over x; nearest 30 or 33",
+                   "x shards both dimension 0 (e) and dimension 1 (f) of w1",
+                   "dimension 0 of tmp (b, 64) is sharded 12 ways over x, y; nearest 60 or 72",
+                   "dimension 1 of tmp (f, 32) is sharded 3 ways over x; nearest 30 or 33",
+                   "x shards both dimension 0 (b) and dimension 1 (f) of tmp",
+                   "dimension 0 of w2 (f, 32) is sharded 3 ways over x; nearest 30 or 33",
+                   "dimension 1 of w2 (e, 8) is sharded 3 ways over x; nearest 6 or 9",
+                   "x shards both dimension 0 (f) and dimension 1 (e) of w2",
+                   "dimension 0 of out (b, 64) is sharded 12 ways over x, y; nearest 60 or 72"}));
   EXPECT_FALSE(step_fits_mesh(made.model, {3, 4}, rules));
   EXPECT_THROW(step_work(made.model, {3, 4}, rules), InvalidArgument);
   EXPECT_TRUE(step_fits_mesh(made.model, {4, 2}, made.rules({{'b', kX}, {'f', kY}})));

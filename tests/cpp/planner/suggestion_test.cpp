@@ -40,9 +40,9 @@ ClusterRef ring_of(int chips, double memory_bytes) {
   return Cluster::make(std::move(parts));
 }
 
-SuggestionSpace space_of(int64_t devices, int most_axes, std::vector<int> may_cut = {0, 1, 2, 3}) {
+SuggestionSpace space_of(int64_t devices, int most_axes, std::vector<int> shardable = {0, 1, 2, 3}) {
   SuggestionSpace space;
-  space.may_cut = std::move(may_cut);
+  space.shardable = std::move(shardable);
   space.top = 3;
   for (const auto& sizes : mesh_shapes(devices, most_axes)) {
     std::vector<int64_t> ids(static_cast<size_t>(devices));
@@ -93,7 +93,7 @@ TEST(Suggestions, AreTheBestOfAllThatFit) {
       double least_memory = 1e9;
       int64_t priced = 0;
       int64_t too_large = 0;
-      for (const PlacedMesh& mesh : space.meshes) {
+      for (const ClusterMesh& mesh : space.meshes) {
         const MeshAxes sets = MeshAxes{1} << mesh.sizes.size();
         for (MeshAxes number = 0; number < sets * sets * sets * sets; ++number) {
           const StepRules rules = {number % sets, number / sets % sets, number / sets / sets % sets,
