@@ -192,7 +192,7 @@ std::string name_text(PyObject* name) {
 std::vector<std::string> problems_of(const Signature& signature, const CallArguments& call, Py_ssize_t skipped) {
   std::vector<std::string> problems;
   std::vector<std::string> doubtful;
-  std::vector<PyObject*> new_reference(signature.parameters.size(), nullptr);
+  std::vector<PyObject*> values(signature.parameters.size(), nullptr);
   size_t places = 0;
   for (const Parameter& each : signature.parameters) places += each.keyword_only ? 0 : 1;
   const auto positional = static_cast<size_t>(std::max<Py_ssize_t>(call.count - skipped, 0));

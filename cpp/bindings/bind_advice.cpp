@@ -4,7 +4,7 @@
 
 #include "artifex_devices/advice/batch_size.h"
 #include "artifex_devices/advice/hardware_type.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
 
 namespace artifex_devices::bindings {

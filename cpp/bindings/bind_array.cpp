@@ -5,7 +5,7 @@
 #include "array_methods.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/live_arrays.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
 #include "cached_object.h"
 #include "device_indices.h"

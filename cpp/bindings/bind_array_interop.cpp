@@ -2,7 +2,7 @@
 #include <pybind11/pybind11.h>
 
 #include "array_methods.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "gil.h"

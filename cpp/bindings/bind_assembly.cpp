@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/assemble.h"
 #include "artifex_devices/transfer/place.h"
 #include "bindings.h"

@@ -3,7 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/planner/copy_terms.h"
 #include "artifex_devices/planner/relative_fit.h"
 #include "bind_planner.h"

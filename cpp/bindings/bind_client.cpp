@@ -6,7 +6,7 @@
 
 #include "artifex_devices/array/layout.h"
 #include "artifex_devices/array/live_arrays.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/platform_version.h"

@@ -6,7 +6,7 @@
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/byte_count.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/collective/reduce.h"
 #include "artifex_devices/device/arena.h"
 #include "artifex_devices/transfer/adopt.h"

@@ -4,7 +4,7 @@
 #include <pybind11/typing.h>
 
 #include "artifex_devices/array/live_arrays.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/device/device_list.h"
@@ -28,22 +28,7 @@ void check_addressable(const Device& device, const char* operation) {
 
 py::dict memory_stats(const Device& self) {
   check_addressable(self, "memory_stats");
-  const DeviceMemoryStats stats = self.memory_stats();
-  py::dict result;
-  result["bytes_in_use"] = stats.bytes_in_use;
-  result["peak_bytes_in_use"] = stats.peak_bytes_in_use;
-  result["bytes_limit"] = stats.bytes_limit;
-  result["bytes_reserved"] = stats.bytes_reserved;
-  result["largest_alloc_size"] = stats.largest_alloc_size;
-  result["num_allocs"] = stats.num_allocs;
-  if (!self.is_compile_only()) {
-    const ArenaStats pool = self.arena().stats();
-    result["pool_bytes"] = pool.bytes_mapped;
-    result["pool_bytes_in_use"] = pool.bytes_in_use;
-    result["pool_bytes_cached"] = pool.bytes_cached;
-    result["peak_pool_bytes_in_use"] = pool.peak_bytes_in_use;
-  }
-  return result;
+  return memory_stats_dict(self.memory_stats(), self.is_compile_only() ? nullptr : &self.arena());
 }
 
 py::list live_buffers(Device& self) {

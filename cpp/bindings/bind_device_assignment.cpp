@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/device_assignment.h"
 #include "bindings.h"
 #include "numpy_bridge.h"

@@ -29,21 +29,10 @@ MemoryHandle memory_of(Device& device, MemoryKind kind) {
 
 py::dict stats_of(const Memory& self) {
   release_dropped_owners();
-  const DeviceMemoryStats stats = self.stats();
-  py::dict result;
-  result["bytes_in_use"] = stats.bytes_in_use;
-  result["peak_bytes_in_use"] = stats.peak_bytes_in_use;
-  result["bytes_limit"] = stats.bytes_limit;
-  result["bytes_reserved"] = stats.bytes_reserved;
-  result["largest_alloc_size"] = stats.largest_alloc_size;
-  result["num_allocs"] = stats.num_allocs;
-  if (self.device().is_compile_only()) return result;
+  if (self.device().is_compile_only()) return memory_stats_dict(self.stats(), nullptr);
+  py::dict result = memory_stats_dict(self.stats(), &self.arena());
   const ArenaStats pool = self.arena().stats();
-  result["pool_bytes"] = pool.bytes_mapped;
-  result["pool_bytes_in_use"] = pool.bytes_in_use;
-  result["pool_bytes_cached"] = pool.bytes_cached;
   result["pool_bytes_preallocated"] = pool.bytes_preallocated;
-  result["peak_pool_bytes_in_use"] = pool.peak_bytes_in_use;
   result["pool_bytes_locked"] = pool.bytes_locked;
   result["pool_bytes_not_locked"] = pool.bytes_not_locked;
   result["lock_limit_bytes"] = page_lock_limit();

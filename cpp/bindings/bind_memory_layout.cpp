@@ -4,7 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "artifex_devices/array/array.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/layout_copy.h"
 #include "bindings.h"
 #include "gil.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "artifex_devices/advice/roofline.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/measure/measured_rates.h"
 #include "bindings.h"
@@ -38,7 +38,7 @@ std::vector<int> lanes_for(const DeviceOrAll& device) {
 }
 
 template <class T>
-py::bytes gemm_bytes(GemmIsa isa, const std::string& a, const std::string& b, int64_t m, int64_t k, int64_t n) {
+py::bytes gemm_bytes(Isa isa, const std::string& a, const std::string& b, int64_t m, int64_t k, int64_t n) {
   const auto bytes = [](int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns) * sizeof(T); };
   if (std::max({m, k, n}) > kLargestSide || std::min({m, k, n}) < 0 || a.size() != bytes(m, k) ||
       b.size() != bytes(k, n)) {
@@ -85,7 +85,7 @@ void bind_roofline(py::module_& module) {
       "_gemm_isas",
       [] {
         py::list names;
-        for (const GemmIsa isa : gemm_isas()) names.append(py::str(std::string(to_string(isa))));
+        for (const Isa isa : supported_isas()) names.append(py::str(std::string(to_string(isa))));
         return names;
       },
       "Instruction sets of the product that this processor runs, least first.");
@@ -93,7 +93,7 @@ void bind_roofline(py::module_& module) {
       "_gemm",
       [](const std::string& isa, const std::string& dtype, const py::bytes& a, const py::bytes& b, int64_t m, int64_t k,
          int64_t n) {
-        const GemmIsa chosen = gemm_isa_from_name(isa, "_gemm");
+        const Isa chosen = isa_from_name(isa, "_gemm: isa");
         if (float_type(dtype, "_gemm") == DType::kFloat32) return gemm_bytes<float>(chosen, a, b, m, k, n);
         return gemm_bytes<double>(chosen, a, b, m, k, n);
       },
@@ -103,7 +103,7 @@ void bind_roofline(py::module_& module) {
       "_measure_gemm",
       [](const DeviceOrAll& device, const std::string& isa, const std::string& dtype, double seconds,
          double window_seconds) {
-        const GemmIsa chosen = gemm_isa_from_name(isa, "measure_roofline");
+        const Isa chosen = isa_from_name(isa, "measure_roofline: isa");
         const DType type = float_type(dtype, "measure_roofline");
         const std::vector<int> lanes = lanes_for(device);
         prepare_gemm(chosen);

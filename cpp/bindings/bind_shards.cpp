@@ -8,10 +8,10 @@
 #include <cstdlib>
 
 #include "artifex_devices/array/array.h"
-#include "artifex_devices/base/copy_kernels.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/isa.h"
 #include "artifex_devices/base/select_elements.h"
 #include "artifex_devices/base/stream_copy.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/transfer/copy_views.h"
 #include "artifex_devices/transfer/reinterpret.h"
@@ -240,18 +240,18 @@ void bind_layout(py::module_& module) {
       "_copy_isas",
       [] {
         py::list names;
-        for (const CopyIsa isa : copy_isas()) names.append(py::str(std::string(to_string(isa))));
+        for (const Isa isa : supported_isas()) names.append(py::str(std::string(to_string(isa))));
         return names;
       },
       "Returns the instruction sets that copies are compiled for and this processor supports, the oldest first.");
   module.def(
-      "_copy_isa", [] { return std::string(to_string(copy_isa())); }, "Returns the instruction set that copies use.");
+      "_copy_isa", [] { return std::string(to_string(active_isa())); }, "Returns the instruction set that copies use.");
   module.def(
-      "_use_copy_isa", [](const std::string& name) { use_copy_isa(name, "_use_copy_isa"); }, py::arg("name"),
+      "_use_copy_isa", [](const std::string& name) { set_active_isa(name, "_use_copy_isa"); }, py::arg("name"),
       "Makes all later copies use one of them.");
   // For counts of instructions that are equal on every processor, and to find bugs of one instruction set.
   constexpr const char* kVariable = "ARTIFEX_DEVICES_COPY_ISA";
-  if (const char* name = std::getenv(kVariable)) use_copy_isa(name, kVariable);
+  if (const char* name = std::getenv(kVariable)) set_active_isa(name, kVariable);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <memory>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/collective/chain.h"
 #include "artifex_devices/collective/shared_lanes.h"
 #include "bindings.h"

@@ -6,7 +6,7 @@
 
 #include "array_methods.h"
 #include "artifex_devices/array/array.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
 #include "artifex_devices/transfer/place.h"

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "pybind11_patches.h"
 
 namespace artifex_devices::bindings {

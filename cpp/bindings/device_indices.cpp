@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/named_sharding.h"
 #include "fast_path.h"
 #include "numpy_bridge.h"

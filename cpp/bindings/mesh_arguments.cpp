@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "python_arguments.h"
 #include "safe_repr.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "python_arguments.h"
 #include "safe_repr.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "python_modules.h"
 #include "safe_repr.h"
 #include "world.h"

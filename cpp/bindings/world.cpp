@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "errors.h"
 #include "fast_path.h"
@@ -272,6 +272,23 @@ ShardingRef sharding_of(Device* device) {
   if (shardings.size() <= id) shardings.resize(id + 1);
   if (!shardings[id]) shardings[id] = SingleDeviceSharding::make(device);
   return shardings[id];
+}
+
+py::dict memory_stats_dict(const DeviceMemoryStats& stats, const Arena* arena) {
+  py::dict result;
+  result["bytes_in_use"] = stats.bytes_in_use;
+  result["peak_bytes_in_use"] = stats.peak_bytes_in_use;
+  result["bytes_limit"] = stats.bytes_limit;
+  result["bytes_reserved"] = stats.bytes_reserved;
+  result["largest_alloc_size"] = stats.largest_alloc_size;
+  result["num_allocs"] = stats.num_allocs;
+  if (arena == nullptr) return result;
+  const ArenaStats pool = arena->stats();
+  result["pool_bytes"] = pool.bytes_mapped;
+  result["pool_bytes_in_use"] = pool.bytes_in_use;
+  result["pool_bytes_cached"] = pool.bytes_cached;
+  result["peak_pool_bytes_in_use"] = pool.peak_bytes_in_use;
+  return result;
 }
 
 void bind_world(py::module_& module) {

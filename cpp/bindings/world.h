@@ -47,6 +47,9 @@ class DeviceObjects {
 /// Whether it is the base client or the client of an open `simulate` block.
 bool is_open_world(const Client& client);
 
+/// Statistics of a device's memory as a dict; with an arena also those of its physical memory.
+py::dict memory_stats_dict(const DeviceMemoryStats& stats, const Arena* arena);
+
 /// Casts away const for pybind11's holders; no bound function changes the object.
 template <class T>
 std::shared_ptr<T> unconst(std::shared_ptr<const T> pointer) {

@@ -5,7 +5,7 @@
 #include "artifex_devices/array/live_list.h"
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 
 namespace artifex_devices {

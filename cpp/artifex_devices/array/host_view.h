@@ -17,7 +17,7 @@ struct HostView {
   Dims shape;
   Dims byte_strides;
   bool writable = false;
-  std::shared_ptr<void> owner;
+  std::shared_ptr<void> owner = nullptr;
   EventRef ready = nullptr;  // set when the memory is written; null: it is already
 
   /// Bytes of all elements. Only for shapes whose bytes fit 63 bits.

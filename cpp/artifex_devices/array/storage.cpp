@@ -7,7 +7,7 @@
 #include "artifex_devices/array/shares.h"
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/bytes_text.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {

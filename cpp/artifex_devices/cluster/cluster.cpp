@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {

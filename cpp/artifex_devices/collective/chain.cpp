@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "artifex_devices/base/byte_count.h"
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/stream_copy.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/collective/halves.h"
 #include "artifex_devices/collective/reduce.h"

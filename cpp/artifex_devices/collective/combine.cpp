@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/collective/combine.h"
 
-#include "artifex_devices/base/copy_kernels.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/isa.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/collective/combine_loops.h"
 
 namespace artifex_devices {
@@ -16,12 +16,7 @@ Reduction reduction_from_name(std::string_view name) {
 }
 
 const CombineLoops& combine_loops() noexcept {
-#if defined(__x86_64__)
-  const CopyIsa isa = copy_isa();
-  if (isa == CopyIsa::kAvx512) return combine_loops_avx512;
-  if (isa == CopyIsa::kAvx2) return combine_loops_avx2;
-#endif
-  return combine_loops_baseline;
+  return *ARTIFEX_VARIANT(const CombineLoops*, active_isa(), &combine_loops);
 }
 
 void combine(Reduction reduction, ArithmeticType type, std::span<const void* const> inputs, void* out, int64_t begin,

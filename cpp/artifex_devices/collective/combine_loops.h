@@ -25,7 +25,7 @@ struct CombineLoops {
   DivideLoop divide[2];
 };
 
-/// Those in use.
+/// The loops for active_isa().
 const CombineLoops& combine_loops() noexcept;
 
 extern const CombineLoops combine_loops_baseline;

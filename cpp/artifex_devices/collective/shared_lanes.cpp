@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -190,8 +190,8 @@ bool SharedLanes::has_message(Pair& pair) noexcept {
 }
 
 SharedLanes::Mapping SharedLanes::map(int file, int64_t offset, int64_t bytes, bool writable) {
-  struct stat told{};
-  if (fstat(file, &told) != 0 || told.st_size != kSectionBytes * count()) {
+  struct stat status{};
+  if (fstat(file, &status) != 0 || status.st_size != kSectionBytes * count()) {
     throw_error("shared_lanes: file {} is not of {} processes; expected a file of create()", file, count());
   }
   mappings_.reserve(mappings_.size() + 1);  // so that the mapping is always recorded

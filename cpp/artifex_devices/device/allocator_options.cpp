@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -37,14 +37,14 @@ void AllocatorOptions::check_for_cpu(std::string_view operation) const {
   check(operation);
   if (kind == AllocatorKind::kCudaAsync) {
     throw_error(
-        "{}: the allocator kind CUDA_ASYNC is CUDA's; expected DEFAULT, BFC or PLATFORM for a CPU client; choose one "
-        "of them",
+        "{}: the allocator kind CUDA_ASYNC requires CUDA; expected DEFAULT, BFC or PLATFORM for a CPU client; choose "
+        "one of them",
         operation);
   }
   if (kind == AllocatorKind::kPlatform && preallocate) {
     throw_error(
-        "{}: the allocator kind PLATFORM keeps no memory, so that none can be preallocated; expected preallocate=False "
-        "or the kind BFC, got preallocate=True; change one of them",
+        "{}: the allocator kind PLATFORM caches no memory, so none can be preallocated; expected preallocate=False or "
+        "the kind BFC, got preallocate=True; change one of them",
         operation);
   }
 }

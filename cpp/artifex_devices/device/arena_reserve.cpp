@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a client had taken up front: the part of Arena that hands it out and takes it back.
+// The part of Arena that allocates from memory preallocated by a client.
 #include "artifex_devices/device/arena_reserve.h"
 
 #include <algorithm>
 #include <atomic>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/device/arena_state.h"
 #include "artifex_devices/topology/system_files.h"
@@ -94,7 +94,7 @@ void Arena::State::retire_reserve(const ArenaReserve* retired) noexcept {
     if (found == reserves.end()) return;
     ArenaReserve& reserve = **found;
     reserve.is_retired = true;
-    // What is in use counts until it is back.
+    // Pieces in use count until they are returned.
     reserved_free.fetch_sub(reserve.free_bytes(), std::memory_order_relaxed);
     reserved_bytes.fetch_sub(reserve.free_bytes(), std::memory_order_relaxed);
     unused = take_unused_locked(found);
@@ -113,8 +113,8 @@ std::unique_ptr<ArenaReserve> Arena::State::take_unused_locked(
 
 std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operation) {
   if (bytes <= 0) return nullptr;
-  constexpr int64_t kLargest = int64_t{1} << 47;  // of a user's address space
-  constexpr int64_t kPiece = int64_t{64} << 20;   // touched without a look at Ctrl-C
+  constexpr int64_t kLargest = int64_t{1} << 47;  // user address space
+  constexpr int64_t kPiece = int64_t{64} << 20;   // touched between checks for Ctrl-C
   const int64_t wanted = ArenaReserve::rounded(std::min(bytes, kLargest));
   const auto free_bytes = [] {
     return std::min(available_memory_bytes().value_or(INT64_MAX),
@@ -124,7 +124,7 @@ std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operati
   if (wanted > free && trim_all() > 0) free = free_bytes();
   const auto refuse = [&](std::string_view why) {
     throw_error<OutOfMemory>(
-        "RESOURCE_EXHAUSTED: {}: {} bytes cannot be taken up front on NUMA node {}: {}; expected at most the {} bytes "
+        "RESOURCE_EXHAUSTED: {}: {} bytes cannot be preallocated on NUMA node {}: {}; expected at most the {} bytes "
         "that are free; lower memory_fraction, or leave preallocate out",
         operation, wanted, node_, why, free);
   };
@@ -132,7 +132,8 @@ std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operati
   std::byte* data = take_pages(wanted, {.node = node_, .aligned = true, .huge = true});
   if (!data) refuse("the system has no address space for it");
   try {
-    // The system clears them, which more cores do faster; the pages are bound to the node whoever touches them.
+    // Touched by several cores, because the system clears pages; they are bound to the node whichever core touches
+    // them.
     check_interrupt();
     std::atomic<bool> touched{true};
     WorkerPool::process().parallel_for((wanted + kPiece - 1) / kPiece, -1, [&](int64_t i) {
@@ -144,7 +145,8 @@ std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operati
     if (!touched.load(std::memory_order_relaxed)) refuse("the system has no pages for it");
     auto made = std::make_unique<ArenaReserve>(data, wanted);
     const ArenaReserve* reserve = made.get();
-    // Made first, as nothing may fail once the reserve is on the list; retiring one that is not there does nothing.
+    // Created first, because nothing may fail once the reserve is on the list; retiring one that is not on the list
+    // does nothing.
     std::shared_ptr<void> held(nullptr, [this, reserve](void*) { state_->retire_reserve(reserve); });
     const std::lock_guard lock(state_->reserves_mutex);
     state_->reserves.push_back(std::move(made));

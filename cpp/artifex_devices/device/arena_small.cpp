@@ -5,15 +5,15 @@
 
 #include "artifex_devices/device/arena_state.h"
 
-// Blocks below 1 MiB: cut from chunks, kept on a free list a class together with their headers.
+// Blocks below 1 MiB: allocated from chunks, cached with their headers on a free list for each class.
 namespace artifex_devices {
 namespace {
 
 constexpr int kHeadersAtOnce = 32;
-// What is left of a chunk becomes this many blocks at most: each takes four fifths of the rest, down to 512 bytes.
+// The rest of a chunk becomes at most this many blocks: each takes four fifths of the rest, down to 512 bytes.
 constexpr int kMostOfRest = 8;
 
-// Kept forever: headers go round, and their peak number is that of the blocks.
+// Never freed: headers are reused, and there are at most as many as blocks at the peak.
 Block* new_headers() noexcept {
   return static_cast<Block*>(operator new(sizeof(Block) * kHeadersAtOnce, std::nothrow));
 }
@@ -57,7 +57,7 @@ Block* Arena::State::take_small(int64_t bytes) {
   return cut_small(size_class, bytes);
 }
 
-// What the lock must not be held for, a chunk or headers, is fetched when it turns out to be needed; then again.
+// Chunks and headers are allocated without the lock when they turn out to be needed; then the loop repeats.
 Block* Arena::State::cut_small(int size_class, int64_t bytes) noexcept {
   ArenaChunk* chunk = nullptr;
   Block* headers = nullptr;
@@ -78,7 +78,7 @@ Block* Arena::State::cut_small(int size_class, int64_t bytes) noexcept {
       needs_headers = num_spare_headers <= kMostOfRest;
       is_first = num_chunks == 0;
     }
-    // A process with a few small arrays should not have its first pages rounded up to 2 MiB.
+    // A process with a few small arrays should not map 2 MiB at once.
     if (needs_headers) {
       headers = new_headers();
       is_short = headers == nullptr;
@@ -87,7 +87,7 @@ Block* Arena::State::cut_small(int size_class, int64_t bytes) noexcept {
       is_short = chunk == nullptr;
     }
   }
-  if (chunk) drop_chunks(chunk);  // another thread's came first
+  if (chunk) drop_chunks(chunk);  // another thread was first
   return block;
 }
 
@@ -130,7 +130,7 @@ ArenaChunk* Arena::State::new_chunk(bool huge) noexcept {
   return chunk.release();
 }
 
-// Returns null if no chunk has room. Takes `fresh` if it needs a chunk.
+// Returns null if no chunk has space. Takes `fresh` if it needs a chunk.
 Block* Arena::State::cut_locked(int size_class, ArenaChunk*& fresh) noexcept {
   const int64_t capacity = class_bytes(size_class);
   if (!cutting || cutting->cut + capacity > kChunkBytes) {
@@ -156,7 +156,7 @@ Block* Arena::State::cut_block_locked(int size_class) noexcept {
   return block;
 }
 
-// What is left of the chunk becomes free blocks of the largest classes that fit.
+// The rest of the chunk becomes free blocks of the largest classes that fit.
 void Arena::State::cut_rest_locked(int largest_class) noexcept {
   for (int c = largest_class; c >= 0;) {
     if (cutting->cut + class_bytes(c) > kChunkBytes) {

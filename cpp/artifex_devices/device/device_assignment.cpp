@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/wire.h"
 
 namespace artifex_devices {

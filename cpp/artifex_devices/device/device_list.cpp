@@ -5,13 +5,13 @@
 #include <limits>
 #include <string>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
 
-// The names of at most `most` devices, so that a message about thousands of them stays readable.
+// The names of at most `most` devices, so that messages about thousands of devices stay readable.
 std::string names_of(const std::vector<Device*>& devices, size_t most = 8) {
   std::string text;
   for (size_t i = 0; i < devices.size() && i < most; ++i) {
@@ -23,7 +23,7 @@ std::string names_of(const std::vector<Device*>& devices, size_t most = 8) {
 }
 
 std::vector<Device*> repeated(std::vector<Device*> devices) {
-  // Marks a device are quicker than sorting, but not for a few devices of very many.
+  // A mark for each device is faster than sorting, except for a few devices of very many.
   const auto all = static_cast<size_t>(devices[0]->client().device_count());
   if (devices.size() > all / 64) {
     std::vector<bool> seen(all);
@@ -75,7 +75,7 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
   for (const Device* device : devices) {
     list->is_fully_addressable_ = list->is_fully_addressable_ && device->is_addressable();
   }
-  int arena = -1;  // of the first device that is here
+  int arena = -1;  // arena of the first local device
   size_t hash = static_cast<size_t>(client.uid());
   for (size_t i = 0; i < devices.size(); ++i) {
     const Device& device = *devices[i];

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/wire.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/device/topology_wire.h"
@@ -25,7 +25,7 @@ std::vector<std::string> memory_kinds_of(const Device&) {
   return kinds;
 }
 
-// Whether `next` goes on where `run` ends.
+// Returns whether `next` continues `run`.
 bool continues(const TopologyDevices& run, const TopologyDevices& next) {
   TopologyDevices moved = run;
   moved.first_id = next.first_id;
@@ -33,7 +33,7 @@ bool continues(const TopologyDevices& run, const TopologyDevices& next) {
   return next.first_id == run.first_id + run.count && moved == next;
 }
 
-// Collects what is wrong and throws it at the end.
+// Collects faults and throws them at the end.
 class Faults {
  public:
   explicit Faults(std::string_view operation) : operation_(operation) {}
@@ -45,7 +45,7 @@ class Faults {
   void throw_if_any() const {
     if (count_ == 0) return;
     throw_error(
-        "{}: no usable topology: {}{}; expected devices and a machine that fit each other; make it anew by "
+        "{}: no usable topology: {}{}; expected devices and a consistent machine; create it again by "
         "get_topology_for_devices",
         operation_, text_, count_ > kShown ? fmt::format("; and {} more faults", count_ - kShown) : "");
   }
@@ -117,7 +117,7 @@ void check_devices(Faults& faults, const MachineDescription& machine, const std:
                  DeviceTopology::kMostKinds);
     }
     if (run.cpu_domain < 0 || static_cast<size_t>(run.cpu_domain) >= machine.cpu_domains.size()) {
-      faults.add("device {} lies on CPU domain {} of {}", run.first_id, run.cpu_domain, machine.cpu_domains.size());
+      faults.add("device {} is on CPU domain {} of {}", run.first_id, run.cpu_domain, machine.cpu_domains.size());
     }
   }
 }
@@ -192,8 +192,8 @@ DeviceTopology DeviceTopology::deserialize(std::string_view bytes) {
   DeviceTopology made = make(std::move(parts.platform), std::move(parts.machine), std::move(parts.devices), kOperation);
   if (made.device_count() != parts.device_count) {
     throw_error(
-        "{}: the bytes have {} devices, and device_count says {}; expected all of the bytes that serialize() made; "
-        "read them again from where they were kept",
+        "{}: the bytes have {} devices, and device_count says {}; expected all bytes returned by serialize(); read "
+        "them again from their source",
         kOperation, made.device_count(), parts.device_count);
   }
   return made;
@@ -211,7 +211,7 @@ ClientRef DeviceTopology::make_compile_only_client() const {
   }
   ClientRef client = Client::make(machine_, {.num_devices = device_count(), .compile_only = true});
   for (const TopologyDevices& run : devices_) {
-    // A client spreads its devices in order: the first and the last tell of those between.
+    // A client spreads its devices in order: the first and the last determine those in between.
     for (const int64_t id : {run.first_id, run.first_id + run.count - 1}) {
       const Device& made = *client->device(id);
       const std::vector<std::string> kinds = memory_kinds_of(made);
@@ -220,7 +220,7 @@ ClientRef DeviceTopology::make_compile_only_client() const {
         continue;
       }
       throw_error<Unavailable>(
-          "{}: device {} lies on CPU domain {} with {} bytes in process {} and has memory kinds [{}]; expected CPU "
+          "{}: device {} is on CPU domain {} with {} bytes in process {} and has memory kinds [{}]; expected CPU "
           "domain {}, {} bytes, process {} and [{}], as this version spreads devices over such a machine; use the "
           "version that made the topology",
           kOperation, id, run.cpu_domain, run.memory_bytes, run.process_index, fmt::join(run.memory_kinds, ", "),

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/wire.h"
 
 namespace artifex_devices {
@@ -20,7 +20,7 @@ enum LocationField { kId = 1, kLine = 4 };
 enum LineField { kFunctionId = 1, kLineNumber = 2 };
 enum FunctionField { kFunctionNumber = 1, kName = 2, kSystemName = 3, kFilename = 4 };
 
-// Numbers things in the order of their first mention, from `first`.
+// Numbers values in the order of their first occurrence, from `first`.
 template <class Key>
 class Numbered {
  public:

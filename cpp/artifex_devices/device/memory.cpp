@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "artifex_devices/base/atomic_max.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -65,8 +65,8 @@ DeviceMemoryStats Memory::stats() const noexcept {
 }
 
 void Memory::charge(int64_t bytes) noexcept {
-  raise_to(peak_, in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
-  raise_to(largest_, bytes);
+  atomic_max(peak_, in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+  atomic_max(largest_, bytes);
   allocs_.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <unordered_map>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/abstract_mesh.h"
 #include "artifex_devices/partition/python_repr.h"
 

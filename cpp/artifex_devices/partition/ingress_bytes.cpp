@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/reshard_check.h"
 #include "artifex_devices/partition/reshard_plan.h"
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/reshard_check.h"
 #include "artifex_devices/partition/reshard_plan.h"
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/reshard_check.h"
 
 namespace artifex_devices {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {

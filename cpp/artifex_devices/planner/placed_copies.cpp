@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/sharding/world_places.h"
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <numeric>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/ingress_totals.h"
 #include "artifex_devices/partition/reshard_check.h"
 #include "artifex_devices/planner/part_ingress.h"

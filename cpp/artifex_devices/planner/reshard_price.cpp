@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/link_loads.h"
 #include "artifex_devices/planner/placed_group.h"
 #include "artifex_devices/planner/position_ranges.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/ingress_totals.h"
 
 namespace artifex_devices {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/planner/placed_group.h"
 
 namespace artifex_devices {

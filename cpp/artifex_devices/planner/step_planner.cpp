@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {

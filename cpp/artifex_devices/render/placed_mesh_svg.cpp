@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/render/labels.h"
 #include "artifex_devices/render/placed_mesh.h"
 #include "artifex_devices/render/svg_document.h"

@@ -9,7 +9,7 @@
 #include <functional>
 #include <optional>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/render/labels.h"
 #include "artifex_devices/render/log_axis.h"
 #include "artifex_devices/render/svg_document.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/render/array_grid.h"
 #include "artifex_devices/render/box_table.h"
 #include "artifex_devices/render/labels.h"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "artifex_devices/base/bytes_text.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/mesh.h"
 
 namespace artifex_devices {

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
 namespace artifex_devices {
 namespace {
 
-// The cores of a domain, in hwloc's order; its CPUs where cores are not known.
+// Returns the cores of a domain, in hwloc's order, or its CPUs if cores are unknown.
 std::vector<CpuSet> cores_of(const Machine& machine, const CpuDomain& domain) {
   std::vector<CpuSet> cores;
   const auto* loaded = dynamic_cast<const LoadedMachine*>(&machine);
@@ -36,7 +36,7 @@ void add(CpuSet& set, const CpuSet& more) {
   std::ranges::sort(set.cpus);
 }
 
-// What part `part` of `parts` has of `items`: neighbours, or one that others have too.
+// Returns the items of part `part` of `parts`: adjacent ones, or one shared with other parts.
 template <class Item>
 std::vector<Item> slice(const std::vector<Item>& items, size_t part, size_t parts) {
   const size_t first = part * items.size() / parts;

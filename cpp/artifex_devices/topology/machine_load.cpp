@@ -9,10 +9,10 @@
 #include <memory>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
-// Machines that are described to us: XML and synthetic.
+// Machines from XML files and synthetic strings.
 namespace artifex_devices {
 namespace {
 
@@ -32,7 +32,7 @@ std::string read_file(const std::string& path) {
       if (fd >= 0) close(fd);
     }
   };
-  // Not blocking: a named pipe must not hang us before its type is seen.
+  // Non-blocking, so that a named pipe does not hang before its type is checked.
   const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) {
     const int error = errno;
@@ -59,7 +59,7 @@ std::string read_file(const std::string& path) {
                 kMostXmlBytes);
   }
   std::string text;
-  text.resize(static_cast<size_t>(status.st_size) + 1);  // one more, to see a file that grows
+  text.resize(static_cast<size_t>(status.st_size) + 1);  // one more, to detect a growing file
   size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = read(file.fd, text.data() + size, text.size() - size);
@@ -109,7 +109,7 @@ std::shared_ptr<const Machine> Machine::from_synthetic(const std::string& descri
   if (hwloc_topology_set_synthetic(topology.get(), description.c_str()) < 0 ||
       hwloc_topology_load(topology.get()) < 0) {
     throw_error(
-        "from_synthetic: {:?} is no synthetic machine of hwloc; expected levels from the outside in that end in pu, "
+        "from_synthetic: {:?} is not a synthetic machine of hwloc; expected levels from the outside in that end in pu, "
         "such as \"pack:2 numa:2 core:4 pu:2\"",
         description);
   }

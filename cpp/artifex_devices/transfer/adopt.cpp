@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "artifex_devices/base/byte_count.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/arena.h"
 #include "artifex_devices/transfer/copy_batch.h"
 

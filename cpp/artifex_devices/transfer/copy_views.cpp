@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/transfer/copy_views.h"
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/strided_copy.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/copy_batch.h"
 
 namespace artifex_devices {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/reshard.h"
 
 namespace artifex_devices {

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "artifex_devices/base/copy_kernels.h"
+#include "artifex_devices/base/isa.h"
 #include "artifex_devices/base/stream_copy.h"
 
 namespace artifex_devices {
@@ -81,10 +81,10 @@ void check_all(ArithmeticType type) {
   }
 }
 
-class CombineOnEachSet : public testing::TestWithParam<CopyIsa> {
+class CombineOnEachSet : public testing::TestWithParam<Isa> {
  protected:
-  void SetUp() override { use_copy_isa(to_string(GetParam()), "CombineOnEachSet"); }
-  void TearDown() override { use_copy_isa(to_string(copy_isas().back()), "CombineOnEachSet"); }
+  void SetUp() override { set_active_isa(to_string(GetParam()), "CombineOnEachSet"); }
+  void TearDown() override { set_active_isa(to_string(supported_isas().back()), "CombineOnEachSet"); }
 };
 
 TEST_P(CombineOnEachSet, AnyNumberOfInputsOfAnyLengthGivesTheBitsOfOneAfterTheOther) {
@@ -100,7 +100,7 @@ TEST_P(CombineOnEachSet, AnyNumberOfInputsOfAnyLengthGivesTheBitsOfOneAfterTheOt
   check_all<double>(ArithmeticType::kFloat64);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CombineOnEachSet, testing::ValuesIn(copy_isas()),
+INSTANTIATE_TEST_SUITE_P(All, CombineOnEachSet, testing::ValuesIn(supported_isas()),
                          [](const auto& set) { return std::string(to_string(set.param)); });
 
 TEST(Combine, ARangeWritesItsElementsOnly) {

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "artifex_devices/base/copy_kernels.h"
+#include "artifex_devices/base/isa.h"
 #include "artifex_devices/base/stream_copy.h"
 
 namespace artifex_devices {
@@ -85,11 +85,11 @@ std::vector<float> close_cases() {
   return values;
 }
 
-class HalvesOnEachSet : public testing::TestWithParam<std::tuple<CopyIsa, ArithmeticType>> {
+class HalvesOnEachSet : public testing::TestWithParam<std::tuple<Isa, ArithmeticType>> {
  protected:
   void SetUp() override { use(std::get<0>(GetParam())); }
-  void TearDown() override { use(copy_isas().back()); }
-  static void use(CopyIsa isa) { use_copy_isa(to_string(isa), "HalvesOnEachSet"); }
+  void TearDown() override { use(supported_isas().back()); }
+  static void use(Isa isa) { set_active_isa(to_string(isa), "HalvesOnEachSet"); }
   static ArithmeticType type() { return std::get<1>(GetParam()); }
 };
 
@@ -121,7 +121,7 @@ TEST_P(HalvesOnEachSet, FloatsAreRoundedToTheNearestAndTiesToEven) {
     }
   }
   std::vector<uint16_t> baseline(values.size());
-  use(CopyIsa::kBaseline);
+  use(Isa::kBaseline);
   narrow(type(), values.data(), static_cast<int64_t>(values.size()), baseline.data());
   EXPECT_EQ(halves, baseline) << "bits of NaN, too, are the same on every processor";
 }
@@ -214,7 +214,7 @@ TEST_P(HalvesOnEachSet, AFoldHasTheNumbersOfOneAfterTheOtherAndTheSameBitsEveryw
     std::vector<float> here(static_cast<size_t>(outer * inner));
     std::vector<float> baseline(here.size());
     fold(Reduction::kSum, type(), values.data(), outer, reduced, inner, here.data());
-    use(CopyIsa::kBaseline);
+    use(Isa::kBaseline);
     fold(Reduction::kSum, type(), values.data(), outer, reduced, inner, baseline.data());
     use(std::get<0>(GetParam()));
     EXPECT_EQ(here, baseline);
@@ -243,7 +243,7 @@ TEST_P(HalvesOnEachSet, ZerosKeepTheirSignAndInfinitiesStay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HalvesOnEachSet,
-                         testing::Combine(testing::ValuesIn(copy_isas()),
+                         testing::Combine(testing::ValuesIn(supported_isas()),
                                           testing::Values(ArithmeticType::kFloat16, ArithmeticType::kBFloat16)),
                          [](const auto& set) {
                            return std::string(to_string(std::get<0>(set.param))) +

@@ -5,7 +5,7 @@
 
 /// The binary interface of DLPack (https://dmlc.github.io/dlpack). Layout and numbers are the standard's; the names
 /// differ, so that another copy of its header in the process cannot clash.
-namespace artifex_devices::bindings::dlpack {
+namespace artifex_devices::dlpack {
 
 inline constexpr int32_t kCpu = 1;
 inline constexpr int32_t kCudaHost = 3;
@@ -59,4 +59,4 @@ struct ManagedVersioned {
 
 static_assert(sizeof(Tensor) == 48 && sizeof(Managed) == 64 && sizeof(ManagedVersioned) == 80);
 
-}  // namespace artifex_devices::bindings::dlpack
+}  // namespace artifex_devices::dlpack
