@@ -39,9 +39,9 @@ std::string reshard_picture(const std::string& title, const std::vector<std::str
     }
     return without_gil(drawn);
   }
-  const PlacedWay placed =
-      without_gil([&] { return placed_way(*source, *destination, shape, itemsize, handle.get(), kMaxDrawnCopies); });
-  placed.way.plan.for_each_copy([&](const ReshardCopy& copy) {
+  const PlacedCopies placed =
+      without_gil([&] { return placed_copies(*source, *destination, shape, itemsize, handle.get(), kMaxDrawnCopies); });
+  placed.direct.plan.for_each_copy([&](const ReshardCopy& copy) {
     picture.traffic.push_back({placed.source.places[static_cast<size_t>(copy.source)].device,
                                placed.destination.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
   });

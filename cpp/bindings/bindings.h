@@ -34,8 +34,6 @@ void bind_sharding(py::module_& module);
 void bind_shards(py::module_& module);
 void bind_shared_lanes(py::module_& module);
 void bind_spmd(py::module_& module);
-void bind_step(py::module_& module);
-void bind_suggestion(py::module_& module);
 void bind_topology(py::module_& module);
 void bind_torus(py::module_& module);
 void bind_transfer(py::module_& module);

@@ -45,8 +45,6 @@ PYBIND11_MODULE(_core, module) {
   bind_cluster(module);
   bind_torus(module);
   bind_planner(module);
-  bind_step(module);
-  bind_suggestion(module);
   bind_render(module);
   bind_repr(module);
   bind_config(module);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/direct_way.h"
+#include "artifex_devices/planner/direct_copies.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace artifex_devices {
 namespace {
 
-TEST(DirectWay, DevicesReceiveWhatTheyLack) {
+TEST(DirectCopies, DevicesReceiveWhatTheyLack) {
   const std::vector<ReferencePair> pairs = reference_pairs();
   if (pairs.empty()) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});
@@ -24,19 +24,19 @@ TEST(DirectWay, DevicesReceiveWhatTheyLack) {
     const PlacedEnd source = place_on_cluster(ShardDomains(from, {16, 16}, Uneven::kError, names), devices, *cluster);
     const PlacedEnd destination =
         place_on_cluster(ShardDomains(to, {16, 16}, Uneven::kError, names), devices, *cluster);
-    const DirectWay way = make_direct_way(source, destination, 4);
-    EXPECT_EQ(way.bytes_in, pair.numbers("ingress_per_device"));
+    const DirectCopies direct = make_direct_copies(source, destination, 4);
+    EXPECT_EQ(direct.bytes_in, pair.numbers("ingress_per_device"));
     const int64_t both = 1024 / from.tiles() + 1024 / to.tiles();
-    EXPECT_EQ(way.peak_bytes, pair.value("pure_alias") == "true" ? 1024 / from.tiles() : both);
-    const MessagesPrice price = price_messages(*cluster, messages_of(way, source, destination));
-    EXPECT_EQ(price.bytes[0] + price.bytes[1] + price.bytes[2] + price.bytes[3], way.plan.bytes_copied());
+    EXPECT_EQ(direct.peak_bytes, pair.value("pure_alias") == "true" ? 1024 / from.tiles() : both);
+    const MessagesPrice price = price_messages(*cluster, messages_of(direct, source, destination));
+    EXPECT_EQ(price.bytes[0] + price.bytes[1] + price.bytes[2] + price.bytes[3], direct.plan.bytes_copied());
     EXPECT_EQ(price.bytes[2] + price.bytes[3], pair.number("total_ingress"));
-    EXPECT_EQ(price.bytes[3], way.plan.bytes_over(LinkKind::kOtherHost));
-    EXPECT_GE(price.price.seconds(), least_seconds(*cluster, way.bytes_in, pair.numbers("interhost_ingress")));
+    EXPECT_EQ(price.bytes[3], direct.plan.bytes_over(LinkKind::kOtherHost));
+    EXPECT_GE(price.price.seconds(), least_seconds(*cluster, direct.bytes_in, pair.numbers("interhost_ingress")));
   }
 }
 
-TEST(DirectWay, NumberOfCopiesIsKnownBefore) {
+TEST(DirectCopies, NumberOfCopiesIsKnownBefore) {
   const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {8}, {});
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});
   const auto copies = [&](const std::vector<std::vector<std::string>>& from,
@@ -49,7 +49,7 @@ TEST(DirectWay, NumberOfCopiesIsKnownBefore) {
     const PlacedEnd b =
         place_on_cluster(ShardDomains(destination, shape, Uneven::kLastShort, names), devices, *cluster);
     const double most = most_copies(a, b);
-    EXPECT_GE(most, static_cast<double>(make_direct_way(a, b, 1).plan.copy_count()));
+    EXPECT_GE(most, static_cast<double>(make_direct_copies(a, b, 1).plan.copy_count()));
     return most;
   };
   EXPECT_EQ(copies({{"x"}, {}}, {{}, {"x"}}, {16, 16}), 8 * 4);
@@ -59,7 +59,7 @@ TEST(DirectWay, NumberOfCopiesIsKnownBefore) {
   EXPECT_EQ(copies({{"x"}, {}}, {{"y"}, {}}, {0, 3}), 0);
 }
 
-TEST(DirectWay, DevicesOfTheMeshMustBeInTheCluster) {
+TEST(DirectCopies, DevicesOfTheMeshMustBeInTheCluster) {
   const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {4}, {});
   const AbstractMesh mesh({AxisName("x")}, {2});
   const TileGrid grid(mesh, spec_of({{"x"}}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/placed_way.h"
+#include "artifex_devices/planner/placed_copies.h"
 
 #include <algorithm>
 #include <map>
@@ -82,8 +82,8 @@ double copies_between(const Sharding& from, const Sharding& to, const Dims& shap
   return most_copies(from.domains(shape, kPlanReshard), to.domains(shape, kPlanReshard), buffers);
 }
 
-PlacedWay placed_way(const Sharding& from, const Sharding& to, const Dims& shape, int64_t itemsize,
-                     const Cluster* cluster, double most) {
+PlacedCopies placed_copies(const Sharding& from, const Sharding& to, const Dims& shape, int64_t itemsize,
+                           const Cluster* cluster, double most) {
   const ShardDomains source = from.domains(shape, kPlanReshard);
   const ShardDomains destination = to.domains(shape, kPlanReshard);
   check_size(from, cluster);
@@ -97,8 +97,8 @@ PlacedWay placed_way(const Sharding& from, const Sharding& to, const Dims& shape
   }
   PlacedEnd before = place(from, source, cluster);
   PlacedEnd after = place(to, destination, cluster);
-  DirectWay way = make_direct_way(before, after, itemsize, from.memory_kind() != to.memory_kind());
-  return {std::move(before), std::move(after), std::move(way)};
+  DirectCopies direct = make_direct_copies(before, after, itemsize, from.memory_kind() != to.memory_kind());
+  return {std::move(before), std::move(after), std::move(direct)};
 }
 
 }  // namespace artifex_devices

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/step_flow.h"
+#include "artifex_devices/planner/step_work.h"
 
 #include <gtest/gtest.h>
 
@@ -16,23 +16,23 @@ constexpr MeshAxes kY = 2;
 
 std::vector<std::string> collectives(const LetterModel& made, const std::vector<int64_t>& sizes,
                                      const std::map<char, MeshAxes>& cuts) {
-  return lines_of(step_flow(made.model, sizes, made.rules(cuts)), made.model);
+  return lines_of(step_work(made.model, sizes, made.rules(cuts)), made.model);
 }
 
-double flops_of(const StepFlow& flow) {
+double flops_of(const StepWork& work) {
   double sum = 0;
-  for (const StepProduct& each : flow.products) sum += each.flops.at(1);
+  for (const StepProduct& each : work.products) sum += each.flops.at(1);
   return sum;
 }
 
 // The algorithms of https://jax-ml.github.io/scaling-book/training, line by line.
-TEST(StepFlow, DataParallelism) {
+TEST(StepWork, DataParallelism) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}}),
             (Lines{"backward all_reduce d w2 over 1: 512", "backward all_reduce d w1 over 1: 512"}));
 }
 
-TEST(StepFlow, FullyShardedDataParallelism) {
+TEST(StepWork, FullyShardedDataParallelism) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'e', kX}}),
             (Lines{"forward all_gather w1 over 1: 512", "forward all_gather w2 over 1: 512",
@@ -40,7 +40,7 @@ TEST(StepFlow, FullyShardedDataParallelism) {
                    "backward all_gather w1 over 1: 512", "backward reduce_scatter d w1 over 1: 512"}));
 }
 
-TEST(StepFlow, TensorParallelism) {
+TEST(StepWork, TensorParallelism) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4}, {{'d', kX}, {'f', kX}}),
             (Lines{"forward all_gather in over 1: 1024", "forward reduce_scatter out over 1: 1024",
@@ -48,13 +48,13 @@ TEST(StepFlow, TensorParallelism) {
                    "backward all_gather in over 1: 1024"}));
 }
 
-TEST(StepFlow, TensorParallelismWithWholeActivations) {
+TEST(StepWork, TensorParallelismWithWholeActivations) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4}, {{'f', kX}}),
             (Lines{"forward all_reduce out over 1: 1024", "backward all_reduce d in over 1: 1024"}));
 }
 
-TEST(StepFlow, BothAtOnceMoveLessEach) {
+TEST(StepWork, BothAtOnceMoveLessEach) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4, 2}, {{'b', kX}, {'e', kX}, {'d', kY}, {'f', kY}}),
             (Lines{"forward all_gather in over 2: 256", "forward all_gather w1 over 1: 256",
@@ -65,7 +65,7 @@ TEST(StepFlow, BothAtOnceMoveLessEach) {
                    "backward reduce_scatter d w1 over 1: 256"}));
 }
 
-TEST(StepFlow, GradientsOverTwoAxesAreScatteredThenReduced) {
+TEST(StepWork, GradientsOverTwoAxesAreScatteredThenReduced) {
   const LetterModel made = two_matrices();
   EXPECT_EQ(collectives(made, {4, 2}, {{'b', kX | kY}, {'e', kX}}),
             (Lines{"forward all_gather w1 over 1: 512", "forward all_gather w2 over 1: 512",
@@ -74,45 +74,45 @@ TEST(StepFlow, GradientsOverTwoAxesAreScatteredThenReduced) {
                    "backward reduce_scatter d w1 over 1: 512", "backward all_reduce d w1 over 2: 128"}));
 }
 
-TEST(StepFlow, AxesOfOneDeviceMoveNothing) {
+TEST(StepWork, AxesOfOneDeviceMoveNothing) {
   const LetterModel made = two_matrices();
   EXPECT_TRUE(collectives(made, {1, 1}, {{'b', kX}, {'e', kX}, {'d', kY}, {'f', kY}}).empty());
 }
 
-TEST(StepFlow, AForwardStepHasNoBackwardPass) {
+TEST(StepWork, AForwardStepHasNoBackwardPass) {
   LetterModel made = two_matrices();
   made.model.is_training = false;
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'e', kX}}),
             (Lines{"forward all_gather w1 over 1: 512", "forward all_gather w2 over 1: 512"}));
-  EXPECT_EQ(flops_of(step_flow(made.model, {4}, made.rules({{'b', kX}}))), 2.0 * (2 * 64 * 8 * 32) / 4);
+  EXPECT_EQ(flops_of(step_work(made.model, {4}, made.rules({{'b', kX}}))), 2.0 * (2 * 64 * 8 * 32) / 4);
 }
 
-TEST(StepFlow, WhatSeveralOperationsNeedIsMovedOnceAPass) {
+TEST(StepWork, WhatSeveralOperationsNeedIsMovedOnceAPass) {
   LetterModel made({{'b', 64}, {'d', 8}, {'f', 32}, {'g', 16}});
   made.tensor("x", "bd").tensor("w1", "df", StepRole::kParameter).tensor("w2", "dg", StepRole::kParameter);
   made.tensor("y", "bf").tensor("z", "bg").matmul("x", "w1", "y").matmul("x", "w2", "z");
   made.model.ops[1].count = 5;
-  made.model.tensors[0].axes[1] = 0;  // no letter's axis but b's: x is cut along d by hand
+  made.model.tensors[0].axes[1] = 0;  // no letter's axis but b's: x is sharded along d by hand
   made.model.logical_axes.emplace_back("x's d");
   made.model.tensors[0].axes[1] = 4;
   StepRules rules = made.rules({{'f', kX}, {'g', kX}});
   rules[4] = kX;
-  EXPECT_EQ(lines_of(step_flow(made.model, {4}, rules), made.model),
+  EXPECT_EQ(lines_of(step_work(made.model, {4}, rules), made.model),
             (Lines{"forward all_gather x over 1: 1024 x 5", "backward reduce_scatter d x over 1: 1024 x 5",
                    "backward all_gather x over 1: 1024 x 5"}));
 }
 
-TEST(StepFlow, RecomputedProductsShareWhatTheBackwardPassGathers) {
+TEST(StepWork, RecomputedProductsShareWhatTheBackwardPassGathers) {
   LetterModel made = two_matrices();
   made.model.ops[0].is_recomputed = true;
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'e', kX}}),
             (Lines{"forward all_gather w1 over 1: 512", "forward all_gather w2 over 1: 512",
                    "backward all_gather w2 over 1: 512", "backward reduce_scatter d w2 over 1: 512",
                    "backward all_gather w1 over 1: 512", "backward reduce_scatter d w1 over 1: 512"}));
-  EXPECT_EQ(flops_of(step_flow(made.model, {4}, made.rules({{'b', kX}}))), 7.0 * (2 * 64 * 8 * 32) / 4);
+  EXPECT_EQ(flops_of(step_work(made.model, {4}, made.rules({{'b', kX}}))), 7.0 * (2 * 64 * 8 * 32) / 4);
 }
 
-TEST(StepFlow, LookupsSplitTheTableOrGatherIt) {
+TEST(StepWork, LookupsSplitTheTableOrGatherIt) {
   LetterModel made({{'b', 64}, {'v', 128}, {'d', 8}});
   made.tensor("table", "vd", StepRole::kParameter).tensor("rows", "bd");
   made.op(StepOpKind::kLookup, "table", "", "rows");
@@ -121,10 +121,10 @@ TEST(StepFlow, LookupsSplitTheTableOrGatherIt) {
   // Both: the table is the larger, so that rows move.
   EXPECT_EQ(collectives(made, {4}, {{'v', kX}, {'b', kX}}),
             (Lines{"forward reduce_scatter rows over 1: 1024", "backward all_gather d rows over 1: 1024"}));
-  EXPECT_TRUE(step_flow(made.model, {4}, made.rules({})).products.empty());  // no FLOPs
+  EXPECT_TRUE(step_work(made.model, {4}, made.rules({})).products.empty());  // no FLOPs
 }
 
-TEST(StepFlow, RoutesToExpertsAndBack) {
+TEST(StepWork, RoutesToExpertsAndBack) {
   // 64 tokens, each to 2 of 4 experts: 32 places each. b of the experts' side is the part of the batch.
   LetterModel made({{'b', 64}, {'c', 32}, {'d', 8}, {'x', 4}});
   made.tensor("tokens", "bd").tensor("placed", "xcd", StepRole::kActivation, 'c').tensor("back", "bd");
@@ -139,40 +139,40 @@ TEST(StepFlow, RoutesToExpertsAndBack) {
             (Lines{"forward all_gather placed over 1: 2048", "backward all_gather d placed over 1: 2048"}));
 }
 
-TEST(StepFlow, MemoryIsWhatEachDeviceHolds) {
+TEST(StepWork, MemoryIsWhatEachDeviceHolds) {
   LetterModel made = two_matrices();
   made.model.tensors[4].is_kept = false;
-  const StepFlow flow = step_flow(made.model, {4, 2}, made.rules({{'b', kX}, {'e', kX}, {'d', kY}, {'f', kY}}));
-  EXPECT_EQ(flow.memory.parameters, (BatchAmount{2 * 512 / 8, 0}));
-  EXPECT_EQ(flow.memory.gradients, (BatchAmount{2 * 512 / 8, 0}));
-  EXPECT_EQ(flow.memory.optimizer, (BatchAmount{2 * 256 * 8 / 8, 0}));
-  EXPECT_EQ(flow.memory.activations, (BatchAmount{0, (1024 + 4096) / 8}));
+  const StepWork work = step_work(made.model, {4, 2}, made.rules({{'b', kX}, {'e', kX}, {'d', kY}, {'f', kY}}));
+  EXPECT_EQ(work.memory.parameters, (BatchAmount{2 * 512 / 8, 0}));
+  EXPECT_EQ(work.memory.gradients, (BatchAmount{2 * 512 / 8, 0}));
+  EXPECT_EQ(work.memory.optimizer, (BatchAmount{2 * 256 * 8 / 8, 0}));
+  EXPECT_EQ(work.memory.activations, (BatchAmount{0, (1024 + 4096) / 8}));
   // Of dW1 = In^T dTmp: In gathered over Y, dTmp, and dW1 before it is scattered.
-  EXPECT_EQ(flow.memory.working.back(), (BatchAmount{256, 256 + 512}));
-  EXPECT_EQ(flow.update_bytes, (BatchAmount{128 + 2 * 512 + 2 * 128, 0}));
+  EXPECT_EQ(work.memory.working.back(), (BatchAmount{256, 256 + 512}));
+  EXPECT_EQ(work.update_bytes, (BatchAmount{128 + 2 * 512 + 2 * 128, 0}));
   made.model.holds_gradients = false;
   made.model.gradient_itemsize = 4;
-  const StepFlow other = step_flow(made.model, {4, 2}, made.rules({{'b', kX}}));
+  const StepWork other = step_work(made.model, {4, 2}, made.rules({{'b', kX}}));
   EXPECT_EQ(other.memory.gradients, BatchAmount{});
   EXPECT_EQ(lines_of(other, made.model),
             (Lines{"backward all_reduce d w2 over 1: 1024", "backward all_reduce d w1 over 1: 1024"}));
 }
 
-TEST(StepFlow, ElementsOfFourBitsAreHalfAByte) {
+TEST(StepWork, ElementsOfFourBitsAreHalfAByte) {
   LetterModel made = two_matrices();
   for (StepTensor& tensor : made.model.tensors) tensor.itemsize = 0.5;
   made.model.gradient_itemsize = 0.25;
-  const StepFlow flow = step_flow(made.model, {4, 2}, made.rules({{'b', kX}}));
-  EXPECT_EQ(flow.memory.parameters, (BatchAmount{512 / 2, 0}));  // two matrices of 8 x 32
-  EXPECT_EQ(flow.memory.gradients, (BatchAmount{512 / 4, 0}));
-  EXPECT_EQ(lines_of(flow, made.model),
+  const StepWork work = step_work(made.model, {4, 2}, made.rules({{'b', kX}}));
+  EXPECT_EQ(work.memory.parameters, (BatchAmount{512 / 2, 0}));  // two matrices of 8 x 32
+  EXPECT_EQ(work.memory.gradients, (BatchAmount{512 / 4, 0}));
+  EXPECT_EQ(lines_of(work, made.model),
             (Lines{"backward all_reduce d w2 over 1: 64", "backward all_reduce d w1 over 1: 64"}));
 }
 
-TEST(StepFlow, WorkIsCutWhereAnyArrayIs) {
+TEST(StepWork, WorkIsCutWhereAnyArrayIs) {
   const LetterModel made = two_matrices();
   const auto flops = [&](const std::map<char, MeshAxes>& cuts) {
-    return flops_of(step_flow(made.model, {4, 2}, made.rules(cuts)));
+    return flops_of(step_work(made.model, {4, 2}, made.rules(cuts)));
   };
   constexpr double kAll = 6.0 * (2 * 64 * 8 * 32);
   EXPECT_EQ(flops({}), kAll);
@@ -180,35 +180,35 @@ TEST(StepFlow, WorkIsCutWhereAnyArrayIs) {
   EXPECT_EQ(flops({{'b', kX}, {'e', kX}, {'f', kY}}), kAll / 8);
 }
 
-TEST(StepFlow, SaysAllThatDoesNotFit) {
+TEST(StepWork, SaysAllThatDoesNotFit) {
   const LetterModel made = two_matrices();
   const StepRules rules = made.rules({{'b', kX | kY}, {'e', kX}, {'f', kX}});
   EXPECT_EQ(step_mismatches(made.model, {3, 4}, {"x", "y"}, rules),
-            (Lines{"dimension 0 of in (b, 64) is cut 12 ways by x, y; nearest 60 or 72",
-                   "dimension 0 of w1 (e, 8) is cut 3 ways by x; nearest 6 or 9",
-                   "dimension 1 of w1 (f, 32) is cut 3 ways by x; nearest 30 or 33",
-                   "x cuts both dimension 0 (e) and dimension 1 (f) of w1",
-                   "dimension 0 of tmp (b, 64) is cut 12 ways by x, y; nearest 60 or 72",
-                   "dimension 1 of tmp (f, 32) is cut 3 ways by x; nearest 30 or 33",
-                   "x cuts both dimension 0 (b) and dimension 1 (f) of tmp",
-                   "dimension 0 of w2 (f, 32) is cut 3 ways by x; nearest 30 or 33",
-                   "dimension 1 of w2 (e, 8) is cut 3 ways by x; nearest 6 or 9",
-                   "x cuts both dimension 0 (f) and dimension 1 (e) of w2",
-                   "dimension 0 of out (b, 64) is cut 12 ways by x, y; nearest 60 or 72"}));
+            (Lines{"dimension 0 of in (b, 64) is sharded 12 ways over x, y; nearest 60 or 72",
+                   "dimension 0 of w1 (e, 8) is sharded 3 ways over x; nearest 6 or 9",
+                   "dimension 1 of w1 (f, 32) is sharded 3 ways over x; nearest 30 or 33",
+                   "x shards both dimension 0 (e) and dimension 1 (f) of w1",
+                   "dimension 0 of tmp (b, 64) is sharded 12 ways over x, y; nearest 60 or 72",
+                   "dimension 1 of tmp (f, 32) is sharded 3 ways over x; nearest 30 or 33",
+                   "x shards both dimension 0 (b) and dimension 1 (f) of tmp",
+                   "dimension 0 of w2 (f, 32) is sharded 3 ways over x; nearest 30 or 33",
+                   "dimension 1 of w2 (e, 8) is sharded 3 ways over x; nearest 6 or 9",
+                   "x shards both dimension 0 (f) and dimension 1 (e) of w2",
+                   "dimension 0 of out (b, 64) is sharded 12 ways over x, y; nearest 60 or 72"}));
   EXPECT_FALSE(step_fits_mesh(made.model, {3, 4}, rules));
-  EXPECT_THROW(step_flow(made.model, {3, 4}, rules), InvalidArgument);
+  EXPECT_THROW(step_work(made.model, {3, 4}, rules), InvalidArgument);
   EXPECT_TRUE(step_fits_mesh(made.model, {4, 2}, made.rules({{'b', kX}, {'f', kY}})));
 }
 
-TEST(StepFlow, RefusesModelsThatAreNotSound) {
+TEST(StepWork, RefusesModelsThatAreNotSound) {
   LetterModel made = two_matrices();
-  EXPECT_THROW(step_flow(made.model, {4}, StepRules{}), InvalidArgument);
-  EXPECT_THROW(step_flow(made.model, std::vector<int64_t>(9, 1), made.rules({})), InvalidArgument);
+  EXPECT_THROW(step_work(made.model, {4}, StepRules{}), InvalidArgument);
+  EXPECT_THROW(step_work(made.model, std::vector<int64_t>(9, 1), made.rules({})), InvalidArgument);
   made.model.ops[0].indices[0].pop_back();
-  EXPECT_THROW(step_flow(made.model, {4}, made.rules({})), InvalidArgument);
+  EXPECT_THROW(step_work(made.model, {4}, made.rules({})), InvalidArgument);
 }
 
-TEST(StepFlow, AllToAllsToDifferentDimensionsAreDifferent) {
+TEST(StepWork, AllToAllsToDifferentDimensionsAreDifferent) {
   LetterModel made(
       {{'b', 4}, {'c', 4}, {'d', 4}, {'e', 4}, {'f', 4}, {'g', 4}, {'h', 4}, {'i', 4}, {'j', 4}, {'o', 1}});
   made.model.is_training = false;
@@ -221,7 +221,7 @@ TEST(StepFlow, AllToAllsToDifferentDimensionsAreDifferent) {
   EXPECT_EQ(collectives(made, {4}, {{'b', kX}, {'f', kX}, {'i', kX}}), (Lines{"forward all_to_all x over 1: 128"}));
 }
 
-TEST(StepFlow, AllToAllsOfAResultAndOfTheSameOperandAreDifferent) {
+TEST(StepWork, AllToAllsOfAResultAndOfTheSameOperandAreDifferent) {
   // y is made cut along its first dimension, kept cut along its second, and used cut along the first.
   LetterModel made({{'b', 4}, {'d', 4}, {'e', 4}, {'f', 4}, {'g', 4}, {'h', 4}, {'o', 1}});
   made.model.is_training = false;
@@ -233,10 +233,10 @@ TEST(StepFlow, AllToAllsOfAResultAndOfTheSameOperandAreDifferent) {
             (Lines{"forward all_to_all y over 1: 32", "forward all_to_all y over 1: 32"}));
 }
 
-TEST(StepFlow, LooksForInterrupts) {
+TEST(StepWork, LooksForInterrupts) {
   const LetterModel made = two_matrices();
   set_interrupt_hook([] { return true; });
-  EXPECT_THROW(step_flow(made.model, {4}, made.rules({{'b', kX}})), Interrupted);
+  EXPECT_THROW(step_work(made.model, {4}, made.rules({{'b', kX}})), Interrupted);
   set_interrupt_hook(nullptr);
 }
 

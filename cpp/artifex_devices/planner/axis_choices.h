@@ -11,19 +11,19 @@ namespace artifex_devices {
 /// Logical axes of a model as bits.
 using AxisSet = uint64_t;
 
-/// Sets of logical axes that one axis of a mesh may cut: no two of them are dimensions of one tensor.
-class CutSets {
+/// Sets of logical axes that one mesh axis may shard: no two axes of a set are dimensions of one tensor.
+class AxisChoices {
  public:
-  /// `may_cut`: logical axes that may be in a set. Throws InvalidArgument for models with more than 64 logical axes,
+  /// `shardable`: logical axes that may be in a set. Throws InvalidArgument for models with more than 64 logical axes,
   /// and where there are more than 2^20 sets.
-  CutSets(const StepModel& model, const std::vector<int>& may_cut);
+  AxisChoices(const StepModel& model, const std::vector<int>& shardable);
 
-  /// Those that an axis of this size may cut, the empty one first: all their dimensions divide. An axis of one device
-  /// cuts nothing.
+  /// Sets that a mesh axis of this size may shard, the empty one first: it divides all their dimensions. An axis of one
+  /// device shards nothing.
   std::vector<AxisSet> for_size(int64_t size) const;
-  /// How many those are; copies none. Both look for interrupts.
+  /// Number of those sets, without a copy. Both functions poll for interrupts.
   int64_t count_for_size(int64_t size) const;
-  /// Whether sets for axes of these sizes go together: where several axes cut one dimension, it divides by all.
+  /// Whether sets for axes of these sizes are compatible: the product of all axes of one dimension divides it.
   bool fit_together(const std::vector<int64_t>& sizes, const std::vector<AxisSet>& sets) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/cut_sets.h"
+#include "artifex_devices/planner/axis_choices.h"
 
 #include <bit>
 #include <numeric>
@@ -15,7 +15,8 @@ constexpr size_t kSetsBetweenInterrupts = size_t{1} << 14;
 
 }  // namespace
 
-CutSets::CutSets(const StepModel& model, const std::vector<int>& may_cut) : divisors_(model.logical_axes.size(), 0) {
+AxisChoices::AxisChoices(const StepModel& model, const std::vector<int>& shardable)
+    : divisors_(model.logical_axes.size(), 0) {
   if (model.logical_axes.size() > 64) {
     throw_error("{}: the model has {} logical axes; expected at most 64; join some", kSuggestOperation,
                 model.logical_axes.size());
@@ -31,23 +32,23 @@ CutSets::CutSets(const StepModel& model, const std::vector<int>& may_cut) : divi
     }
   }
   sets_ = {0};
-  for (const int axis : may_cut) {
+  for (const int axis : shardable) {
     const AxisSet bit = AxisSet{1} << axis;
     const AxisSet against = rivals[static_cast<size_t>(axis)];
-    if ((against & bit) != 0) continue;  // twice in one tensor: it can never be cut
+    if ((against & bit) != 0) continue;  // twice in one tensor: it cannot be sharded
     for (size_t i = 0, count = sets_.size(); i < count; ++i) {
       if ((sets_[i] & against) == 0) sets_.push_back(sets_[i] | bit);
     }
     if (sets_.size() > size_t{1} << 20) {
       throw_error(
-          "{}: one axis of a mesh may cut more than 2^20 sets of the model's logical axes; expected fewer; name those "
-          "that may be cut",
+          "{}: one axis of a mesh may shard more than 2^20 sets of the model's logical axes; expected fewer; name some "
+          "by axes=",
           kSuggestOperation);
     }
   }
 }
 
-bool CutSets::divides(AxisSet set, int64_t parts) const {
+bool AxisChoices::divides(AxisSet set, int64_t parts) const {
   for (; set != 0; set &= set - 1) {
     if (divisors_[static_cast<size_t>(std::countr_zero(set))] % parts != 0) return false;
   }
@@ -55,7 +56,7 @@ bool CutSets::divides(AxisSet set, int64_t parts) const {
 }
 
 template <class Visit>
-void CutSets::each_for_size(int64_t size, Visit visit) const {
+void AxisChoices::each_for_size(int64_t size, Visit visit) const {
   const size_t count = size == 1 ? 1 : sets_.size();
   for (size_t i = 0; i < count; ++i) {
     if (i % kSetsBetweenInterrupts == 0) check_interrupt();
@@ -63,19 +64,19 @@ void CutSets::each_for_size(int64_t size, Visit visit) const {
   }
 }
 
-std::vector<AxisSet> CutSets::for_size(int64_t size) const {
+std::vector<AxisSet> AxisChoices::for_size(int64_t size) const {
   std::vector<AxisSet> found;
   each_for_size(size, [&](AxisSet set) { found.push_back(set); });
   return found;
 }
 
-int64_t CutSets::count_for_size(int64_t size) const {
+int64_t AxisChoices::count_for_size(int64_t size) const {
   int64_t count = 0;
   each_for_size(size, [&](AxisSet) { ++count; });
   return count;
 }
 
-bool CutSets::fit_together(const std::vector<int64_t>& sizes, const std::vector<AxisSet>& sets) const {
+bool AxisChoices::fit_together(const std::vector<int64_t>& sizes, const std::vector<AxisSet>& sets) const {
   AxisSet shared = 0;
   for (size_t a = 0; a < sets.size(); ++a) {
     for (size_t b = 0; b < a; ++b) shared |= sets[a] & sets[b];

@@ -9,7 +9,7 @@
 
 namespace artifex_devices {
 
-/// A quantity as a function of the batch: fixed + scaled * s, with s = 1 for the batch that the model's shapes are of.
+/// A quantity as a function of the batch: fixed + scaled * s, where s = 1 is the batch of the model's shapes.
 struct BatchAmount {
   double fixed = 0;
   double scaled = 0;
@@ -27,29 +27,29 @@ struct BatchAmount {
 
 enum class StepPass : uint8_t { kForward, kBackward };
 
-/// One collective that the cuts imply, on one array.
+/// One collective that the rules imply, on one array.
 struct StepCollective {
   int op = 0;  // number of the first operation that needs it
   int tensor = 0;
-  bool is_gradient = false;  // of the tensor's gradient
+  bool is_gradient = false;  // whether it is on the tensor's gradient
   StepPass pass = StepPass::kForward;
   Collective kind = Collective::kAllGather;
   MeshAxes axes = 0;
   int64_t group = 1;  // devices that work together
-  int64_t count = 1;  // times a step
-  BatchAmount bytes;  // of the whole array of a group, each time (collective_cost.h)
+  int64_t count = 1;  // repetitions in a step
+  BatchAmount bytes;  // of the global array of a group, each time (collective_cost.h)
 };
 
-/// What one product is: the operation itself, or the gradient of one of its inputs.
+/// A product is the operation itself, or the gradient of one of its inputs.
 enum class StepProductKind : uint8_t { kForward, kRecomputed, kFirstGradient, kSecondGradient };
 
-/// One product on each device, all its times a step together.
+/// One product on each device, summed over its repetitions in a step.
 struct StepProduct {
   int op = 0;
   StepProductKind kind = StepProductKind::kForward;
   MatmulFormat format = MatmulFormat::kBFloat16;
   BatchAmount flops;
-  BatchAmount bytes;  // operands and result, once each; nothing of what stays on the chip
+  BatchAmount bytes;  // operands and result, once each, without what stays on the chip
 };
 
 /// Bytes on each device.
@@ -66,19 +66,19 @@ struct StepMemory {
   double at(double scale) const noexcept { return kept().at(scale) + working_at(scale); }
 };
 
-/// Everything that a step does on each device, with no hardware in it.
-struct StepFlow {
+/// The work of a step on each device, independent of hardware.
+struct StepWork {
   StepMemory memory;
   std::vector<StepProduct> products;
   std::vector<StepCollective> collectives;
   BatchAmount update_bytes;  // read and written by the update of parameters
 };
 
-/// What cutting a model by these rules comes to. In each pass an array is gathered once over the same axes, however
-/// many operations use it, takes the same all-to-all once, and a gradient (or result) that several operations add to is
-/// reduced once. Looks for interrupts. Throws InvalidArgument where the rules do not fit (step_mismatches says why) and
-/// for models that are not sound: numbers out of range, indices that are not one a dimension.
-StepFlow step_flow(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules,
+/// The work of a model that is sharded by these rules. In each pass an array is gathered once over the same axes,
+/// however many operations use it, takes the same all-to-all once, and a gradient (or result) that several operations
+/// add to is reduced once. Polls for interrupts. Throws InvalidArgument where the rules do not fit (see
+/// step_mismatches) and for invalid models: numbers out of range, indices that are not one for each dimension.
+StepWork step_work(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules,
                    std::string_view operation = kPlanStep);
 
 }  // namespace artifex_devices

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/planner/step_flow.h"
+#include "artifex_devices/planner/step_work.h"
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ void check_model(const StepModel& model, size_t mesh_axes, const StepRules& rule
   }
 }
 
-/// Walks over operations and notes what each needs.
+/// Walks over operations and records what each needs.
 class Walk {
  public:
   Walk(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules)
@@ -41,30 +41,30 @@ class Walk {
     std::ranges::copy(mesh_, sizes_.begin());
   }
 
-  StepFlow flow() {
+  StepWork work() {
     for (const StepTensor& tensor : model_.tensors) keep(tensor);
     for (size_t i = 0; i < model_.ops.size(); ++i) forward(static_cast<int>(i), StepPass::kForward);
-    if (!model_.is_training) return std::move(flow_);
+    if (!model_.is_training) return std::move(work_);
     for (size_t i = model_.ops.size(); i-- > 0;) {
       const auto op = static_cast<int>(i);
       if (model_.ops[i].is_recomputed) forward(op, StepPass::kBackward);
       backward(op);
     }
-    return std::move(flow_);
+    return std::move(work_);
   }
 
  private:
   static constexpr int kBetweenInterrupts = 256;  // operations
 
-  /// Where an all-to-all takes the cut of each axis: dimensions before and after; 0 and 0 for axes that it is not over.
+  /// Dimensions that each mesh axis shards before and after an all-to-all; 0 and 0 for axes that it does not use.
   using Exchange = std::array<std::array<int8_t, 2>, kStepMeshAxes>;
   static constexpr Exchange kNoExchange{};
 
-  /// One array of an einsum, with where it is from.
+  /// One array of an einsum, with its origin.
   struct Part {
     EinsumArray array;
     const std::vector<int>* indices = nullptr;
-    int tensor = -1;  // -1: made on the spot, of no bytes
+    int tensor = -1;  // -1: built on the device, without bytes
     bool is_gradient = false;
   };
 
@@ -84,7 +84,7 @@ class Walk {
     }
     return result;
   }
-  MeshAxes cuts_of(const StepTensor& each) const {
+  MeshAxes sharding_axes(const StepTensor& each) const {
     MeshAxes axes = 0;
     for (const int axis : each.axes) axes |= rules_[static_cast<size_t>(axis)];
     return axes;
@@ -97,11 +97,11 @@ class Walk {
   static BatchAmount amount(double value, bool scales) {
     return scales ? BatchAmount{0, value} : BatchAmount{value, 0};
   }
-  /// Bytes of what a device holds, or more of it where some axes do not cut.
+  /// Bytes of a device's shard, or of a larger part where the axes in `without` do not shard.
   BatchAmount shard(const Part& part, MeshAxes without = 0) const {
     if (part.tensor < 0) return {};
     const StepTensor& own = tensor(part.tensor);
-    return amount(elements(own) * itemsize(part) / parts(cuts_of(own) & ~without), own.scales);
+    return amount(elements(own) * itemsize(part) / parts(sharding_axes(own) & ~without), own.scales);
   }
 
   Part part(const std::vector<int>& indices, int number, bool is_gradient) const {
@@ -111,8 +111,8 @@ class Walk {
       result.array.indices |= EinsumIndices{1} << indices[d];
       const MeshAxes axes = rules_[static_cast<size_t>(own.axes[d])];
       for (size_t axis = 0; axis < mesh_.size(); ++axis) {
-        // An axis of one device cuts nothing.
-        if ((axes >> axis & 1) != 0 && mesh_[axis] > 1) result.array.cut[axis] = static_cast<int8_t>(indices[d]);
+        // An axis of one device shards nothing.
+        if ((axes >> axis & 1) != 0 && mesh_[axis] > 1) result.array.sharded[axis] = static_cast<int8_t>(indices[d]);
       }
     }
     const BatchAmount mine = shard(result);
@@ -122,21 +122,21 @@ class Walk {
 
   void keep(const StepTensor& each) {
     const double count = static_cast<double>(each.count);
-    const double mine = elements(each) * count / parts(cuts_of(each));
+    const double mine = elements(each) * count / parts(sharding_axes(each));
     const BatchAmount bytes = amount(mine * each.itemsize, each.scales);
-    if (each.role == StepRole::kGiven) flow_.memory.given += bytes;
-    if (each.role == StepRole::kActivation && is_stored(each)) flow_.memory.activations += bytes;
+    if (each.role == StepRole::kGiven) work_.memory.given += bytes;
+    if (each.role == StepRole::kActivation && is_stored(each)) work_.memory.activations += bytes;
     if (each.role != StepRole::kParameter) return;
-    flow_.memory.parameters += bytes;
+    work_.memory.parameters += bytes;
     if (!model_.is_training) return;
     const double size = model_.gradient_itemsize == 0 ? each.itemsize : model_.gradient_itemsize;
     const BatchAmount gradient = amount(mine * size, each.scales);
     const BatchAmount state = amount(mine * model_.optimizer_bytes, each.scales);
-    if (model_.holds_gradients) flow_.memory.gradients += gradient;
-    flow_.memory.optimizer += state;
-    flow_.update_bytes += gradient;  // read; the rest is read and written
-    flow_.update_bytes += state * 2;
-    flow_.update_bytes += bytes * 2;
+    if (model_.holds_gradients) work_.memory.gradients += gradient;
+    work_.memory.optimizer += state;
+    work_.update_bytes += gradient;  // read; the rest is read and written
+    work_.update_bytes += state * 2;
+    work_.update_bytes += bytes * 2;
   }
 
   static int8_t dimension_of(const Part& part, int index) {
@@ -144,25 +144,25 @@ class Walk {
     return static_cast<int8_t>(found == part.indices->end() ? -1 : found - part.indices->begin());
   }
 
-  static Exchange exchange(const Part& before, const EinsumCut& cut_before, const Part& after,
-                           const EinsumCut& cut_after, MeshAxes axes) {
+  static Exchange exchange(const Part& before, const IndexByAxis& before_axes, const Part& after,
+                           const IndexByAxis& after_axes, MeshAxes axes) {
     Exchange result = kNoExchange;
     for (size_t axis = 0; axis < kStepMeshAxes; ++axis) {
       if ((axes >> axis & 1) == 0) continue;
-      result[axis] = {dimension_of(before, cut_before[axis]), dimension_of(after, cut_after[axis])};
+      result[axis] = {dimension_of(before, before_axes[axis]), dimension_of(after, after_axes[axis])};
     }
     return result;
   }
 
-  /// Notes a collective, once for all operations that need the same one: all-to-alls are the same where their
-  /// exchanges are.
+  /// Records a collective, once for all operations that need the same one: all-to-alls are equal where their exchanges
+  /// are.
   void collective(const Part& part, int op, StepPass pass, Collective kind, MeshAxes axes, const BatchAmount& bytes,
                   const Exchange& exchange = kNoExchange) {
     if (axes == 0) return;
     const int64_t count = model_.ops[static_cast<size_t>(op)].count;
     int& first = first_of_tensor_[static_cast<size_t>(part.tensor)];
     for (int i = first; i >= 0; i = links_[static_cast<size_t>(i)].next) {
-      StepCollective& each = flow_.collectives[static_cast<size_t>(i)];
+      StepCollective& each = work_.collectives[static_cast<size_t>(i)];
       if (each.is_gradient != part.is_gradient || each.pass != pass || each.kind != kind || each.axes != axes ||
           links_[static_cast<size_t>(i)].exchange != exchange) {
         continue;
@@ -172,22 +172,22 @@ class Walk {
       return;
     }
     links_.push_back({exchange, first});
-    first = static_cast<int>(flow_.collectives.size());
-    flow_.collectives.push_back(
+    first = static_cast<int>(work_.collectives.size());
+    work_.collectives.push_back(
         {op, part.tensor, part.is_gradient, pass, kind, axes, static_cast<int64_t>(parts(axes)), count, bytes});
   }
 
-  /// What follows a product whose result each device holds `local` bytes of.
+  /// Records the collectives after a product, of whose result each device holds `local` bytes.
   void finish(const Part& result, const EinsumMoves& moves, int op, StepPass pass, BatchAmount local) {
     collective(result, op, pass, Collective::kReduceScatter, moves.reduce_scatter, local);
     local = local * (1 / parts(moves.reduce_scatter));
     collective(result, op, pass, Collective::kAllReduce, moves.all_reduce, local);
     collective(result, op, pass, Collective::kAllToAll, moves.exchange_result, local * parts(moves.exchange_result),
-               exchange(result, moves.product, result, result.array.cut, moves.exchange_result));
+               exchange(result, moves.product, result, result.array.sharded, moves.exchange_result));
     collective(result, op, pass, Collective::kAllGather, moves.gather_result, local * parts(moves.gather_result));
   }
 
-  /// Ways that the product cuts an array.
+  /// Number of parts of an array in the product.
   double product_parts(const EinsumMoves& moves, EinsumIndices indices) const {
     double result = 1;
     for (size_t axis = 0; axis < mesh_.size(); ++axis) {
@@ -216,7 +216,7 @@ class Walk {
       const StepTensor& own = tensor(operands[i].tensor);
       collective(operands[i], number, pass, Collective::kAllToAll, moves.exchange[i],
                  shard(operands[i], moves.exchange[i]),
-                 exchange(operands[i], operands[i].array.cut, operands[i], moves.product, moves.exchange[i]));
+                 exchange(operands[i], operands[i].array.sharded, operands[i], moves.product, moves.exchange[i]));
       collective(operands[i], number, pass, Collective::kAllGather, moves.gather[i],
                  shard(operands[i], moves.gather[i]));
       const BatchAmount used = in_product(operands[i], moves);
@@ -231,10 +231,10 @@ class Walk {
       working += local;
       traffic += local;
     }
-    flow_.memory.working.push_back(working);
+    work_.memory.working.push_back(working);
     if (op.kind != StepOpKind::kMatmul) return;
     const double count = static_cast<double>(op.count);
-    flow_.products.push_back({number, kind, op.format, flops_of(op, moves) * count, traffic * count});
+    work_.products.push_back({number, kind, op.format, flops_of(op, moves) * count, traffic * count});
   }
 
   /// 2 for each combination of indices.
@@ -259,15 +259,15 @@ class Walk {
     return amount(flops / product_parts(moves, all), scales);
   }
 
-  /// The one-hot operand of a lookup: each device makes what it needs, so that it is cut as the table, or as the rows
-  /// where it cannot be both and the table is the smaller one to move.
+  /// The one-hot operand of a lookup: each device builds its part, sharded like the table, or like the rows where it
+  /// cannot be both and the table is cheaper to move.
   static Part one_hot(const Part& table, const Part& rows) {
     Part made;
     for (size_t axis = 0; axis < kStepMeshAxes; ++axis) {
-      const int in_table = rows.array.has(table.array.cut[axis]) ? -1 : table.array.cut[axis];
-      const int in_rows = table.array.has(rows.array.cut[axis]) ? -1 : rows.array.cut[axis];
+      const int in_table = rows.array.has(table.array.sharded[axis]) ? -1 : table.array.sharded[axis];
+      const int in_rows = table.array.has(rows.array.sharded[axis]) ? -1 : rows.array.sharded[axis];
       const bool as_rows = in_table < 0 || (in_rows >= 0 && table.array.bytes <= rows.array.bytes);
-      made.array.cut[axis] = static_cast<int8_t>(as_rows ? in_rows : in_table);
+      made.array.sharded[axis] = static_cast<int8_t>(as_rows ? in_rows : in_table);
     }
     made.array.indices = table.array.indices ^ rows.array.indices;
     return made;
@@ -279,19 +279,19 @@ class Walk {
     MeshAxes crossing = 0;
     MeshAxes gather = 0;
     for (size_t axis = 0; axis < kStepMeshAxes; ++axis) {
-      const int in_from = from.array.cut[axis];
-      const int in_to = to.array.cut[axis];
+      const int in_from = from.array.sharded[axis];
+      const int in_to = to.array.sharded[axis];
       if (in_from < 0 || in_from == in_to) continue;
       (in_to < 0 ? gather : crossing) |= MeshAxes{1} << axis;
     }
-    // Tokens that go to several experts go several times: the larger array is what travels.
+    // Tokens that are routed to several experts are sent several times: the larger array counts.
     const Part& larger = elements(before) > elements(after) ? from : to;
     collective(to, op, pass, Collective::kAllToAll, crossing, shard(larger, crossing),
-               exchange(from, from.array.cut, to, to.array.cut, crossing));
+               exchange(from, from.array.sharded, to, to.array.sharded, crossing));
     collective(to, op, pass, Collective::kAllGather, gather, shard(to));
     BatchAmount working = shard(to);
     if (!is_stored(before)) working += shard(from);
-    flow_.memory.working.push_back(working);
+    work_.memory.working.push_back(working);
   }
 
   void forward(int number, StepPass pass) {
@@ -334,8 +334,8 @@ class Walk {
   const std::vector<int64_t>& mesh_;
   MeshSizes sizes_{};
   const StepRules& rules_;
-  StepFlow flow_;
-  /// Beside each of the flow's collectives. Those of one tensor are a list, so that few are compared to a new one.
+  StepWork work_;
+  /// One for each of the work's collectives. Those of one tensor form a list, so that a new one is compared with few.
   struct Link {
     Exchange exchange;
     int next = -1;
@@ -358,7 +358,7 @@ double StepMemory::working_at(double scale) const noexcept {
   return most;
 }
 
-StepFlow step_flow(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules,
+StepWork step_work(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules,
                    std::string_view operation) {
   check_model(model, mesh_sizes.size(), rules, operation);
   if (!step_fits_mesh(model, mesh_sizes, rules)) {
@@ -367,7 +367,7 @@ StepFlow step_flow(const StepModel& model, const std::vector<int64_t>& mesh_size
         "tensor; step_mismatches lists them",
         operation);
   }
-  return Walk(model, mesh_sizes, rules).flow();
+  return Walk(model, mesh_sizes, rules).work();
 }
 
 }  // namespace artifex_devices

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "artifex_devices/cluster/cluster.h"
-#include "artifex_devices/planner/direct_way.h"
+#include "artifex_devices/planner/direct_copies.h"
 #include "artifex_devices/sharding/sharding.h"
 
 namespace artifex_devices {
@@ -26,10 +26,10 @@ std::vector<int64_t> device_ids(const Sharding& sharding);
 void check_size(const Sharding& sharding, const Cluster* cluster);
 
 /// Direct copies with the two ends that they join.
-struct PlacedWay {
+struct PlacedCopies {
   PlacedEnd source;
   PlacedEnd destination;
-  DirectWay way;
+  DirectCopies direct;
 };
 
 /// Estimated number of direct copies.
@@ -37,7 +37,7 @@ double copies_between(const Sharding& from, const Sharding& to, const Dims& shap
 
 /// Plans the direct copies one by one, as transfers within this process or on a cluster. Throws InvalidArgument where
 /// there would be more than `most` copies. Example: (8,) from P('x') to P() over 4 devices in 4 memories is 12 copies.
-PlacedWay placed_way(const Sharding& from, const Sharding& to, const Dims& shape, int64_t itemsize,
-                     const Cluster* cluster, double most = kMostCopies);
+PlacedCopies placed_copies(const Sharding& from, const Sharding& to, const Dims& shape, int64_t itemsize,
+                           const Cluster* cluster, double most = kMostCopies);
 
 }  // namespace artifex_devices
