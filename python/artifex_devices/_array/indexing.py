@@ -113,7 +113,7 @@ def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> 
 
 def repeat(self: Array, repeats: Any, axis: Any = None, *, out_sharding: Any = None) -> Array:
     """np.repeat(x, repeats, axis): each part along one dimension several times, placed by out_sharding if given."""
-    from artifex_devices._array_ops.core.out_sharding import with_out_sharding
+    from artifex_devices._array_ops.core.layout import with_out_sharding
     from artifex_devices._array_ops.index.taking import repeat
 
     return with_out_sharding(self, lambda x: repeat(x, repeats, axis), out_sharding)
@@ -161,7 +161,7 @@ def view(self: Array, dtype: Any = None, type: Any = None) -> Array:
         >>> ad.device_put(np.array([1.0], np.float32)).view(np.int32).tolist()
         [1065353216]
     """
-    from artifex_devices._array_ops.shape.viewing import view
+    from artifex_devices._array_ops.shape.reshaping import view
 
     return view(self, dtype, type)
 

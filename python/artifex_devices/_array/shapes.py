@@ -17,14 +17,14 @@ def _sizes(given: tuple[Any, ...]) -> Any:
 
 def _transposed(self: Array) -> Array:
     """The dimensions in reverse order; their cuts go with them."""
-    from artifex_devices._array_ops.shape.transposing import transpose
+    from artifex_devices._array_ops.shape.rearranging import transpose
 
     return transpose(self)
 
 
 def _matrix_transposed(self: Array) -> Array:
     """The last two dimensions change places."""
-    from artifex_devices._array_ops.shape.transposing import matrix_transpose
+    from artifex_devices._array_ops.shape.rearranging import matrix_transpose
 
     return matrix_transpose(self)
 
@@ -44,7 +44,7 @@ def _transpose(self: Array, *axes: Any) -> Array:
         >>> ad.device_put(np.ones((2, 3, 4))).transpose(0, 2, 1).shape
         (2, 4, 3)
     """
-    from artifex_devices._array_ops.shape.transposing import transpose
+    from artifex_devices._array_ops.shape.rearranging import transpose
 
     return transpose(self, _sizes(axes) if axes else None)
 
@@ -75,7 +75,7 @@ def _reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = Non
     from artifex_devices._array_ops.shape.reshaping import reshape
 
     if out_sharding is not None:
-        from artifex_devices._array_ops.core.out_sharding import with_out_sharding
+        from artifex_devices._array_ops.core.layout import with_out_sharding
 
         return with_out_sharding(self, lambda x: reshape(x, _sizes(shape), order, copy=copy), out_sharding)
     result: Array = reshape(self, _sizes(shape), order, copy=copy)
@@ -84,7 +84,7 @@ def _reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = Non
 
 def _ravel(self: Array, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements in one dimension, on the same memory; as reshape(-1), with its out_sharding."""
-    from artifex_devices._array_ops.core.out_sharding import with_out_sharding
+    from artifex_devices._array_ops.core.layout import with_out_sharding
     from artifex_devices._array_ops.shape.reshaping import ravel
 
     return with_out_sharding(self, lambda x: ravel(x, order), out_sharding)
@@ -107,7 +107,7 @@ def _squeeze(self: Array, axis: Any = None) -> Array:
 
 def _swapaxes(self: Array, axis1: int, axis2: int) -> Array:
     """Two dimensions change places."""
-    from artifex_devices._array_ops.shape.transposing import swapaxes
+    from artifex_devices._array_ops.shape.rearranging import swapaxes
 
     return swapaxes(self, axis1, axis2)
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import Box, is_inside, local_arrays, moved_to, tiling
 from artifex_devices._array_ops.core.layout import Home
-from artifex_devices._array_ops.core.operands import check_unmasked
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._spmd.specs import (

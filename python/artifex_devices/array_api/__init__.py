@@ -24,6 +24,7 @@ import numpy as np
 from artifex_devices._base.safe_repr import shown
 from artifex_devices.array_api import exports, fft, linalg
 from artifex_devices.array_api.creation import (
+    Info,
     arange,
     asarray,
     empty,
@@ -34,7 +35,6 @@ from artifex_devices.array_api.creation import (
     ones,
     zeros,
 )
-from artifex_devices.array_api.inspection import Info
 from artifex_devices.array_api.sorting import argsort, sort
 
 # The functions of NumPy that take Arrays come on top: exports.names(np).

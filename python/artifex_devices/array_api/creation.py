@@ -19,6 +19,7 @@ from artifex_devices._core import Array, Device, Sharding
 from artifex_devices._placement.device_put import device_put
 
 __all__ = [
+    "Info",
     "arange",
     "asarray",
     "default_dtype",
@@ -214,3 +215,42 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Array:
         ValueError: copy=False: a placement never shares memory unasked.
     """
     return asarray(x if isinstance(x, Array) else np.from_dlpack(x), device=device, copy=copy)
+
+
+_NAMES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float32", "float64", "complex64", "complex128"),
+)
+
+
+class Info:
+    """Answers to the standard's questions about an implementation."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """The optional parts of the standard that are supported."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Device:
+        """The device of arrays for which none is named."""
+        device: Device = _core._default_device()
+        return device
+
+    def devices(self) -> list[Device]:
+        """All devices."""
+        from artifex_devices._runtime.devices import devices
+
+        return devices()
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """The dtype of each kind of Python number."""
+        return {
+            "real floating": default_dtype(np.float64),
+            "complex floating": default_dtype(np.complex128),
+            "integral": default_dtype(np.int64),
+            "indexing": np.dtype(np.intp),
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
+        """The dtypes of a kind, as isdtype names it, by name; None is all."""
+        found = {name: np.dtype(name) for name in _NAMES}
+        return found if kind is None else {name: d for name, d in found.items() if np.isdtype(d, kind)}

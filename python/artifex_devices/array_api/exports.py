@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+import warnings
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from artifex_devices import _core
 from artifex_devices._array_ops.core import dispatch
-from artifex_devices.array_api.moving import moving
+from artifex_devices._array_ops.core.layout import any_explicit, cuts_of, sharding_with
+from artifex_devices._core import Array
+from artifex_devices._runtime.scopes import frames_of_the_package
+from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["find", "names"]
+__all__ = ["find", "moving", "names"]
 
 
 def find(module: str, source: ModuleType, name: str) -> Any:
@@ -47,3 +54,48 @@ def names(source: ModuleType) -> list[str]:
 def _supports(function: Any) -> bool:
     # What takes part in NumPy's dispatch has its undispatched form as `_implementation`.
     return (hasattr(function, "_implementation") or isinstance(function, np.ufunc)) and dispatch.supports(function)
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def moving(function: _F) -> _F:
+    """The function, which replicates its Arrays on their mesh and runs again where their sharding is in the way.
+
+    A UserWarning says so, with the bytes.
+
+    Raises:
+        ShardingTypeError: An Array is sharded over Explicit axes, or copy=False (a ValueError).
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except ShardingTypeError as error:
+            moved: list[Array] = []
+            whole = [_whole(x, moved) for x in (*args, *kwargs.values())]
+            if not moved or kwargs.get("copy") is False:
+                raise
+            warnings.warn(
+                f"array_api: {sum(x.nbytes for x in moved)} bytes in {len(moved)} Arrays are replicated on each device "
+                f"of their mesh, because a sharding is in the way: {error}",
+                UserWarning,
+                stacklevel=frames_of_the_package() + 1,
+            )
+        return function(*whole[: len(args)], **dict(zip(kwargs, whole[len(args) :], strict=True)))
+
+    return call  # type: ignore[return-value]
+
+
+def _whole(x: Any, moved: list[Array]) -> Any:
+    """An argument with its Arrays replicated; `moved` gets those that were sharded over Auto axes."""
+    if type(x) in (list, tuple):
+        return type(x)(_whole(part, moved) for part in x)
+    if not isinstance(x, Array):
+        return x
+    cuts = cuts_of(x)
+    if not any(cuts) or any(any_explicit(x.sharding, axes) for axes in cuts):
+        return x
+    moved.append(x)
+    return _core._moved(x, sharding_with(x.sharding, ()), x.committed)

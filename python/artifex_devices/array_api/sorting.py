@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from artifex_devices._array_ops.index.sorting import argsort as _argsort
 from artifex_devices._array_ops.index.sorting import sort as _sort
-from artifex_devices._array_ops.shape.flip_roll import flip
+from artifex_devices._array_ops.shape.rearranging import flip
 from artifex_devices._core import Array
-from artifex_devices.array_api.moving import moving
+from artifex_devices.array_api.exports import moving
 
 __all__ = ["argsort", "sort"]
 

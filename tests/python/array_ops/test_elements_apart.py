@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices import Mesh, NamedSharding, P
-from artifex_devices._array_ops.core import ufunc_out as writing
+from artifex_devices._array_ops.core import ufunc_loops as writing
 
 UNARY = sorted(name for name in dir(np) if isinstance(getattr(np, name), np.ufunc) and getattr(np, name).nargs == 2)
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32")

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices._array_ops.core import fused_small as whole
-from artifex_devices._array_ops.core import operand_parts
+from artifex_devices._array_ops.core import reading as operand_parts
 from artifex_devices._array_ops.elementwise import ufuncs as elementwise
 from artifex_devices.testing import arrays, assert_same_bits, meshes, shardings
 from artifex_devices.testing.arrays import random_bits

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from artifex_devices._array_ops.core.operands import as_operand, masked_array_error
+from artifex_devices._array_ops.core.arguments import masked_array_error, operand
 from artifex_devices._core import Array
 
-__all__ = ["call_function", "call_ufunc", "implements", "implements_ufunc", "operand", "refuses", "supports"]
+__all__ = ["call_function", "call_ufunc", "implements", "implements_ufunc", "refuses", "supports"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -58,19 +58,6 @@ def implements_method(method: str) -> Callable[[_F], _F]:
         return implementation
 
     return register
-
-
-def operand(operation: str, x: Any) -> Any:
-    """An operand of an element-wise function: an Array, an ndarray or a Python number.
-
-    Raises:
-        TypeError: It is something else; the text says what.
-        ValueError: It is a masked array.
-    """
-    kind = type(x)
-    if kind is Array or kind is np.ndarray or kind in (bool, int, float, complex) or isinstance(x, np.generic):
-        return x
-    return as_operand(operation, x)
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -163,15 +150,12 @@ _FAMILIES: tuple[str, ...] = (
     "linalg.einsum",
     "linalg.factorizations",
     "linalg.fourier",
-    "index.nonzero",
-    "index.unique",
+    "index.searching",
     "shape.reshaping",
-    "shape.transposing",
     "shape.broadcasting",
-    "shape.flip_roll",
+    "shape.rearranging",
     "shape.diagonals",
     "reduce.averages",
-    "elementwise.equality",
     "reduce.norms",
     "elementwise.outer",
     "reduce.positions",

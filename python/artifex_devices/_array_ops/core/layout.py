@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array, AxisType, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
+from artifex_devices._placement.mesh_context import mesh_that_is_set
+from artifex_devices._placement.reshard import reshard
 from artifex_devices.errors import ShardingTypeError
 
 __all__ = [
@@ -18,8 +21,10 @@ __all__ = [
     "cuts_of",
     "home_of",
     "merge_cuts",
+    "placed_as",
     "sharding_with",
     "specs_text",
+    "with_out_sharding",
 ]
 
 # The mesh axes that cut each dimension, major to minor; () for a whole dimension.
@@ -174,3 +179,29 @@ def _devices_text(sharding: Sharding) -> str:
     shown = ", ".join(map(str, ids[:8])) + (", ..." if len(ids) > 8 else "")
     kind = "" if sharding.memory_kind == "device" else f" in {sharding.memory_kind} memory"
     return f"{sharding._device_assignment[0].platform} [{shown}]{kind}"
+
+
+def with_out_sharding(x: Array, change: Callable[[Array], Array], out_sharding: Any) -> Array:
+    """change(x), placed by out_sharding; as it comes where that is None.
+
+    Where the shards of x do not allow the change, x is made whole on its devices first.
+
+    Raises:
+        TypeError: out_sharding is not a NamedSharding or a PartitionSpec.
+        ValueError: It does not fit the result; and as change.
+    """
+    if out_sharding is None:
+        return change(x)
+    try:
+        result = change(x)
+    except ShardingTypeError:
+        result = change(reshard(x, sharding_with(x.sharding, ((),) * x.ndim)))
+    return placed_as(result, x, out_sharding)
+
+
+def placed_as(result: Array, x: Array, out_sharding: Any) -> Array:
+    """A result placed by out_sharding; a PartitionSpec is for the mesh that is set, else for that of x."""
+    if isinstance(out_sharding, PartitionSpec) and mesh_that_is_set() is None and isinstance(x.sharding, NamedSharding):
+        out_sharding = NamedSharding(x.sharding.mesh, out_sharding)
+    placed: Array = reshard(result, out_sharding)
+    return placed

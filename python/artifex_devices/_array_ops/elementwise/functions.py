@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's element-wise functions that are no ufuncs: where, clip, round, astype and their kind."""
+"""NumPy's element-wise functions that are not ufuncs: where, clip, round, astype, allclose and others."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from numpy._core import umath
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.dispatch import implements, operand
-from artifex_devices._array_ops.core.out import deliver, host_target
+from artifex_devices._array_ops.core.arguments import deliver, host_target, operand, whole_array
+from artifex_devices._array_ops.core.dispatch import implements
+from artifex_devices._array_ops.core.layout import home_of
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
-from artifex_devices._array_ops.index.nonzero import nonzero
+from artifex_devices._array_ops.index.searching import nonzero
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
 
@@ -194,3 +195,46 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         return result
     moved: Array = result.to_device(device)  # refuses what is no Device or Sharding
     return moved
+
+
+@implements(np.allclose)
+def _allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    return np.all(np.isclose(a, b, rtol, atol, equal_nan))
+
+
+@implements(np.array_equal)
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    one, two = operand("array_equal", a1), operand("array_equal", a2)
+    if _shape(one) != _shape(two):
+        return _false("array_equal", one, two)
+    return _all_equal("array_equal", one, two, equal_nan)
+
+
+@implements(np.array_equiv)
+def _array_equiv(a1: Any, a2: Any) -> Any:
+    one, two = operand("array_equiv", a1), operand("array_equiv", a2)
+    try:
+        np.broadcast_shapes(_shape(one), _shape(two))
+    except ValueError:
+        return _false("array_equiv", one, two)
+    return _all_equal("array_equiv", one, two, False)
+
+
+def _all_equal(operation: str, one: Any, two: Any, equal_nan: bool) -> Any:
+    equal = np.equal(one, two)
+    if equal_nan and _has_nan(one) and _has_nan(two):
+        equal = np.logical_or(equal, np.logical_and(np.isnan(one), np.isnan(two)))
+    return np.all(equal)
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    return getattr(x, "shape", ())
+
+
+def _has_nan(x: Any) -> bool:
+    return isinstance(x, (float, complex)) or getattr(x, "dtype", np.dtype(bool)).kind not in "biu"
+
+
+def _false(operation: str, one: Any, two: Any) -> Array:
+    home = home_of(operation, [x for x in (one, two) if isinstance(x, Array)])
+    return whole_array(operation, (), False, np.bool_, home)

@@ -13,8 +13,8 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, moved_to, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements_method
 from artifex_devices._array_ops.core.layout import Cuts, Home, any_explicit, cuts_of, home_of, sharding_with
-from artifex_devices._array_ops.core.operand_parts import pieces_of
-from artifex_devices._array_ops.core.ufunc_out import loop_of, write
+from artifex_devices._array_ops.core.reading import pieces_of
+from artifex_devices._array_ops.core.ufunc_loops import loop_of, write
 from artifex_devices._core import Array, Sharding
 from artifex_devices.errors import ShardingTypeError
 

@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._array_ops.core.arguments import check_targets, where_mask
 from artifex_devices._array_ops.core.blocks import allocate, moved_to, run_all, tiling
 from artifex_devices._array_ops.core.fused_small import from_whole, is_small, wholes_of
 from artifex_devices._array_ops.core.layout import Home, cuts_of, home_of, merge_cuts, sharding_with
-from artifex_devices._array_ops.core.operand_parts import SCALARS, Compute, cuts_for, operand_parts, pieces_of
-from artifex_devices._array_ops.core.operands import where_mask
-from artifex_devices._array_ops.core.out import check_targets
-from artifex_devices._array_ops.core.parallel_threshold import SPREAD_BYTES, spread_from
-from artifex_devices._array_ops.core.ufunc_out import Loop, loop_of, write
+from artifex_devices._array_ops.core.reading import SCALARS, Compute, cuts_for, operand_parts, pieces_of
+from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, Loop, loop_of, spread_from, write
 from artifex_devices._base.clearable_cache import forgettable
 from artifex_devices._core import Array, Sharding
 

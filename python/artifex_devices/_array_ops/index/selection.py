@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.index.nonzero import nonzero_on_host
+from artifex_devices._array_ops.index.searching import nonzero_on_host
 from artifex_devices._core import Array
 
 __all__ = ["Pick", "Range", "Selection", "parse"]

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import (
     array_operand,
+    as_operand,
+    check_reduction_out,
+    host_target,
     normal_axes,
     refuse_bool_axis,
     require_whole,
 )
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.operands import as_operand
-from artifex_devices._array_ops.core.out import check_reduction_out, host_target
-from artifex_devices._array_ops.core.per_axis import along
+from artifex_devices._array_ops.core.per_block import along
 from artifex_devices._array_ops.shape.reshaping import ravel
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array

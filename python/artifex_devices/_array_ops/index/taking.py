@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import as_array, deliver, host_target, operand, refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import Box, local_arrays
-from artifex_devices._array_ops.core.dispatch import implements, operand, refuses
+from artifex_devices._array_ops.core.dispatch import implements, refuses
 from artifex_devices._array_ops.core.layout import cuts_of, home_of, sharding_with
-from artifex_devices._array_ops.core.out import deliver, host_target
-from artifex_devices._array_ops.core.placing import as_array
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
 from artifex_devices._array_ops.index.indexing import get, kept_cuts, select

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._array_ops.core.arguments import as_operand
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, moved_to, run_all, tiling
-from artifex_devices._array_ops.core.layout import home_of, sharding_with
-from artifex_devices._array_ops.core.operand_parts import SCALARS
-from artifex_devices._array_ops.core.operands import as_operand
-from artifex_devices._array_ops.core.out_sharding import placed_as
-from artifex_devices._array_ops.core.reading import Source, _pieces, shift
+from artifex_devices._array_ops.core.layout import home_of, placed_as, sharding_with
+from artifex_devices._array_ops.core.reading import SCALARS, Source, _pieces, shift
 from artifex_devices._array_ops.index.indexing import _window
 from artifex_devices._array_ops.index.selection import Selection, parse
 from artifex_devices._base.safe_repr import shown

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_target
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.operands import as_operand
-from artifex_devices._array_ops.core.out import deliver, host_target
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
-from artifex_devices._array_ops.linalg.local_products import multiply_pair, plan_pair
+from artifex_devices._array_ops.linalg.matrix_products import multiply_pair, plan_pair
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._base.safe_repr import shown
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from artifex_devices._array_ops.core.arguments import array_operand
+from artifex_devices._array_ops.core.arguments import array_operand, host_target
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.out import host_target
-from artifex_devices._array_ops.core.per_axis import along
-from artifex_devices._array_ops.shape.flip_roll import roll
+from artifex_devices._array_ops.core.per_block import along
+from artifex_devices._array_ops.shape.rearranging import roll
 
 __all__: list[str] = []
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, require_whole
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.per_axis import along
+from artifex_devices._array_ops.core.per_block import along
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
 from artifex_devices._base.safe_repr import shown

@@ -26,7 +26,7 @@ from artifex_devices._array_ops.core.blocks import (
 )
 from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
 from artifex_devices._array_ops.core.layout import cuts_of, home_of, sharding_with
-from artifex_devices._array_ops.core.operand_parts import operand_parts
+from artifex_devices._array_ops.core.reading import operand_parts
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array, Sharding
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._array_ops.core.arguments import array_operand, refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import array_operand, host_target, refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.out import host_target
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 
 __all__ = ["argmax", "argmin"]

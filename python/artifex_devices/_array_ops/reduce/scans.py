@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import array_operand, refuse_bool_axis, require_whole
+from artifex_devices._array_ops.core.arguments import (
+    array_operand,
+    host_target,
+    loop_dtype,
+    refuse_bool_axis,
+    require_whole,
+)
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
     Tiling,
@@ -22,8 +28,7 @@ from artifex_devices._array_ops.core.blocks import (
 from artifex_devices._array_ops.core.dispatch import implements, implements_method
 from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
 from artifex_devices._array_ops.core.layout import cuts_of, sharding_with
-from artifex_devices._array_ops.core.out import host_target, loop_dtype
-from artifex_devices._array_ops.core.per_axis import along
+from artifex_devices._array_ops.core.per_block import along
 from artifex_devices._array_ops.reduce.reductions import ASSOCIATIVE, wide_dtype
 from artifex_devices._core import Array, Sharding
 from artifex_devices.errors import ShardingTypeError

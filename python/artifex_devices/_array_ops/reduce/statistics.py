@@ -9,14 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import (
+    array_operand,
+    as_operand,
+    check_reduction_out,
+    host_target,
+    loop_dtype,
+    normal_axes,
+    refuse_bool_axis,
+    where_mask,
+)
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.operands import as_operand, where_mask
-from artifex_devices._array_ops.core.out import check_reduction_out, host_target, loop_dtype
-from artifex_devices._array_ops.reduce.float16 import fold, folds, widened
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
-from artifex_devices._array_ops.reduce.reductions import wide_dtype
+from artifex_devices._array_ops.reduce.reductions import fold, folds, wide_dtype, widened
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array
 from artifex_devices._runtime.scopes import frames_of_the_package

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
+from artifex_devices._array_ops.core.arguments import as_array
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import cuts_of, sharding_with
-from artifex_devices._array_ops.core.placing import as_array
 from artifex_devices._array_ops.shape.rearranging import copy_shards
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
 from artifex_devices._base.safe_repr import shown

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
+from artifex_devices._array_ops.core.arguments import deliver, host_target, loop_dtype
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import cuts_of
-from artifex_devices._array_ops.core.out import deliver, host_target, loop_dtype
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.shape.broadcasting import broadcast_to
 from artifex_devices._array_ops.shape.rearranging import copy_boxes

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import deliver, host_target, operand, refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import Box
-from artifex_devices._array_ops.core.dispatch import implements, operand
+from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.fused_small import from_whole, is_small, wholes_of
 from artifex_devices._array_ops.core.layout import (
     Cuts,
@@ -22,7 +22,6 @@ from artifex_devices._array_ops.core.layout import (
     merge_cuts,
     sharding_with,
 )
-from artifex_devices._array_ops.core.out import deliver, host_target
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.index.indexing import get, part_of, rows
 from artifex_devices._core import Array, NamedSharding
