@@ -10,8 +10,6 @@ from typing import Any
 
 from artifex_devices import _core
 
-__all__: list[str] = []
-
 
 def _function_of(owner: type, bound: Any) -> Any:
     """A Python function that calls the bound method."""

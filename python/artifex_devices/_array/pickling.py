@@ -12,12 +12,10 @@ from artifex_devices import _core
 from artifex_devices._core import Array
 from artifex_devices._placement.device_put import device_put
 
-__all__: list[str] = []
-
 _reduced = Array.__reduce__
 
 
-def _reduce(self: Array, /) -> tuple[Any, ...]:
+def reduce_array(self: Array, /) -> tuple[Any, ...]:
     """The value, the sharding and whether it is committed."""
     build, (value, sharding, committed, layout) = _reduced(self)
     # A pool waits forever for a task that its worker cannot unpickle. ForkingPickler.register would say the same, but
@@ -59,10 +57,3 @@ def _warn(text: str) -> None:
         warnings.warn(text, RuntimeWarning, stacklevel=3)
     except RuntimeWarning as warning:
         print(f"RuntimeWarning: {warning}", file=sys.stderr)
-
-
-def attach() -> None:
-    """Gives Array its pickles."""
-    _reduce.__name__ = "__reduce__"
-    _reduce.__qualname__ = "Array.__reduce__"
-    Array.__reduce__ = _reduce  # type: ignore[assignment,method-assign]

@@ -15,8 +15,6 @@ from artifex_devices._core import Sharding
 from artifex_devices._placement.mesh_context import sharding_of_spec
 from artifex_devices.layout import Format, check_format
 
-__all__ = ["ShapeDtypeStruct"]
-
 
 @public("artifex_devices")
 class ShapeDtypeStruct:

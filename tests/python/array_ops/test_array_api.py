@@ -227,7 +227,7 @@ def test_importing_the_package_does_not_load_it():
     code = (
         "import sys, artifex_devices\n"
         "loaded = [name for name in sys.modules if name.startswith('artifex_devices.array_')]\n"
-        "assert set(loaded) <= {'artifex_devices._array.indexing', 'artifex_devices._array.shapes'}, loaded"
+        "assert not loaded, loaded"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -18,26 +18,6 @@ from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = [
-    "array_operand",
-    "as_array",
-    "as_operand",
-    "check_reduction_out",
-    "check_target",
-    "check_targets",
-    "check_unmasked",
-    "deliver",
-    "host_target",
-    "loop_dtype",
-    "masked_array_error",
-    "normal_axes",
-    "operand",
-    "refuse_bool_axis",
-    "require_whole",
-    "where_mask",
-    "whole_array",
-]
-
 
 def as_operand(operation: str, x: Any) -> Any:
     """An Array as it is, anything else as an ndarray.

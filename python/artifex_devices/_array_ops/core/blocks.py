@@ -20,21 +20,6 @@ from artifex_devices._array_ops.core.layout import Home
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array, Sharding
 
-__all__ = [
-    "PARALLEL_BYTES",
-    "PIECE_BYTES",
-    "Box",
-    "Tiling",
-    "allocate",
-    "blocks_at",
-    "is_inside",
-    "local_arrays",
-    "moved_to",
-    "read_box",
-    "run_all",
-    "tiling",
-]
-
 # A part of an array: slices with start, stop and step 1, one a dimension.
 Box = tuple[slice, ...]
 

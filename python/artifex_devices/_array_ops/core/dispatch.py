@@ -11,8 +11,6 @@ import numpy as np
 from artifex_devices._array_ops.core.arguments import masked_array_error, operand
 from artifex_devices._core import Array
 
-__all__ = ["call_function", "call_ufunc", "implements", "implements_ufunc", "refuses", "supports"]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}

@@ -18,8 +18,6 @@ from artifex_devices._array_ops.core.blocks import PARALLEL_BYTES, local_arrays,
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array, Sharding
 
-__all__ = ["from_whole", "is_small", "whole_of", "wholes_of"]
-
 
 class _Grid(NamedTuple):
     """How the shards in a slab make up the whole, in n dimensions."""

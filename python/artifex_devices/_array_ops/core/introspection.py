@@ -12,8 +12,6 @@ from artifex_devices._array_ops.core import blocks
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._core import Array
 
-__all__: list[str] = []
-
 
 @implements(np.shape)
 def _shape(a: Any) -> tuple[int, ...]:

@@ -12,21 +12,6 @@ from artifex_devices._placement.mesh_context import mesh_that_is_set
 from artifex_devices._placement.reshard import reshard
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = [
-    "Cuts",
-    "Home",
-    "allowing_uneven",
-    "any_explicit",
-    "cuts_in",
-    "cuts_of",
-    "home_of",
-    "merge_cuts",
-    "placed_as",
-    "sharding_with",
-    "specs_text",
-    "with_out_sharding",
-]
-
 # The mesh axes that cut each dimension, major to minor; () for a whole dimension.
 Cuts = tuple[tuple[Hashable, ...], ...]
 

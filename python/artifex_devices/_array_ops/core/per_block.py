@@ -17,8 +17,6 @@ from artifex_devices._array_ops.core.layout import cuts_of, sharding_with
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._core import Array
 
-__all__ = ["along", "over_matrices", "pieces_along", "require_matrices"]
-
 
 def along(
     operation: str,

@@ -28,8 +28,6 @@ from artifex_devices._array_ops.core.layout import Cuts, Home, cuts_in, sharding
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array, Sharding
 
-__all__ = ["SCALARS", "Compute", "Source", "assemble", "cuts_for", "element", "operand_parts", "pieces_of", "shift"]
-
 # Writes one box of a result: fill(out, box, position of a device that shows it).
 Fill = Callable[[NDArray[Any], Box, int], None]
 

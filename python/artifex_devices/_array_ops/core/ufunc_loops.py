@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from artifex_devices._base.clearable_cache import remembered
 
-__all__ = ["SPREAD_BYTES", "Loop", "loop_of", "spread_from", "write"]
-
 _APART_BYTES = (2, 16, 64, 128)  # shards of small Arrays are 64 bytes apart, or a multiple
 _COUNT = 40  # a whole vector of any width, and some more
 # With where=, NumPy 2.4.6 crashes where these compare with an int of Python that the dtype cannot hold: they are called

@@ -19,8 +19,6 @@ from artifex_devices._array_ops.index.searching import nonzero
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
 
-__all__ = ["astype", "clip", "round_", "where"]
-
 _SELECT_BYTES = 64 << 10  # from here on the core chooses: NumPy's copies under a mask branch at each element
 _STREAM_BYTES = 4 << 20  # from here on results bypass the cache
 _SCALARS = (bool, int, float, complex)

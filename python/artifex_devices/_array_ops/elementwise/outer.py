@@ -18,8 +18,6 @@ from artifex_devices._array_ops.core.ufunc_loops import loop_of, write
 from artifex_devices._core import Array, Sharding
 from artifex_devices.errors import ShardingTypeError
 
-__all__: list[str] = []
-
 _SCALARS = (bool, int, float, complex)
 
 

@@ -21,8 +21,6 @@ from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, Loop, loop
 from artifex_devices._base.clearable_cache import forgettable
 from artifex_devices._core import Array, Sharding
 
-__all__ = ["elementwise", "elementwise_into", "map_elements", "same_layout"]
-
 
 def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """Calls a ufunc: the result lies as its operands do.

@@ -18,8 +18,6 @@ from artifex_devices._base.clearable_cache import forgettable
 from artifex_devices._core import Array, NamedSharding, Sharding
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["contains", "get", "kept_cuts", "part_of", "refuse_change", "rows", "select"]
-
 
 def get(x: Array, index: Any) -> Array:
     """x[index], with NumPy's rules.

@@ -18,8 +18,6 @@ from artifex_devices._array_ops.core.layout import cuts_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._core import Array
 
-__all__ = ["flat_positions", "nonzero", "nonzero_on_host", "over_tiles"]
-
 
 def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any]) -> list[Any]:
     """Calls find(tile, box) once for each tile of x, over the cores; the results in the order of the tiles.

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from artifex_devices._array_ops.index.searching import nonzero_on_host
 from artifex_devices._core import Array
 
-__all__ = ["Pick", "Range", "Selection", "parse"]
-
 
 class Range(NamedTuple):
     """Dimension `dim` of the result is start, start + step, ... of dimension `source`."""

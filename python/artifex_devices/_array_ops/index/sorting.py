@@ -23,8 +23,6 @@ from artifex_devices._array_ops.shape.reshaping import ravel
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
 
-__all__ = ["argsort", "sort"]
-
 
 def _one_axis(operation: str, x: Array, axis: Any) -> tuple[Array, int]:
     """The Array and the dimension to work along; for axis None the flattened Array.

@@ -22,8 +22,6 @@ from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["compress", "repeat", "take"]
-
 
 @implements(np.take)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:

@@ -20,8 +20,6 @@ from artifex_devices._array_ops.index.selection import Selection, parse
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
 
-__all__ = ["At", "AtIndex"]
-
 
 class At:
     """What `x.at` is: takes an index."""

@@ -27,8 +27,6 @@ from artifex_devices._array_ops.linalg.contraction_plans import Labels, Plan, pl
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._core import Array, Sharding
 
-__all__ = ["Labels", "Multiply", "contract"]
-
 # Writes the product of parts: multiply(output, parts, wide); wide: the output is float32 for operands that are less.
 Multiply = Callable[[NDArray[Any], Sequence[NDArray[Any]], bool], Any]
 

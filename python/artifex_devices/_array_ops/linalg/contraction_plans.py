@@ -20,8 +20,6 @@ from artifex_devices._base.clearable_cache import forgettable
 from artifex_devices._core import Array, Sharding
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["Labels", "Plan", "plan_contraction"]
-
 # One label a dimension; dimensions with the same label run together.
 Labels = tuple[Hashable, ...]
 

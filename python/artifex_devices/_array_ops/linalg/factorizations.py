@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from artifex_devices._array_ops.core.arguments import array_operand, as_operand
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.per_block import over_matrices, require_matrices
-from artifex_devices._array_ops.linalg.contraction import Labels, contract
+from artifex_devices._array_ops.linalg.contraction import contract
+from artifex_devices._array_ops.linalg.contraction_plans import Labels
 from artifex_devices._array_ops.shape.joining import stack
 from artifex_devices._array_ops.shape.reshaping import expand_dims, squeeze
 from artifex_devices._core import Array
-
-__all__: list[str] = []
 
 
 def _per_matrix(function: Any) -> None:

@@ -13,8 +13,6 @@ from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.per_block import along
 from artifex_devices._array_ops.shape.rearranging import roll
 
-__all__: list[str] = []
-
 
 def _transform(function: Any, a: Any, lengths: Any, axes: Any, norm: Any, out: Any, *, one: bool) -> Any:
     """A transform along `axes`; `one`: NumPy's function takes n and axis instead of s and axes."""

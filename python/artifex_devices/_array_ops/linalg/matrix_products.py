@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_target
 from artifex_devices._array_ops.core.dispatch import implements, implements_ufunc
-from artifex_devices._array_ops.linalg.contraction import Labels, contract
+from artifex_devices._array_ops.linalg.contraction import contract
+from artifex_devices._array_ops.linalg.contraction_plans import Labels
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
-
-__all__ = ["PairPlan", "dot", "multiply_pair", "plan_pair", "tensordot"]
 
 
 class PairPlan(NamedTuple):

@@ -17,8 +17,6 @@ from artifex_devices._array_ops.reduce.statistics import mean
 from artifex_devices._core import Array
 from artifex_devices._runtime.scopes import frames_of_the_package
 
-__all__: list[str] = []
-
 _UNSET: Any = np._NoValue
 
 

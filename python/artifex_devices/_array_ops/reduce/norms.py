@@ -16,8 +16,6 @@ from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtyp
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
 
-__all__ = ["norm"]
-
 
 @implements(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Array:

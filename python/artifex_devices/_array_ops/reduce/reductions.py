@@ -25,22 +25,6 @@ from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, S
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array
 
-__all__ = [
-    "ASSOCIATIVE",
-    "all_",
-    "any_",
-    "fold",
-    "folds",
-    "max_",
-    "min_",
-    "prod",
-    "ptp",
-    "reduce_ufunc",
-    "sum_",
-    "wide_dtype",
-    "widened",
-]
-
 _KINDS: dict[Any, str] = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
 
 

@@ -33,8 +33,6 @@ from artifex_devices._array_ops.reduce.reductions import ASSOCIATIVE, wide_dtype
 from artifex_devices._core import Array, Sharding
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["cumprod", "cumsum"]
-
 
 class _Piece(NamedTuple):
     """A part of one buffer: read from `block`, written to `output`."""

@@ -27,8 +27,6 @@ from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array
 from artifex_devices._runtime.scopes import frames_of_the_package
 
-__all__ = ["mean", "std", "var"]
-
 _UNSET: Any = np._NoValue
 _SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
 

@@ -20,8 +20,6 @@ from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["broadcast_to"]
-
 
 @implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:

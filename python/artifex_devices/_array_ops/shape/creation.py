@@ -16,8 +16,6 @@ from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, Device, NamedSharding, Sharding, SingleDeviceSharding
 
-__all__ = ["ZERO", "filled", "fitting"]
-
 ZERO = object()  # what zeros are full of
 
 

@@ -15,13 +15,12 @@ from artifex_devices._array_ops.core.arguments import deliver, host_target, loop
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import cuts_of
-from artifex_devices._array_ops.linalg.contraction import Labels, contract
+from artifex_devices._array_ops.linalg.contraction import contract
+from artifex_devices._array_ops.linalg.contraction_plans import Labels
 from artifex_devices._array_ops.shape.broadcasting import broadcast_to
 from artifex_devices._array_ops.shape.rearranging import copy_boxes
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
-
-__all__ = ["diagonal", "trace"]
 
 
 def _axes(operation: str, a: Array, axis1: Any, axis2: Any) -> tuple[int, int]:

@@ -27,8 +27,6 @@ from artifex_devices._array_ops.index.indexing import get, part_of, rows
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["concatenate", "split", "stack"]
-
 
 def _operands(operation: str, arrays: Any) -> list[Any]:
     if isinstance(arrays, Array):

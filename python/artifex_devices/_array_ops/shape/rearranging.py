@@ -20,8 +20,6 @@ from artifex_devices._array_ops.shape.reshaping import ravel, reshape, same_byte
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["copy_boxes", "copy_shards", "flip", "matrix_transpose", "roll", "swapaxes", "transpose"]
-
 # A view of a part of the result, and the view of the operand that it is a copy of.
 Copies = Iterable[tuple[NDArray[Any], NDArray[Any]]]
 

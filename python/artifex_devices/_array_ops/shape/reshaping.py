@@ -22,8 +22,6 @@ from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.errors import ShardingTypeError
 
-__all__ = ["expand_dims", "flatten", "ravel", "reshape", "same_bytes", "squeeze", "view"]
-
 
 def same_bytes(operation: str, x: Array, shape: tuple[int, ...], cuts: Cuts) -> Array:
     """X under another shape and cuts, on the same memory: each device must have the same elements in the same order."""
