@@ -345,7 +345,9 @@ class ArrayMethods(_Self):
 
     def dot(self, b: Any, out: Any = None) -> Any:
         """np.dot(x, b): each device multiplies its own blocks, and only partial sums are sent."""
-        return np.dot(self, b, out)
+        from artifex_devices._array_ops.linalg.matrix_products import dot
+
+        return dot(self, b, out)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         """np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array."""

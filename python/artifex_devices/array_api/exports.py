@@ -14,7 +14,7 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core import dispatch
-from artifex_devices._array_ops.core.layout import any_explicit, cuts_of, sharding_with
+from artifex_devices._array_ops.core.layout import any_explicit, sharding_with, spec_of
 from artifex_devices._core import Array
 from artifex_devices._runtime.scopes import frames_of_the_package
 from artifex_devices.errors import ShardingTypeError
@@ -94,8 +94,8 @@ def _whole(x: Any, moved: list[Array]) -> Any:
         return type(x)(_whole(part, moved) for part in x)
     if not isinstance(x, Array):
         return x
-    cuts = cuts_of(x)
-    if not any(cuts) or any(any_explicit(x.sharding, axes) for axes in cuts):
+    spec = spec_of(x)
+    if not any(spec) or any(any_explicit(x.sharding, axes) for axes in spec):
         return x
     moved.append(x)
     return _core._moved(x, sharding_with(x.sharding, ()), x.committed)

@@ -4,7 +4,7 @@
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
 from artifex_devices.testing import assert_same_bits
 from hypothesis import given
 from numpy_oracle import pairs
@@ -12,12 +12,12 @@ from numpy_oracle import pairs
 
 @given(pairs(uneven=False))
 def test_the_whole_is_what_was_placed_and_goes_back_as_it_was(pair):
-    whole = whole_of(pair.device)
+    whole = fused_value(pair.device)
     if whole is None:
         assert pair.device.size == 0 or len({shard.device for shard in pair.device.addressable_shards}) > 1
         return
     assert_same_bits(whole, pair.host)
-    back = from_whole("test", pair.host, pair.host.dtype, pair.device.sharding, committed=pair.device.committed)
+    back = from_fused("test", pair.host, pair.host.dtype, pair.device.sharding, committed=pair.device.committed)
     assert (back.sharding, back.committed) == (pair.device.sharding, pair.device.committed)
     assert_same_bits(np.asarray(back), pair.host)
     for one, two in zip(back.addressable_shards, pair.device.addressable_shards, strict=True):
@@ -26,14 +26,14 @@ def test_the_whole_is_what_was_placed_and_goes_back_as_it_was(pair):
 
 def test_rows_over_devices_are_a_view_and_cannot_be_written(line):
     x = ad.device_put(np.arange(128, dtype=np.float32).reshape(8, 16), ad.NamedSharding(line, ad.P("x")))
-    whole = whole_of(x)
-    assert np.shares_memory(whole, whole_of(x))
+    whole = fused_value(x)
+    assert np.shares_memory(whole, fused_value(x))
     assert not whole.flags.writeable
 
 
 def test_uneven_shards_are_no_whole(line):
     x = ad.device_put(np.ones(9, np.float32), ad.NamedSharding(line, ad.P("x"), uneven="last-short"))
-    assert whole_of(x) is None
+    assert fused_value(x) is None
     assert np.sum(x).item() == 9.0
 
 

@@ -10,7 +10,7 @@ import artifex_devices as ad
 import ml_dtypes
 import numpy as np
 import pytest
-from artifex_devices._array_ops.core import fused_small as whole
+from artifex_devices._array_ops.core import fused_small
 from artifex_devices._array_ops.core import reading as operand_parts
 from artifex_devices._array_ops.elementwise import ufuncs as elementwise
 from artifex_devices.testing import arrays, assert_same_bits, meshes, shardings
@@ -413,7 +413,7 @@ def test_big_buffers_are_computed_in_pieces(monkeypatch, named, spec):
     pieces = []
     pieces_of = operand_parts.pieces_of
     monkeypatch.setattr(elementwise, "pieces_of", lambda *args: pieces.append(pieces_of(*args)) or pieces[-1])
-    monkeypatch.setattr(whole, "PARALLEL_BYTES", 0)
+    monkeypatch.setattr(fused_small, "PARALLEL_BYTES", 0)
     x = ad.device_put(value, named(*spec))
     row, column, scalar = np.arange(1, 33), np.arange(1, 17)[:, None], np.array(7)
     for other in (row, column, scalar, 7, value + 1000, ad.device_put(column, named(*spec[:1]))):

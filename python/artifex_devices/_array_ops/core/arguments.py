@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import allocate
-from artifex_devices._array_ops.core.layout import Home, cuts_of, home_of, sharding_with
+from artifex_devices._array_ops.core.layout import Placement, common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._base.safe_repr import shown
@@ -135,30 +135,32 @@ def refuse_bool_axis(operation: str, axis: Any) -> None:
             raise TypeError(f"{operation}: an axis is a bool; expected an integer, got {axis}; give axis={int(one)}")
 
 
-def require_whole(operation: str, x: Array, axes: Sequence[int]) -> None:
+def require_unsharded(operation: str, x: Array, axes: Sequence[int]) -> None:
     """Checks that no dimension of `axes` is cut.
 
     Raises:
         ShardingTypeError: One is; the text gives the sharding to move to (a ValueError).
     """
-    cuts = cuts_of(x)
-    wrong = [d for d in axes if cuts[d]]
+    spec = spec_of(x)
+    wrong = [d for d in axes if spec[d]]
     if not wrong:
         return
-    told = ", ".join(f"dimension {d} over {cuts[d]}" for d in wrong)
-    free = sharding_with(x.sharding, tuple(() if d in axes else names for d, names in enumerate(cuts)))
+    details = ", ".join(f"dimension {d} over {spec[d]}" for d in wrong)
+    free = sharding_with(x.sharding, tuple(() if d in axes else names for d, names in enumerate(spec)))
     spec = free.spec if isinstance(free, NamedSharding) else free
     raise ShardingTypeError(
         f"{operation}: a dimension that it works along is cut; expected whole dimensions {tuple(axes)} of an Array of "
-        f"shape {x.shape}, got {told}; move it first: reshard(x, NamedSharding(x.sharding.mesh, {spec})), or gather: "
+        f"shape {x.shape}, got {details}; move it first: reshard(x, NamedSharding(x.sharding.mesh, {spec})), or gather: "
         "np.asarray(x)"
     )
 
 
-def whole_array(operation: str, shape: tuple[int, ...], value: Any, dtype: Any, home: Home | Array) -> Array:
-    """An Array of one value, whole on each device of `home`."""
-    sharding = sharding_with(home.sharding, ((),) * len(shape))
-    array, buffers = allocate(operation, shape, dtype, sharding, committed=home.committed)
+def replicated_array(
+    operation: str, shape: tuple[int, ...], value: Any, dtype: Any, placement: Placement | Array
+) -> Array:
+    """An Array of one value, whole on each device of `placement`."""
+    sharding = sharding_with(placement.sharding, ((),) * len(shape))
+    array, buffers = allocate(operation, shape, dtype, sharding, committed=placement.committed)
     for buffer in buffers:
         buffer[...] = value
     return array
@@ -173,12 +175,12 @@ def as_array(operation: str, x: Any, operands: Sequence[Any]) -> Array:
     """
     if isinstance(x, Array):
         return x
-    home = home_of(operation, [y for y in operands if isinstance(y, Array)])
+    placement = common_placement(operation, [y for y in operands if isinstance(y, Array)])
     value = operand(operation, x)
     value = value if isinstance(value, np.ndarray) else np.asarray(value)
-    sharding = sharding_with(home.sharding, ((),) * value.ndim)
+    sharding = sharding_with(placement.sharding, ((),) * value.ndim)
     source = Source(operation, value, sharding)
-    return assemble(operation, value.shape, value.dtype, sharding, committed=home.committed, fill=source.copy_box)
+    return assemble(operation, value.shape, value.dtype, sharding, committed=placement.committed, fill=source.copy_box)
 
 
 def host_target(operation: str, out: Any) -> NDArray[Any] | None:

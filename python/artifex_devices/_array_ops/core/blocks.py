@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.layout import Home
+from artifex_devices._array_ops.core.layout import Placement
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array, Sharding
 
@@ -66,8 +66,8 @@ def allocate(
     return array, local_arrays(array, True, True)
 
 
-def moved_to(operation: str, x: Array, home: Home, sharding: Sharding) -> Array:
-    """X laid out by `sharding` on the devices of `home`; x itself where it is so already.
+def moved_to(operation: str, x: Array, placement: Placement, sharding: Sharding) -> Array:
+    """X laid out by `sharding` on the devices of `placement`; x itself where it is so already.
 
     Raises:
         RuntimeError: A transfer guard refuses it.
@@ -75,10 +75,10 @@ def moved_to(operation: str, x: Array, home: Home, sharding: Sharding) -> Array:
     """
     if x.sharding is sharding or x.sharding == sharding:
         return x
-    if not x.sharding._same_devices(home.sharding):
-        require_one_world(operation, x, home.sharding)
+    if not x.sharding._same_devices(placement.sharding):
+        require_one_world(operation, x, placement.sharding)
         _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, sharding, operation)
-    return _core._moved(x, sharding, x.committed or home.committed)
+    return _core._moved(x, sharding, x.committed or placement.committed)
 
 
 def require_one_world(operation: str, x: Array, sharding: Sharding) -> None:

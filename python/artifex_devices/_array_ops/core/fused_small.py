@@ -55,7 +55,7 @@ def is_small(*nbytes: int) -> bool:
     return 0 < sum(nbytes) < PARALLEL_BYTES
 
 
-def whole_of(x: Array) -> NDArray[Any] | None:
+def fused_value(x: Array) -> NDArray[Any] | None:
     """All of a small Array, to be read: a view where tiles follow each other; None where no slab holds all of it."""
     slab: NDArray[Any] | None = _core._slab_array(x)
     if slab is None:
@@ -63,7 +63,7 @@ def whole_of(x: Array) -> NDArray[Any] | None:
     shape = x.shape
     if len(slab) == 1:
         return slab.reshape(shape)
-    grid = _grid(x.sharding, shape, "whole_of")
+    grid = _grid(x.sharding, shape, "fused_value")
     if grid.first is not None:
         slab = slab[grid.first]
     if not grid.in_order:
@@ -71,13 +71,13 @@ def whole_of(x: Array) -> NDArray[Any] | None:
     return slab.reshape(shape)
 
 
-def wholes_of(operands: Sequence[Any]) -> list[Any] | None:
-    """All of each Array among operands, the others as they are; None where whole_of has no answer for one."""
-    wholes = [whole_of(x) if isinstance(x, Array) else x for x in operands]
+def fused_values(operands: Sequence[Any]) -> list[Any] | None:
+    """All of each Array among operands, the others as they are; None where fused_value has no answer for one."""
+    wholes = [fused_value(x) if isinstance(x, Array) else x for x in operands]
     return None if any(whole is None for whole in wholes) else wholes
 
 
-def from_whole(operation: str, value: Any, dtype: Any, sharding: Sharding, *, committed: bool) -> Array:
+def from_fused(operation: str, value: Any, dtype: Any, sharding: Sharding, *, committed: bool) -> Array:
     """A new Array of the elements of an ndarray, which are converted as by NumPy's out=.
 
     Raises:

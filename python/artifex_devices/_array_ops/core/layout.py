@@ -13,39 +13,41 @@ from artifex_devices._placement.reshard import reshard
 from artifex_devices.errors import ShardingTypeError
 
 # The mesh axes that cut each dimension, major to minor; () for a whole dimension.
-Cuts = tuple[tuple[Hashable, ...], ...]
+Spec = tuple[tuple[Hashable, ...], ...]
 
 
 @remembered(maxsize=4096)
-def cuts_in(sharding: Sharding, ndim: int) -> Cuts:
+def spec_in(sharding: Sharding, ndim: int) -> Spec:
     """The mesh axes that cut each of `ndim` dimensions; axes of size 1 are left out."""
     if not isinstance(sharding, NamedSharding):
         return ((),) * ndim
     sizes = sharding.mesh.shape
-    cuts = []
+    spec = []
     for entry in tuple(sharding.spec)[:ndim]:
         names = () if entry is None else entry if isinstance(entry, tuple) else (entry,)
-        cuts.append(tuple(name for name in names if sizes[name] > 1))  # an axis of size 1 cuts nothing
-    return (*cuts, *((),) * (ndim - len(cuts)))
+        spec.append(tuple(name for name in names if sizes[name] > 1))  # an axis of size 1 spec nothing
+    return (*spec, *((),) * (ndim - len(spec)))
 
 
-def cuts_of(x: Array) -> Cuts:
+def spec_of(x: Array) -> Spec:
     """The mesh axes that cut each dimension of x; axes of size 1 are left out."""
-    return cuts_in(x.sharding, x.ndim)
+    return spec_in(x.sharding, x.ndim)
 
 
 @remembered(maxsize=4096)
-def sharding_with(home: Sharding, cuts: Cuts) -> Sharding:
-    """The sharding on the devices of `home` that cuts dimensions as `cuts` says; trailing whole dimensions unnamed."""
-    if not isinstance(home, NamedSharding):
-        return home
-    entries: list[object] = [axes if len(axes) > 1 else axes[0] if axes else None for axes in cuts]
+def sharding_with(placement: Sharding, spec: Spec) -> Sharding:
+    """The sharding on the devices of `placement` that spec dimensions as `spec` says; trailing whole dimensions unnamed."""
+    if not isinstance(placement, NamedSharding):
+        return placement
+    entries: list[object] = [axes if len(axes) > 1 else axes[0] if axes else None for axes in spec]
     while entries and entries[-1] is None:
         entries.pop()
-    return NamedSharding(home.mesh, PartitionSpec(*entries), memory_kind=home.memory_kind, uneven=home.uneven)
+    return NamedSharding(
+        placement.mesh, PartitionSpec(*entries), memory_kind=placement.memory_kind, uneven=placement.uneven
+    )
 
 
-class Home:
+class Placement:
     """The devices that an operation runs on: those of its committed operands."""
 
     __slots__ = ("committed", "sharding")
@@ -55,8 +57,8 @@ class Home:
         self.sharding = sharding
         self.committed = committed
 
-    def holds(self, x: Array) -> bool:
-        """Whether the cuts of x have a meaning here: it lies on the same mesh, or on the same single device."""
+    def shares_mesh(self, x: Array) -> bool:
+        """Whether the spec of x have a meaning here: it lies on the same mesh, or on the same single device."""
         mine, its = self.sharding, x.sharding
         if mine is its:
             return True
@@ -65,7 +67,7 @@ class Home:
         return isinstance(its, SingleDeviceSharding) and its.device_set == mine.device_set
 
 
-def home_of(operation: str, arrays: Sequence[Array]) -> Home:
+def common_placement(operation: str, arrays: Sequence[Array]) -> Placement:
     """The devices of the committed Arrays, else of the first one, with the mesh and the policy of a sharded operand.
 
     Of several operands the first one that is sharded gives the mesh, so that a replicated operand before it does not
@@ -77,20 +79,20 @@ def home_of(operation: str, arrays: Sequence[Array]) -> Home:
     """
     first = arrays[0]
     if len(arrays) == 1:
-        return Home(first.sharding, first.committed)
+        return Placement(first.sharding, first.committed)
     committed = [x for x in arrays if x.committed]
-    home = _leading_sharding(committed or arrays, arrays)
-    if any(x.sharding is not home and not x.sharding._same_devices(home) for x in committed):
-        told = "; ".join(
+    placement = _leading_sharding(committed or arrays, arrays)
+    if any(x.sharding is not placement and not x.sharding._same_devices(placement) for x in committed):
+        details = "; ".join(
             f"operand {i} of shape {x.shape} on {_devices_text(x.sharding)}"
             for i, x in enumerate(arrays)
             if x.committed
         )
         raise ValueError(
             f"{operation}: the operands lie on incompatible devices; expected the same devices in the same order and "
-            f"one kind of memory, got {told}; move one: device_put(x, y.sharding)"
+            f"one kind of memory, got {details}; move one: device_put(x, y.sharding)"
         )
-    return Home(home, committed=bool(committed))
+    return Placement(placement, committed=bool(committed))
 
 
 def _leading_sharding(candidates: Sequence[Array], arrays: Sequence[Array]) -> Sharding:
@@ -98,23 +100,23 @@ def _leading_sharding(candidates: Sequence[Array], arrays: Sequence[Array]) -> S
     named = [x for x in candidates if isinstance(x.sharding, NamedSharding)]
     if not named:
         return candidates[0].sharding
-    leader = next((x for x in named if any(cuts_of(x))), named[0]).sharding
+    leader = next((x for x in named if any(spec_of(x))), named[0]).sharding
     for x in arrays:
-        if any(cuts_of(x)):
+        if any(spec_of(x)):
             leader = allowing_uneven(leader, x.sharding)
     return leader
 
 
-def allowing_uneven(home: Sharding, other: Sharding) -> Sharding:
-    """`home`, with uneven shards allowed where `other` has the same mesh and allows them."""
-    if not isinstance(home, NamedSharding) or not isinstance(other, NamedSharding):
-        return home
-    if home.uneven is not None or other.uneven is None or home.mesh is not other.mesh:
-        return home
-    return NamedSharding(home.mesh, home.spec, memory_kind=home.memory_kind, uneven=other.uneven)
+def allowing_uneven(placement: Sharding, other: Sharding) -> Sharding:
+    """`placement`, with uneven shards allowed where `other` has the same mesh and allows them."""
+    if not isinstance(placement, NamedSharding) or not isinstance(other, NamedSharding):
+        return placement
+    if placement.uneven is not None or other.uneven is None or placement.mesh is not other.mesh:
+        return placement
+    return NamedSharding(placement.mesh, placement.spec, memory_kind=placement.memory_kind, uneven=other.uneven)
 
 
-def merge_cuts(operation: str, home: Home, shape: tuple[int, ...], arrays: Iterable[Array]) -> Cuts:
+def broadcast_specs(operation: str, placement: Placement, shape: tuple[int, ...], arrays: Iterable[Array]) -> Spec:
     """How an element-wise result of `shape` is cut: in each dimension as the first operand that is cut there.
 
     Operands broadcast from the right, as in NumPy; a dimension that is broadcast does not count.
@@ -125,17 +127,17 @@ def merge_cuts(operation: str, home: Home, shape: tuple[int, ...], arrays: Itera
     merged: list[tuple[Hashable, ...]] = [()] * len(shape)
     asked: list[tuple[int, tuple[Hashable, ...]]] = []
     for x in arrays:
-        if not home.holds(x):
+        if not placement.shares_mesh(x):
             continue
         offset = len(shape) - x.ndim
-        for d, axes in enumerate(cuts_of(x)):
+        for d, axes in enumerate(spec_of(x)):
             if not axes or x.shape[d] != shape[offset + d]:
                 continue
             asked.append((offset + d, axes))
             if not merged[offset + d] and not any(name in other for other in merged for name in axes):
                 merged[offset + d] = axes
     for d, axes in asked:
-        if merged[d] != axes and any_explicit(home.sharding, axes):
+        if merged[d] != axes and any_explicit(placement.sharding, axes):
             raise ShardingTypeError(
                 f"{operation}: dimension {d} of the result would be cut over {merged[d] or 'no axis'} and over {axes} "
                 f"at once; expected operands that agree on Explicit axes, got {specs_text(arrays)}; move one first: "

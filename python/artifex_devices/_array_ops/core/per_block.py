@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import require_whole
+from artifex_devices._array_ops.core.arguments import require_unsharded
 from artifex_devices._array_ops.core.blocks import PARALLEL_BYTES, PIECE_BYTES, allocate, local_arrays, run_all, tiling
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
-from artifex_devices._array_ops.core.layout import cuts_of, sharding_with
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
+from artifex_devices._array_ops.core.layout import sharding_with, spec_of
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._core import Array
 
 
-def along(
+def apply_along(
     operation: str,
     x: Array,
     sizes: Mapping[int, int | None],
@@ -46,16 +46,16 @@ def along(
         ShardingTypeError: One of the dimensions is cut (a ValueError).
         ValueError: `into` has another shape.
     """
-    require_whole(operation, x, sorted(sizes))
-    cuts = cuts_of(x)
+    require_unsharded(operation, x, sorted(sizes))
+    spec = spec_of(x)
     kept = [(d, sizes.get(d, size)) for d, size in enumerate(x.shape)]
     shape = leading + tuple(size for _, size in kept if size is not None)
-    sharding = sharding_with(x.sharding, ((),) * len(leading) + tuple(cuts[d] for d, size in kept if size is not None))
+    sharding = sharding_with(x.sharding, ((),) * len(leading) + tuple(spec[d] for d, size in kept if size is not None))
     if into is None and is_small(x.nbytes):
-        whole = whole_of(x)
+        whole = fused_value(x)
         if whole is not None:
             value = np.asarray(compute(whole))
-            return from_whole(operation, value.reshape(shape), dtype, sharding, committed=x.committed)
+            return from_fused(operation, value.reshape(shape), dtype, sharding, committed=x.committed)
     blocks = local_arrays(x)
     if into is None:
         result, outputs = allocate(operation, shape, dtype, sharding, committed=x.committed)
@@ -118,7 +118,7 @@ def require_matrices(operation: str, *operands: Any) -> None:
                 f"{tuple(x.shape)}; reshape it first"
             )
         if isinstance(x, Array):
-            require_whole(operation, x, (x.ndim - 2, x.ndim - 1))
+            require_unsharded(operation, x, (x.ndim - 2, x.ndim - 1))
 
 
 def over_matrices(operation: str, x: Array, compute: Callable[[NDArray[Any]], Any]) -> Any:
@@ -140,27 +140,27 @@ def over_matrices(operation: str, x: Array, compute: Callable[[NDArray[Any]], An
     require_matrices(operation, x)
     samples = compute(np.empty((0, *x.shape[-2:]), x.dtype))
     wanted = samples if isinstance(samples, tuple) else (samples,)
-    stack, cuts = x.shape[:-2], cuts_of(x)[:-2]
+    stack, spec = x.shape[:-2], spec_of(x)[:-2]
     shapes = [(*stack, *sample.shape[1:]) for sample in wanted]
-    shardings = [sharding_with(x.sharding, (*cuts, *((),) * (sample.ndim - 1))) for sample in wanted]
+    shardings = [sharding_with(x.sharding, (*spec, *((),) * (sample.ndim - 1))) for sample in wanted]
     work = x.nbytes * min(x.shape[-2:])  # a factorization reads each byte about so many times
-    whole = whole_of(x) if is_small(work) else None
+    whole = fused_value(x) if is_small(work) else None
     results: list[Array]
     if whole is not None:
         values = _tuple_of(compute(whole))
         results = [
-            from_whole(operation, np.asarray(value), sample.dtype, sharding, committed=x.committed)
+            from_fused(operation, np.asarray(value), sample.dtype, sharding, committed=x.committed)
             for value, sample, sharding in zip(values, wanted, shardings, strict=True)
         ]
         return _as(samples, results)
-    made = [
+    allocated = [
         allocate(operation, shape, sample.dtype, sharding, committed=x.committed)
         for shape, sample, sharding in zip(shapes, wanted, shardings, strict=True)
     ]
-    results = [array for array, _ in made]
+    results = [array for array, _ in allocated]
     tasks: list[Callable[[], Any]] = []
     for number, block in enumerate(local_arrays(x)):
-        outputs = [buffers[number] for _, buffers in made]
+        outputs = [buffers[number] for _, buffers in allocated]
         if any(output.size for output in outputs):
             tasks.extend(
                 functools.partial(_write_all, compute, block[piece], [output[piece] for output in outputs])

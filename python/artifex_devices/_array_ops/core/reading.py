@@ -24,7 +24,7 @@ from artifex_devices._array_ops.core.blocks import (
     run_all,
     tiling,
 )
-from artifex_devices._array_ops.core.layout import Cuts, Home, cuts_in, sharding_with
+from artifex_devices._array_ops.core.layout import Placement, Spec, sharding_with, spec_in
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array, Sharding
 
@@ -208,7 +208,7 @@ SCALARS = (bool, int, float, complex)
 def operand_parts(
     operation: str,
     x: Any,
-    home: Home,
+    placement: Placement,
     shape: tuple[int, ...],
     sharding: Sharding,
     positions: tuple[int, ...],
@@ -228,18 +228,18 @@ def operand_parts(
         if views is not None:
             return views
     # It does not lie where it is needed: it is moved there, cut as the result is.
-    cuts = cuts_for(x.shape, shape, sharding)
-    moved = moved_to(operation, x, home, sharding_with(sharding, cuts))
+    spec = operand_spec(x.shape, shape, sharding)
+    moved = moved_to(operation, x, placement, sharding_with(sharding, spec))
     views = blocks_at(moved, positions, wanted, operation)
     assert views is not None
     return views
 
 
-def cuts_for(x_shape: tuple[int, ...], shape: tuple[int, ...], sharding: Sharding) -> Cuts:
-    """The cuts of a result of `shape` in the dimensions that an operand of `x_shape` has."""
+def operand_spec(x_shape: tuple[int, ...], shape: tuple[int, ...], sharding: Sharding) -> Spec:
+    """The spec of a result of `shape` in the dimensions that an operand of `x_shape` has."""
     offset = len(shape) - len(x_shape)
-    cuts = cuts_in(sharding, len(shape))
-    return tuple(cuts[offset + d] if size == shape[offset + d] else () for d, size in enumerate(x_shape))
+    spec = spec_in(sharding, len(shape))
+    return tuple(spec[offset + d] if size == shape[offset + d] else () for d, size in enumerate(x_shape))
 
 
 def _part(box: Box, x_shape: tuple[int, ...], shape: tuple[int, ...]) -> Box:

@@ -11,9 +11,9 @@ from numpy._core import umath
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.arguments import deliver, host_target, operand, whole_array
+from artifex_devices._array_ops.core.arguments import deliver, host_target, operand, replicated_array
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.layout import home_of
+from artifex_devices._array_ops.core.layout import common_placement
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
 from artifex_devices._array_ops.index.searching import nonzero
 from artifex_devices._base.safe_repr import shown
@@ -234,5 +234,5 @@ def _has_nan(x: Any) -> bool:
 
 
 def _false(operation: str, one: Any, two: Any) -> Array:
-    home = home_of(operation, [x for x in (one, two) if isinstance(x, Array)])
-    return whole_array(operation, (), False, np.bool_, home)
+    placement = common_placement(operation, [x for x in (one, two) if isinstance(x, Array)])
+    return replicated_array(operation, (), False, np.bool_, placement)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_targets, where_mask
 from artifex_devices._array_ops.core.blocks import allocate, moved_to, run_all, tiling
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, wholes_of
-from artifex_devices._array_ops.core.layout import Home, cuts_of, home_of, merge_cuts, sharding_with
-from artifex_devices._array_ops.core.reading import SCALARS, Compute, cuts_for, operand_parts, pieces_of
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
+from artifex_devices._array_ops.core.layout import Placement, broadcast_specs, common_placement, sharding_with, spec_of
+from artifex_devices._array_ops.core.reading import SCALARS, Compute, operand_parts, operand_spec, pieces_of
 from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, Loop, loop_of, spread_from, write
 from artifex_devices._base.clearable_cache import forgettable
 from artifex_devices._core import Array, Sharding
@@ -41,7 +41,7 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any])
     kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
     loop = loop_of(ufunc, kinds, tuple(sorted(options.items())) if options else ())
     if ufunc.nout == 1:
-        quick = _by_slabs(loop, ufunc, inputs, kinds, options)
+        quick = _compute_on_slabs(loop, ufunc, inputs, kinds, options)
         if quick is not None:
             return quick
     compute = functools.partial(write, loop, ufunc, options)
@@ -64,10 +64,10 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
     mask = options.pop("where", True)
     targets = tuple(out) if isinstance(out, tuple) else None if out is None else (out,)
     if targets is not None and not all(isinstance(target, np.ndarray) for target in targets):
-        told = ", ".join(type(target).__name__ for target in targets)
+        details = ", ".join(type(target).__name__ for target in targets)
         raise TypeError(
             f"{ufunc.__name__}: out is no ndarray; Arrays do not change: expected {ufunc.nout} ndarrays to bring the "
-            f"result to, got {told}; leave out away and use the result"
+            f"result to, got {details}; leave out away and use the result"
         )
     kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
     loop = loop_of(ufunc, kinds, tuple(sorted(options.items())))
@@ -91,7 +91,7 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
     return results[0] if ufunc.nout == 1 else results
 
 
-def _by_slabs(
+def _compute_on_slabs(
     loop: Loop, ufunc: np.ufunc, inputs: Sequence[Any], kinds: tuple[Any, ...], options: dict[str, Any]
 ) -> Array | None:
     """One call of NumPy for all shards, where operands are small and laid out alike, whole everywhere, or numbers."""
@@ -144,10 +144,10 @@ def _fits_every_shard(x: Array, leader: Array) -> bool:
     """Whether x is whole on the devices of `leader` and broadcasts against each of its shards as against all of it."""
     if not (x.is_fully_replicated and leader.committed and x.sharding._same_devices(leader.sharding)):
         return False
-    cuts = cuts_of(leader)
+    spec = spec_of(leader)
     offset = leader.ndim - x.ndim
     return all(
-        size == 1 or (size == leader.shape[offset + d] and not cuts[offset + d]) for d, size in enumerate(x.shape)
+        size == 1 or (size == leader.shape[offset + d] and not spec[offset + d]) for d, size in enumerate(x.shape)
     )
 
 
@@ -155,7 +155,7 @@ class _Layout(NamedTuple):
     """How an element-wise result lies."""
 
     shape: tuple[int, ...]
-    home: Home
+    placement: Placement
     sharding: Sharding
 
 
@@ -173,19 +173,21 @@ def _layout(operation: str, inputs: Sequence[Any]) -> _Layout:
         (x.sharding, x.shape, x.committed) if type(x) is Array else None if type(x) in SCALARS else x.shape
         for x in inputs
     )
-    known = _layouts.get(key)
-    if known is None:
+    cached = _layouts.get(key)
+    if cached is None:
         arrays = [x for x in inputs if isinstance(x, Array)]
         shape = _common_shape(operation, inputs)
-        home = home_of(operation, arrays)
+        placement = common_placement(operation, arrays)
         sharding = same_layout(shape, arrays)
-        known = _Layout(
-            shape, home, sharding or sharding_with(home.sharding, merge_cuts(operation, home, shape, arrays))
+        cached = _Layout(
+            shape,
+            placement,
+            sharding or sharding_with(placement.sharding, broadcast_specs(operation, placement, shape, arrays)),
         )
         if len(_layouts) >= 4096:
             _layouts.clear()
-        _layouts[key] = known
-    return known
+        _layouts[key] = cached
+    return cached
 
 
 def map_elements(
@@ -210,19 +212,19 @@ def map_elements(
     Returns:
         One Array a dtype, of the common shape; or `into`.
     """
-    shape, home, sharding = _layout(operation, inputs)
+    shape, placement, sharding = _layout(operation, inputs)
     inputs = [
-        moved_to(operation, x, home, sharding_with(sharding, cuts_for(x.shape, shape, sharding)))
+        moved_to(operation, x, placement, sharding_with(sharding, operand_spec(x.shape, shape, sharding)))
         if isinstance(x, Array) and x.sharding is not sharding and not x.sharding._same_devices(sharding)
         else x
         for x in inputs
     ]
     if into is None:
-        quick = _by_wholes(operation, compute, inputs, dtypes, shape, home, sharding)
+        quick = _compute_fused(operation, compute, inputs, dtypes, shape, placement, sharding)
         if quick is not None:
             return quick
     places = tiling(sharding, shape, operation)
-    operands = [operand_parts(operation, x, home, shape, sharding, places.positions, places.boxes) for x in inputs]
+    operands = [operand_parts(operation, x, placement, shape, sharding, places.positions, places.boxes) for x in inputs]
     results: list[Any] = []
     targets: list[list[NDArray[Any]]] = []
     if into is not None and not sharding.is_fully_addressable:
@@ -239,7 +241,7 @@ def map_elements(
         results.append(target)
         targets.append([target[box] if shape else target for box in places.boxes])  # of shape (): no view
     for dtype in dtypes if into is None else ():
-        array, buffers = allocate(operation, shape, dtype, sharding, committed=home.committed)
+        array, buffers = allocate(operation, shape, dtype, sharding, committed=placement.committed)
         results.append(array)
         targets.append(buffers)
     tasks = []
@@ -253,20 +255,20 @@ def map_elements(
     return tuple(results)
 
 
-def _by_wholes(
+def _compute_fused(
     operation: str,
     compute: Compute,
     inputs: Sequence[Any],
     dtypes: Sequence[Any],
     shape: tuple[int, ...],
-    home: Home,
+    placement: Placement,
     sharding: Sharding,
 ) -> tuple[Array, ...] | None:
     """One call for everything, where operands and results are small and lie on the same devices."""
     itemsize = sum(dtype.itemsize for dtype in dtypes)
     if not is_small(math.prod(shape) * itemsize, *(x.nbytes for x in inputs if type(x) not in SCALARS)):
         return None
-    parts = wholes_of(inputs)
+    parts = fused_values(inputs)
     if parts is None:
         return None
     for x in inputs:
@@ -274,7 +276,7 @@ def _by_wholes(
             _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", sharding, operation)
     values = [np.empty(shape, dtype) for dtype in dtypes]
     compute(values, parts)
-    return tuple(from_whole(operation, value, value.dtype, sharding, committed=home.committed) for value in values)
+    return tuple(from_fused(operation, value, value.dtype, sharding, committed=placement.committed) for value in values)
 
 
 def same_layout(shape: tuple[int, ...], arrays: Sequence[Array]) -> Sharding | None:
@@ -293,8 +295,8 @@ def _common_shape(operation: str, inputs: Sequence[Any]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        told = " and ".join(map(str, shapes))
+        details = " and ".join(map(str, shapes))
         raise ValueError(
             f"{operation}: the operands' shapes do not broadcast; expected equal sizes or 1 in each dimension from the "
-            f"last one on, got {told}; reshape one of them"
+            f"last one on, got {details}; reshape one of them"
         ) from None

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.blocks import Box, local_arrays
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
-from artifex_devices._array_ops.core.layout import Cuts, allowing_uneven, any_explicit, cuts_of, sharding_with
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
+from artifex_devices._array_ops.core.layout import Spec, allowing_uneven, any_explicit, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.index.selection import Range, Selection, parse
 from artifex_devices._base.clearable_cache import forgettable
@@ -31,27 +31,27 @@ def get(x: Array, index: Any) -> Array:
         RuntimeError: Parts of a mask belong to other processes.
     """
     key = _key_of("index", x, index)
-    known = _basic.get(key)
-    if known is None:
+    cached = _basic.get(key)
+    if cached is None:
         chosen = parse(x, index)
         _check_explicit("index", x, chosen)
         leader = _leading_index(x, chosen, index)
-        picked = ((),) * chosen.rank if leader is None else cuts_of(leader)
-        home = x.sharding if leader is None else allowing_uneven(x.sharding, leader.sharding)
-        known = chosen, sharding_with(home, _cuts_after(x, chosen, picked))
-        _keep(key, known)
-    return _read("index", x, index, known, basic=key is not None)
+        picked = ((),) * chosen.rank if leader is None else spec_of(leader)
+        placement = x.sharding if leader is None else allowing_uneven(x.sharding, leader.sharding)
+        cached = chosen, sharding_with(placement, _indexed_spec(x, chosen, picked))
+        _keep(key, cached)
+    return _read("index", x, index, cached, basic=key is not None)
 
 
 def row_of(x: Array, i: int) -> Array:
     """x[i], also where that dimension is cut over Explicit axes: whoever iterates takes all rows, as in JAX."""
     key = _key_of("row", x, i)
-    known = _basic.get(key)
-    if known is None:
+    cached = _basic.get(key)
+    if cached is None:
         chosen = parse(x, i)
-        known = chosen, sharding_with(x.sharding, _cuts_after(x, chosen, ()))
-        _keep(key, known)
-    return _read("row", x, i, known, basic=key is not None)
+        cached = chosen, sharding_with(x.sharding, _indexed_spec(x, chosen, ()))
+        _keep(key, cached)
+    return _read("row", x, i, cached, basic=key is not None)
 
 
 # What an index without arrays chooses, and the sharding of the result: by operation, sharding, shape and index.
@@ -59,7 +59,7 @@ _basic: dict[Any, tuple[Selection, Sharding]] = forgettable({})
 
 
 def _key_of(operation: str, x: Array, index: Any) -> Any:
-    """What an index without arrays is known by; None for another one."""
+    """What an index without arrays is cached by; None for another one."""
     parts: list[Any] = [operation, x.sharding, x.shape]
     for part in index if type(index) is tuple else (index,):
         if type(part) is slice:
@@ -74,22 +74,22 @@ def _key_of(operation: str, x: Array, index: Any) -> Any:
     return tuple(parts)
 
 
-def _keep(key: Any, known: tuple[Selection, Sharding]) -> None:
+def _keep(key: Any, cached: tuple[Selection, Sharding]) -> None:
     if key is None:
         return
     if len(_basic) >= 4096:
         _basic.clear()
-    _basic[key] = known
+    _basic[key] = cached
 
 
-def _read(operation: str, x: Array, index: Any, known: tuple[Selection, Sharding], *, basic: bool) -> Array:
-    """x[index], of which it is known what that is; by NumPy's own indexing where x is small."""
-    chosen, sharding = known
-    whole = whole_of(x) if basic and is_small(x.nbytes) else None
+def _read(operation: str, x: Array, index: Any, cached: tuple[Selection, Sharding], *, basic: bool) -> Array:
+    """x[index], of which it is cached what that is; by NumPy's own indexing where x is small."""
+    chosen, sharding = cached
+    whole = fused_value(x) if basic and is_small(x.nbytes) else None
     if whole is None:
         return select(operation, x, chosen, sharding)
     value = np.asarray(whole[index])
-    return from_whole(operation, value, x.dtype, sharding, committed=x.committed)
+    return from_fused(operation, value, x.dtype, sharding, committed=x.committed)
 
 
 def select(operation: str, x: Array, chosen: Selection, sharding: Sharding) -> Array:
@@ -106,44 +106,44 @@ def part_of(operation: str, x: Array, axis: int, start: int, stop: int) -> Array
     """
     ranges = tuple(Range(d, d, start if d == axis else 0, 1) for d in range(x.ndim))
     shape = (*x.shape[:axis], stop - start, *x.shape[axis + 1 :])
-    cuts = kept_cuts(operation, x, axis, stop - start)
-    return select(operation, x, Selection(shape, ranges, (), 0, 0), sharding_with(x.sharding, cuts))
+    spec = sliced_spec(operation, x, axis, stop - start)
+    return select(operation, x, Selection(shape, ranges, (), 0, 0), sharding_with(x.sharding, spec))
 
 
-def kept_cuts(operation: str, x: Array, axis: int, size: int) -> Cuts:
-    """The cuts of x; dimension `axis` is whole when the new `size` cannot be cut so."""
-    cuts = cuts_of(x)
+def sliced_spec(operation: str, x: Array, axis: int, size: int) -> Spec:
+    """The spec of x; dimension `axis` is whole when the new `size` cannot be cut so."""
+    spec = spec_of(x)
     sharding = x.sharding
-    if not isinstance(sharding, NamedSharding) or not cuts[axis] or sharding.uneven == "last-short":
-        return cuts
+    if not isinstance(sharding, NamedSharding) or not spec[axis] or sharding.uneven == "last-short":
+        return spec
     parts = 1
-    for name in cuts[axis]:
+    for name in spec[axis]:
         parts *= sharding.mesh.shape[name]
     if size % parts == 0:
-        return cuts
-    if any_explicit(sharding, cuts[axis]):
+        return spec
+    if any_explicit(sharding, spec[axis]):
         raise ShardingTypeError(
             f"{operation}: dimension {axis} of the result, of size {size}, cannot be cut {parts} times as Explicit "
-            f"axes {cuts[axis]} ask; expected a multiple of {parts}; make it whole first: reshard(x, ...)"
+            f"axes {spec[axis]} ask; expected a multiple of {parts}; make it whole first: reshard(x, ...)"
         )
-    return (*cuts[:axis], (), *cuts[axis + 1 :])
+    return (*spec[:axis], (), *spec[axis + 1 :])
 
 
-def _cuts_after(x: Array, chosen: Selection, picked: Cuts) -> Cuts:
+def _indexed_spec(x: Array, chosen: Selection, picked: Spec) -> Spec:
     """How the result is cut."""
-    before = cuts_of(x)
+    before = spec_of(x)
     if not any(before) and not any(picked):
         return ((),) * len(chosen.shape)
-    cuts: list[tuple[Hashable, ...]] = [()] * len(chosen.shape)
+    spec: list[tuple[Hashable, ...]] = [()] * len(chosen.shape)
     for r in chosen.ranges:
         if _takes_all(x, chosen, r):
-            cuts[r.dim] = before[r.source]
-    used = {name for axes in cuts for name in axes}
+            spec[r.dim] = before[r.source]
+    used = {name for axes in spec for name in axes}
     for i, axes in enumerate(picked):
         if not used.intersection(axes):
-            cuts[chosen.at + i] = axes
+            spec[chosen.at + i] = axes
             used.update(axes)
-    return tuple(cuts)
+    return tuple(spec)
 
 
 def _takes_all(x: Array, chosen: Selection, r: Range) -> bool:
@@ -152,7 +152,7 @@ def _takes_all(x: Array, chosen: Selection, r: Range) -> bool:
 
 def _check_explicit(operation: str, x: Array, chosen: Selection) -> None:
     """Raises where a cut over Explicit axes would go."""
-    before = cuts_of(x)
+    before = spec_of(x)
     if not any(before):
         return
     kept = {r.source for r in chosen.ranges if _takes_all(x, chosen, r)}
@@ -169,7 +169,7 @@ def _leading_index(x: Array, chosen: Selection, index: Any) -> Array | None:
     """The first sharded Array among the indices on the mesh of x: the picked dimensions are sharded as it is."""
     shape = chosen.shape[chosen.at : chosen.at + chosen.rank]
     for part in index if isinstance(index, tuple) else (index,):
-        if isinstance(part, Array) and part.dtype != bool and part.shape == shape and any(cuts_of(part)):
+        if isinstance(part, Array) and part.dtype != bool and part.shape == shape and any(spec_of(part)):
             mine, its = x.sharding, part.sharding
             if isinstance(mine, NamedSharding) and isinstance(its, NamedSharding) and mine.mesh is its.mesh:
                 return part

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import array_operand, whole_array
+from artifex_devices._array_ops.core.arguments import array_operand, replicated_array
 from artifex_devices._array_ops.core.blocks import Box, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.fused_small import is_small, whole_of
-from artifex_devices._array_ops.core.layout import cuts_of
+from artifex_devices._array_ops.core.fused_small import fused_value, is_small
+from artifex_devices._array_ops.core.layout import spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._core import Array
 
@@ -31,7 +31,7 @@ def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any
             f"of shape {x.shape} that is fully addressable; gather it first: multihost_utils.process_allgather(x)"
         )
     if is_small(x.nbytes):
-        whole = whole_of(x)
+        whole = fused_value(x)
         if whole is not None:
             return [find(whole, tuple(slice(0, size, 1) for size in x.shape))]
     places = tiling(x.sharding, x.shape, operation)
@@ -80,7 +80,7 @@ def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
         return found[0]  # type: ignore[no-any-return]
     index = tuple(np.concatenate(along) for along in zip(*found, strict=True))
     long = next((d for d, size in enumerate(x.shape) if size > 1), 0)
-    if any(cuts_of(x)[long + 1 :]):  # tiles do not follow one another
+    if any(spec_of(x)[long + 1 :]):  # tiles do not follow one another
         order = np.argsort(np.ravel_multi_index(index, x.shape))
         index = tuple(along[order] for along in index)
     return index
@@ -90,14 +90,16 @@ def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
 def nonzero(a: Any) -> tuple[Array, ...]:
     """np.nonzero: every result is whole on each device of a."""
     x = array_operand("nonzero", a)
-    return tuple(whole_array("nonzero", places.shape, places, np.intp, x) for places in nonzero_on_host("nonzero", x))
+    return tuple(
+        replicated_array("nonzero", places.shape, places, np.intp, x) for places in nonzero_on_host("nonzero", x)
+    )
 
 
 @implements(np.argwhere)
 def _argwhere(a: Any) -> Array:
     x = array_operand("argwhere", a)
     rows = np.transpose(nonzero_on_host("argwhere", x)) if x.ndim else np.argwhere(np.asarray(x))
-    return whole_array("argwhere", rows.shape, rows, np.intp, x)
+    return replicated_array("argwhere", rows.shape, rows, np.intp, x)
 
 
 @implements(np.flatnonzero)
@@ -106,7 +108,7 @@ def _flatnonzero(a: Any) -> Array:
     places = (
         np.ravel_multi_index(nonzero_on_host("flatnonzero", x), x.shape) if x.ndim else np.flatnonzero(np.asarray(x))
     )
-    return whole_array("flatnonzero", places.shape, places, np.intp, x)
+    return replicated_array("flatnonzero", places.shape, places, np.intp, x)
 
 
 class _Values(NamedTuple):
@@ -219,7 +221,7 @@ def _unique(
     results = []
     for field in fields:
         value = found.all(field)
-        results.append(whole_array(operation, value.shape, value, value.dtype, x))
+        results.append(replicated_array(operation, value.shape, value, value.dtype, x))
     if inverse:
         results.insert(1 + index, _inverse(operation, x, found))
     return results

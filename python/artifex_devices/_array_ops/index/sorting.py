@@ -15,10 +15,10 @@ from artifex_devices._array_ops.core.arguments import (
     host_target,
     normal_axes,
     refuse_bool_axis,
-    require_whole,
+    require_unsharded,
 )
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.per_block import along
+from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.shape.reshaping import ravel
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
@@ -32,7 +32,7 @@ def _one_axis(operation: str, x: Array, axis: Any) -> tuple[Array, int]:
         ShardingTypeError: axis is None and a dimension is sharded (a ValueError).
     """
     if axis is None:
-        require_whole(operation, x, range(x.ndim))
+        require_unsharded(operation, x, range(x.ndim))
         return ravel(x), 0
     return x, int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
 
@@ -51,7 +51,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     x = array_operand("sort", a)
     _no_order("sort", order)
     x, d = _one_axis("sort", x, axis)
-    return along("sort", x, {d: x.shape[d]}, lambda b: np.sort(b, axis=d, kind=kind, stable=stable), x.dtype)
+    return apply_along("sort", x, {d: x.shape[d]}, lambda b: np.sort(b, axis=d, kind=kind, stable=stable), x.dtype)
 
 
 @implements(np.argsort)
@@ -61,7 +61,9 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     _no_order("argsort", order)
     refuse_bool_axis("argsort", axis)
     x, d = _one_axis("argsort", x, axis)
-    return along("argsort", x, {d: x.shape[d]}, lambda b: np.argsort(b, axis=d, kind=kind, stable=stable), np.intp)
+    return apply_along(
+        "argsort", x, {d: x.shape[d]}, lambda b: np.argsort(b, axis=d, kind=kind, stable=stable), np.intp
+    )
 
 
 @implements(np.partition)
@@ -69,7 +71,7 @@ def _partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", orde
     x = array_operand("partition", a)
     _no_order("partition", order)
     x, d = _one_axis("partition", x, axis)
-    return along("partition", x, {d: x.shape[d]}, lambda b: np.partition(b, kth, axis=d, kind=kind), x.dtype)
+    return apply_along("partition", x, {d: x.shape[d]}, lambda b: np.partition(b, kth, axis=d, kind=kind), x.dtype)
 
 
 @implements(np.argpartition)
@@ -78,7 +80,9 @@ def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", o
     _no_order("argpartition", order)
     refuse_bool_axis("argpartition", axis)
     x, d = _one_axis("argpartition", x, axis)
-    return along("argpartition", x, {d: x.shape[d]}, lambda b: np.argpartition(b, kth, axis=d, kind=kind), np.intp)
+    return apply_along(
+        "argpartition", x, {d: x.shape[d]}, lambda b: np.argpartition(b, kth, axis=d, kind=kind), np.intp
+    )
 
 
 @implements(np.median)
@@ -101,7 +105,7 @@ def _middle(operation: str, function: Any, a: Any, axis: Any, out: Any, keepdims
     into = host_target(operation, out)
     within: Any = axes if x.ndim else None
     if into is None:
-        return along(operation, x, sizes, lambda b: function(b, axis=within, keepdims=bool(keepdims)), dtype)
+        return apply_along(operation, x, sizes, lambda b: function(b, axis=within, keepdims=bool(keepdims)), dtype)
     check_reduction_out(function, x.dtype, x.ndim, axes, bool(keepdims), into.dtype)
     kind = into.dtype
 
@@ -110,7 +114,7 @@ def _middle(operation: str, function: Any, a: Any, axis: Any, out: Any, keepdims
         out = np.empty([size for size in shape if size is not None], kind)
         return function(block, axis=within, keepdims=bool(keepdims), out=out)
 
-    return along(operation, x, sizes, with_out, dtype, into=into)
+    return apply_along(operation, x, sizes, with_out, dtype, into=into)
 
 
 def _register_quantiles(name: str, function: Any) -> None:
@@ -140,7 +144,7 @@ def _register_quantiles(name: str, function: Any) -> None:
             sample = np.ones((1,) * (x.ndim or 1), x.dtype)
             function(sample, q, out=np.empty(np.shape(q), into.dtype), method=method)
         within: Any = axes if x.ndim else None
-        return along(
+        return apply_along(
             name,
             x,
             sizes,
@@ -172,7 +176,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append
     parts = [part for part in (first, x, last) if part is not None]
     joined = array_operand("diff", np.concatenate(parts, d) if len(parts) > 1 else x)
     dtype = np.diff(np.ones(2, joined.dtype)).dtype
-    return along("diff", joined, {d: max(joined.shape[d] - n, 0)}, lambda b: np.diff(b, n, axis=d), dtype)
+    return apply_along("diff", joined, {d: max(joined.shape[d] - n, 0)}, lambda b: np.diff(b, n, axis=d), dtype)
 
 
 @implements(np.trapezoid)
@@ -191,4 +195,4 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
             "row of them, or gather: np.asarray(y)"
         )
     dtype = np.trapezoid(np.ones(2, values.dtype), None if points is None else np.ones(2, points.dtype), dx).dtype
-    return along("trapezoid", values, {d: None}, lambda b: np.trapezoid(b, points, dx, axis=d), dtype)
+    return apply_along("trapezoid", values, {d: None}, lambda b: np.trapezoid(b, points, dx, axis=d), dtype)

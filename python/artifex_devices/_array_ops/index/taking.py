@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from artifex_devices._array_ops.core.arguments import as_array, deliver, host_target, operand, refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import Box, local_arrays
 from artifex_devices._array_ops.core.dispatch import implements, refuses
-from artifex_devices._array_ops.core.layout import cuts_of, home_of, sharding_with
+from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
-from artifex_devices._array_ops.index.indexing import get, kept_cuts, select
+from artifex_devices._array_ops.index.indexing import get, select, sliced_spec
 from artifex_devices._array_ops.index.selection import parse
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
@@ -79,9 +79,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """np.compress, with a condition that is whole."""
-    if isinstance(condition, Array) and any(cuts_of(condition)):
+    if isinstance(condition, Array) and any(spec_of(condition)):
         raise TypeError(
-            f"compress: how many elements a condition with {cuts_of(condition)} selects is not known before it is "
+            f"compress: how many elements a condition with {spec_of(condition)} selects is not known before it is "
             "gathered; expected a condition on the host, got an Array that is cut; gather it: np.asarray(condition)"
         )
     chosen = np.asarray(condition)
@@ -115,7 +115,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
             )
     places = np.repeat(np.arange(a.shape[axis]), counts)
     chosen = parse(a, (*(slice(None),) * axis, places))
-    return select("repeat", a, chosen, sharding_with(a.sharding, kept_cuts("repeat", a, axis, len(places))))
+    return select("repeat", a, chosen, sharding_with(a.sharding, sliced_spec("repeat", a, axis, len(places))))
 
 
 @implements(np.take_along_axis)
@@ -135,10 +135,10 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
         raise IndexError(f"take_along_axis: indices of dtype {indices.dtype}; expected integers; use i.astype(int)")
     axis = _axis("take_along_axis", axis, arr.ndim)
     for name, x in (("x", arr), ("indices", indices)):
-        if isinstance(x, Array) and cuts_of(x)[axis]:
+        if isinstance(x, Array) and spec_of(x)[axis]:
             raise ShardingTypeError(
-                f"take_along_axis: dimension {axis} of {name} is cut over {cuts_of(x)[axis]}; expected it whole, got "
-                f"{cuts_of(x)}; move it first: reshard({name}, ...)"
+                f"take_along_axis: dimension {axis} of {name} is cut over {spec_of(x)[axis]}; expected it whole, got "
+                f"{spec_of(x)}; move it first: reshard({name}, ...)"
             )
     size = arr.shape[axis]
     for part in local_arrays(indices) if isinstance(indices, Array) else (indices,):
@@ -154,20 +154,20 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
 def _along_axis(arr: Any, indices: Any, axis: int) -> Array:
     """np.take_along_axis on parts of both that agree in all dimensions but `axis`, which is whole in both."""
     arrays = [x for x in (arr, indices) if isinstance(x, Array)]
-    home = home_of("take_along_axis", arrays)
+    placement = common_placement("take_along_axis", arrays)
     shape = list(np.broadcast_shapes(*(x.shape[:axis] + x.shape[axis + 1 :] for x in (arr, indices))))
     shape.insert(axis, indices.shape[axis])
-    cuts: list[tuple[Hashable, ...]] = [()] * len(shape)
+    spec: list[tuple[Hashable, ...]] = [()] * len(shape)
     for x in arrays:
-        for d, axes in enumerate(cuts_of(x)):
+        for d, axes in enumerate(spec_of(x)):
             if (
-                home.holds(x)
-                and not cuts[d]
+                placement.shares_mesh(x)
+                and not spec[d]
                 and x.shape[d] == shape[d]
-                and not {n for c in cuts for n in c} & set(axes)
+                and not {n for c in spec for n in c} & set(axes)
             ):
-                cuts[d] = axes
-    sharding = sharding_with(home.sharding, tuple(cuts))
+                spec[d] = axes
+    sharding = sharding_with(placement.sharding, tuple(spec))
     sources = [Source("take_along_axis", x, sharding) for x in (arr, indices)]
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
@@ -179,7 +179,7 @@ def _along_axis(arr: Any, indices: Any, axis: int) -> Array:
             parts.append(source.box(wanted, position))
         out[...] = np.take_along_axis(parts[0], parts[1], axis=axis)
 
-    return assemble("take_along_axis", tuple(shape), arr.dtype, sharding, committed=home.committed, fill=fill)
+    return assemble("take_along_axis", tuple(shape), arr.dtype, sharding, committed=placement.committed, fill=fill)
 
 
 @implements(np.select)
@@ -199,9 +199,9 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 @implements(np.searchsorted)
 def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Array:
     for name, x in (("a", a), ("sorter", sorter)):
-        if isinstance(x, Array) and any(cuts_of(x)):
+        if isinstance(x, Array) and any(spec_of(x)):
             raise ShardingTypeError(
-                f"searchsorted: {name} is cut, with {cuts_of(x)}; expected it whole; move it first: "
+                f"searchsorted: {name} is cut, with {spec_of(x)}; expected it whole; move it first: "
                 f"reshard({name}, ...)"
             )
     keys = np.asarray(a)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import as_operand
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, moved_to, run_all, tiling
-from artifex_devices._array_ops.core.layout import home_of, placed_as, sharding_with
+from artifex_devices._array_ops.core.layout import common_placement, placed_as, sharding_with
 from artifex_devices._array_ops.core.reading import SCALARS, Source, _pieces, shift
 from artifex_devices._array_ops.index.indexing import _window
 from artifex_devices._array_ops.index.selection import Selection, parse
@@ -101,11 +101,11 @@ def _out_sharding(name: str, options: dict[str, Any]) -> Any:
         TypeError: There is no such option.
         ValueError: It asks for indices beyond the shape to be clipped or dropped.
     """
-    known = ("indices_are_sorted", "unique_indices", "mode", "fill_value", "wrap_negative_indices", "out_sharding")
-    unknown = sorted(set(options) - set(known))
+    supported = ("indices_are_sorted", "unique_indices", "mode", "fill_value", "wrap_negative_indices", "out_sharding")
+    unknown = sorted(set(options) - set(supported))
     if unknown:
         raise TypeError(
-            f"at[...].{name}: unknown arguments {', '.join(unknown)}; expected {', '.join(known)}; check the spelling"
+            f"at[...].{name}: unknown arguments {', '.join(unknown)}; expected {', '.join(supported)}; check the spelling"
         )
     mode = options.get("mode")
     if mode not in (None, "promise_in_bounds") or options.get("wrap_negative_indices", True) is not True:
@@ -134,9 +134,9 @@ def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, value
         )
     _check_result(operation, x, ufunc, value)
     if isinstance(value, Array):
-        home = home_of(operation, [x, value])
-        if not x.sharding._same_devices(home.sharding):
-            x = moved_to(operation, x, home, sharding_with(home.sharding, ((),) * x.ndim))
+        placement = common_placement(operation, [x, value])
+        if not x.sharding._same_devices(placement.sharding):
+            x = moved_to(operation, x, placement, sharding_with(placement.sharding, ((),) * x.ndim))
     is_mask = isinstance(index, Array) and index.dtype == bool and index.shape == x.shape
     if is_mask and (not isinstance(value, (Array, np.ndarray)) or value.ndim == 0):
         changed = value if ufunc is None else ufunc(x, value)

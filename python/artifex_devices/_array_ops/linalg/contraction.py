@@ -22,7 +22,7 @@ from artifex_devices._array_ops.core.blocks import (
     run_all,
     tiling,
 )
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, wholes_of
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
 from artifex_devices._array_ops.linalg.contraction_plans import Labels, Plan, plan_contraction
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._core import Array, Sharding
@@ -74,12 +74,12 @@ def contract(
     """
     plan = plan_contraction(operation, operands, labels, out_labels, broadcast)
     operands = [
-        moved_to(operation, x, plan.home, target)
+        moved_to(operation, x, plan.placement, target)
         if isinstance(x, Array) and not x.sharding._same_devices(plan.work)
         else x
         for x, target in zip(operands, plan.targets, strict=True)
     ]
-    quick = _by_wholes(operation, plan, operands, dtype, multiply, blas)
+    quick = _compute_fused(operation, plan, operands, dtype, multiply, blas)
     if quick is not None:
         return quick
     places = plan.places
@@ -87,7 +87,7 @@ def contract(
         _parts(operation, x, plan, index, target)
         for x, index, target in zip(operands, plan.indices, plan.targets, strict=True)
     ]
-    result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=plan.home.committed)
+    result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=plan.placement.committed)
     share = math.prod(_length(part) for part in places.boxes[0])
     blas = blas and result.dtype.char in _BLAS_TYPES
     job = _Job(multiply, tuple(labels), out_labels, 0 if blas else share)
@@ -109,7 +109,7 @@ def contract(
     return result
 
 
-def _by_wholes(
+def _compute_fused(
     operation: str, plan: Plan, operands: Sequence[Any], dtype: Any, multiply: Multiply, blas: bool
 ) -> Array | None:
     """One product, where operands and result are small."""
@@ -118,7 +118,7 @@ def _by_wholes(
         return None
     if plan.products > _PIECE_PRODUCTS and not (blas and dtype.char in _BLAS_TYPES):
         return None
-    parts = wholes_of(operands)
+    parts = fused_values(operands)
     if parts is None:
         return None
     for x in operands:
@@ -128,7 +128,7 @@ def _by_wholes(
         _add_up(multiply, value, [[part[box] for part, box in zip(parts, term, strict=True)] for term in plan.terms])
     else:
         multiply(value, parts, False)
-    return from_whole(operation, value, dtype, plan.sharding, committed=plan.home.committed)
+    return from_fused(operation, value, dtype, plan.sharding, committed=plan.placement.committed)
 
 
 def _check_host(operation: str, x: Any, work: Sharding) -> None:
@@ -149,7 +149,7 @@ def _parts(operation: str, x: Any, plan: Plan, index: tuple[int, ...], target: S
         return [x[box] for box in boxes]
     views = blocks_at(x, places.positions, boxes, operation)
     if views is None:
-        views = blocks_at(moved_to(operation, x, plan.home, target), places.positions, boxes, operation)
+        views = blocks_at(moved_to(operation, x, plan.placement, target), places.positions, boxes, operation)
     assert views is not None
     return views
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from artifex_devices._array_ops.core.blocks import Box, Tiling, tiling
 from artifex_devices._array_ops.core.layout import (
-    Home,
+    Placement,
     any_explicit,
-    cuts_of,
-    home_of,
+    common_placement,
     sharding_with,
+    spec_of,
     specs_text,
 )
 from artifex_devices._base.clearable_cache import forgettable
@@ -27,7 +27,7 @@ Labels = tuple[Hashable, ...]
 class Plan(NamedTuple):
     """How operands that lie so are contracted; "work" has a dimension for each label, those of the result first."""
 
-    home: Home
+    placement: Placement
     shape: tuple[int, ...]  # of the result
     sharding: Sharding  # of the result
     work: Sharding
@@ -56,35 +56,35 @@ def plan_contraction(
     """
     seen = [(x.sharding, x.shape, x.committed, x.nbytes) if isinstance(x, Array) else x.shape for x in operands]
     key = (operation, *seen, *labels, out_labels)
-    known = _plans.get(key)
-    if known is not None:
-        return known
+    cached = _plans.get(key)
+    if cached is not None:
+        return cached
     sizes = _sizes(operation, operands, labels, broadcast)
-    home = home_of(operation, [x for x in operands if isinstance(x, Array)])
+    placement = common_placement(operation, [x for x in operands if isinstance(x, Array)])
     summed = tuple(label for label in sizes if label not in out_labels)
     every = (*out_labels, *summed)
-    chosen = _choose_cuts(operation, home, operands, labels, out_labels, every, sizes)
-    cuts = tuple(chosen.get(label, ()) for label in every)
-    work = sharding_with(home.sharding, cuts)
+    chosen = _choose_cuts(operation, placement, operands, labels, out_labels, every, sizes)
+    spec = tuple(chosen.get(label, ()) for label in every)
+    work = sharding_with(placement.sharding, spec)
     indices = tuple(
         tuple(every.index(label) if size == sizes[label] else -1 for label, size in zip(own, x.shape, strict=True))
         for x, own in zip(operands, labels, strict=True)
     )
     targets = (
-        tuple(cuts[i] if i >= 0 and i not in index[:d] else () for d, i in enumerate(index)) for index in indices
+        tuple(spec[i] if i >= 0 and i not in index[:d] else () for d, i in enumerate(index)) for index in indices
     )
     places = tiling(work, tuple(sizes[label] for label in every), operation)
     if len(_plans) >= 4096:
         _plans.clear()
     _plans[key] = plan = Plan(
-        home=home,
+        placement=placement,
         shape=tuple(sizes[label] for label in out_labels),
-        sharding=sharding_with(home.sharding, cuts[: len(out_labels)]),
+        sharding=sharding_with(placement.sharding, spec[: len(out_labels)]),
         work=work,
         places=places,
         indices=indices,
         targets=tuple(sharding_with(work, target) for target in targets),
-        terms=_terms(places, len(out_labels), indices) if any(cuts[len(out_labels) :]) else (),
+        terms=_terms(places, len(out_labels), indices) if any(spec[len(out_labels) :]) else (),
         products=math.prod(sizes.values()),
     )
     return plan
@@ -126,19 +126,19 @@ def _sizes(
 
 def _choose_cuts(
     operation: str,
-    home: Home,
+    placement: Placement,
     operands: Sequence[Any],
     labels: Sequence[Labels],
     out_labels: Labels,
     every: Labels,
     sizes: dict[Hashable, int],
 ) -> dict[Hashable, tuple[Hashable, ...]]:
-    """How each label is cut: as in the biggest operand that cuts it, by axes that no label before it has."""
+    """How each label is cut: as in the biggest operand that spec it, by axes that no label before it has."""
     wishes: dict[Hashable, list[tuple[int, tuple[Hashable, ...]]]] = {}
     for x, own in zip(operands, labels, strict=True):
-        if not isinstance(x, Array) or not home.holds(x):
+        if not isinstance(x, Array) or not placement.shares_mesh(x):
             continue
-        for d, axes in enumerate(cuts_of(x)):
+        for d, axes in enumerate(spec_of(x)):
             if axes and x.shape[d] == sizes[own[d]]:
                 wishes.setdefault(own[d], []).append((x.nbytes, axes))
     chosen: dict[Hashable, tuple[Hashable, ...]] = {}
@@ -147,7 +147,7 @@ def _choose_cuts(
     for label in every:
         wished = wishes.get(label, [])
         different = {axes for _, axes in wished}
-        if len(different) > 1 and any(any_explicit(home.sharding, axes) for axes in different):
+        if len(different) > 1 and any(any_explicit(placement.sharding, axes) for axes in different):
             wrong.append(
                 f"{_named(label, out_labels)} is cut over {' and over '.join(map(str, sorted(different, key=str)))}"
             )
@@ -158,9 +158,9 @@ def _choose_cuts(
             if not rivals:
                 chosen[label] = axes
                 owner.update(dict.fromkeys(axes, label))
-            elif label in out_labels and any_explicit(home.sharding, axes):
-                told = " and ".join(_named(rival, out_labels) for rival in (*rivals, label))
-                wrong.append(f"{axes} would cut {told}")
+            elif label in out_labels and any_explicit(placement.sharding, axes):
+                details = " and ".join(_named(rival, out_labels) for rival in (*rivals, label))
+                wrong.append(f"{axes} would cut {details}")
     if wrong:
         arrays = [x for x in operands if isinstance(x, Array)]
         raise ShardingTypeError(

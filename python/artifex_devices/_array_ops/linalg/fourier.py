@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from artifex_devices._array_ops.core.arguments import array_operand, host_target
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.per_block import along
+from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.shape.rearranging import roll
 
 
@@ -30,7 +30,7 @@ def _transform(function: Any, a: Any, lengths: Any, axes: Any, norm: Any, out: A
 
     sample = compute(np.empty((0, *x.shape), x.dtype), 1)  # NumPy's errors, and the sizes and the dtype of the result
     sizes = {d: sample.shape[d + 1] for d in dims}
-    return along(name, x, sizes, compute, sample.dtype, into=host_target(name, out))
+    return apply_along(name, x, sizes, compute, sample.dtype, into=host_target(name, out))
 
 
 def _register_one(function: Any) -> None:

@@ -115,9 +115,11 @@ def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) 
     axis = options.pop("axis", None)
     refused = sorted(options.keys() - {"dtype", "casting"})
     if refused or axes is not None or (axis is not None and ufunc is not np.vecdot):
-        told = ", ".join((*refused, *(["axes"] if axes is not None else []), *(["axis"] if axis is not None else [])))
+        details = ", ".join(
+            (*refused, *(["axes"] if axes is not None else []), *(["axis"] if axis is not None else []))
+        )
         raise TypeError(
-            f"{name}: {told} has no meaning on Arrays; expected dtype, casting or out; move dimensions first: "
+            f"{name}: {details} has no meaning on Arrays; expected dtype, casting or out; move dimensions first: "
             "np.moveaxis(x, source, -1)"
         )
     operands = [as_operand(name, x) for x in inputs]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, whole_array
+from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, replicated_array
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
@@ -29,7 +29,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
         if not returned:
             return averaged
         size = math.prod(x.shape[d] for d in axes)
-        return averaged, whole_array("average", averaged.shape, size, averaged.dtype, averaged)
+        return averaged, replicated_array("average", averaged.shape, size, averaged.dtype, averaged)
     weights = weights if isinstance(weights, Array) else np.asarray(weights)
     if weights.shape != x.shape:
         named = axes if axis is not None else ()

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, require_whole
+from artifex_devices._array_ops.core.arguments import array_operand, normal_axes, require_unsharded
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.per_block import along
+from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
 from artifex_devices._base.safe_repr import shown
@@ -124,10 +124,10 @@ def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
         initial: Any = {"initial": 0} if order > 0 else {}  # as NumPy
         return reduce_ufunc(extreme, sums, axes, keepdims=keepdims, name=operation, **initial)  # type: ignore[no-any-return]
     if order in (2, -2, "nuc"):
-        require_whole(operation, x, sorted(axes))
+        require_unsharded(operation, x, sorted(axes))
         result, _ = _dtypes(x)
         sizes = dict.fromkeys(axes, 1 if keepdims else None)
-        return along(  # type: ignore[no-any-return]
+        return apply_along(  # type: ignore[no-any-return]
             operation, x, sizes, lambda block: np.linalg.norm(block, order, axis=axes, keepdims=bool(keepdims)), result
         )
     raise ValueError(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import require_whole
+from artifex_devices._array_ops.core.arguments import require_unsharded
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
     allocate,
@@ -24,8 +24,8 @@ from artifex_devices._array_ops.core.blocks import (
     run_all,
     tiling,
 )
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
-from artifex_devices._array_ops.core.layout import cuts_of, home_of, sharding_with
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
+from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import operand_parts
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array, Sharding
@@ -77,10 +77,10 @@ class _Plan(NamedTuple):
 
 
 @remembered(maxsize=2048)
-def _plan(sharding: Sharding, shape: tuple[int, ...], cuts: Any, axes: tuple[int, ...], keepdims: bool) -> _Plan:
+def _plan(sharding: Sharding, shape: tuple[int, ...], spec: Any, axes: tuple[int, ...], keepdims: bool) -> _Plan:
     kept = [d for d in range(len(shape)) if keepdims or d not in axes]
     result_shape = tuple(1 if d in axes else shape[d] for d in kept)
-    result = sharding_with(sharding, tuple(() if d in axes else cuts[d] for d in kept))
+    result = sharding_with(sharding, tuple(() if d in axes else spec[d] for d in kept))
     mine = tiling(sharding, shape, "reduce")
     its = tiling(result, result_shape, "reduce")
     sources: dict[int, dict[int, int]] = {}
@@ -130,21 +130,22 @@ def reduce_parts(
         ShardingTypeError: A reduced dimension is cut and the rule cannot combine (a ValueError).
         ValueError: `into` has another shape; operands lie on different devices.
     """
-    home = home_of(operation, [x, *(extra for extra in extras if isinstance(extra, Array))])
-    if not x.sharding._same_devices(home.sharding):
-        x = moved_to(operation, x, home, sharding_with(home.sharding, ((),) * x.ndim))
+    placement = common_placement(operation, [x, *(extra for extra in extras if isinstance(extra, Array))])
+    if not x.sharding._same_devices(placement.sharding):
+        x = moved_to(operation, x, placement, sharding_with(placement.sharding, ((),) * x.ndim))
     for extra in extras:
         _check_broadcasts(operation, extra, x)
     if not rule.splits:
-        require_whole(operation, x, axes)
-    plan = _plan(x.sharding, x.shape, cuts_of(x), axes, bool(keepdims))
+        require_unsharded(operation, x, axes)
+    plan = _plan(x.sharding, x.shape, spec_of(x), axes, bool(keepdims))
     if not extras and into is None and is_small(x.nbytes):
-        quick = _reduce_whole(operation, x, dtypes, rule, plan, home.committed)
+        quick = _reduce_fused(operation, x, dtypes, rule, plan, placement.committed)
         if quick is not None:
             return quick
     places = tiling(x.sharding, x.shape, operation)
     shaped = [
-        operand_parts(operation, extra, home, x.shape, x.sharding, places.positions, places.boxes) for extra in extras
+        operand_parts(operation, extra, placement, x.shape, x.sharding, places.positions, places.boxes)
+        for extra in extras
     ]
     blocks = local_arrays(x, True)  # not to be written: NumPy's argmax copies what says that it is read-only
     results: list[Any] = []
@@ -159,7 +160,7 @@ def reduce_parts(
         boxes = tiling(plan.sharding, plan.shape, operation).boxes
         targets.append([into[box] if box else into for box in boxes])
     for dtype in dtypes if into is None else ():
-        array, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=home.committed)
+        array, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=placement.committed)
         results.append(array)
         targets.append(buffers)
     first: list[Callable[[], Any]] = []
@@ -194,16 +195,16 @@ def _check_broadcasts(operation: str, extra: Any, x: Array) -> None:
     )
 
 
-def _reduce_whole(
+def _reduce_fused(
     operation: str, x: Array, dtypes: Sequence[Any], rule: Rule, plan: _Plan, committed: bool
 ) -> list[Array] | None:
     """All tiles of a small Array at once."""
-    block = whole_of(x)
+    block = fused_value(x)
     if block is None:
         return None
     values = rule.finish(rule.local(Part(block, (0,) * block.ndim, ())))
     return [
-        from_whole(operation, np.asarray(value).reshape(plan.shape), dtype, plan.sharding, committed=committed)
+        from_fused(operation, np.asarray(value).reshape(plan.shape), dtype, plan.sharding, committed=committed)
         for value, dtype in zip(values, dtypes, strict=True)
     ]
 

@@ -15,7 +15,7 @@ from artifex_devices._array_ops.core.arguments import (
     host_target,
     loop_dtype,
     refuse_bool_axis,
-    require_whole,
+    require_unsharded,
 )
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
@@ -26,9 +26,9 @@ from artifex_devices._array_ops.core.blocks import (
     tiling,
 )
 from artifex_devices._array_ops.core.dispatch import implements, implements_method
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, whole_of
-from artifex_devices._array_ops.core.layout import cuts_of, sharding_with
-from artifex_devices._array_ops.core.per_block import along
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
+from artifex_devices._array_ops.core.layout import sharding_with, spec_of
+from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.reduce.reductions import ASSOCIATIVE, wide_dtype
 from artifex_devices._core import Array, Sharding
 from artifex_devices.errors import ShardingTypeError
@@ -106,7 +106,7 @@ def _cumulative(
         function(np.ones(1, x.dtype), out=np.empty(2, into.dtype), include_initial=True)  # raises what NumPy raises
         dtype = loop_dtype(ufunc, x.dtype, into.dtype)
     result = function(np.ones(1, x.dtype), dtype=dtype).dtype
-    return along(
+    return apply_along(
         operation,
         x,
         {d: x.shape[d] + 1},
@@ -139,20 +139,20 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
         d = 0
     else:
         d = int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
-        shape, sharding = x.shape, sharding_with(x.sharding, cuts_of(x))
+        shape, sharding = x.shape, sharding_with(x.sharding, spec_of(x))
     if ufunc not in ASSOCIATIVE:
-        require_whole(operation, x, (d,))
+        require_unsharded(operation, x, (d,))
     if filler is not None and x.dtype.kind not in "biu":
         fill = np.asarray(filler, x.dtype)
         prepare: Any = lambda block: np.where(np.isnan(block), fill, block)  # noqa: E731
     else:
         prepare = None
     if into is None and is_small(x.nbytes):
-        whole = whole_of(x)
+        whole = fused_value(x)
         if whole is not None:
             whole = whole.reshape(shape) if prepare is None else prepare(whole.reshape(shape))
             running = ufunc.accumulate(whole, axis=d, dtype=work if adds else dtype)
-            return from_whole(operation, running, result, sharding, committed=x.committed)
+            return from_fused(operation, running, result, sharding, committed=x.committed)
     blocks = [block.reshape(-1) if axis is None else block for block in local_arrays(x)]
     places = tiling(sharding, shape, operation)
     value: Any = into
@@ -223,21 +223,21 @@ def _flat_sharding(operation: str, x: Array) -> Sharding:
     Raises:
         ShardingTypeError: They are not (a ValueError).
     """
-    cuts = cuts_of(x)
-    if x.ndim and not any(cuts[1:]):
-        flat = sharding_with(x.sharding, (cuts[0],))
-        if not cuts[0]:
+    spec = spec_of(x)
+    if x.ndim and not any(spec[1:]):
+        flat = sharding_with(x.sharding, (spec[0],))
+        if not spec[0]:
             return flat
         row = x.size // x.shape[0] if x.shape[0] else 0
         mine, its = tiling(x.sharding, x.shape, operation), tiling(flat, (x.size,), operation)
         both = zip(mine.boxes, its.boxes, strict=True)
         if all(a[0].start * row == b[0].start and a[0].stop * row == b[0].stop for a, b in both):
             return flat
-    elif not any(cuts):
+    elif not any(spec):
         return sharding_with(x.sharding, ((),))
     raise ShardingTypeError(
         f"{operation}: without axis the Array is flattened, and its shards do not follow each other in the flat order; "
-        f"expected only dimension 0 to be cut, and evenly, got cuts {cuts} of shape {x.shape}; name an axis, move it "
+        f"expected only dimension 0 to be cut, and evenly, got spec {spec} of shape {x.shape}; name an axis, move it "
         "first: reshard(x, ...), or gather: np.asarray(x)"
     )
 
@@ -260,7 +260,7 @@ def _chains(places: Tiling, axis: int) -> tuple[list[list[int]], list[tuple[int,
 
 
 def _lanes(pieces: list[_Piece], axis: int, splits: bool) -> list[list[_Piece]]:
-    """Cuts big pieces: across the other dimensions if one is long enough, else along `axis`."""
+    """Spec big pieces: across the other dimensions if one is long enough, else along `axis`."""
     pieces = [piece for piece in pieces if piece.block.size]
     if not pieces:
         return []

@@ -220,7 +220,7 @@ def _spread(
     ddof: Any,
     keepdims: Any,
     where: Any,
-    given_mean: Any,
+    known_mean: Any,
     correction: Any,
 ) -> Any:
     x = array_operand(operation, a)
@@ -240,9 +240,9 @@ def _spread(
     if into is not None:
         work = _dtype_with_out(getattr(np, operation), x, axes, dtype, work, into, keepdims)
         result = np.ones(1, work).real.dtype
-    if given_mean is not _UNSET:
-        as_operand(operation, given_mean)
-        work = np.result_type(work, given_mean.dtype if hasattr(given_mean, "dtype") else given_mean)
+    if known_mean is not _UNSET:
+        as_operand(operation, known_mean)
+        work = np.result_type(work, known_mean.dtype if hasattr(known_mean, "dtype") else known_mean)
         result = work if work.itemsize > result.itemsize and dtype is None and work.kind == "f" else result
     if dtype is not None and work.kind in "biu":
         raise TypeError(
@@ -255,7 +255,7 @@ def _spread(
             f"give a dtype of floats: np.{operation}(x, dtype='float32')"
         )
     masks = _mask(operation, where)
-    means = () if given_mean is _UNSET else (given_mean if isinstance(given_mean, Array) else np.asarray(given_mean),)
+    means = () if known_mean is _UNSET else (known_mean if isinstance(known_mean, Array) else np.asarray(known_mean),)
     is_half = folds(np.add, x.dtype, work)
 
     def local(part: Part) -> State:

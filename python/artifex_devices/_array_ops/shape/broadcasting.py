@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from artifex_devices._array_ops.core.arguments import as_array
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.layout import cuts_of, sharding_with
+from artifex_devices._array_ops.core.layout import sharding_with, spec_of
 from artifex_devices._array_ops.shape.rearranging import copy_shards
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
 from artifex_devices._base.safe_repr import shown
@@ -37,12 +37,12 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     if wanted == array.shape:
         return array
     same = [size == wanted[offset + d] for d, size in enumerate(array.shape)]
-    cuts = cuts_of(array)
+    spec = spec_of(array)
     return copy_shards(
         "broadcast_to",
         array,
         wanted,
-        (*((),) * offset, *(axes if same[d] else () for d, axes in enumerate(cuts))),
+        (*((),) * offset, *(axes if same[d] else () for d, axes in enumerate(spec))),
         lambda view, box: np.broadcast_to(view, tuple(part.stop - part.start for part in box)),
         lambda box: tuple(box[offset + d] if same[d] else slice(0, 1, 1) for d in range(len(same))),
     )
@@ -69,19 +69,19 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
 
 
 def _refuse_cut(operation: str, x: Array, dims: list[int], what: str) -> None:
-    cuts = cuts_of(x)
-    cut = [d for d in dims if cuts[d]]
+    spec = spec_of(x)
+    cut = [d for d in dims if spec[d]]
     if cut:
-        told = "; ".join(f"dimension {d} is cut over {cuts[d]}" for d in cut)
+        details = "; ".join(f"dimension {d} is cut over {spec[d]}" for d in cut)
         raise ShardingTypeError(
-            f"{operation}: {what} needs elements of other devices: {told}; expected whole dimensions, got {x.sharding} "
+            f"{operation}: {what} needs elements of other devices: {details}; expected whole dimensions, got {x.sharding} "
             f"for {x.shape}; reshard(x, ...) so that they are whole"
         )
 
 
 def _local(operation: str, x: Array, shape: tuple[int, ...], compute: Any) -> Array:
-    """Each shard made from that of x by compute(part); cuts stay, dimensions that grow are whole."""
-    sharding = sharding_with(x.sharding, cuts_of(x))
+    """Each shard made from that of x by compute(part); spec stay, dimensions that grow are whole."""
+    sharding = sharding_with(x.sharding, spec_of(x))
     places = tiling(sharding, shape, operation)
     mine = tiling(x.sharding, x.shape, operation)
     views = blocks_at(x, places.positions, _boxes_of(places.tiles, mine.tiles, mine.boxes), operation)

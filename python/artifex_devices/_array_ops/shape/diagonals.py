@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from artifex_devices._array_ops.core.arguments import deliver, host_target, loop_dtype
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.layout import cuts_of
+from artifex_devices._array_ops.core.layout import spec_of
 from artifex_devices._array_ops.linalg.contraction import contract
 from artifex_devices._array_ops.linalg.contraction_plans import Labels
 from artifex_devices._array_ops.shape.broadcasting import broadcast_to
@@ -53,7 +53,7 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array
         return contract("diagonal", (a,), (labels,), (*rest, "diagonal"), a.dtype, multiply, blas=False)
     _refuse_cut("diagonal", a, i, j)
     length = max(min(a.shape[i] + min(k, 0), a.shape[j] - max(k, 0)), 0)
-    cuts = cuts_of(a)
+    spec = spec_of(a)
     others = [d for d in range(a.ndim) if d not in (i, j)]
 
     def pieces(box: Box) -> list[tuple[Box, Box]]:
@@ -66,19 +66,19 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array
         "diagonal",
         a,
         (*(a.shape[d] for d in others), length),
-        (*(cuts[d] for d in others), ()),
+        (*(spec[d] for d in others), ()),
         pieces,
         lambda view: np.diagonal(view, k, i, j),
     )
 
 
 def _refuse_cut(operation: str, a: Array, i: int, j: int) -> None:
-    cuts = cuts_of(a)
-    wrong = [d for d in (i, j) if cuts[d]]
+    spec = spec_of(a)
+    wrong = [d for d in (i, j) if spec[d]]
     if wrong:
         raise ShardingTypeError(
             f"{operation}: a diagonal off the middle, or of a matrix that is not square, needs whole dimensions; "
-            f"expected {i} and {j} whole, got {a.shape} with {a.sharding}, which cuts {wrong}; reshard(x, ...) first"
+            f"expected {i} and {j} whole, got {a.shape} with {a.sharding}, which spec {wrong}; reshard(x, ...) first"
         )
 
 

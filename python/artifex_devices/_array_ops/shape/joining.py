@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from artifex_devices._array_ops.core.arguments import deliver, host_target, operand, refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import Box
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.fused_small import from_whole, is_small, wholes_of
+from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
 from artifex_devices._array_ops.core.layout import (
-    Cuts,
-    Home,
+    Placement,
+    Spec,
     any_explicit,
-    cuts_of,
-    home_of,
-    merge_cuts,
+    broadcast_specs,
+    common_placement,
     sharding_with,
+    spec_of,
 )
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.index.indexing import get, part_of, rows
@@ -81,13 +81,13 @@ def concatenate(
     ends = np.cumsum([x.shape[axis] for x in parts]).tolist()
     shape = (*first[:axis], ends[-1], *first[axis + 1 :])
     held = [x for x in parts if isinstance(x, Array)]
-    home = home_of("concatenate", held)
-    sharding = sharding_with(home.sharding, _joined_cuts(home, shape, axis, held))
+    placement = common_placement("concatenate", held)
+    sharding = sharding_with(placement.sharding, _concatenated_spec(placement, shape, axis, held))
     sources = [Source("concatenate", x, sharding) for x in parts]
     wholes = _wholes(parts)
     if wholes is not None and into is None:
         value = np.concatenate(wholes, axis, dtype=kind, casting="unsafe")
-        return from_whole("concatenate", value, kind, sharding, committed=home.committed)
+        return from_fused("concatenate", value, kind, sharding, committed=placement.committed)
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
         mine = box[axis]
@@ -99,36 +99,36 @@ def concatenate(
                 wanted = (*box[:axis], slice(low - begin, high - begin, 1), *box[axis + 1 :])
                 source.copy_box(target, wanted, position)
 
-    result = assemble("concatenate", shape, kind, sharding, committed=home.committed, fill=fill)
+    result = assemble("concatenate", shape, kind, sharding, committed=placement.committed, fill=fill)
     return deliver("concatenate", result, into)
 
 
 def _wholes(parts: Sequence[Any]) -> list[NDArray[Any]] | None:
     """All operands as ndarrays, where they are small."""
-    return wholes_of(parts) if is_small(*(x.nbytes for x in parts)) else None
+    return fused_values(parts) if is_small(*(x.nbytes for x in parts)) else None
 
 
-def _joined_cuts(home: Home, shape: tuple[int, ...], axis: int, arrays: Sequence[Array]) -> Cuts:
+def _concatenated_spec(placement: Placement, shape: tuple[int, ...], axis: int, arrays: Sequence[Array]) -> Spec:
     """As the operands are cut; the joined dimension as the first one that is cut there, if that divides its size."""
     open_shape = (*shape[:axis], -1, *shape[axis + 1 :])  # sizes there do not matter
-    cuts = list(merge_cuts("concatenate", home, open_shape, arrays))
-    used = {name for axes in cuts for name in axes}
-    asked = [cuts_of(x)[axis] for x in arrays if home.holds(x)]
+    spec = list(broadcast_specs("concatenate", placement, open_shape, arrays))
+    used = {name for axes in spec for name in axes}
+    asked = [spec_of(x)[axis] for x in arrays if placement.shares_mesh(x)]
     wanted: tuple[Hashable, ...] = next((axes for axes in asked if axes and not used.intersection(axes)), ())
-    if wanted and isinstance(home.sharding, NamedSharding):
+    if wanted and isinstance(placement.sharding, NamedSharding):
         parts = 1
         for name in wanted:
-            parts *= home.sharding.mesh.shape[name]
-        if home.sharding.uneven == "last-short" or shape[axis] % parts == 0:
-            cuts[axis] = wanted
+            parts *= placement.sharding.mesh.shape[name]
+        if placement.sharding.uneven == "last-short" or shape[axis] % parts == 0:
+            spec[axis] = wanted
     for axes in asked:
-        if axes and axes != cuts[axis] and any_explicit(home.sharding, axes):
+        if axes and axes != spec[axis] and any_explicit(placement.sharding, axes):
             raise ShardingTypeError(
                 f"concatenate: dimension {axis} of the result, of size {shape[axis]}, would be cut over "
-                f"{cuts[axis] or 'no axis'} where an operand is cut over Explicit axes {axes}; expected operands that "
+                f"{spec[axis] or 'no axis'} where an operand is cut over Explicit axes {axes}; expected operands that "
                 "agree and a size that they divide; move one first: reshard(x, ...)"
             )
-    return tuple(cuts)
+    return tuple(spec)
 
 
 @implements(np.stack)
@@ -145,14 +145,14 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     into = host_target("stack", out)
     kind = _joined_dtype(parts, dtype, casting, into)
     held = [x for x in parts if isinstance(x, Array)]
-    home = home_of("stack", held)
-    cuts = merge_cuts("stack", home, first, held)
-    sharding = sharding_with(home.sharding, (*cuts[:axis], (), *cuts[axis:]))
+    placement = common_placement("stack", held)
+    spec = broadcast_specs("stack", placement, first, held)
+    sharding = sharding_with(placement.sharding, (*spec[:axis], (), *spec[axis:]))
     sources = [Source("stack", x, sharding) for x in parts]
     wholes = _wholes(parts)
     if wholes is not None and into is None:
         value = np.stack(wholes, axis, dtype=kind, casting="unsafe")
-        return from_whole("stack", value, kind, sharding, committed=home.committed)
+        return from_fused("stack", value, kind, sharding, committed=placement.committed)
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
         inner = (*box[:axis], *box[axis + 1 :])
@@ -160,7 +160,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
             sources[i].copy_box(out[(*(slice(None),) * axis, i - box[axis].start, ...)], inner, position)
 
     shape = (*first[:axis], len(parts), *first[axis:])
-    result = assemble("stack", shape, kind, sharding, committed=home.committed, fill=fill)
+    result = assemble("stack", shape, kind, sharding, committed=placement.committed, fill=fill)
     return deliver("stack", result, into)
 
 
@@ -246,7 +246,7 @@ def _leaves(arrays: Any) -> list[Any]:
 
 @implements(np.array_split)
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
-    """np.array_split: every part keeps its cuts, in the split dimension where that divides its size."""
+    """np.array_split: every part keeps its spec, in the split dimension where that divides its size."""
     axis = _axis("array_split", axis, ary.ndim)
     size = ary.shape[axis]
     if np.ndim(indices_or_sections) == 0:
@@ -278,7 +278,7 @@ def _split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
 def _split_along(function: Any, axis: int) -> None:
     name = function.__name__
 
-    def along(ary: Any, indices_or_sections: Any) -> list[Array]:
+    def split_along(ary: Any, indices_or_sections: Any) -> list[Array]:
         least = 1 if name == "hsplit" else axis + 1
         if ary.ndim < least:
             raise ValueError(
@@ -286,7 +286,7 @@ def _split_along(function: Any, axis: int) -> None:
             )
         return _split(ary, indices_or_sections, axis if ary.ndim > axis else 0)
 
-    implements(function)(along)
+    implements(function)(split_along)
 
 
 for _splitter, _at in ((np.hsplit, 1), (np.vsplit, 0), (np.dsplit, 2)):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, read_box, tiling
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.layout import Cuts, any_explicit, cuts_of, sharding_with
+from artifex_devices._array_ops.core.layout import Spec, any_explicit, sharding_with, spec_of
 from artifex_devices._array_ops.shape.reshaping import ravel, reshape, same_bytes
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
@@ -28,7 +28,7 @@ def copy_shards(
     operation: str,
     x: Array,
     shape: tuple[int, ...],
-    cuts: Cuts,
+    spec: Spec,
     source: Callable[[NDArray[Any], Box], NDArray[Any]],
     source_box: Callable[[Box], Box],
 ) -> Array:
@@ -38,14 +38,14 @@ def copy_shards(
         operation: Name for errors.
         x: The operand.
         shape: Of the result.
-        cuts: Of the result; they must leave its parts where those of x are.
+        spec: Of the result; they must leave its parts where those of x are.
         source: The view of a part of x that a part of the result (the box) is a copy of, in its shape.
         source_box: The part of x that a part of the result needs.
 
     Returns:
         An Array of the dtype of x.
     """
-    sharding = sharding_with(x.sharding, cuts)
+    sharding = sharding_with(x.sharding, spec)
     places = tiling(sharding, shape, operation)
     views = blocks_at(x, places.positions, [source_box(box) for box in places.boxes], operation)
     assert views is not None
@@ -58,7 +58,7 @@ def copy_boxes(
     operation: str,
     x: Array,
     shape: tuple[int, ...],
-    cuts: Cuts,
+    spec: Spec,
     pieces: Callable[[Box], Iterable[tuple[Box, Box]]],
     turn: Callable[[NDArray[Any]], NDArray[Any]] = lambda view: view,
 ) -> Array:
@@ -68,14 +68,14 @@ def copy_boxes(
         operation: Name for errors.
         x: The operand.
         shape: Of the result.
-        cuts: Of the result.
+        spec: Of the result.
         pieces: For a part of the result: boxes inside it, counted from its own first element, each with its box of x.
         turn: Makes of a box of x what comes into the box of the result.
 
     Returns:
         An Array of the dtype of x.
     """
-    result, buffers = allocate(operation, shape, x.dtype, sharding_with(x.sharding, cuts), committed=x.committed)
+    result, buffers = allocate(operation, shape, x.dtype, sharding_with(x.sharding, spec), committed=x.committed)
     targets: list[NDArray[Any]] = []
     sources: list[NDArray[Any]] = []
     for buffer, box in zip(buffers, tiling(result.sharding, shape, operation).boxes, strict=True):
@@ -98,8 +98,8 @@ def transpose(a: Array, axes: Any = None) -> Array:
     if order == tuple(range(a.ndim)):
         return a
     shape = tuple(a.shape[d] for d in order)
-    cuts = cuts_of(a)
-    turned = tuple(cuts[d] for d in order)
+    spec = spec_of(a)
+    turned = tuple(spec[d] for d in order)
     long = [d for d in order if a.shape[d] != 1]
     if long == sorted(long):  # only dimensions of size 1 move
         return same_bytes("transpose", a, shape, turned)
@@ -170,7 +170,7 @@ def flip(m: Array, axis: Any = None) -> Array:
         )
         yield _whole(box), mirrored
 
-    return copy_boxes("flip", m, m.shape, cuts_of(m), pieces, lambda view: view[turned])
+    return copy_boxes("flip", m, m.shape, spec_of(m), pieces, lambda view: view[turned])
 
 
 def _whole(box: Box) -> Box:
@@ -206,11 +206,11 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
     for by, d in np.broadcast(np.asarray(shift), np.asarray(axes)):
         shifts[d] += operator.index(by)
     shifts = [by % size if size else 0 for by, size in zip(shifts, a.shape, strict=True)]
-    cuts = cuts_of(a)
-    wrong = [d for d, by in enumerate(shifts) if by and any_explicit(a.sharding, cuts[d])]
+    spec = spec_of(a)
+    wrong = [d for d, by in enumerate(shifts) if by and any_explicit(a.sharding, spec[d])]
     if wrong:
         raise ShardingTypeError(
-            f"roll: dimensions {wrong} are cut over Explicit axes {[cuts[d] for d in wrong]}; expected whole ones or "
+            f"roll: dimensions {wrong} are cut over Explicit axes {[spec[d] for d in wrong]}; expected whole ones or "
             f"Auto axes, got {a.shape} with {a.sharding}; reshard(x, ...) so that they are whole"
         )
 
@@ -219,7 +219,7 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
         for chosen in itertools.product(*by_dimension):
             yield tuple(inside for inside, _ in chosen), tuple(source for _, source in chosen)
 
-    return copy_boxes("roll", a, a.shape, cuts, pieces)
+    return copy_boxes("roll", a, a.shape, spec, pieces)
 
 
 def _rolled(part: slice, by: int, size: int) -> list[tuple[slice, slice]]:

@@ -17,20 +17,20 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.layout import Cuts, cuts_of, sharding_with
+from artifex_devices._array_ops.core.layout import Spec, sharding_with, spec_of
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.errors import ShardingTypeError
 
 
-def same_bytes(operation: str, x: Array, shape: tuple[int, ...], cuts: Cuts) -> Array:
-    """X under another shape and cuts, on the same memory: each device must have the same elements in the same order."""
-    return _core._reinterpreted(x, shape, sharding_with(x.sharding, cuts), operation)
+def same_bytes(operation: str, x: Array, shape: tuple[int, ...], spec: Spec) -> Array:
+    """X under another shape and spec, on the same memory: each device must have the same elements in the same order."""
+    return _core._reinterpreted(x, shape, sharding_with(x.sharding, spec), operation)
 
 
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Any:
-    """np.reshape: the cuts go to the dimensions that take the place of the cut ones; row-major memory is shared.
+    """np.reshape: the spec go to the dimensions that take the place of the cut ones; row-major memory is shared.
 
     Raises:
         ValueError: The number of elements differs; copy is False and the memory is not row-major.
@@ -45,7 +45,7 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None
         return a if not copy else np.copy(a)
     if copy is False:
         _check_row_major(a, shape)
-    result = same_bytes("reshape", a, shape, _reshaped_cuts(a, shape))
+    result = same_bytes("reshape", a, shape, _reshaped_spec(a, shape))
     return np.copy(result) if copy else result
 
 
@@ -112,27 +112,29 @@ def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], lis
     return groups
 
 
-def _reshaped_cuts(x: Array, shape: tuple[int, ...]) -> Cuts:
-    cuts = cuts_of(x)
-    if not any(cuts):
+def _reshaped_spec(x: Array, shape: tuple[int, ...]) -> Spec:
+    spec = spec_of(x)
+    if not any(spec):
         return ((),) * len(shape)
     result: list[tuple[Hashable, ...]] = [()] * len(shape)
-    if x.size == 0:  # no element to be anywhere: the dimensions that stay keep their cuts
+    if x.size == 0:  # no element to be anywhere: the dimensions that stay keep their spec
         for d, (before, after) in enumerate(zip(x.shape, shape, strict=False)):
             if before != after:
                 break
-            result[d] = cuts[d]
+            result[d] = spec[d]
         return tuple(result)
     assert isinstance(x.sharding, NamedSharding)
-    wrong = [f"dimension {d} of size 1 is cut over {axes}" for d, axes in enumerate(cuts) if axes and x.shape[d] == 1]
+    wrong = [f"dimension {d} of size 1 is cut over {axes}" for d, axes in enumerate(spec) if axes and x.shape[d] == 1]
     for old, new in _groups(x.shape, shape):
-        if not any(cuts[d] for d in old):
+        if not any(spec[d] for d in old):
             continue
         sizes, wanted = [x.shape[i] for i in old], [shape[j] for j in new]
-        placed = _place(x.sharding, sizes, [cuts[i] for i in old], wanted)
+        placed = _place(x.sharding, sizes, [spec[i] for i in old], wanted)
         if placed is None:
-            told = " and ".join(f"dimension {d} over {cuts[d]}" for d in old if cuts[d])
-            wrong.append(f"the group of dimensions {old} of sizes {sizes} becomes sizes {wanted}, and is cut in {told}")
+            details = " and ".join(f"dimension {d} over {spec[d]}" for d in old if spec[d])
+            wrong.append(
+                f"the group of dimensions {old} of sizes {sizes} becomes sizes {wanted}, and is cut in {details}"
+            )
             continue
         for d, axes in zip(new, placed, strict=True):
             result[d] = axes
@@ -146,18 +148,18 @@ def _reshaped_cuts(x: Array, shape: tuple[int, ...]) -> Cuts:
 
 
 def _place(
-    sharding: NamedSharding, old: Sequence[int], cuts: Sequence[tuple[Hashable, ...]], new: Sequence[int]
+    sharding: NamedSharding, old: Sequence[int], spec: Sequence[tuple[Hashable, ...]], new: Sequence[int]
 ) -> list[tuple[Hashable, ...]] | None:
-    """Cuts of new dimensions in which each device has the elements that it had; None where there are none."""
+    """Spec of new dimensions in which each device has the elements that it had; None where there are none."""
     sizes = sharding.mesh.shape
     if len(old) == len(new) == 1:  # the same dimension, however it is cut
-        return list(cuts)
+        return list(spec)
     axes: list[Hashable] = []
     whole = False  # from here on nothing may be cut
-    for size, names in zip(old, cuts, strict=True):
+    for size, names in zip(old, spec, strict=True):
         parts = math.prod(sizes[name] for name in names)
         if names and (whole or size % parts):
-            return _place_uneven(sharding, old, cuts, new)
+            return _place_uneven(sharding, old, spec, new)
         axes.extend(names)
         whole = whole or size // parts > 1
     placed = []
@@ -174,16 +176,16 @@ def _place(
 
 
 def _place_uneven(
-    sharding: NamedSharding, old: Sequence[int], cuts: Sequence[tuple[Hashable, ...]], new: Sequence[int]
+    sharding: NamedSharding, old: Sequence[int], spec: Sequence[tuple[Hashable, ...]], new: Sequence[int]
 ) -> list[tuple[Hashable, ...]] | None:
     """Only the first dimension is cut, with a short last part: its elements stay where the new parts are as long."""
-    if not cuts[0] or any(cuts[1:]) or sharding.uneven is None:
+    if not spec[0] or any(spec[1:]) or sharding.uneven is None:
         return None
-    parts = math.prod(sharding.mesh.shape[name] for name in cuts[0])
+    parts = math.prod(sharding.mesh.shape[name] for name in spec[0])
     length = -(-old[0] // parts) * math.prod(old[1:])
     if length != -(-new[0] // parts) * math.prod(new[1:]):
         return None
-    return [cuts[0], *[()] * (len(new) - 1)]
+    return [spec[0], *[()] * (len(new) - 1)]
 
 
 @implements(np.ravel)
@@ -220,14 +222,14 @@ def squeeze(a: Array, axis: Any = None) -> Array:
     if not gone:
         return a
     stay = [d for d in range(a.ndim) if d not in gone]
-    cuts = cuts_of(a)
-    cut = sorted(d for d in gone if cuts[d])
+    spec = spec_of(a)
+    cut = sorted(d for d in gone if spec[d])
     if cut:
         raise ShardingTypeError(
-            f"squeeze: dimensions {cut} of size 1 are cut over {[cuts[d] for d in cut]}: only one device has the "
+            f"squeeze: dimensions {cut} of size 1 are cut over {[spec[d] for d in cut]}: only one device has the "
             f"elements; expected whole ones, got {a.sharding}; reshard(x, ...) first"
         )
-    return same_bytes("squeeze", a, tuple(a.shape[d] for d in stay), tuple(cuts[d] for d in stay))
+    return same_bytes("squeeze", a, tuple(a.shape[d] for d in stay), tuple(spec[d] for d in stay))
 
 
 @implements(np.expand_dims)
@@ -238,7 +240,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = a.ndim + len(axes)
     new = normalize_axis_tuple(axes, ndim)
-    old = iter(zip(a.shape, cuts_of(a), strict=True))
+    old = iter(zip(a.shape, spec_of(a), strict=True))
     merged = [(1, ()) if d in new else next(old) for d in range(ndim)]
     return same_bytes("expand_dims", a, tuple(size for size, _ in merged), tuple(axes for _, axes in merged))
 
@@ -298,7 +300,7 @@ def view(x: Array, dtype: Any, kind: Any) -> Array:
         fits = False
     if not fits:
         raise ShardingTypeError(
-            f"view: the last dimension is cut over {cuts_of(x)[-1]}, and the bytes of a shard are not a multiple of "
+            f"view: the last dimension is cut over {spec_of(x)[-1]}, and the bytes of a shard are not a multiple of "
             f"the {new.itemsize} of {new}; expected shards that hold whole items, got {x.sharding} for {x.shape} "
             f"{x.dtype}; make that dimension whole first: reshard(x, NamedSharding(x.sharding.mesh, P()))"
         )
