@@ -153,7 +153,6 @@ _FAMILIES: tuple[str, ...] = (
     "shape.broadcasting",
     "shape.rearranging",
     "shape.diagonals",
-    "reduce.averages",
     "reduce.norms",
     "elementwise.outer",
     "reduce.positions",

@@ -54,40 +54,29 @@ def _accumulate_method(ufunc: np.ufunc, inputs: Any, options: dict[str, Any]) ->
     return _scan(operation, ufunc, inputs[0], axis, options.get("dtype"), options.get("out"))
 
 
-@implements(np.cumsum)
-def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """np.cumsum; without axis only where the flat order follows the shards."""
-    return _scan("cumsum", np.add, _at_least_1d("cumsum", a), axis, dtype, out)
+def _register_scan(function: Any, ufunc: np.ufunc, filler: Any = None) -> None:
+    """Registers cumsum or a similar function; `filler` replaces NaN. Without axis the shards must be in flat order."""
+    operation = function.__name__
+
+    def scan(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        return _scan(operation, ufunc, _at_least_1d(operation, a), axis, dtype, out, filler)
+
+    implements(function)(scan)
 
 
-@implements(np.cumprod)
-def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """np.cumprod; without axis only where the flat order follows the shards."""
-    return _scan("cumprod", np.multiply, _at_least_1d("cumprod", a), axis, dtype, out)
+def _register_cumulative(function: Any, ufunc: np.ufunc) -> None:
+    def scan(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
+        return _cumulative(function.__name__, function, ufunc, x, axis, dtype, out, include_initial)
+
+    implements(function)(scan)
 
 
-@implements(np.nancumsum)
-def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return _scan("nancumsum", np.add, _at_least_1d("nancumsum", a), axis, dtype, out, 0)
-
-
-@implements(np.nancumprod)
-def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return _scan("nancumprod", np.multiply, _at_least_1d("nancumprod", a), axis, dtype, out, 1)
-
-
-@implements(np.cumulative_sum)
-def _cumulative_sum(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Any:
-    return _cumulative("cumulative_sum", np.cumulative_sum, np.add, x, axis, dtype, out, include_initial)
-
-
-@implements(np.cumulative_prod)
-def _cumulative_prod(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Any:
-    return _cumulative("cumulative_prod", np.cumulative_prod, np.multiply, x, axis, dtype, out, include_initial)
+_register_scan(np.cumsum, np.add)
+_register_scan(np.cumprod, np.multiply)
+_register_scan(np.nancumsum, np.add, 0)
+_register_scan(np.nancumprod, np.multiply, 1)
+_register_cumulative(np.cumulative_sum, np.add)
+_register_cumulative(np.cumulative_prod, np.multiply)
 
 
 def _cumulative(
