@@ -26,6 +26,7 @@ void bind_advice(py::module_& module);
 void bind_accelerator_catalogue(py::module_& module);
 void bind_layout(py::module_& module);
 void bind_local(py::module_& module);
+void bind_spec_algebra(py::module_& module);
 void bind_collective(py::module_& module);
 void bind_spmd(py::module_& module);
 void bind_render(py::module_& module);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sort and argsort of the Array API: with `descending=`, which NumPy's do not have, and stable by default."""
+"""sort and argsort of the Array API: with `descending=`, unlike NumPy's, and stable by default."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bo
     if not descending:
         ascending: Array = _argsort(x, axis, stable=stable)
         return ascending
-    # The ascending order of the flipped elements, read backwards: equal elements stay in their order.
+    # The ascending order of the flipped elements, in reverse: equal elements stay in their order.
     backwards = _argsort(flip(x, axis), axis, stable=stable)
     result: Array = x.shape[axis] - 1 - flip(backwards, axis)
     return result

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that see whole dimensions or matrices: each device computes its own blocks, nothing is communicated."""
+"""Functions along unsharded dimensions: each device computes its own blocks, and nothing is communicated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import require_unsharded
-from artifex_devices._array_ops.core.blocks import PARALLEL_BYTES, PIECE_BYTES, allocate, local_arrays, run_all, tiling
+from artifex_devices._array_ops.core.blocks import (
+    PARALLEL_BYTES,
+    PIECE_BYTES,
+    allocate,
+    local_arrays,
+    outputs_of,
+    run_all,
+)
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
 from artifex_devices._array_ops.core.layout import sharding_with, spec_of
 from artifex_devices._base.blas_threads import shared_cores
@@ -28,22 +35,22 @@ def apply_along(
     leading: tuple[int, ...] = (),
     into: NDArray[Any] | None = None,
 ) -> Any:
-    """Computes a function along whole dimensions.
+    """Computes a function along unsharded dimensions.
 
     Args:
         operation: Name for errors.
         x: The operand.
-        sizes: The dimensions that must be whole, with their sizes in the result; None for one that goes away.
-        compute: The function of one block; any block that is whole in these dimensions.
-        dtype: Of the result.
+        sizes: Dimensions that must not be sharded, with their sizes in the result; None for one that is removed.
+        compute: Function of one block, which has all elements along these dimensions.
+        dtype: Dtype of the result.
         leading: Sizes of new dimensions in front.
-        into: A host array to write instead of a new Array.
+        into: None, or an ndarray to write instead of a new Array.
 
     Returns:
-        An Array that is cut as x in its other dimensions; or `into`.
+        An Array that is sharded as x in its other dimensions; or `into`.
 
     Raises:
-        ShardingTypeError: One of the dimensions is cut (a ValueError).
+        ShardingTypeError: One of the dimensions is sharded (a ValueError).
         ValueError: `into` has another shape.
     """
     require_unsharded(operation, x, sorted(sizes))
@@ -57,16 +64,9 @@ def apply_along(
             value = np.asarray(compute(whole))
             return from_fused(operation, value.reshape(shape), dtype, sharding, committed=x.committed)
     blocks = local_arrays(x)
-    if into is None:
-        result, outputs = allocate(operation, shape, dtype, sharding, committed=x.committed)
-    else:
-        if into.shape != shape:
-            raise ValueError(
-                f"{operation}: out has another shape than the result; expected {shape}, got {into.shape}; make it by "
-                f"np.empty({shape}, dtype)"
-            )
-        outputs = [into[box] if box else into for box in tiling(sharding, shape, operation).boxes]
-    # The dimensions of x that a big block can be cut along, with their numbers in the result.
+    targets = None if into is None else [into]
+    (result,), (outputs,) = outputs_of(operation, shape, [dtype], sharding, committed=x.committed, into=targets)
+    # The dimensions of x along which a large block can be split, with their numbers in the result.
     places = {d: len(leading) + i for i, d in enumerate(d for d, size in kept if size is not None) if d not in sizes}
     tasks: list[Callable[[], Any]] = []
     for block, output in zip(blocks, outputs, strict=True):
@@ -77,13 +77,13 @@ def apply_along(
             for piece in pieces_along(block, places)
         )
     run_all(tasks, x.nbytes)
-    return result if into is None else into
+    return result
 
 
 def pieces_along(block: NDArray[Any], dims: Iterable[int]) -> list[tuple[Any, ...]]:
-    """Indices that take a block apart along one of the dimensions `dims`; `(...,)` for a small block.
+    """Indices that split a block along one of the dimensions `dims`; `(...,)` for a small block.
 
-    Other indices are `(:, ..., start:stop, ...)`: the slice before the Ellipsis is in the dimension that is cut.
+    The slice before the Ellipsis of the other indices, `(:, ..., start:stop, ...)`, is in the dimension that is split.
     """
     count = -(-block.nbytes // PIECE_BYTES)
     long = [d for d in dims if block.shape[d] > 1]
@@ -105,12 +105,7 @@ def _write(compute: Callable[[NDArray[Any]], Any], block: NDArray[Any], output: 
 
 
 def require_matrices(operation: str, *operands: Any) -> None:
-    """Checks that operands are stacks of matrices whose last two dimensions are not sharded.
-
-    Raises:
-        LinAlgError: An operand has fewer than two dimensions (a ValueError).
-        ShardingTypeError: A dimension of the matrices is sharded (a ValueError).
-    """
+    """Checks that operands are stacks of matrices whose last two dimensions are not sharded."""
     for x in operands:
         if x.ndim < 2:
             raise np.linalg.LinAlgError(
@@ -143,7 +138,7 @@ def over_matrices(operation: str, x: Array, compute: Callable[[NDArray[Any]], An
     stack, spec = x.shape[:-2], spec_of(x)[:-2]
     shapes = [(*stack, *sample.shape[1:]) for sample in wanted]
     shardings = [sharding_with(x.sharding, (*spec, *((),) * (sample.ndim - 1))) for sample in wanted]
-    work = x.nbytes * min(x.shape[-2:])  # a factorization reads each byte about so many times
+    work = x.nbytes * min(x.shape[-2:])  # a factorization reads each byte about this many times
     whole = fused_value(x) if is_small(work) else None
     results: list[Array]
     if whole is not None:
@@ -167,7 +162,7 @@ def over_matrices(operation: str, x: Array, compute: Callable[[NDArray[Any]], An
                 for piece in pieces_along(block, range(len(stack)))
             )
     if len(tasks) > 1 and work >= PARALLEL_BYTES:
-        with shared_cores(len(tasks)):  # LAPACK has threads of its own
+        with shared_cores(len(tasks)):  # LAPACK has its own threads
             run_all(tasks, work)
     else:
         run_all(tasks, work)
@@ -179,7 +174,7 @@ def _tuple_of(value: Any) -> tuple[Any, ...]:
 
 
 def _as(samples: Any, results: Sequence[Array]) -> Any:
-    """The results as `compute` returns them: one, a named tuple or a tuple."""
+    """The results in the type that `compute` returns: one, a named tuple or a tuple."""
     if not isinstance(samples, tuple):
         return results[0]
     return type(samples)(*results) if hasattr(samples, "_fields") else tuple(results)

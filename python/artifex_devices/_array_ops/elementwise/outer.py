@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufunc.outer: every element of one operand with every element of the other; the result is cut as both are."""
+"""ufunc.outer: each element of one operand with each element of the other; the result is sharded as both are."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
-from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, moved_to, run_all, tiling
+from artifex_devices._array_ops.core.blocks import Box, allocate, check_host_operand, run_all, tiling, views_at
 from artifex_devices._array_ops.core.dispatch import implements_method
 from artifex_devices._array_ops.core.layout import (
     Placement,
@@ -74,7 +73,7 @@ def _outer_method(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any
 
 
 def _merged(operation: str, placement: Placement, inputs: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> Spec:
-    """The spec of both, where the second may use only what the first leaves."""
+    """The specs of both, of which the second may use only axes that the first does not use."""
     sides: list[list[tuple[Any, ...]]] = []
     used: set[Any] = set()
     for x, shape in zip(inputs, shapes, strict=True):
@@ -84,9 +83,9 @@ def _merged(operation: str, placement: Placement, inputs: Sequence[Any], shapes:
                 side[d] = names
             elif any_explicit(placement.sharding, names):
                 raise ShardingTypeError(
-                    f"{operation}: both operands are cut over {names}, and an axis can cut the result only once; "
-                    f"expected different Explicit axes, got shapes {shapes[0]} and {shapes[1]}; move one first: "
-                    "reshard(y, NamedSharding(y.sharding.mesh, P()))"
+                    f"{operation}: both operands are sharded over {names}, which can shard only one dimension of the "
+                    f"result; expected different Explicit axes, got shapes {shapes[0]} and {shapes[1]}; move one "
+                    "first: reshard(y, NamedSharding(y.sharding.mesh, P()))"
                 )
         used.update(name for names in side for name in names)
         sides.append(side)
@@ -96,17 +95,10 @@ def _merged(operation: str, placement: Placement, inputs: Sequence[Any], shapes:
 def _side(
     operation: str, x: Any, placement: Placement, sharding: Sharding, positions: tuple[int, ...], boxes: Sequence[Box]
 ) -> Sequence[Any]:
-    """The part of one operand that each buffer of the result needs."""
+    """The part of one operand for each buffer of the result."""
     if type(x) in _SCALARS:
         return [x] * len(boxes)
     if not isinstance(x, Array):
-        if x.ndim:
-            _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", sharding, operation)
+        check_host_operand(operation, x, sharding)
         return [x[box] for box in boxes]
-    if x.sharding._same_devices(sharding):
-        views = blocks_at(x, positions, boxes, operation)
-        if views is not None:
-            return views
-    views = blocks_at(moved_to(operation, x, placement, sharding), positions, boxes, operation)
-    assert views is not None
-    return views
+    return views_at(operation, x, placement, positions, boxes, sharding)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that work element by element: every element of the result is computed where it lies."""
+"""Element-wise functions: each device computes its own elements of the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_targets, where_mask
-from artifex_devices._array_ops.core.blocks import allocate, moved_to, run_all, tiling
+from artifex_devices._array_ops.core.blocks import check_host_operand, moved_to, outputs_of, run_all, tiling
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
 from artifex_devices._array_ops.core.layout import Placement, broadcast_specs, common_placement, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import SCALARS, Compute, operand_parts, operand_spec, pieces_of
@@ -23,19 +23,19 @@ from artifex_devices._core import Array, Sharding
 
 
 def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """Calls a ufunc: the result lies as its operands do.
+    """Calls a ufunc; the result is sharded as its operands.
 
     Args:
         ufunc: A ufunc without core dimensions.
         inputs: Arrays, ndarrays and numbers, of shapes that broadcast.
-        options: dtype, casting and what else NumPy takes, but not out or where.
+        options: dtype, casting and NumPy's other options, but not out or where.
 
     Returns:
         An Array, or a tuple of them.
 
     Raises:
-        ValueError: Shapes do not broadcast, or Arrays lie on different devices.
-        ShardingTypeError: Arrays are cut differently over Explicit axes (a ValueError).
+        ValueError: Shapes do not broadcast, or Arrays are on different devices.
+        ShardingTypeError: Arrays are sharded differently over Explicit axes (a ValueError).
         TypeError: NumPy has no loop for these dtypes.
     """
     kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
@@ -50,14 +50,9 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any])
 
 
 def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """Calls a ufunc with out= (ndarrays that the result is brought to) or where=.
+    """Calls a ufunc with out= (ndarrays to write the result to) or where=.
 
-    Without out, elements where the mask is False are 0, where NumPy leaves them as they come.
-
-    Raises:
-        TypeError: out is an Array (Arrays do not change) or has a dtype that the results cannot be cast to; where is
-            not a mask of bools.
-        ValueError: out has another shape than the result, or is read-only. And as elementwise.
+    Without out, elements for which the mask is False are 0; NumPy does not initialize them.
     """
     options = dict(options)
     out = options.pop("out", None)
@@ -66,8 +61,8 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
     if targets is not None and not all(isinstance(target, np.ndarray) for target in targets):
         details = ", ".join(type(target).__name__ for target in targets)
         raise TypeError(
-            f"{ufunc.__name__}: out is no ndarray; Arrays do not change: expected {ufunc.nout} ndarrays to bring the "
-            f"result to, got {details}; leave out away and use the result"
+            f"{ufunc.__name__}: out is not an ndarray; Arrays are immutable: expected {ufunc.nout} ndarrays to write "
+            f"the result to, got {details}; leave out away and use the result"
         )
     kinds = tuple(type(x) if type(x) in SCALARS else x.dtype for x in inputs)
     loop = loop_of(ufunc, kinds, tuple(sorted(options.items())))
@@ -94,14 +89,14 @@ def elementwise_into(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, 
 def _compute_on_slabs(
     loop: Loop, ufunc: np.ufunc, inputs: Sequence[Any], kinds: tuple[Any, ...], options: dict[str, Any]
 ) -> Array | None:
-    """One call of NumPy for all shards, where operands are small and laid out alike, whole everywhere, or numbers."""
+    """One call of NumPy for all shards, if operands are small and sharded alike, replicated, or numbers."""
     leader: Any = None
-    dtypes, writes_apart = loop
+    dtypes, writes_strided = loop
     for x in inputs:
         if type(x) is Array and x is not leader and (leader is None or _rank_and_size(x) > _rank_and_size(leader)):
             leader = x
     touched_bytes = leader.nbytes * (1 + len(inputs))
-    if not touched_bytes:  # no shard calls NumPy, which refuses numbers that the dtype cannot hold without elements too
+    if not touched_bytes:  # NumPy refuses numbers that the dtype cannot hold also for empty arrays
         ufunc(*(x if type(x) in SCALARS else np.ones(1, x.dtype)[:0] for x in inputs), **options)
     if touched_bytes >= SPREAD_BYTES and touched_bytes >= spread_from(ufunc, kinds):
         return None
@@ -129,7 +124,7 @@ def _compute_on_slabs(
     slab = _core._slab_array(out, True)
     if slab is None:
         return None
-    if writes_apart:
+    if writes_strided:
         ufunc(*parts, out=slab, **options)
     else:
         slab[...] = ufunc(*parts, **options)
@@ -141,7 +136,7 @@ def _rank_and_size(x: Array) -> tuple[int, int]:
 
 
 def _fits_every_shard(x: Array, leader: Array) -> bool:
-    """Whether x is whole on the devices of `leader` and broadcasts against each of its shards as against all of it."""
+    """Whether x is replicated on the devices of `leader` and broadcasts to each of its shards as to all of it."""
     if not (x.is_fully_replicated and leader.committed and x.sharding._same_devices(leader.sharding)):
         return False
     spec = spec_of(leader)
@@ -152,23 +147,18 @@ def _fits_every_shard(x: Array, leader: Array) -> bool:
 
 
 class _Layout(NamedTuple):
-    """How an element-wise result lies."""
+    """The shape and the sharding of an element-wise result."""
 
     shape: tuple[int, ...]
     placement: Placement
     sharding: Sharding
 
 
-_layouts: dict[Any, _Layout] = forgettable({})  # by what _layout looks at of its operands
+_layouts: dict[Any, _Layout] = forgettable({})  # by all that _layout depends on
 
 
 def _layout(operation: str, inputs: Sequence[Any]) -> _Layout:
-    """How the result for these operands lies.
-
-    Raises:
-        ValueError: Shapes do not broadcast, or Arrays lie on different devices.
-        ShardingTypeError: Arrays are cut differently over Explicit axes (a ValueError).
-    """
+    """The cached layout of the result for these operands."""
     key = tuple(
         (x.sharding, x.shape, x.committed) if type(x) is Array else None if type(x) in SCALARS else x.shape
         for x in inputs
@@ -199,18 +189,18 @@ def map_elements(
     into: Sequence[NDArray[Any]] | None = None,
     spread_from: int = SPREAD_BYTES,
 ) -> Any:
-    """Runs `compute` on the parts of its operands that lie together.
+    """Calls `compute` for each part of the result, on its device.
 
     Args:
         operation: Name for errors.
-        compute: Writes all results for one part; inputs broadcast against outputs.
+        compute: Function that writes all results for one part; inputs broadcast to outputs.
         inputs: Arrays (at least one), ndarrays and numbers.
-        dtypes: One a result.
-        into: Host arrays of the common shape to write instead of new Arrays.
-        spread_from: How many bytes read and written are worth several cores.
+        dtypes: Dtype of each result.
+        into: None, or ndarrays of the common shape to write.
+        spread_from: Bytes read and written from which several cores are used.
 
     Returns:
-        One Array a dtype, of the common shape; or `into`.
+        One Array of the common shape for each dtype; or `into`.
     """
     shape, placement, sharding = _layout(operation, inputs)
     inputs = [
@@ -225,28 +215,14 @@ def map_elements(
             return quick
     places = tiling(sharding, shape, operation)
     operands = [operand_parts(operation, x, placement, shape, sharding, places.positions, places.boxes) for x in inputs]
-    results: list[Any] = []
-    targets: list[list[NDArray[Any]]] = []
     if into is not None and not sharding.is_fully_addressable:
         raise RuntimeError(
-            f"{operation}: out is host memory, and parts of the operands lie in other processes; expected operands "
-            "that are all here; leave out away, or gather them by multihost_utils.process_allgather"
+            f"{operation}: out is host memory, and parts of the operands are in other processes; expected operands "
+            "that are fully addressable; leave out away, or gather them by multihost_utils.process_allgather"
         )
-    for target in into or ():
-        if target.shape != shape:
-            raise ValueError(
-                f"{operation}: out has another shape than the result; expected {shape}, got {target.shape}; make it by "
-                f"np.empty({shape}, dtype)"
-            )
-        results.append(target)
-        targets.append([target[box] if shape else target for box in places.boxes])  # of shape (): no view
-    for dtype in dtypes if into is None else ():
-        array, buffers = allocate(operation, shape, dtype, sharding, committed=placement.committed)
-        results.append(array)
-        targets.append(buffers)
+    results, targets = outputs_of(operation, shape, dtypes, sharding, committed=placement.committed, into=into)
     tasks = []
-    first_of_tile = {tile: number for number, tile in reversed(list(enumerate(places.tiles)))}
-    for number in range(len(places.boxes)) if into is None else first_of_tile.values():
+    for number in range(len(places.boxes)) if into is None else places.first_buffers().values():
         outputs = [buffers[number] for buffers in targets]
         if outputs[0].size:
             parts = [operand[number] if type(operand) is list else operand for operand in operands]
@@ -264,7 +240,7 @@ def _compute_fused(
     placement: Placement,
     sharding: Sharding,
 ) -> tuple[Array, ...] | None:
-    """One call for everything, where operands and results are small and lie on the same devices."""
+    """One call for all shards, if operands and results are small and on the same devices."""
     itemsize = sum(dtype.itemsize for dtype in dtypes)
     if not is_small(math.prod(shape) * itemsize, *(x.nbytes for x in inputs if type(x) not in SCALARS)):
         return None
@@ -272,15 +248,15 @@ def _compute_fused(
     if parts is None:
         return None
     for x in inputs:
-        if not isinstance(x, Array) and type(x) not in SCALARS and x.ndim:
-            _core._check_transfer("host_to_device", False, x.shape, x.dtype, "host", sharding, operation)
+        if type(x) not in SCALARS:
+            check_host_operand(operation, x, sharding)
     values = [np.empty(shape, dtype) for dtype in dtypes]
     compute(values, parts)
     return tuple(from_fused(operation, value, value.dtype, sharding, committed=placement.committed) for value in values)
 
 
 def same_layout(shape: tuple[int, ...], arrays: Sequence[Array]) -> Sharding | None:
-    """The sharding of all Arrays where they have the result's shape and one sharding."""
+    """The sharding of all Arrays, if they have the result's shape and the same sharding."""
     first = arrays[0].sharding
     if all(x.shape == shape and (x.sharding is first or x.sharding == first) for x in arrays):
         return first

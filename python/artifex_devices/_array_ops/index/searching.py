@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nonzero, unique and similar functions: each tile is searched where it is placed, only positions and values meet."""
+"""nonzero, unique and similar functions: each device searches its own tiles, and only the results are combined."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ from artifex_devices._core import Array
 
 
 def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any]) -> list[Any]:
-    """Calls find(tile, box) once for each tile of x, over the cores; the results in the order of the tiles.
-
-    Raises:
-        RuntimeError: Parts of x belong to other processes.
-    """
+    """Calls find(tile, box) once for each tile of x, on several cores; the results are in the order of the tiles."""
     if not x.is_fully_addressable:
         raise RuntimeError(
             f"{operation}: the number of elements depends on parts of the Array in other processes; expected an Array "
@@ -36,15 +32,12 @@ def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any
             return [find(whole, tuple(slice(0, size, 1) for size in x.shape))]
     places = tiling(x.sharding, x.shape, operation)
     arrays = local_arrays(x)
-    first: dict[int, int] = {}
-    for number, tile in enumerate(places.tiles):
-        first.setdefault(tile, number)
     found: dict[int, Any] = {}
 
     def search(tile: int, number: int) -> None:
         found[tile] = find(arrays[number], places.boxes[number])
 
-    run_all([functools.partial(search, tile, number) for tile, number in first.items()], x.nbytes)
+    run_all([functools.partial(search, tile, number) for tile, number in places.first_buffers().items()], x.nbytes)
     return [found[tile] for tile in sorted(found)]
 
 
@@ -61,11 +54,7 @@ def flat_positions(inside: NDArray[np.intp], box: Box, shape: tuple[int, ...]) -
 
 
 def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
-    """The indices of the elements that are not zero, one array a dimension, in row-major order.
-
-    Raises:
-        ValueError: x has no dimensions.
-    """
+    """The indices of the nonzero elements in row-major order, one array for each dimension."""
     if not x.ndim:
         raise ValueError(
             f"{operation}: Calling nonzero on 0d arrays is not allowed; expected at least one dimension, got shape (); "
@@ -80,7 +69,7 @@ def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
         return found[0]  # type: ignore[no-any-return]
     index = tuple(np.concatenate(along) for along in zip(*found, strict=True))
     long = next((d for d, size in enumerate(x.shape) if size > 1), 0)
-    if any(spec_of(x)[long + 1 :]):  # tiles do not follow one another
+    if any(spec_of(x)[long + 1 :]):  # the order of the tiles is not that of the elements
         order = np.argsort(np.ravel_multi_index(index, x.shape))
         index = tuple(along[order] for along in index)
     return index
@@ -88,7 +77,7 @@ def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
 
 @implements(np.nonzero)
 def nonzero(a: Any) -> tuple[Array, ...]:
-    """np.nonzero: every result is whole on each device of a."""
+    """np.nonzero: the results are replicated on the devices of a."""
     x = array_operand("nonzero", a)
     return tuple(
         replicated_array("nonzero", places.shape, places, np.intp, x) for places in nonzero_on_host("nonzero", x)
@@ -116,8 +105,8 @@ class _Values(NamedTuple):
 
     Attributes:
         values: The values.
-        first: Row-major position of the first element of each value; empty where it is not asked for.
-        counts: Number of elements of each value; empty where it is not asked for.
+        first: Row-major position of the first element of each value; empty if it is not computed.
+        counts: Number of elements of each value; empty if it is not computed.
     """
 
     values: NDArray[Any]
@@ -125,15 +114,15 @@ class _Values(NamedTuple):
     counts: NDArray[np.intp]
 
 
-class _Asked(NamedTuple):
-    """The fields of _Values that are asked for."""
+class _Fields(NamedTuple):
+    """The fields of _Values that are computed."""
 
     first: bool
     counts: bool
 
 
 class _Found(NamedTuple):
-    """Distinct values, ascending; NaNs apart, in the order of their positions."""
+    """Distinct values in ascending order, and NaNs in the order of their positions."""
 
     numbers: _Values
     missing: _Values
@@ -146,47 +135,47 @@ class _Found(NamedTuple):
 _NONE = np.empty(0, np.intp)
 
 
-def _distinct(asked: _Asked, values: NDArray[Any]) -> _Values:
+def _distinct(fields: _Fields, values: NDArray[Any]) -> _Values:
     """The distinct values of a vector without NaN."""
-    if not asked.first and not asked.counts:
+    if not fields.first and not fields.counts:
         return _Values(np.unique(values), _NONE, _NONE)
     unique: Any = np.unique
-    found, *others = unique(values, return_index=asked.first, return_counts=asked.counts)
-    return _Values(found, others[0] if asked.first else _NONE, others[-1] if asked.counts else _NONE)
+    found, *others = unique(values, return_index=fields.first, return_counts=fields.counts)
+    return _Values(found, others[0] if fields.first else _NONE, others[-1] if fields.counts else _NONE)
 
 
-def _joined(asked: _Asked, parts: Sequence[_Values]) -> _Values:
+def _joined(fields: _Fields, parts: Sequence[_Values]) -> _Values:
     """The distinct values of several parts."""
     values = np.concatenate([part.values for part in parts])
-    if not asked.first and not asked.counts:
+    if not fields.first and not fields.counts:
         return _Values(np.unique(values), _NONE, _NONE)
     found, inverse = np.unique(values, return_inverse=True)
     first, counts = _NONE, _NONE
-    if asked.first:
+    if fields.first:
         first = np.full(found.shape, np.iinfo(np.intp).max, np.intp)
         np.minimum.at(first, inverse, np.concatenate([part.first for part in parts]))
-    if asked.counts:
+    if fields.counts:
         counts = np.zeros(found.shape, np.intp)
         np.add.at(counts, inverse, np.concatenate([part.counts for part in parts]))
     return _Values(found, first, counts)
 
 
-def _in_tile(asked: _Asked, tile: NDArray[Any], box: Box, shape: tuple[int, ...]) -> _Found:
+def _in_tile(fields: _Fields, tile: NDArray[Any], box: Box, shape: tuple[int, ...]) -> _Found:
     flat = tile.reshape(-1)
     is_missing = flat != flat
     missing = np.flatnonzero(is_missing)
-    numbers = _distinct(asked, flat[~is_missing] if missing.size else flat)
-    first = np.flatnonzero(~is_missing)[numbers.first] if missing.size and asked.first else numbers.first
+    numbers = _distinct(fields, flat[~is_missing] if missing.size else flat)
+    first = np.flatnonzero(~is_missing)[numbers.first] if missing.size and fields.first else numbers.first
     return _Found(
         numbers._replace(first=flat_positions(first, box, shape)),
         _Values(flat[missing], flat_positions(missing, box, shape), np.ones(missing.shape, np.intp)),
     )
 
 
-def _find(operation: str, x: Array, asked: _Asked, equal_nan: bool) -> _Found:
-    """The distinct values of x; all NaNs are one where `equal_nan`."""
-    tiles = over_tiles(operation, x, lambda tile, box: _in_tile(asked, tile, box, x.shape))
-    numbers = tiles[0].numbers if len(tiles) == 1 else _joined(asked, [tile.numbers for tile in tiles])
+def _find(operation: str, x: Array, fields: _Fields, equal_nan: bool) -> _Found:
+    """The distinct values of x; all NaNs are equal if `equal_nan`."""
+    tiles = over_tiles(operation, x, lambda tile, box: _in_tile(fields, tile, box, x.shape))
+    numbers = tiles[0].numbers if len(tiles) == 1 else _joined(fields, [tile.numbers for tile in tiles])
     missing = _Values(*(np.concatenate(column) for column in zip(*(tile.missing for tile in tiles), strict=True)))
     order = np.argsort(missing.first)
     missing = _Values(*(column[order] for column in missing))
@@ -214,12 +203,12 @@ def _inverse(operation: str, x: Array, found: _Found) -> Array:
 def _unique(
     operation: str, a: Any, equal_nan: bool, *, index: bool = False, inverse: bool = False, counts: bool = False
 ) -> list[Array]:
-    """The values of a, then what else is asked for; all but the inverse whole on each device of a."""
+    """The values of a and other results; all but the inverse are replicated on the devices of a."""
     x = array_operand(operation, a)
-    found = _find(operation, x, _Asked(index, counts), equal_nan)
-    fields = ["values", *(["first"] if index else []), *(["counts"] if counts else [])]
+    found = _find(operation, x, _Fields(index, counts), equal_nan)
+    names = ["values", *(["first"] if index else []), *(["counts"] if counts else [])]
     results = []
-    for field in fields:
+    for field in names:
         value = found.all(field)
         results.append(replicated_array(operation, value.shape, value, value.dtype, x))
     if inverse:
@@ -255,28 +244,15 @@ def _numpy_unique(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _class_of(function: Any) -> Any:
-    """The named tuple that a function of NumPy returns."""
-    return type(function(np.empty(0)))
+def _register_unique(function: Any, **fields: bool) -> None:
+    """Registers a function of the Array API, for which each NaN is a value of its own."""
+    operation, result = function.__name__, type(function(np.empty(0)))
+    implements(function)(lambda x, /: result(*_unique(operation, x, False, **fields)))
 
 
-@implements(np.unique_all)
-def _unique_all(x: Any, /) -> Any:
-    """np.unique_all: each NaN is a value of its own."""
-    results = _unique("unique_all", x, False, index=True, inverse=True, counts=True)
-    return _class_of(np.unique_all)(*results)
-
-
-@implements(np.unique_counts)
-def _unique_counts(x: Any, /) -> Any:
-    """np.unique_counts: each NaN is a value of its own."""
-    return _class_of(np.unique_counts)(*_unique("unique_counts", x, False, counts=True))
-
-
-@implements(np.unique_inverse)
-def _unique_inverse(x: Any, /) -> Any:
-    """np.unique_inverse: each NaN is a value of its own."""
-    return _class_of(np.unique_inverse)(*_unique("unique_inverse", x, False, inverse=True))
+_register_unique(np.unique_all, index=True, inverse=True, counts=True)
+_register_unique(np.unique_counts, counts=True)
+_register_unique(np.unique_inverse, inverse=True)
 
 
 @implements(np.unique_values)

@@ -36,7 +36,7 @@ for _function in ("cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_power", 
 def _with_operand(
     operation: str, function: Callable[[NDArray[Any], Any], Any], a: Any, b: Any, core: Labels, out: Labels
 ) -> Array:
-    """function(matrices, b) for stacks that broadcast; `core` and `out` label the dimensions after those of the stack.
+    """function(matrices, b) for stacks that broadcast; `core` and `out` label the dimensions after the stack.
 
     Args:
         operation: Name for errors.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""numpy.fft on Arrays: transforms along dimensions that are not sharded; nothing is communicated."""
+"""numpy.fft on Arrays: transforms along unsharded dimensions; nothing is communicated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from artifex_devices._array_ops.shape.rearranging import roll
 
 
 def _transform(function: Any, a: Any, lengths: Any, axes: Any, norm: Any, out: Any, *, one: bool) -> Any:
-    """A transform along `axes`; `one`: NumPy's function takes n and axis instead of s and axes."""
+    """A transform along `axes`; `one` is whether NumPy's function takes n and axis instead of s and axes."""
     name = f"fft.{function.__name__}"
     x = array_operand(name, a)
     if axes is None:
@@ -33,37 +33,38 @@ def _transform(function: Any, a: Any, lengths: Any, axes: Any, norm: Any, out: A
     return apply_along(name, x, sizes, compute, sample.dtype, into=host_target(name, out))
 
 
-def _register_one(function: Any) -> None:
-    def implementation(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-        return _transform(function, a, n, axis, norm, out, one=True)
+def _register(name: str, default: Any, *, one: bool) -> None:
+    function = getattr(np.fft, name)
+
+    if one:
+
+        def implementation(a: Any, n: Any = None, axis: int = default, norm: Any = None, out: Any = None) -> Any:
+            return _transform(function, a, n, axis, norm, out, one=True)
+
+    else:
+
+        def implementation(a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None) -> Any:
+            return _transform(function, a, s, axes, norm, out, one=False)
 
     implements(function)(implementation)
 
 
-def _register_several(function: Any, default: Any) -> None:
-    def implementation(a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None) -> Any:
-        return _transform(function, a, s, axes, norm, out, one=False)
-
-    implements(function)(implementation)
-
-
-for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-    _register_one(getattr(np.fft, _name))
-for _name in ("fftn", "ifftn", "rfftn", "irfftn"):
-    _register_several(getattr(np.fft, _name), None)
-for _name in ("fft2", "ifft2", "rfft2", "irfft2"):
-    _register_several(getattr(np.fft, _name), (-2, -1))
+for _prefix in ("", "i", "r", "ir"):
+    _register(f"{_prefix}fft", -1, one=True)
+    _register(f"{_prefix}fftn", None, one=False)
+    _register(f"{_prefix}fft2", (-2, -1), one=False)
+for _name in ("hfft", "ihfft"):
+    _register(_name, -1, one=True)
 
 
-@implements(np.fft.fftshift)
-def _fftshift(x: Any, axes: Any = None) -> Any:
-    values = array_operand("fft.fftshift", x)
-    dims = tuple(range(values.ndim)) if axes is None else normalize_axis_tuple(axes, values.ndim)
-    return roll(values, tuple(values.shape[d] // 2 for d in dims), dims)
+def _register_shift(function: Any, sign: int) -> None:
+    def shift(x: Any, axes: Any = None) -> Any:
+        values = array_operand(f"fft.{function.__name__}", x)
+        dims = tuple(range(values.ndim)) if axes is None else normalize_axis_tuple(axes, values.ndim)
+        return roll(values, tuple(sign * (values.shape[d] // 2) for d in dims), dims)
+
+    implements(function)(shift)
 
 
-@implements(np.fft.ifftshift)
-def _ifftshift(x: Any, axes: Any = None) -> Any:
-    values = array_operand("fft.ifftshift", x)
-    dims = tuple(range(values.ndim)) if axes is None else normalize_axis_tuple(axes, values.ndim)
-    return roll(values, tuple(-(values.shape[d] // 2) for d in dims), dims)
+_register_shift(np.fft.fftshift, 1)
+_register_shift(np.fft.ifftshift, -1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Norms of vectors and matrices: sums and extremes of absolute values over any dimensions, cut or not."""
+"""Norms of vectors and matrices: sums and extremes of absolute values over any dimensions, sharded or not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from artifex_devices._core import Array
 
 @implements(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Array:
-    """np.linalg.norm; matrix norms by singular values (2, -2, nuc) only of whole matrices."""
+    """np.linalg.norm; matrix norms by singular values (2, -2, nuc) only of unsharded matrices."""
     values = array_operand("norm", x)
     if axis is None and ord is None:
         return _vector("norm", values, 2, tuple(range(values.ndim)), keepdims)
@@ -47,7 +47,7 @@ def _matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Array
 
 
 def _as_given(axis: Any, ndim: int) -> tuple[int, ...]:
-    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))  # in their order: rows first
+    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))  # not sorted: rows first
 
 
 def _magnitudes(block: Any, work: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running sums and their kind: each part by itself, then what came before it, along cut dimensions in tile order."""
+"""Running sums and products: each part by itself, then combined with the total of the parts before it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from artifex_devices._array_ops.core.arguments import (
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
     Tiling,
-    allocate,
     local_arrays,
+    outputs_of,
     run_all,
     tiling,
 )
@@ -106,12 +106,12 @@ def _cumulative(
 
 
 def _at_least_1d(operation: str, x: Any) -> Any:
-    """A number as one element, as NumPy takes it in these functions, but not in `accumulate`."""
+    """The operand, a number as one element: NumPy accepts it in these functions, but not in `accumulate`."""
     return np.atleast_1d(array_operand(operation, x))
 
 
 def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: Any, filler: Any = None) -> Any:
-    """ufunc.accumulate; `filler` stands for NaN."""
+    """ufunc.accumulate; `filler` replaces NaN."""
     x = array_operand(operation, x)
     into = host_target(operation, out)
     adds = ufunc in (np.add, np.multiply)
@@ -144,16 +144,8 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
             return from_fused(operation, running, result, sharding, committed=x.committed)
     blocks = [block.reshape(-1) if axis is None else block for block in local_arrays(x)]
     places = tiling(sharding, shape, operation)
-    value: Any = into
-    if into is None:
-        value, outputs = allocate(operation, shape, result, sharding, committed=x.committed)
-    elif into.shape != shape:
-        raise ValueError(
-            f"{operation}: out has another shape than the result; expected {shape}, got {into.shape}; make it by "
-            f"np.empty({shape}, dtype)"
-        )
-    else:
-        outputs = [into[box] for box in places.boxes]
+    targets = None if into is None else [into]
+    (value,), (outputs,) = outputs_of(operation, shape, [result], sharding, committed=x.committed, into=targets)
     first: list[Callable[[], Any]] = []
     chains: list[list[_Step]] = []
     rows, replicas = _chains(places, d)
@@ -176,7 +168,7 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
 
 
 class _Step:
-    """One piece of a running sum: first alone, then with what all pieces before it come to."""
+    """One piece of a running sum: first alone, then combined with the total of all pieces before it."""
 
     __slots__ = ("_axis", "_dtype", "_piece", "_prepare", "_ufunc", "_values", "total")
 
@@ -207,11 +199,7 @@ class _Step:
 
 
 def _flat_sharding(operation: str, x: Array) -> Sharding:
-    """How the flattened Array lies, if the shards are neighbours in it.
-
-    Raises:
-        ShardingTypeError: They are not (a ValueError).
-    """
+    """The sharding of the flattened Array, if its shards are consecutive in it."""
     spec = spec_of(x)
     if x.ndim and not any(spec[1:]):
         flat = sharding_with(x.sharding, (spec[0],))
@@ -226,16 +214,13 @@ def _flat_sharding(operation: str, x: Array) -> Sharding:
         return sharding_with(x.sharding, ((),))
     raise ShardingTypeError(
         f"{operation}: without axis the Array is flattened, and its shards do not follow each other in the flat order; "
-        f"expected only dimension 0 to be cut, and evenly, got spec {spec} of shape {x.shape}; name an axis, move it "
-        "first: reshard(x, ...), or gather: np.asarray(x)"
+        f"expected only dimension 0 to be sharded, and evenly, got {spec} for shape {x.shape}; name an axis, replicate "
+        "it first: reshard(x, NamedSharding(x.sharding.mesh, P())), or gather: np.asarray(x)"
     )
 
 
 def _chains(places: Tiling, axis: int) -> tuple[list[list[int]], list[tuple[int, int]]]:
-    """The buffers that follow each other along a dimension, one chain for each place in the other dimensions.
-
-    The second result is which buffers are replicas in other arenas, and of which buffer.
-    """
+    """Chains of buffers along a dimension, one for each position in the other dimensions; and pairs (buffer, replica)."""
     chains: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     first: dict[int, int] = {}
     replicas = []
@@ -249,7 +234,7 @@ def _chains(places: Tiling, axis: int) -> tuple[list[list[int]], list[tuple[int,
 
 
 def _lanes(pieces: list[_Piece], axis: int, splits: bool) -> list[list[_Piece]]:
-    """Spec big pieces: across the other dimensions if one is long enough, else along `axis`."""
+    """Splits large pieces: across the other dimensions if one is long enough, else along `axis`."""
     pieces = [piece for piece in pieces if piece.block.size]
     if not pieces:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""broadcast_to, tile and pad: results with more elements, made where the elements lie."""
+"""broadcast_to, meshgrid, tile and pad: results with more elements, computed where the elements are placed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import as_array
+from artifex_devices._array_ops.core.arguments import as_array, require_unsharded
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, run_all, tiling
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import sharding_with, spec_of
@@ -18,12 +18,11 @@ from artifex_devices._array_ops.shape.rearranging import copy_shards
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
-from artifex_devices.errors import ShardingTypeError
 
 
 @implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
-    """np.broadcast_to, as a real copy: new dimensions and those that were of size 1 are whole."""
+    """np.broadcast_to, as a copy: new dimensions and those that had size 1 are not sharded."""
     if not isinstance(array, Array):
         return np.broadcast_to(array, shape)
     wanted = tuple(operator.index(size) for size in shape) if np.iterable(shape) else (operator.index(shape),)
@@ -68,19 +67,8 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
     return tuple(grids) if sparse else _broadcast_arrays(*grids)
 
 
-def _refuse_cut(operation: str, x: Array, dims: list[int], what: str) -> None:
-    spec = spec_of(x)
-    cut = [d for d in dims if spec[d]]
-    if cut:
-        details = "; ".join(f"dimension {d} is cut over {spec[d]}" for d in cut)
-        raise ShardingTypeError(
-            f"{operation}: {what} needs elements of other devices: {details}; expected whole dimensions, got {x.sharding} "
-            f"for {x.shape}; reshard(x, ...) so that they are whole"
-        )
-
-
 def _local(operation: str, x: Array, shape: tuple[int, ...], compute: Any) -> Array:
-    """Each shard made from that of x by compute(part); spec stay, dimensions that grow are whole."""
+    """Each shard computed from that of x by compute(part); dimensions that grow are not sharded."""
     sharding = sharding_with(x.sharding, spec_of(x))
     places = tiling(sharding, shape, operation)
     mine = tiling(x.sharding, x.shape, operation)
@@ -107,7 +95,7 @@ def _tile(A: Any, reps: Any) -> Array:  # noqa: N803 - NumPy's name
     if len(counts) > x.ndim:
         x = expand_dims(x, tuple(range(len(counts) - x.ndim)))
     counts = [1] * (x.ndim - len(counts)) + counts
-    _refuse_cut("tile", x, [d for d, n in enumerate(counts) if n != 1], "a repetition")
+    require_unsharded("tile", x, [d for d, n in enumerate(counts) if n != 1])
     shape = tuple(size * n for size, n in zip(x.shape, counts, strict=True))
     return _local("tile", x, shape, lambda part: np.tile(part, counts))
 
@@ -118,6 +106,6 @@ def _pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) ->
         named = {normalize_axis_index(d, array.ndim): np.broadcast_to(w, 2) for d, w in pad_width.items()}
         pad_width = [named.get(d, (0, 0)) for d in range(array.ndim)] or 0
     sides = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
-    _refuse_cut("pad", array, [d for d, width in enumerate(sides) if any(width)], "padding")
+    require_unsharded("pad", array, [d for d, width in enumerate(sides) if any(width)])
     shape = tuple(size + before + after for size, (before, after) in zip(array.shape, sides, strict=True))
     return _local("pad", array, shape, lambda part: np.pad(part, sides or pad_width, mode=mode, **kwargs))

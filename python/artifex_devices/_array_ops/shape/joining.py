@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays joined and split: every buffer of a result reads just the boxes that it shows."""
+"""Arrays joined and split: each buffer of a result reads only its own boxes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import deliver, host_target, operand, refuse_bool_axis
+from artifex_devices._array_ops.core.arguments import deliver, host_target, one_axis, operand, refuse_bool_axis
 from artifex_devices._array_ops.core.blocks import Box
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
@@ -18,6 +18,7 @@ from artifex_devices._array_ops.core.layout import (
     Spec,
     any_explicit,
     broadcast_specs,
+    can_shard,
     common_placement,
     sharding_with,
     spec_of,
@@ -35,14 +36,8 @@ def _operands(operation: str, arrays: Any) -> list[Any]:
     return [x if isinstance(x, (Array, np.ndarray)) else np.asarray(x) for x in operands]
 
 
-def _axis(operation: str, axis: Any, ndim: int) -> int:
-    from numpy.lib.array_utils import normalize_axis_index
-
-    return normalize_axis_index(axis, ndim, operation)
-
-
 def _joined_dtype(arrays: Sequence[Any], dtype: Any, casting: Any, into: NDArray[Any] | None) -> Any:
-    """What NumPy answers; with `out` each operand is cast to its dtype."""
+    """NumPy's dtype of the result; with `out` each operand is cast to its dtype."""
     samples = [np.ones(1, x.dtype)[:0] for x in arrays]
     out = None if into is None else np.empty(0, into.dtype)
     return np.concatenate(samples, out=out, dtype=dtype, casting=casting).dtype
@@ -52,7 +47,7 @@ def _joined_dtype(arrays: Sequence[Any], dtype: Any, casting: Any, into: NDArray
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
-    """np.concatenate: cut as the first operand that is cut, in the joined dimension where that divides the size."""
+    """np.concatenate: sharded as the first sharded operand, in the joined dimension if that divides the size."""
     parts = _operands("concatenate", arrays)
     refuse_bool_axis("concatenate", axis)
     if axis is None:
@@ -61,10 +56,9 @@ def concatenate(
     if any(x.ndim == 0 for x in parts):
         which = [i for i, x in enumerate(parts) if x.ndim == 0]
         raise ValueError(
-            f"concatenate: operands {which} have no dimension to be joined in; expected 1 or more, got shape (); use "
-            "np.stack"
+            f"concatenate: operands {which} have no dimension to join; expected 1 or more, got shape (); use np.stack"
         )
-    axis = _axis("concatenate", axis, parts[0].ndim)
+    axis = one_axis("concatenate", axis, parts[0].ndim)
     first = parts[0].shape
     wrong = [
         f"operand {i}: {x.shape}"
@@ -84,9 +78,9 @@ def concatenate(
     placement = common_placement("concatenate", held)
     sharding = sharding_with(placement.sharding, _concatenated_spec(placement, shape, axis, held))
     sources = [Source("concatenate", x, sharding) for x in parts]
-    wholes = _wholes(parts)
-    if wholes is not None and into is None:
-        value = np.concatenate(wholes, axis, dtype=kind, casting="unsafe")
+    fused = _fused_operands(parts)
+    if fused is not None and into is None:
+        value = np.concatenate(fused, axis, dtype=kind, casting="unsafe")
         return from_fused("concatenate", value, kind, sharding, committed=placement.committed)
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
@@ -103,37 +97,33 @@ def concatenate(
     return deliver("concatenate", result, into)
 
 
-def _wholes(parts: Sequence[Any]) -> list[NDArray[Any]] | None:
-    """All operands as ndarrays, where they are small."""
+def _fused_operands(parts: Sequence[Any]) -> list[NDArray[Any]] | None:
+    """All operands as ndarrays, if they are small."""
     return fused_values(parts) if is_small(*(x.nbytes for x in parts)) else None
 
 
 def _concatenated_spec(placement: Placement, shape: tuple[int, ...], axis: int, arrays: Sequence[Array]) -> Spec:
-    """As the operands are cut; the joined dimension as the first one that is cut there, if that divides its size."""
+    """The spec of the operands; the joined dimension is sharded as in the first operand, if that divides its size."""
     open_shape = (*shape[:axis], -1, *shape[axis + 1 :])  # sizes there do not matter
     spec = list(broadcast_specs("concatenate", placement, open_shape, arrays))
     used = {name for axes in spec for name in axes}
-    asked = [spec_of(x)[axis] for x in arrays if placement.shares_mesh(x)]
-    wanted: tuple[Hashable, ...] = next((axes for axes in asked if axes and not used.intersection(axes)), ())
-    if wanted and isinstance(placement.sharding, NamedSharding):
-        parts = 1
-        for name in wanted:
-            parts *= placement.sharding.mesh.shape[name]
-        if placement.sharding.uneven == "last-short" or shape[axis] % parts == 0:
-            spec[axis] = wanted
-    for axes in asked:
+    requested = [spec_of(x)[axis] for x in arrays if placement.shares_mesh(x)]
+    wanted: tuple[Hashable, ...] = next((axes for axes in requested if axes and not used.intersection(axes)), ())
+    if isinstance(placement.sharding, NamedSharding) and can_shard(placement.sharding, wanted, shape[axis]):
+        spec[axis] = wanted
+    for axes in requested:
         if axes and axes != spec[axis] and any_explicit(placement.sharding, axes):
             raise ShardingTypeError(
-                f"concatenate: dimension {axis} of the result, of size {shape[axis]}, would be cut over "
-                f"{spec[axis] or 'no axis'} where an operand is cut over Explicit axes {axes}; expected operands that "
-                "agree and a size that they divide; move one first: reshard(x, ...)"
+                f"concatenate: dimension {axis} of the result, of size {shape[axis]}, would be sharded over "
+                f"{spec[axis] or 'no axis'} where an operand is sharded over Explicit axes {axes}; expected operands "
+                "that agree and a size that they divide; move one first: reshard(x, ...)"
             )
     return tuple(spec)
 
 
 @implements(np.stack)
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """np.stack: the new dimension is whole, the others are cut as the operands."""
+    """np.stack: the new dimension is not sharded, the others are sharded as in the operands."""
     parts = _operands("stack", arrays)
     if not parts:
         raise ValueError("stack: there is nothing to stack; expected 1 array or more, got 0; check the list")
@@ -141,7 +131,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     wrong = [f"operand {i}: {x.shape}" for i, x in enumerate(parts) if x.shape != first]
     if wrong:
         raise ValueError(f"stack: shapes differ; expected {first}, got {'; '.join(wrong)}; reshape or pad them")
-    axis = _axis("stack", axis, len(first) + 1)
+    axis = one_axis("stack", axis, len(first) + 1)
     into = host_target("stack", out)
     kind = _joined_dtype(parts, dtype, casting, into)
     held = [x for x in parts if isinstance(x, Array)]
@@ -149,9 +139,9 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     spec = broadcast_specs("stack", placement, first, held)
     sharding = sharding_with(placement.sharding, (*spec[:axis], (), *spec[axis:]))
     sources = [Source("stack", x, sharding) for x in parts]
-    wholes = _wholes(parts)
-    if wholes is not None and into is None:
-        value = np.stack(wholes, axis, dtype=kind, casting="unsafe")
+    fused = _fused_operands(parts)
+    if fused is not None and into is None:
+        value = np.stack(fused, axis, dtype=kind, casting="unsafe")
         return from_fused("stack", value, kind, sharding, committed=placement.committed)
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
@@ -165,7 +155,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
 
 
 def _at_least(x: Any, ndim: int) -> Any:
-    """X with new dimensions as np.atleast_1d, 2d and 3d add them."""
+    """X with new dimensions as np.atleast_1d, atleast_2d and atleast_3d add them."""
     if x.ndim >= ndim:
         return x
     index: Any = {
@@ -183,20 +173,20 @@ def _part(x: Any, index: Any) -> Any:
     return get(x, index) if isinstance(x, Array) else x[index]
 
 
-@implements(np.vstack)
-def _vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    return concatenate([_at_least(x, 2) for x in _operands("vstack", tup)], 0, dtype=dtype, casting=casting)
+def _register_stack(function: Any, ndim: int, axis: int) -> None:
+    """Registers vstack, hstack or dstack, which join operands of at least `ndim` dimensions."""
+    operation = function.__name__
+
+    def join(tup: Any, **options: Any) -> Any:
+        parts = [_at_least(x, ndim) for x in _operands(operation, tup)]
+        return concatenate(parts, min(axis, parts[0].ndim - 1), **options)
+
+    implements(function)(join)
 
 
-@implements(np.hstack)
-def _hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    parts = [_at_least(x, 1) for x in _operands("hstack", tup)]
-    return concatenate(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
-
-
-@implements(np.dstack)
-def _dstack(tup: Any) -> Any:
-    return concatenate([_at_least(x, 3) for x in _operands("dstack", tup)], 2)
+_register_stack(np.vstack, 2, 0)
+_register_stack(np.hstack, 1, 1)
+_register_stack(np.dstack, 3, 2)
 
 
 @implements(np.column_stack)
@@ -246,8 +236,8 @@ def _leaves(arrays: Any) -> list[Any]:
 
 @implements(np.array_split)
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
-    """np.array_split: every part keeps its spec, in the split dimension where that divides its size."""
-    axis = _axis("array_split", axis, ary.ndim)
+    """np.array_split: each part keeps its spec, in the split dimension if that divides its size."""
+    axis = one_axis("array_split", axis, ary.ndim)
     size = ary.shape[axis]
     if np.ndim(indices_or_sections) == 0:
         count = int(indices_or_sections)
@@ -266,7 +256,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
 
 @implements(np.split)
 def _split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
-    axis = _axis("split", axis, ary.ndim)
+    axis = one_axis("split", axis, ary.ndim)
     if np.ndim(indices_or_sections) == 0 and ary.shape[axis] % int(indices_or_sections):
         raise ValueError(
             f"split: {indices_or_sections} sections do not divide dimension {axis} of shape {ary.shape}; expected a "
@@ -296,6 +286,6 @@ for _splitter, _at in ((np.hsplit, 1), (np.vsplit, 0), (np.dsplit, 2)):
 @implements(np.unstack)
 def _unstack(x: Any, /, *, axis: Any = 0) -> tuple[Array, ...]:
     if not x.ndim:
-        raise ValueError("unstack: an Array without dimensions cannot be taken apart; expected 1 or more, got shape ()")
-    axis = _axis("unstack", axis, x.ndim)
+        raise ValueError("unstack: an Array without dimensions cannot be unstacked; expected 1 or more, got shape ()")
+    axis = one_axis("unstack", axis, x.ndim)
     return tuple(get(x, (*(slice(None),) * axis, i)) for i in range(x.shape[axis]))

@@ -20,9 +20,6 @@ from artifex_devices._array_ops.shape.reshaping import ravel, reshape, same_byte
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
 
-# A view of a part of the result, and the view of the operand that it is a copy of.
-Copies = Iterable[tuple[NDArray[Any], NDArray[Any]]]
-
 
 def copy_shards(
     operation: str,
@@ -32,15 +29,15 @@ def copy_shards(
     source: Callable[[NDArray[Any], Box], NDArray[Any]],
     source_box: Callable[[Box], Box],
 ) -> Array:
-    """A result whose every shard is a rearranged view of what its device holds of x.
+    """A result each of whose shards is a copy of a rearranged view of a shard of x.
 
     Args:
         operation: Name for errors.
         x: The operand.
-        shape: Of the result.
-        spec: Of the result; they must leave its parts where those of x are.
-        source: The view of a part of x that a part of the result (the box) is a copy of, in its shape.
-        source_box: The part of x that a part of the result needs.
+        shape: Shape of the result.
+        spec: Spec of the result, whose parts are on the same devices as those of x.
+        source: Function of a view of x and a box of the result; it returns the view to copy, in the shape of the box.
+        source_box: Function of a box of the result; it returns the box of x to read.
 
     Returns:
         An Array of the dtype of x.
@@ -62,15 +59,15 @@ def copy_boxes(
     pieces: Callable[[Box], Iterable[tuple[Box, Box]]],
     turn: Callable[[NDArray[Any]], NDArray[Any]] = lambda view: view,
 ) -> Array:
-    """A result put together from boxes of x, wherever they lie.
+    """A result assembled from boxes of x, on any device.
 
     Args:
         operation: Name for errors.
         x: The operand.
-        shape: Of the result.
-        spec: Of the result.
-        pieces: For a part of the result: boxes inside it, counted from its own first element, each with its box of x.
-        turn: Makes of a box of x what comes into the box of the result.
+        shape: Shape of the result.
+        spec: Spec of the result.
+        pieces: Function of a box of the result; it returns boxes relative to it, each with its box of x.
+        turn: Function that rearranges a view of a box of x.
 
     Returns:
         An Array of the dtype of x.
@@ -80,7 +77,7 @@ def copy_boxes(
     sources: list[NDArray[Any]] = []
     for buffer, box in zip(buffers, tiling(result.sharding, shape, operation).boxes, strict=True):
         for inside, wanted in pieces(box):
-            place: Any = (*inside, ...)  # a view also without dimensions, where [()] is a number
+            place: Any = (*inside, ...)  # [()] would be a number without dimensions
             targets.append(buffer[place])
             sources.append(turn(read_box(x, wanted, operation)))
     _core._copy_views(targets, sources)
@@ -101,7 +98,7 @@ def transpose(a: Array, axes: Any = None) -> Array:
     spec = spec_of(a)
     turned = tuple(spec[d] for d in order)
     long = [d for d in order if a.shape[d] != 1]
-    if long == sorted(long):  # only dimensions of size 1 move
+    if long == sorted(long):  # only dimensions of size 1 are moved
         return same_bytes("transpose", a, shape, turned)
     back = [order.index(d) for d in range(a.ndim)]
     return copy_shards(
@@ -116,9 +113,11 @@ def transpose(a: Array, axes: Any = None) -> Array:
 
 @implements(np.matrix_transpose, np.linalg.matrix_transpose)
 def matrix_transpose(x: Array, /) -> Array:
-    """np.matrix_transpose: the last two dimensions change places."""
+    """np.matrix_transpose: the last two dimensions are swapped."""
     if x.ndim < 2:
-        raise ValueError(f"matrix_transpose: no matrix; expected at least two dimensions, got shape {x.shape}")
+        raise ValueError(
+            f"matrix_transpose: the operand is not a matrix; expected at least two dimensions, got shape {x.shape}"
+        )
     return swapaxes(x, -1, -2)
 
 
@@ -137,8 +136,7 @@ def _moveaxis(a: Array, source: Any, destination: Any) -> Array:
     destinations = normalize_axis_tuple(destination, a.ndim, "destination")
     if len(sources) != len(destinations):
         raise ValueError(
-            f"moveaxis: source and destination differ in length; expected as many of each, got {source} and "
-            f"{destination}"
+            f"moveaxis: source and destination differ in length; expected equal lengths, got {source} and {destination}"
         )
     order = [d for d in range(a.ndim) if d not in sources]
     for to, moved in sorted(zip(destinations, sources, strict=True)):
@@ -159,7 +157,7 @@ def _rollaxis(a: Array, axis: Any, start: Any = 0) -> Array:
 
 @implements(np.flip)
 def flip(m: Array, axis: Any = None) -> Array:
-    """np.flip: along a cut dimension the shards change places."""
+    """np.flip: along a sharded dimension devices exchange their shards."""
     dims = set(range(m.ndim)) if axis is None else set(normalize_axis_tuple(axis, m.ndim))
     turned: Any = (*(slice(None, None, -1 if d in dims else 1) for d in range(m.ndim)), ...)
 
@@ -180,24 +178,22 @@ def _whole(box: Box) -> Box:
 @implements(np.fliplr)
 def _fliplr(m: Array) -> Array:
     if m.ndim < 2:
-        raise ValueError(f"fliplr: no second dimension; expected at least two, got shape {m.shape}; use np.flip")
+        raise ValueError(
+            f"fliplr: the operand has no second dimension; expected at least two, got shape {m.shape}; use np.flip"
+        )
     return flip(m, 1)
 
 
 @implements(np.flipud)
 def _flipud(m: Array) -> Array:
     if m.ndim < 1:
-        raise ValueError(f"flipud: no dimension; expected at least one, got shape {m.shape}")
+        raise ValueError(f"flipud: the operand has no dimension; expected at least one, got shape {m.shape}")
     return flip(m, 0)
 
 
 @implements(np.roll)
 def roll(a: Array, shift: Any, axis: Any = None) -> Array:
-    """np.roll: along a cut dimension the elements that leave a shard go to the device of the next one.
-
-    Raises:
-        ShardingTypeError: The dimension is cut over Explicit axes, as in JAX (a ValueError).
-    """
+    """np.roll: along a sharded dimension the elements that leave a shard are copied to the next device."""
     if axis is None:
         rolled: Array = reshape(roll(ravel(a), shift, 0), a.shape)
         return rolled
@@ -210,8 +206,9 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
     wrong = [d for d, by in enumerate(shifts) if by and any_explicit(a.sharding, spec[d])]
     if wrong:
         raise ShardingTypeError(
-            f"roll: dimensions {wrong} are cut over Explicit axes {[spec[d] for d in wrong]}; expected whole ones or "
-            f"Auto axes, got {a.shape} with {a.sharding}; reshard(x, ...) so that they are whole"
+            f"roll: dimensions {wrong} are sharded over Explicit axes {[spec[d] for d in wrong]}; expected unsharded "
+            f"ones or Auto axes, got {a.shape} with {a.sharding}; replicate it first: reshard(x, "
+            "NamedSharding(x.sharding.mesh, P()))"
         )
 
     def pieces(box: Box) -> Iterator[tuple[Box, Box]]:
@@ -223,7 +220,7 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
 
 
 def _rolled(part: slice, by: int, size: int) -> list[tuple[slice, slice]]:
-    """Where the elements of one dimension of a box come from: one run, or two around the end."""
+    """The source of one dimension of a box: one range, or two around the end."""
     length = part.stop - part.start
     if not length:
         return []

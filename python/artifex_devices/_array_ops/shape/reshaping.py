@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,24 +18,18 @@ from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, 
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import Spec, sharding_with, spec_of
 from artifex_devices._base.safe_repr import shown
-from artifex_devices._core import Array, NamedSharding
+from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
 
 
 def same_bytes(operation: str, x: Array, shape: tuple[int, ...], spec: Spec) -> Array:
-    """X under another shape and spec, on the same memory: each device must have the same elements in the same order."""
+    """X with another shape and spec on the same memory: each device must have the same elements in the same order."""
     return _core._reinterpreted(x, shape, sharding_with(x.sharding, spec), operation)
 
 
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Any:
-    """np.reshape: the spec go to the dimensions that take the place of the cut ones; row-major memory is shared.
-
-    Raises:
-        ValueError: The number of elements differs; copy is False and the memory is not row-major.
-        ShardingTypeError: A device would need elements that another one has (a ValueError).
-        TypeError: order is not 'C'.
-    """
+    """np.reshape: each new dimension is sharded as the dimension that it replaces; row-major memory is shared."""
     if not isinstance(a, Array):
         return np.reshape(a, shape, order, copy=copy)
     check_order("reshape", order)
@@ -45,12 +38,12 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None
         return a if not copy else np.copy(a)
     if copy is False:
         _check_row_major(a, shape)
-    result = same_bytes("reshape", a, shape, _reshaped_spec(a, shape))
+    result = same_bytes("reshape", a, shape, _core._reshape_spec(a, shape))
     return np.copy(result) if copy else result
 
 
 def _check_row_major(a: Array, shape: tuple[int, ...]) -> None:
-    """Raises ValueError where another shape needs a copy, as NumPy does."""
+    """Raises ValueError if another shape needs a copy, as NumPy does."""
     layout, order = a._pjrt_layout, tuple(range(a.ndim))
     if layout != _core.PjRtLayout(_core.Layout(order[::-1])):
         raise ValueError(
@@ -60,11 +53,7 @@ def _check_row_major(a: Array, shape: tuple[int, ...]) -> None:
 
 
 def check_order(operation: str, order: Any) -> None:
-    """Refuses column-major order: shards are row-major.
-
-    Raises:
-        TypeError: It is neither of 'C', 'A' and 'K'.
-    """
+    """Refuses column-major order, because shards are row-major."""
     if order not in ("C", "A", "K", None):
         transposed = "np.reshape(x.T, shape)" if operation == "reshape" else "np.ravel(x.T)"
         raise TypeError(
@@ -85,107 +74,9 @@ def _full_shape(a: Array, shape: Any) -> tuple[int, ...]:
     elif len(holes) > 1 or (holes and known == 0) or min(wanted, default=0) < 0 or known != a.size:
         raise ValueError(
             f"reshape: shape {tuple(wanted)} is not for {a.size} elements; expected sizes whose product is {a.size}, "
-            f"one of them -1 at most, got an Array of shape {a.shape}"
+            f"at most one of them -1, got an Array of shape {a.shape}"
         )
     return tuple(wanted)
-
-
-def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """The finest groups of neighbouring dimensions, old and new, with equal products; those of size 1 left out.
-
-    Both shapes have as many elements, at least one: (4, 1, 6) to (2, 2, 6) is ([0], [0, 1]) and ([2], [2]).
-    """
-    long_old = [d for d, size in enumerate(old) if size > 1]
-    long_new = iter(d for d, size in enumerate(new) if size > 1)
-    groups: list[tuple[list[int], list[int]]] = []
-    left = right = 1
-    for d in long_old:
-        if left == right:
-            groups.append(([], []))
-            left = right = 1
-        groups[-1][0].append(d)
-        left *= old[d]
-        while right < left:
-            e = next(long_new)
-            groups[-1][1].append(e)
-            right *= new[e]
-    return groups
-
-
-def _reshaped_spec(x: Array, shape: tuple[int, ...]) -> Spec:
-    spec = spec_of(x)
-    if not any(spec):
-        return ((),) * len(shape)
-    result: list[tuple[Hashable, ...]] = [()] * len(shape)
-    if x.size == 0:  # no element to be anywhere: the dimensions that stay keep their spec
-        for d, (before, after) in enumerate(zip(x.shape, shape, strict=False)):
-            if before != after:
-                break
-            result[d] = spec[d]
-        return tuple(result)
-    assert isinstance(x.sharding, NamedSharding)
-    wrong = [f"dimension {d} of size 1 is cut over {axes}" for d, axes in enumerate(spec) if axes and x.shape[d] == 1]
-    for old, new in _groups(x.shape, shape):
-        if not any(spec[d] for d in old):
-            continue
-        sizes, wanted = [x.shape[i] for i in old], [shape[j] for j in new]
-        placed = _place(x.sharding, sizes, [spec[i] for i in old], wanted)
-        if placed is None:
-            details = " and ".join(f"dimension {d} over {spec[d]}" for d in old if spec[d])
-            wrong.append(
-                f"the group of dimensions {old} of sizes {sizes} becomes sizes {wanted}, and is cut in {details}"
-            )
-            continue
-        for d, axes in zip(new, placed, strict=True):
-            result[d] = axes
-    if wrong:
-        raise ShardingTypeError(
-            f"reshape: devices would need elements that other devices have: {'; '.join(wrong)}; expected groups of "
-            f"dimensions that are cut from the first one on, got {x.sharding.spec} for {x.shape} to {shape}; "
-            "reshard(x, ...) so that these dimensions are whole, or reshape np.asarray(x)"
-        )
-    return tuple(result)
-
-
-def _place(
-    sharding: NamedSharding, old: Sequence[int], spec: Sequence[tuple[Hashable, ...]], new: Sequence[int]
-) -> list[tuple[Hashable, ...]] | None:
-    """Spec of new dimensions in which each device has the elements that it had; None where there are none."""
-    sizes = sharding.mesh.shape
-    if len(old) == len(new) == 1:  # the same dimension, however it is cut
-        return list(spec)
-    axes: list[Hashable] = []
-    whole = False  # from here on nothing may be cut
-    for size, names in zip(old, spec, strict=True):
-        parts = math.prod(sizes[name] for name in names)
-        if names and (whole or size % parts):
-            return _place_uneven(sharding, old, spec, new)
-        axes.extend(names)
-        whole = whole or size // parts > 1
-    placed = []
-    for size in new:
-        mine: list[Hashable] = []
-        left = size
-        while axes and left > 1 and left % sizes[axes[0]] == 0:
-            left //= sizes[axes[0]]
-            mine.append(axes.pop(0))
-        if axes and left > 1:
-            return None
-        placed.append(tuple(mine))
-    return None if axes else placed
-
-
-def _place_uneven(
-    sharding: NamedSharding, old: Sequence[int], spec: Sequence[tuple[Hashable, ...]], new: Sequence[int]
-) -> list[tuple[Hashable, ...]] | None:
-    """Only the first dimension is cut, with a short last part: its elements stay where the new parts are as long."""
-    if not spec[0] or any(spec[1:]) or sharding.uneven is None:
-        return None
-    parts = math.prod(sharding.mesh.shape[name] for name in spec[0])
-    length = -(-old[0] // parts) * math.prod(old[1:])
-    if length != -(-new[0] // parts) * math.prod(new[1:]):
-        return None
-    return [spec[0], *[()] * (len(new) - 1)]
 
 
 @implements(np.ravel)
@@ -210,7 +101,7 @@ def squeeze(a: Array, axis: Any = None) -> Array:
     if axis is None:
         gone = {d for d, size in enumerate(a.shape) if size == 1}
     elif not a.ndim and axis in (0, -1):
-        return a  # a number is one element to NumPy
+        return a  # NumPy treats a number as one element
     else:
         gone = set(normalize_axis_tuple(axis, a.ndim))
         long = sorted(d for d in gone if a.shape[d] != 1)
@@ -226,8 +117,9 @@ def squeeze(a: Array, axis: Any = None) -> Array:
     cut = sorted(d for d in gone if spec[d])
     if cut:
         raise ShardingTypeError(
-            f"squeeze: dimensions {cut} of size 1 are cut over {[spec[d] for d in cut]}: only one device has the "
-            f"elements; expected whole ones, got {a.sharding}; reshard(x, ...) first"
+            f"squeeze: dimensions {cut} of size 1 are sharded over {[spec[d] for d in cut]}: only one device has "
+            f"elements; expected unsharded ones, got {a.sharding}; replicate it first: reshard(x, "
+            "NamedSharding(x.sharding.mesh, P()))"
         )
     return same_bytes("squeeze", a, tuple(a.shape[d] for d in stay), tuple(spec[d] for d in stay))
 
@@ -246,7 +138,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
 
 
 def _at_least(x: Any, ndim: int) -> Any:
-    """NumPy's places for the new dimensions: in front, but a third one behind."""
+    """X with the new dimensions where NumPy adds them: in front, but the third one at the end."""
     if not isinstance(x, Array):
         return (np.atleast_1d, np.atleast_2d, np.atleast_3d)[ndim - 1](x)
     if x.ndim >= ndim:
@@ -275,14 +167,7 @@ def _atleast_3d(*arrays: Any) -> Any:
 
 
 def view(x: Array, dtype: Any, kind: Any) -> Array:
-    """The bits of x as another dtype; `kind` is NumPy's argument type, which must be None.
-
-    Raises:
-        NotImplementedError: kind is not None.
-        TypeError: No device holds this dtype.
-        ValueError: The bytes of the last dimension are not a multiple of the new item size.
-        ShardingTypeError: Those of one shard are not (a ValueError).
-    """
+    """The bits of x as another dtype; `kind` is NumPy's argument `type`, which must be None."""
     if kind is not None:
         raise NotImplementedError("view: type is not None; expected a dtype alone; leave type out")
     if dtype is None:
@@ -300,9 +185,9 @@ def view(x: Array, dtype: Any, kind: Any) -> Array:
         fits = False
     if not fits:
         raise ShardingTypeError(
-            f"view: the last dimension is cut over {spec_of(x)[-1]}, and the bytes of a shard are not a multiple of "
-            f"the {new.itemsize} of {new}; expected shards that hold whole items, got {x.sharding} for {x.shape} "
-            f"{x.dtype}; make that dimension whole first: reshard(x, NamedSharding(x.sharding.mesh, P()))"
+            f"view: the last dimension is sharded over {spec_of(x)[-1]}, and the bytes of a shard are not a multiple "
+            f"of the {new.itemsize} of {new}; expected shards of complete items, got {x.sharding} for {x.shape} "
+            f"{x.dtype}; replicate it first: reshard(x, NamedSharding(x.sharding.mesh, P()))"
         )
     result, buffers = allocate("view", shape, new, sharding, committed=x.committed)
     tasks = [
@@ -330,7 +215,7 @@ def _shape_as(x: Array, new: np.dtype[Any]) -> tuple[int, ...]:
 
 
 def _bytes_of(box: Box, dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Where a box begins and ends along the last dimension, in bytes."""
+    """The start and the stop of a box along the last dimension, in bytes."""
     return (box[-1].start * dtype.itemsize, box[-1].stop * dtype.itemsize) if box else (0, dtype.itemsize)
 
 
