@@ -48,7 +48,7 @@ def mesh_html(mesh: Mesh) -> str:
     facts = [("axes", mesh_text_of(mesh)), ("axis types", kinds or "none"), ("devices", str(mesh.size))]
     try:
         placed = placed_mesh_svg(mesh)
-    except ValueError:  # the devices do not belong to a cluster
+    except ValueError:  # of devices that are no cluster's
         return _page("Mesh", facts, picture=_mesh_picture(mesh))
     table = f"<details><summary>device ids</summary>{_mesh_picture(mesh)}</details>"
     return _page("Mesh", facts, picture=placed + table)
@@ -65,7 +65,7 @@ def struct_html(struct: ShapeDtypeStruct) -> str:
         shard = sharding.shard_shape(struct.shape)
     except ValueError as error:
         return _page(title, [*facts, ("does not fit", str(error))])
-    facts.append(("per device", f"{shard}, {bytes_text(math.prod(shard) * struct.dtype.itemsize)}"))
+    facts.append(("a device", f"{shard}, {bytes_text(math.prod(shard) * struct.dtype.itemsize)}"))
     mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
     picture = "" if isinstance(mesh, AbstractMesh) else sharding_svg(sharding, struct.shape)
     return _page(title, facts, picture=picture)
@@ -82,7 +82,7 @@ def roofline_html(roof: Roofline) -> str:
     facts = [
         ("peak", f"{roof.peak_flops:.4g} FLOP/s ({roof.peak_from.kind}: {roof.peak_from.text})"),
         ("memory", f"{roof.memory_bandwidth:.4g} B/s ({roof.bandwidth_from.kind}: {roof.bandwidth_from.text})"),
-        ("ridge point", f"{roof.ridge_point:.1f} FLOP per byte"),
+        ("ridge point", f"{roof.ridge_point:.1f} FLOP a byte"),
         ("critical batch", f"{roof.critical_batch:.1f} ({roof.critical_batch_from.text})"),
     ]
     return _page(f"{roof.hardware}, {roof.dtype}", facts, picture=roof.to_svg())
@@ -97,7 +97,7 @@ def measured_html(found: MeasuredRoofline) -> str:
 def sharding_html(sharding: Sharding) -> str:
     """Facts of a sharding, with the picture of its mesh."""
     mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
-    picture = _mesh_picture(mesh) if isinstance(mesh, Mesh) else ""  # an AbstractMesh has no devices
+    picture = _mesh_picture(mesh) if isinstance(mesh, Mesh) else ""  # an AbstractMesh has no devices to show
     return _page(type(sharding).__name__, sharding_facts(sharding), picture=picture)
 
 

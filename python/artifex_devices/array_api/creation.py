@@ -114,7 +114,7 @@ def dtype_or_default(dtype: Any) -> Any:
 
 
 def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
-    """An ndarray of Python numbers, narrowed without a warning if `jax_enable_x64` is off; OverflowError for large ints."""
+    """An ndarray of Python numbers, narrowed without a warning if `jax_enable_x64` is off."""
     if value.dtype not in _NARROW or _core._scoped_option("jax_enable_x64"):
         return value
     kind = _NARROW[value.dtype]

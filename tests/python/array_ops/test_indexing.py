@@ -226,7 +226,7 @@ def test_arrays_of_other_libraries_are_indices_and_masks(named):
     assert_same_bits(x[:, Foreign(rows), None], V[:, rows, None])
     assert_same_bits(x[Foreign(V > 7)], V[V > 7])
     assert_same_bits(np.take(x, Foreign(rows), axis=1), V[:, rows])
-    with pytest.raises(IndexError, match="an array of dtype float64 is no index"):
+    with pytest.raises(IndexError, match="an array of dtype float64 is not an index"):
         x[Foreign([1.0])]
 
 
@@ -272,9 +272,9 @@ def test_parts_of_explicit_axes_are_refused(devices):
 
 def test_arrays_do_not_change(named):
     x = put(V, named("x"))
-    with pytest.raises(TypeError, match=r"do not change.*np.array\(x\)"):
+    with pytest.raises(TypeError, match=r"are immutable.*np.array\(x\)"):
         x[0] = 1
-    with pytest.raises(TypeError, match="do not change"):
+    with pytest.raises(TypeError, match="are immutable"):
         del x[0]
     assert_same_bits(x, V)
 
@@ -346,7 +346,7 @@ def test_take_refuses(named):
         x.take([0], 0, mode="nearest")
     with pytest.raises(np.exceptions.AxisError):
         x.take([0], 2)
-    with pytest.raises(TypeError, match="out is no ndarray"):
+    with pytest.raises(TypeError, match="out is not an ndarray"):
         np.take(x, [0], 0, out=x)
     with pytest.raises(ValueError, match=r"expected \(1, 8\)"):
         np.take(x, [0], 0, out=np.empty(3))
@@ -415,7 +415,7 @@ def test_searchsorted(named):
         assert spec_of(result) == ("x", "y")
         assert_same_bits(result, np.searchsorted(keys, V, side))
     assert_same_bits(np.searchsorted(put(keys, named()), V), np.searchsorted(keys, V))
-    with pytest.raises(ShardingTypeError, match="a is cut"):
+    with pytest.raises(ShardingTypeError, match="searchsorted: a is sharded"):
         np.searchsorted(put(V[0], named("x")), keys)
 
 

@@ -209,7 +209,7 @@ def test_all_that_does_not_fit_is_told(named):
         np.dsplit(x, 2)
     with pytest.raises(np.exceptions.AxisError):
         np.concatenate([x, x], 2)
-    with pytest.raises(TypeError, match="out is no ndarray"):
+    with pytest.raises(TypeError, match="out is not an ndarray"):
         np.concatenate([x, x], out=x)
 
 

@@ -117,7 +117,7 @@ class TestOptions:
         assert out.tolist() == np.cumsum(value, axis=0).tolist()
         with pytest.raises(ValueError, match="cumsum: out has another shape"):
             np.cumsum(x, axis=0, out=np.zeros(8))
-        with pytest.raises(TypeError, match="cumsum: out is no ndarray"):
+        with pytest.raises(TypeError, match="cumsum: out is not an ndarray"):
             np.cumsum(x, axis=0, out=x)
 
     @pytest.mark.parametrize("name", ["float16", "bfloat16"])

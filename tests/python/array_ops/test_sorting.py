@@ -56,7 +56,7 @@ class TestSharding:
         with pytest.raises(ad.errors.ShardingTypeError) as caught:
             np.sort(x, axis=0)
         text = str(caught.value)
-        assert text.startswith("sort: a dimension that it works along is cut")
+        assert text.startswith("sort: a dimension that it works along is sharded")
         assert "dimension 0 over ('x',)" in text
         assert "NamedSharding(x.sharding.mesh, P(None, 'y'))" in text
         moved = ad.device_put(x, ad.NamedSharding(grid, P(None, "y")))
@@ -93,7 +93,7 @@ class TestDiff:
         assert np.diff(x, 0, prepend=0) is x
 
     def test_along_a_sharded_dimension_it_is_refused(self, named):
-        with pytest.raises(ad.errors.ShardingTypeError, match="diff: a dimension that it works along is cut"):
+        with pytest.raises(ad.errors.ShardingTypeError, match="diff: a dimension that it works along is sharded"):
             np.diff(ad.device_put(np.ones((8, 4)), named("x")), axis=0)
 
 
@@ -159,7 +159,7 @@ class TestOuter:
         assert got.sharding == named("x")
         mesh = ad.make_mesh((8,), ("x",))
         y = ad.device_put(a, ad.NamedSharding(mesh, P("x")))
-        with pytest.raises(ad.errors.ShardingTypeError, match=r"add\.outer: both operands are cut over \('x',\)"):
+        with pytest.raises(ad.errors.ShardingTypeError, match=r"add\.outer: both operands are sharded over \('x',\)"):
             np.add.outer(y, y)
 
     def test_what_is_not_supported(self, named):

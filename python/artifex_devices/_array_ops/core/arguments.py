@@ -100,6 +100,14 @@ def where_mask(operation: str, where: Any) -> Any:
     return np.asarray(where, bool)
 
 
+def check_order(operation: str, order: Any) -> None:
+    """Refuses `order=` that asks for another than row-major order."""
+    if order not in ("K", "A", "C"):
+        raise TypeError(
+            f"{operation}: order has no meaning on Arrays; expected 'K', 'A' or 'C', got {shown(order)}; leave it out"
+        )
+
+
 def one_axis(operation: str, axis: Any, ndim: int) -> int:
     """The dimension that `axis` means, for functions that prefix NumPy's error with their name."""
     return np.lib.array_utils.normalize_axis_index(axis, ndim, operation)

@@ -30,9 +30,14 @@ def spec_of(x: Array) -> Spec:
     return spec_in(x.sharding, x.ndim)
 
 
+def num_parts(sharding: NamedSharding, axes: tuple[Hashable, ...]) -> int:
+    """The number of parts of a dimension that is sharded over these axes."""
+    return math.prod(sharding.mesh.shape[name] for name in axes)
+
+
 def can_shard(sharding: NamedSharding, axes: tuple[Hashable, ...], size: int) -> bool:
     """Whether a dimension of this size can be sharded over these axes."""
-    return sharding.uneven == "last-short" or size % math.prod(sharding.mesh.shape[name] for name in axes) == 0
+    return sharding.uneven == "last-short" or size % num_parts(sharding, axes) == 0
 
 
 class Placement:

@@ -11,12 +11,11 @@ from numpy._core import umath
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.arguments import deliver, host_target, operand, replicated_array
+from artifex_devices._array_ops.core.arguments import check_order, deliver, host_target, operand, replicated_array
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import common_placement
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
 from artifex_devices._array_ops.index.searching import nonzero
-from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
 
 _SELECT_BYTES = 64 << 10  # from this size on the core selects: NumPy's copies under a mask branch at each element
@@ -155,8 +154,7 @@ def _isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 @implements(np.copy)
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Array:
-    if order not in ("C", "A", "K"):
-        raise TypeError(f"copy: Arrays are row-major; expected order 'K', 'A' or 'C', got {shown(order)}; leave it out")
+    check_order("copy", order)
     return _map("copy", np.copy, a)
 
 

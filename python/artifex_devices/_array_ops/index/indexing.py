@@ -16,6 +16,7 @@ from artifex_devices._array_ops.core.layout import (
     allowing_uneven,
     any_explicit,
     can_shard,
+    num_parts,
     sharding_with,
     spec_of,
 )
@@ -116,8 +117,8 @@ def sliced_spec(operation: str, x: Array, axis: int, size: int) -> Spec:
     if any_explicit(sharding, spec[axis]):
         raise ShardingTypeError(
             f"{operation}: dimension {axis} of the result, of size {size}, cannot be sharded over Explicit axes "
-            f"{spec[axis]}; expected a multiple of their sizes, got {size}; replicate it first: reshard(x, "
-            "NamedSharding(x.sharding.mesh, P()))"
+            f"{spec[axis]}; expected a multiple of {num_parts(sharding, spec[axis])}, got {size}; replicate it first: "
+            "reshard(x, NamedSharding(x.sharding.mesh, P()))"
         )
     return (*spec[:axis], (), *spec[axis + 1 :])
 

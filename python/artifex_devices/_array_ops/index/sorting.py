@@ -80,8 +80,8 @@ def _register_median(function: Any) -> None:
     implements(function)(median)
 
 
-for _function in (np.median, np.nanmedian):
-    _register_median(_function)
+_register_median(np.median)
+_register_median(np.nanmedian)
 
 
 def _median(operation: str, function: Any, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
@@ -175,7 +175,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     values = array_operand("trapezoid", y)
     if isinstance(x, Array):
         raise TypeError(
-            "trapezoid: each device needs all sample points; expected an ndarray or None, got an Array; "
+            "trapezoid: sample points must be on the host; expected an ndarray or None, got an Array; "
             "pass np.asarray(x)"
         )
     d = int(np.lib.array_utils.normalize_axis_index(axis, values.ndim))

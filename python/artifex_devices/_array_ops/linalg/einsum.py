@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_target
+from artifex_devices._array_ops.core.arguments import as_operand, check_order, deliver, host_target
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.linalg.contraction import contract
 from artifex_devices._array_ops.linalg.contraction_plans import Labels
@@ -26,11 +26,7 @@ _LETTERS = string.ascii_letters
 @implements(np.einsum)
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
     """np.einsum: any subscripts, ellipses and implicit results, in text or as lists of numbers."""
-    order = options.pop("order", "K")
-    if order not in ("K", "A", "C"):
-        raise TypeError(
-            f"einsum: order has no meaning on Arrays; expected 'K', 'A' or 'C', got {shown(order)}; leave it out"
-        )
+    check_order("einsum", options.pop("order", "K"))
     text, arrays = _subscripts(operands)
     labels, out_labels, explicit = _parse(text, tuple(x.ndim for x in arrays))
     kinds = tuple((x.dtype, x.ndim) for x in arrays)

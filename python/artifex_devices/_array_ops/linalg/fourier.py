@@ -33,28 +33,30 @@ def _transform(function: Any, a: Any, lengths: Any, axes: Any, norm: Any, out: A
     return apply_along(name, x, sizes, compute, sample.dtype, into=host_target(name, out))
 
 
-def _register(name: str, default: Any, *, one: bool) -> None:
+def _register_one(name: str) -> None:
     function = getattr(np.fft, name)
 
-    if one:
+    def transform(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
+        return _transform(function, a, n, axis, norm, out, one=True)
 
-        def implementation(a: Any, n: Any = None, axis: int = default, norm: Any = None, out: Any = None) -> Any:
-            return _transform(function, a, n, axis, norm, out, one=True)
+    implements(function)(transform)
 
-    else:
 
-        def implementation(a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None) -> Any:
-            return _transform(function, a, s, axes, norm, out, one=False)
+def _register_several(name: str, default: Any) -> None:
+    function = getattr(np.fft, name)
 
-    implements(function)(implementation)
+    def transform(a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None) -> Any:
+        return _transform(function, a, s, axes, norm, out, one=False)
+
+    implements(function)(transform)
 
 
 for _prefix in ("", "i", "r", "ir"):
-    _register(f"{_prefix}fft", -1, one=True)
-    _register(f"{_prefix}fftn", None, one=False)
-    _register(f"{_prefix}fft2", (-2, -1), one=False)
+    _register_one(f"{_prefix}fft")
+    _register_several(f"{_prefix}fftn", None)
+    _register_several(f"{_prefix}fft2", (-2, -1))
 for _name in ("hfft", "ihfft"):
-    _register(_name, -1, one=True)
+    _register_one(_name)
 
 
 def _register_shift(function: Any, sign: int) -> None:

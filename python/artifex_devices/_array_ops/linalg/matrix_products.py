@@ -220,7 +220,7 @@ def _vdot(a: Any, b: Any) -> Array:
     a, b = as_operand("vdot", a), as_operand("vdot", b)
     if a.size != b.size:
         raise ValueError(
-            f"vdot: the operands have different numbers of elements; expected equal ones, got shapes {tuple(a.shape)} "
+            f"vdot: the operands differ in their number of elements; expected equal ones, got shapes {tuple(a.shape)} "
             f"and {tuple(b.shape)}; slice or reshape one of them"
         )
     if a.shape != b.shape:

@@ -238,8 +238,8 @@ def _square_sum(deviation: Any, axes: tuple[int, ...], selected: Any) -> Any:
     return np.add.reduce(squares, axis=axes, keepdims=True, where=selected)
 
 
-for _function in (np.mean, np.nanmean):
-    _register_mean(_function)
+_register_mean(np.mean)
+_register_mean(np.nanmean)
 for _function in (np.var, np.std, np.nanvar, np.nanstd):
     _register_variance(_function)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._array_ops.core.arguments import check_order
 from artifex_devices._array_ops.core.blocks import Box, allocate
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.core.layout import sharding_with
@@ -87,10 +88,7 @@ def _like(
     *,
     device: Any = None,
 ) -> Array:
-    if order not in ("K", "C", "A"):
-        raise TypeError(
-            f"{operation}: order has no meaning on Arrays; expected 'K' or 'C', got {shown(order)}; leave it out"
-        )
+    check_order(operation, order)
     kind = a.dtype if dtype is None else np.dtype(dtype)
     sizes = a.shape if shape is None else tuple(shape) if np.iterable(shape) else (shape,)
     if device is None and sizes == a.shape:

@@ -154,45 +154,26 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     return deliver("stack", result, into)
 
 
-def _at_least(x: Any, ndim: int) -> Any:
-    """X with new dimensions as np.atleast_1d, atleast_2d and atleast_3d add them."""
-    if x.ndim >= ndim:
-        return x
-    index: Any = {
-        (0, 1): (None,),
-        (0, 2): (None, None),
-        (1, 2): (None, ...),
-        (0, 3): (None, None, None),
-        (1, 3): (None, slice(None), None),
-        (2, 3): (..., None),
-    }[x.ndim, ndim]
-    return _part(x, index)
-
-
-def _part(x: Any, index: Any) -> Any:
-    return get(x, index) if isinstance(x, Array) else x[index]
-
-
-def _register_stack(function: Any, ndim: int, axis: int) -> None:
-    """Registers vstack, hstack or dstack, which join operands of at least `ndim` dimensions."""
+def _register_stack(function: Any, at_least: Any, axis: int) -> None:
+    """Registers vstack, hstack or dstack, which add dimensions to their operands by `at_least` and join them."""
     operation = function.__name__
 
     def join(tup: Any, **options: Any) -> Any:
-        parts = [_at_least(x, ndim) for x in _operands(operation, tup)]
+        parts = [at_least(x) for x in _operands(operation, tup)]
         return concatenate(parts, min(axis, parts[0].ndim - 1), **options)
 
     implements(function)(join)
 
 
-_register_stack(np.vstack, 2, 0)
-_register_stack(np.hstack, 1, 1)
-_register_stack(np.dstack, 3, 2)
+_register_stack(np.vstack, np.atleast_2d, 0)
+_register_stack(np.hstack, np.atleast_1d, 1)
+_register_stack(np.dstack, np.atleast_3d, 2)
 
 
 @implements(np.column_stack)
 def _column_stack(tup: Any) -> Any:
-    columns = [_at_least(x, 1) for x in _operands("column_stack", tup)]
-    return concatenate([x if x.ndim > 1 else _part(x, (slice(None), None)) for x in columns], 1)
+    columns = [np.atleast_1d(x) for x in _operands("column_stack", tup)]
+    return concatenate([x if x.ndim > 1 else x[:, None] for x in columns], 1)
 
 
 @implements(np.append)
@@ -211,7 +192,7 @@ def _block(arrays: Any) -> Any:
             x = operand("block", node)
             x = x if isinstance(x, (Array, np.ndarray)) else np.asarray(x)
             index = (*(None,) * (rank - x.ndim), ...)
-            return x if x.ndim == rank else _part(x, index)
+            return x if x.ndim == rank else x[index]
         return np.concatenate([join(part, depth - 1) for part in node], axis=-depth)
 
     result = join(arrays, ndim)

@@ -148,22 +148,17 @@ def _at_least(x: Any, ndim: int) -> Any:
     return expand_dims(x, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[x.ndim])
 
 
-@implements(np.atleast_1d)
-def _atleast_1d(*arrays: Any) -> Any:
-    results = tuple(_at_least(x, 1) for x in arrays)
-    return results[0] if len(results) == 1 else results
+def _register_at_least(function: Any, ndim: int) -> None:
+    def at_least(*arrays: Any) -> Any:
+        results = tuple(_at_least(x, ndim) for x in arrays)
+        return results[0] if len(results) == 1 else results
+
+    implements(function)(at_least)
 
 
-@implements(np.atleast_2d)
-def _atleast_2d(*arrays: Any) -> Any:
-    results = tuple(_at_least(x, 2) for x in arrays)
-    return results[0] if len(results) == 1 else results
-
-
-@implements(np.atleast_3d)
-def _atleast_3d(*arrays: Any) -> Any:
-    results = tuple(_at_least(x, 3) for x in arrays)
-    return results[0] if len(results) == 1 else results
+_register_at_least(np.atleast_1d, 1)
+_register_at_least(np.atleast_2d, 2)
+_register_at_least(np.atleast_3d, 3)
 
 
 def view(x: Array, dtype: Any, kind: Any) -> Array:
