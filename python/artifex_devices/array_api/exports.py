@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeVar
@@ -19,8 +18,8 @@ import numpy as np
 from artifex_devices import _core
 from artifex_devices._array_ops.core import dispatch
 from artifex_devices._array_ops.core.layout import any_explicit, sharding_with, spec_of
+from artifex_devices._base.caller import warn_user
 from artifex_devices._core import Array
-from artifex_devices._runtime.scopes import frames_of_the_package
 from artifex_devices.errors import ShardingTypeError
 
 __all__ = ["find", "moving", "names"]
@@ -81,11 +80,9 @@ def moving(function: _F) -> _F:
             replicated = [_replicated(x, moved) for x in (*args, *kwargs.values())]
             if not moved or kwargs.get("copy") is False:
                 raise
-            warnings.warn(
+            warn_user(
                 f"array_api: {sum(x.nbytes for x in moved)} bytes in {len(moved)} Arrays are replicated on each device "
-                f"of their mesh, because their sharding is not supported: {error}",
-                UserWarning,
-                stacklevel=frames_of_the_package() + 1,
+                f"of their mesh, because their sharding is not supported: {error}"
             )
         return function(*replicated[: len(args)], **dict(zip(kwargs, replicated[len(args) :], strict=True)))
 

@@ -194,15 +194,15 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("coefficients", {}, "coefficients has not the entries"),
-        ("coefficients", dict(COEFFICIENTS, calls=-1.0), "calls is no number from 0"),
-        ("coefficients", dict(COEFFICIENTS, calls=float("nan")), "calls is no number from 0"),
+        ("coefficients", {}, "coefficients does not have the entries"),
+        ("coefficients", dict(COEFFICIENTS, calls=-1.0), "calls is not a number from 0"),
+        ("coefficients", dict(COEFFICIENTS, calls=float("nan")), "calls is not a number from 0"),
         ("links", [], "links is no list"),
-        ("links", [{"source": -1, "destination": 0, "rate": 1e9}], "source is no whole number from 0"),
+        ("links", [{"source": -1, "destination": 0, "rate": 1e9}], "source is not an integer from 0"),
         ("fresh_page_seconds", "1", "fresh_page_seconds is no number"),
-        ("processes", {"processes": 2}, "processes has not the entries"),
-        ("samples", [{"name": "a"}], "a sample has not the entries"),
-        ("conditions", {}, "conditions has not the entries"),
+        ("processes", {"processes": 2}, "processes does not have the entries"),
+        ("samples", [{"name": "a"}], "a sample does not have the entries"),
+        ("conditions", {}, "conditions does not have the entries"),
         (
             "conditions",
             {**made().to_dict()["conditions"], "date": "yesterday"},
@@ -275,7 +275,7 @@ def test_the_busiest_memory_counts_where_two_links_are_known():
 def test_processes_of_a_job_are_told_from_one_that_stands_alone(monkeypatch):
     for members, is_in_job in ((None, False), ((0, ("me",), ()), False), ((0, ("me", "other"), ()), True)):
         monkeypatch.setattr(job, "members", lambda members=members: members)
-        assert calibration._is_in_job() is is_in_job
+        assert calibration_run._is_in_job() is is_in_job
 
 
 def test_the_links_from_and_to_each_of_three_memories_count():

@@ -6,7 +6,6 @@ float16 and bfloat16 are reduced by the core's loops, which add up in float32 at
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -26,9 +25,9 @@ from artifex_devices._array_ops.core.arguments import (
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.dispatch import implements, implements_method
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
+from artifex_devices._base.caller import warn_user
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array
-from artifex_devices._runtime.scopes import frames_of_the_package
 
 _UNSET: Any = np._NoValue
 _FOLDS: dict[Any, str] = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
@@ -205,9 +204,7 @@ def _fill_nan(value: float) -> Callable[[Any], Any]:
 def _warn_about_nan(operation: str) -> Callable[[Any], None]:
     def check(value: Any) -> None:
         if value.dtype.kind not in "biu" and np.isnan(value).any():
-            warnings.warn(
-                f"{operation}: All-NaN slice encountered", RuntimeWarning, stacklevel=frames_of_the_package() + 1
-            )
+            warn_user(f"{operation}: All-NaN slice encountered", RuntimeWarning)
 
     return check
 

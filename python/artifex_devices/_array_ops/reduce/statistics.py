@@ -7,7 +7,6 @@ The variances of two blocks are combined by Chan's rule, so that a variance read
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,9 @@ from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import fold, folds, wide_dtype, widened
+from artifex_devices._base.caller import warn_user
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array
-from artifex_devices._runtime.scopes import frames_of_the_package
 
 _UNSET: Any = np._NoValue
 _SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
@@ -39,10 +38,6 @@ _SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
 def _dtype_of(function: Any, kind: Any, dtype: Any) -> Any:
     """NumPy's dtype of the result."""
     return function(np.ones(2, kind), dtype=dtype).dtype
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, RuntimeWarning, stacklevel=frames_of_the_package() + 1)
 
 
 class _Arguments:
@@ -129,7 +124,7 @@ def _mean(
     def finish(state: State) -> State:
         total, count = state
         if not (count.all() if isinstance(count, np.ndarray) else count):
-            _warn(f"{operation}: Mean of empty slice")
+            warn_user(f"{operation}: Mean of empty slice", RuntimeWarning)
             if result.name in _SMALL_INTEGERS:
                 raise ValueError(
                     f"{operation}: the mean of no elements is NaN, which {result} does not have; expected 1 element or "
@@ -216,7 +211,7 @@ def _variance(operation: str, arguments: _Arguments, ddof: Any, keepdims: Any, k
         count, _, squares = state
         freedom = np.maximum(count - ddof, 0)
         if np.any(freedom == 0):
-            _warn(f"{operation}: Degrees of freedom <= 0 for slice")
+            warn_user(f"{operation}: Degrees of freedom <= 0 for slice", RuntimeWarning)
         value = np.true_divide(squares, freedom)
         if arguments.skips_nan:
             value = np.where(np.equal(freedom, 0), np.asarray(np.nan, value.dtype), value)  # as NumPy: never inf
