@@ -206,7 +206,7 @@ def ones(shape, mesh, *entries):
         ((None, "x"), ("y", None), ()),
     ],
 )
-def test_how_a_matrix_product_lies(grid, a, b, result):
+def test_the_sharding_of_a_matrix_product(grid, a, b, result):
     product = ones((8, 16), grid, *a) @ ones((16, 8), grid, *b)
     assert product.sharding == ad.NamedSharding(grid, ad.P(*result))
     assert_same_bits(np.asarray(product), np.full((8, 8), 16, np.float32))
@@ -238,7 +238,7 @@ def test_partial_sums_are_added_in_the_order_of_the_tiles(line):
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
-def test_partial_sums_of_narrow_floats_are_kept_in_float32(line, name):
+def test_partial_sums_of_narrow_floats_are_float32(line, name):
     dtype = np.dtype(getattr(ml_dtypes, name, name))
     value = np.array([256, 1, 1, 1, 1, 1, 1, 2] if name == "bfloat16" else [2048, 1, 1, 1, 1, 1, 1, 2], dtype)
     x = ad.device_put(value, ad.NamedSharding(line, ad.P("x")))
@@ -273,7 +273,7 @@ def test_the_bigger_operand_stays(grid):
     assert np.einsum("ij,ik->ijk", ones((8, 1), grid, "x"), ones((8, 64), grid, "y")).sharding.spec == ad.P("y")
 
 
-def test_sizes_that_do_not_match_are_told(line):
+def test_sizes_that_do_not_match_are_listed(line):
     x = ones((8, 4), line, "x")
     with pytest.raises(
         ValueError, match=r"matmul: sizes do not match.*dimension 1 of operand 0 is 4 but dimension 0 of"
@@ -288,7 +288,7 @@ def test_sizes_that_do_not_match_are_told(line):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("ij,jk->ik", "another number of operands"),
         ("i", "another number of dimensions"),
@@ -300,8 +300,8 @@ def test_sizes_that_do_not_match_are_told(line):
         (". ..j", "a blank is inside of ..."),
     ],
 )
-def test_wrong_subscripts_are_told(line, text, told):
-    with pytest.raises(ValueError, match=rf"einsum: .*{told}"):
+def test_wrong_subscripts_are_errors(line, text, message):
+    with pytest.raises(ValueError, match=rf"einsum: .*{message}"):
         np.einsum(text, ones((8, 4), line, "x"))
 
 
@@ -361,7 +361,7 @@ def test_operands_on_other_devices_are_refused(devices, named):
         _ = x @ y
 
 
-def test_big_integer_products_are_cut_into_pieces(devices):
+def test_large_integer_products_are_split_into_pieces(devices):
     value = np.arange(256 * 256, dtype=np.int64).reshape(256, 256) % 7
     x = ad.device_put(value, devices[2])
     assert_equal(x @ x, value @ value)

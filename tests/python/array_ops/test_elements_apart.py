@@ -85,7 +85,7 @@ def test_out_is_a_column_or_turned_round(name, dtype):
                 assert out.base.tobytes() == kept.tobytes()
 
 
-def test_a_mask_chooses_where_elements_lie_apart():
+def test_a_mask_selects_strided_elements():
     x = values_of((40,), "float64")
     mask = np.arange(40) % 3 == 0
     for function in (np.negative, np.isnan, np.square):

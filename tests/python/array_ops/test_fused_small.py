@@ -11,7 +11,7 @@ from numpy_oracle import pairs
 
 
 @given(pairs(uneven=False))
-def test_the_whole_is_what_was_placed_and_goes_back_as_it_was(pair):
+def test_a_fused_value_makes_the_round_trip(pair):
     whole = fused_value(pair.device)
     if whole is None:
         assert pair.device.size == 0 or len({shard.device for shard in pair.device.addressable_shards}) > 1
@@ -31,7 +31,7 @@ def test_rows_over_devices_are_a_view_and_cannot_be_written(line):
     assert not whole.flags.writeable
 
 
-def test_uneven_shards_are_no_whole(line):
+def test_uneven_shards_have_no_fused_value(line):
     x = ad.device_put(np.ones(9, np.float32), ad.NamedSharding(line, ad.P("x"), uneven="last-short"))
     assert fused_value(x) is None
     assert np.sum(x).item() == 9.0
@@ -43,7 +43,7 @@ def test_what_is_small():
     assert not is_small(1 << 18, 1 << 18)
 
 
-def test_one_shape_in_other_shardings_is_told_apart(grid):
+def test_one_shape_in_different_shardings_is_distinguished(grid):
     value = np.arange(64, dtype=np.float32).reshape(8, 8)
     for entries in (("x",), (None, "y"), ("y", "x"), ((), ("x", "y")), (("y", "x"),)):
         x = ad.device_put(value, ad.NamedSharding(grid, ad.P(*entries)))
@@ -66,7 +66,7 @@ def test_an_error_is_raised_each_time(devices):
                 call()
 
 
-def test_a_deleted_operand_is_told_where_the_layout_is_known(line):
+def test_a_deleted_operand_is_an_error_with_a_cached_layout(line):
     x, y = (ad.device_put(np.ones((8, 4), np.float32), ad.NamedSharding(line, ad.P("x"))) for _ in range(2))
     host = np.ones(4, np.float32)
     assert_same_bits(np.asarray(x + host), np.full((8, 4), 2, np.float32))

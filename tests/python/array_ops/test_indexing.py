@@ -138,7 +138,7 @@ def test_uneven_shards_are_indexed(data):
     ],
     ids=str,
 )
-def test_where_the_result_lies(named, index, spec):
+def test_the_sharding_of_the_result(named, index, spec):
     x = put(V, named("x", "y"))
     result = x[index]
     assert spec_of(result) == spec
@@ -146,7 +146,7 @@ def test_where_the_result_lies(named, index, spec):
     assert_same_bits(result, V[index])
 
 
-def test_an_index_array_that_is_cut_cuts_the_result(named):
+def test_a_sharded_index_array_shards_the_result(named):
     x = put(V, named("x"))
     i = put(np.arange(8)[::-1].copy(), named("y"))
     assert spec_of(x[i]) == ("y",)
@@ -237,7 +237,7 @@ def test_arrays_of_other_libraries_are_indices_and_masks(named):
         *(np.ones(7, bool), np.ones((8, 7), bool), [True], np.array([]), ad),
     ],
 )
-def test_what_is_no_index_is_an_index_error_as_in_numpy(named, index):
+def test_wrong_indices_are_index_errors_as_in_numpy(named, index):
     x = put(V, named("x", "y"))
     with pytest.raises(IndexError):
         V[index]
@@ -253,7 +253,7 @@ def test_slices_are_checked_by_python(named):
         x[::0]
 
 
-def test_the_error_says_where(named):
+def test_the_error_names_the_dimension(named):
     x = put(V, named("x"))
     with pytest.raises(IndexError, match=r"8 is out of range in dimension 1 of shape \(8, 8\); expected -8 to 7"):
         x[0, 8]
@@ -266,11 +266,11 @@ def test_parts_of_explicit_axes_are_refused(devices):
         x[0]
     assert_same_bits(x[:, 0], V[:, 0])
     assert_same_bits(x[::-1], V[::-1])
-    for row, expected in zip(x, V, strict=True):  # whoever takes rows takes them all
+    for row, expected in zip(x, V, strict=True):  # iteration takes all rows
         assert_same_bits(row, expected)
 
 
-def test_arrays_do_not_change(named):
+def test_arrays_are_immutable(named):
     x = put(V, named("x"))
     with pytest.raises(TypeError, match=r"are immutable.*np.array\(x\)"):
         x[0] = 1
@@ -465,7 +465,7 @@ def test_an_index_array_on_another_mesh_gives_its_values_only(devices, named, sh
     assert_same_bits(x[i, on_this_mesh], V[::-1].diagonal().copy())
 
 
-def test_an_index_array_on_a_mesh_has_no_say_where_x_is_on_one_device(devices, named):
+def test_an_index_array_on_a_mesh_does_not_shard_an_array_on_one_device(devices, named):
     x = put(V, devices[2])
     i = put(np.arange(8)[::-1].copy(), named("x"))
     assert x[i].sharding == ad.SingleDeviceSharding(devices[2])
@@ -487,7 +487,7 @@ def test_an_index_array_on_a_mesh_has_no_say_where_x_is_on_one_device(devices, n
     ],
     ids=str,
 )
-def test_none_and_an_ellipsis_for_nothing_are_no_dimensions_before_a_mask(named, before, spec, entries):
+def test_none_and_an_empty_ellipsis_before_a_mask(named, before, spec, entries):
     value = np.arange(32.0).reshape(8, 4)
     x = put(value, named("x"))
     mask = np.array([True, False, True, True])

@@ -195,7 +195,7 @@ def test_transfer_guards_hold(named):
                 call()
 
 
-def test_all_that_does_not_fit_is_told(named):
+def test_every_mismatch_is_listed(named):
     x = put(V, named("x"))
     with pytest.raises(ValueError, match=r"operand 1: \(3,\); operand 2: \(8, 7\)"):
         np.concatenate([x, np.ones(3), np.ones((8, 7))])

@@ -187,7 +187,7 @@ class TestMasksAndAxes:
         ],
     )  # fmt: skip
     @pytest.mark.parametrize("axis", [True, np.True_])
-    def test_an_axis_is_no_bool_where_numpy_says_so(self, function, axis, line):
+    def test_bools_are_refused_as_axes_as_in_numpy(self, function, axis, line):
         with pytest.raises(TypeError):
             function(MATRIX[:, :1], axis=axis)
         with pytest.raises(TypeError, match=": an axis is a bool; expected an integer, got True; give axis=1"):

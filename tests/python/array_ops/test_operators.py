@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators and element-wise functions on Arrays: NumPy's values and dtypes, every shard where it lies."""
+"""Operators and element-wise functions on Arrays: NumPy's values and dtypes, each device computes its own shard."""
 
 import gc
 import operator
@@ -120,12 +120,12 @@ class TestResultShardings:
         assert (x + 1).sharding is x.sharding
         assert np.sin(x).sharding is x.sharding
 
-    def test_a_whole_dimension_joins_the_cut_one(self, named):
+    def test_an_unsharded_operand_meets_a_sharded_one(self, named):
         x = ad.device_put(np.ones((8, 8)), named("x"))
         y = ad.device_put(np.ones((8, 8)), named(None, "y"))
         assert (x + y).sharding == named("x", "y") == (y + x).sharding
 
-    def test_a_vector_broadcasts_over_a_cut_dimension(self, named):
+    def test_a_vector_broadcasts_over_a_sharded_dimension(self, named):
         x = ad.device_put(np.arange(64.0).reshape(8, 8), named("x", "y"))
         bias = ad.device_put(np.arange(8.0), named("y"))
         assert (x + bias).sharding == named("x", "y")
@@ -199,7 +199,7 @@ class TestErrors:
         with pytest.raises(TypeError, match="Arrays are immutable"):
             np.add(x, x, out=x)
 
-    def test_things_that_are_no_numbers(self, named):
+    def test_operands_that_are_not_numbers(self, named):
         x = ad.device_put(np.ones((8, 8)), named("x"))
         with pytest.raises(TypeError):
             _ = x + "text"
@@ -365,7 +365,7 @@ def test_operands_of_two_worlds_are_refused(named):
             call()
 
 
-def test_a_deleted_operand_is_told_so(named):
+def test_a_deleted_operand_is_an_error(named):
     x = ad.device_put(np.ones(8), named("x"))
     x.delete()
     for call in (lambda: x + 1, x.sum, lambda: x[0], lambda: np.cumsum(x)):

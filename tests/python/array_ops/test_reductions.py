@@ -82,7 +82,7 @@ def test_ufunc_reduce_is_numpys(data):
 
 
 @pytest.mark.parametrize("name", ["subtract", "divide", "power", "floor_divide", "copysign", "equal"])
-def test_other_ufuncs_need_a_whole_dimension(name, named):
+def test_other_ufuncs_need_an_unsharded_dimension(name, named):
     ufunc = getattr(np, name)
     value = np.arange(1.0, 33).reshape(8, 4)
     rows = ad.device_put(value, named("x"))
@@ -110,7 +110,7 @@ class TestResultShardings:
             (P("x", "y"), (), False, P("x", "y")),
         ],
     )
-    def test_reduced_cuts_become_whole(self, spec, axis, keepdims, expected, grid):
+    def test_reduced_dimensions_are_not_sharded(self, spec, axis, keepdims, expected, grid):
         value = np.arange(8 * 8 * 8).reshape(8, 8, 8)
         x = ad.device_put(value, ad.NamedSharding(grid, spec))
         for function in (np.sum, np.max, np.any, np.mean, np.std, np.linalg.norm):
@@ -225,7 +225,7 @@ class TestLowPrecision:
 
 
 class TestOut:
-    def test_out_is_written_and_given_back(self, named):
+    def test_out_is_written_and_returned(self, named):
         value = np.arange(64).reshape(8, 8)
         x = ad.device_put(value, named("x", "y"))
         out = np.zeros(8, np.float32)
@@ -256,7 +256,7 @@ class TestOut:
 
 
 class TestMasks:
-    def test_a_mask_may_be_cut_otherwise_or_broadcast(self, named, devices):
+    def test_a_mask_may_be_sharded_otherwise_or_broadcast(self, named, devices):
         value, mask = numbers((8, 8), np.dtype("int32"), 1), numbers((8, 8), np.dtype(bool), 2)
         x = ad.device_put(value, named("x", "y"))
         for placed in (

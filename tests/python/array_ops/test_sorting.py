@@ -25,7 +25,7 @@ CALLS = {
 
 
 @given(st.data())
-def test_along_whole_dimensions_as_numpy_along_cut_ones_refused(data):
+def test_unsharded_dimensions_as_numpy_sharded_ones_refused(data):
     pair = data.draw(pairs(nan=True).filter(lambda pair: pair.host.ndim > 0 and pair.host.size > 0))
     d = data.draw(st.integers(-pair.host.ndim, pair.host.ndim - 1))
     call = CALLS[data.draw(st.sampled_from(sorted(CALLS)))]
@@ -50,7 +50,7 @@ class TestSharding:
         assert np.quantile(x, [0.1, 0.5], axis=1).sharding == named(None, "x", "y")
         assert np.trapezoid(x, axis=1).sharding == named("x", "y")
 
-    def test_along_a_cut_dimension_the_repair_works(self, grid, named):
+    def test_along_a_sharded_dimension_the_repair_works(self, grid, named):
         value = numbers((8, 8), np.dtype("float32"), 2)
         x = ad.device_put(value, named("x", "y"))
         with pytest.raises(ad.errors.ShardingTypeError) as caught:
@@ -98,7 +98,7 @@ class TestDiff:
 
 
 class TestErrors:
-    def test_none_flattens_only_what_is_whole(self, named):
+    def test_none_flattens_only_unsharded_arrays(self, named):
         assert np.asarray(np.sort(ad.device_put(np.array([2, 1]), named()), axis=None)).tolist() == [1, 2]
         with pytest.raises(ShardingTypeError, match=r"sort: a dimension .*got dimension 0 over \('x',\)"):
             np.sort(ad.device_put(np.ones((8, 8)), named("x")), axis=None)
@@ -142,7 +142,7 @@ class TestOuter:
             for g, e in zip(got, expected, strict=True) if ufunc is np.divmod else [(got, expected)]:
                 assert_agrees(g, e)
 
-    def test_the_result_is_cut_as_both(self, named):
+    def test_the_result_is_sharded_as_both(self, named):
         a, b = np.arange(8), np.arange(16).reshape(8, 2)
         x, y = ad.device_put(a, named("x")), ad.device_put(b, named("y"))
         got = np.multiply.outer(x, y)
@@ -151,7 +151,7 @@ class TestOuter:
         assert np.add.outer(y, x).sharding == named("y", None, "x")
         assert np.add.outer(x, 2).sharding == named("x")
 
-    def test_an_axis_cuts_the_result_once(self, named):
+    def test_an_axis_shards_one_dimension_of_the_result(self, named):
         a = np.arange(8)
         x = ad.device_put(a, named("x"))
         got = np.add.outer(x, x)

@@ -67,7 +67,7 @@ def concatenate(
     ]
     if wrong:
         raise ValueError(
-            f"concatenate: shapes differ in more than dimension {axis}; expected {first} but for that, got "
+            f"concatenate: shapes differ in more than dimension {axis}; expected {first} except for that, got "
             f"{'; '.join(wrong)}; reshape or pad them"
         )
     into = host_target("concatenate", out)
