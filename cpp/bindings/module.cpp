@@ -32,6 +32,7 @@ PYBIND11_MODULE(_core, module) {
   bind_tree(module);
   bind_client(module);
   bind_shards(module);
+  bind_spec_algebra(module);
   bind_assembly(module);
   bind_cross_reshard(module);
   bind_dlpack(module);

@@ -3012,6 +3012,11 @@ def _allocate_and_free(nbytes: int, times: int, touch: bool) -> None:
     Allocates a block of memory, writes to each of its pages where `touch` is set, and frees it, `times` times. For the benchmark family `threads`.
     """
 
+def _any_explicit(sharding: Sharding, axes: tuple[typing.Any, ...]) -> bool:
+    """
+    Whether one of the axes is Explicit: such a sharding may change only where the caller asks for it.
+    """
+
 def _array_from_callback(
     operation: str,
     shape: typing.Any,
@@ -3059,6 +3064,13 @@ def _assign_axes_exactly(
     """
 
 def _base_client_exists() -> bool: ...
+def _broadcast_specs(
+    operation: str, placement: Sharding, shape: collections.abc.Sequence[int], arrays: collections.abc.Sequence[Array]
+) -> tuple[typing.Any, ...]:
+    """
+    The spec of an element-wise result of `shape`.
+    """
+
 def _buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.Any]) -> tuple[typing.Any, ...]:
     """
     Returns the number of the buffer at each position.
@@ -3139,6 +3151,18 @@ def _cluster_of_device(device: Device) -> Cluster:
 
 def _config_read(name: str) -> int: ...
 def _config_write(name: str, value: int) -> None: ...
+def _contract_specs(
+    operation: str,
+    placement: Sharding,
+    arrays: collections.abc.Sequence[Array],
+    labels: collections.abc.Sequence[collections.abc.Sequence[int]],
+    sizes: collections.abc.Sequence[int],
+    out_rank: int,
+) -> tuple[typing.Any, ...]:
+    """
+    The spec of each label of a contraction; the first `out_rank` labels are the dimensions of the result.
+    """
+
 def _copy_isa() -> str:
     """
     Returns the instruction set that copies use.
@@ -3471,6 +3495,11 @@ def _release_dropped_owners() -> None:
     Releases borrowed memory that workers have dropped. Calls of the library do so too.
     """
 
+def _reshape_spec(array: Array, shape: collections.abc.Sequence[int]) -> tuple[typing.Any, ...]:
+    """
+    The spec of an Array in another shape, such that each device keeps its elements.
+    """
+
 def _reshard_bytes(
     source: Sharding, destination: Sharding, global_shape: typing.Any, itemsize: int
 ) -> dict[typing.Any, typing.Any]:
@@ -3533,6 +3562,11 @@ def _select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typi
     """
 
 def _set_num_cpu_devices(count: int | None) -> None: ...
+def _sharding_with(placement: Sharding, spec: tuple[typing.Any, ...]) -> Sharding:
+    """
+    The sharding on the devices of `placement` with the spec that _spec_in would return for it.
+    """
+
 def _share_cpus(machine: Machine, parts: int) -> list[list[int]]:
     """
     Returns the CPUs of a machine for each of `parts` processes.
@@ -3559,6 +3593,11 @@ def _single_device_sharding_from_pickle(
 def _slab_array(array: Array, writable: bool = False) -> typing.Any:
     """
     Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this process, else None.
+    """
+
+def _spec_in(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
+    """
+    The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples; axes of size 1 are left out.
     """
 
 def _suggest_steps(
