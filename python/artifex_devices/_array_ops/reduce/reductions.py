@@ -209,15 +209,33 @@ def _warn_about_nan(operation: str) -> Callable[[Any], None]:
     return check
 
 
-def _register(function: Any, ufunc: np.ufunc, *names: str, **hooks: Any) -> None:
-    """Registers a function whose arguments after a and axis have these names, in this order."""
-    fixed = {"name": function.__name__, **hooks}
+# The arguments are spelled out, because binding them by name would take a tenth of a small sum.
+def _register_total(function: Any, ufunc: np.ufunc, prepare: Callable[[Any], Any] | None = None) -> None:
+    operation = function.__name__
 
-    def reduce_array(a: Any, axis: Any = None, *args: Any, **options: Any) -> Any:
-        options.update(zip(names, args, strict=False))
-        return reduce_ufunc(ufunc, a, axis, **options, **fixed)
+    def reduce_array(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = _UNSET,
+        where: Any = True,
+    ) -> Any:
+        return reduce_ufunc(ufunc, a, axis, dtype, out, keepdims, initial, where, operation, prepare=prepare)
 
     implements(function)(reduce_array)
+
+
+def _register_extreme(ufunc: np.ufunc, *functions: Any, check: Callable[[Any], None] | None = None) -> None:
+    operation = functions[0].__name__
+
+    def reduce_array(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _UNSET, where: Any = True
+    ) -> Any:
+        return reduce_ufunc(ufunc, a, axis, None, out, keepdims, initial, where, operation, check=check)
+
+    implements(*functions)(reduce_array)
 
 
 def _register_test(function: Any, ufunc: np.ufunc) -> None:
@@ -231,19 +249,14 @@ def _register_test(function: Any, ufunc: np.ufunc) -> None:
     implements(function)(reduce_array)
 
 
-_EXTREME = ("out", "keepdims", "initial", "where")
-_TOTAL = ("dtype", *_EXTREME)
-
-_register(np.sum, np.add, *_TOTAL)
-_register(np.prod, np.multiply, *_TOTAL)
-_register(np.nansum, np.add, *_TOTAL, prepare=_fill_nan(0))
-_register(np.nanprod, np.multiply, *_TOTAL, prepare=_fill_nan(1))
-_register(np.max, np.maximum, *_EXTREME)
-_register(np.min, np.minimum, *_EXTREME)
-_register(np.amax, np.maximum, *_EXTREME, name="max")
-_register(np.amin, np.minimum, *_EXTREME, name="min")
-_register(np.nanmax, np.fmax, *_EXTREME, check=_warn_about_nan("nanmax"))
-_register(np.nanmin, np.fmin, *_EXTREME, check=_warn_about_nan("nanmin"))
+_register_total(np.sum, np.add)
+_register_total(np.prod, np.multiply)
+_register_total(np.nansum, np.add, _fill_nan(0))
+_register_total(np.nanprod, np.multiply, _fill_nan(1))
+_register_extreme(np.maximum, np.max, np.amax)
+_register_extreme(np.minimum, np.min, np.amin)
+_register_extreme(np.fmax, np.nanmax, check=_warn_about_nan("nanmax"))
+_register_extreme(np.fmin, np.nanmin, check=_warn_about_nan("nanmin"))
 _register_test(np.any, np.logical_or)
 _register_test(np.all, np.logical_and)
 
