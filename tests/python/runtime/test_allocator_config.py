@@ -142,7 +142,7 @@ class TestClient:
             make_cpu_client(allocator_config=GpuAllocatorConfig(Kind.CUDA_ASYNC))
 
     def test_platform_keeps_nothing_to_preallocate(self):
-        with pytest.raises(ValueError, match="PLATFORM keeps no memory"):
+        with pytest.raises(ValueError, match="PLATFORM caches no memory"):
             make_cpu_client(allocator_config=GpuAllocatorConfig(Kind.PLATFORM, preallocate=True))
 
     @pytest.mark.parametrize("config", [1, "BFC", Kind.BFC, {}])
