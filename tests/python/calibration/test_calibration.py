@@ -199,7 +199,7 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
         ("coefficients", dict(COEFFICIENTS, calls=float("nan")), "calls is not a number from 0"),
         ("links", [], "links is no list"),
         ("links", [{"source": -1, "destination": 0, "rate": 1e9}], "source is not an integer from 0"),
-        ("fresh_page_seconds", "1", "fresh_page_seconds is no number"),
+        ("fresh_page_seconds", "1", "fresh_page_seconds is not a number"),
         ("processes", {"processes": 2}, "processes does not have the entries"),
         ("samples", [{"name": "a"}], "a sample does not have the entries"),
         ("conditions", {}, "conditions does not have the entries"),

@@ -31,7 +31,7 @@ def test_shardings_are_inspected():
     assert seen == [ad.SingleDeviceSharding(ad.devices()[3]), over("x")]
     with pytest.raises(TypeError, match=r"(?s)value\['a'\] is .* .ndarray.; expected an Array"):
         ad.debug.inspect_array_sharding({"a": X, "b": tree["b"]}, callback=seen.append)
-    with pytest.raises(TypeError, match="callback is 3 .int."):
+    with pytest.raises(TypeError, match=r"callback is 3 .int."):
         ad.debug.inspect_array_sharding(X, callback=3)
     assert len(seen) == 2
 
