@@ -272,7 +272,7 @@ def changed(**fields):
             lambda: b"\x08\x01\x22\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
             "a field of 9223372036854775807 bytes has only 0 left",
         ),
-        (lambda: b"\x00" * (2**24 + 1), "there are 16777217 bytes; expected 16777216 at most"),
+        (lambda: b"\x00" * (2**24 + 1), "the argument has 16777217 bytes; expected at most 16777216"),
     ],
 )
 def test_hostile_bytes_are_refused_with_what_is_wrong(data, text):
@@ -313,7 +313,7 @@ def test_devices_of_other_platforms_can_be_read_but_not_made():
 def test_devices_with_other_kinds_of_memory_can_be_read_but_not_made():
     topology = DeviceTopology.deserialize(changed(devices__0__memory_kinds=["device", "disk"]))
     with pytest.raises(
-        RuntimeError, match=r"device 0 lies .* has memory kinds \[device, disk\]; expected .*pinned_host"
+        RuntimeError, match=r"device 0 is .* has memory kinds \[device, disk\]; expected .*pinned_host"
     ):
         topology._make_compile_only_devices()
 
