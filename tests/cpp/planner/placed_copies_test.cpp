@@ -18,7 +18,7 @@ using test::named;
 TEST(PlacedCopies, plans_the_copies_between_memories_of_this_process) {
   const ClientRef world = make_world(4, 4);
   const PlacedCopies placed = placed_copies(*named(world, {4}, {"a"}), *named(world, {4}, {}), {8}, 4, nullptr);
-  EXPECT_EQ(placed.direct.plan.copy_count(), 12);
+  EXPECT_EQ(placed.direct.plan.copy_count(), 16);
   EXPECT_EQ(placed.direct.bytes_in, (std::vector<int64_t>{24, 24, 24, 24}));
   EXPECT_EQ(placed.source.devices, (std::vector<int64_t>{0, 1, 2, 3}));
 }
@@ -36,7 +36,7 @@ TEST(PlacedCopies, plans_on_the_cluster_whose_devices_the_shardings_have) {
   const ShardingRef rows = named(client, {4}, {"a"});
   EXPECT_EQ(cluster_for(nullptr, *rows, *rows), cluster);
   const PlacedCopies placed = placed_copies(*rows, *named(client, {4}, {}), {8}, 4, cluster.get());
-  EXPECT_EQ(placed.direct.plan.copy_count(), 12);
+  EXPECT_EQ(placed.direct.plan.copy_count(), 16);
 }
 
 TEST(PlacedCopies, takes_the_given_cluster_or_the_one_of_either_end) {
