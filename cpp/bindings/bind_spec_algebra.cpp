@@ -6,8 +6,8 @@
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/partition/spec_algebra.h"
 #include "artifex_devices/sharding/named_sharding.h"
-#include "axis_names.h"
 #include "bindings.h"
+#include "mesh_arguments.h"
 
 namespace artifex_devices::bindings {
 namespace {
