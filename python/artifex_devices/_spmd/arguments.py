@@ -118,7 +118,7 @@ def check_fit(
             if x.shape[d] % count:
                 indivisible.append(
                     f"{paths(i)} of {shape_text(x.shape, x.dtype)} has {x.shape[d]} in dimension {d}, which {spec!r} "
-                    f"spec into {count}"
+                    f"cuts into {count}"
                 )
     if too_long:
         raise ValueError(
