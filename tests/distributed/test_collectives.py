@@ -173,7 +173,7 @@ def test_a_process_that_is_killed_in_a_body_is_named_by_the_other(processes, exe
     name, text = job.outcomes[0].value
     assert name == "CollectiveError"
     assert "process 1 (pid " in text
-    assert "gone without a word" in text
+    assert "ended without notice" in text
 
 
 @pytest.mark.parametrize("executor", ["cooperative", "threads"])

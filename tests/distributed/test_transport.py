@@ -111,7 +111,7 @@ def test_who_refuses_keeps_nobody_waiting_and_the_job_goes_on(processes):
         assert len(texts) == len(turns)
         for turn, text in zip(turns, texts, strict=True):
             assert f"process {turn % 3} (pid " in text
-            assert f"refuses: device_put: no memory in turn {turn}; mend it there, the job goes on" in text
+            assert f"refuses: device_put: no memory in turn {turn}; fix it there, the job goes on" in text
         assert after == [b"y"] * 3
 
 

@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 import numpy as np
 from artifex_devices import _core
 from artifex_devices.distributed import exchange, transport
-from artifex_devices.distributed.local_peers import Neighbours
+from artifex_devices.distributed.local_peers import LocalPeers
 
 WAIT_S = 20.0
 share_memory = False  # whether the processes of a new job do
@@ -73,12 +73,12 @@ class QueueTransport:
             raise RuntimeError(f"the processes do not do the same: {told}")
         return [each[2] for each in came]
 
-    def most_payload(self, processes):
-        return 64 if self.neighbours(processes) is None else Neighbours.most_payload
+    def max_payload(self, processes):
+        return 64 if self.local_peers(processes) is None else LocalPeers.max_payload
 
-    def neighbours(self, processes):
+    def local_peers(self, processes):
         lanes = self.wires.lanes
-        return None if lanes is None else Neighbours(lanes[self.process_index], range(self.process_count))
+        return None if lanes is None else LocalPeers(lanes[self.process_index], range(self.process_count))
 
     def wait_until(self, done, operation, nbytes):
         until = time.monotonic() + WAIT_S

@@ -28,7 +28,7 @@ def smap(
 ) -> Any:
     """Maps a function over the shards along one axis of the mesh.
 
-    Without axis_name it is the documents' other name of shard_map, with its parameters.
+    Without axis_name it is another name of shard_map, with its parameters.
 
     Args:
         f: As in shard_map. Without it a decorator is returned.
@@ -40,7 +40,7 @@ def smap(
             tree of these for each argument. It may be left out where the axis is Explicit.
         out_axes: Dimension along which the results are put together; an int, None (equal on all devices) or a tree of
             these that is a prefix of what f returns.
-        axis_name: Name of the axis; the body sees whole blocks along the other axes of the mesh.
+        axis_name: Name of the axis; along the other axes of the mesh the body sees complete blocks.
         **options: check_vma, axis_names and executor, as in shard_map.
 
     Returns:
@@ -84,12 +84,7 @@ def smap(
 
 
 def _specs_of_axes(what: str, axes: Any, name: Hashable) -> Any:
-    """A tree of PartitionSpecs of a tree of dimensions that are sharded over one axis, or None.
-
-    Raises:
-        TypeError: A leaf is not an int.
-        ValueError: A leaf is negative.
-    """
+    """A tree of PartitionSpecs from a tree of dimensions that are sharded over one axis, or None."""
     from artifex_devices import tree_util
 
     def spec(axis: Any) -> PartitionSpec:

@@ -10,7 +10,7 @@ import pytest
 import shared_worlds
 from artifex_devices import P, lax
 from artifex_devices._spmd import chain
-from artifex_devices._spmd import result_check as ending
+from artifex_devices._spmd import result_check
 from artifex_devices.distributed import transport
 from crossing_programs import DTYPES, expected, mesh_of, run
 from shared_worlds import Job, check_value
@@ -370,8 +370,8 @@ def test_a_mesh_without_devices_of_this_process():
 )
 def test_replicated_outputs_are_hashed_unless_they_come_from_one_collective(monkeypatch, body, hashed):
     seen = []
-    bytes_of = ending.bytes_of
-    monkeypatch.setattr(ending, "bytes_of", lambda block: seen.append(block.tolist()) or bytes_of(block))
+    bytes_of = result_check.bytes_of
+    monkeypatch.setattr(result_check, "bytes_of", lambda block: seen.append(block.tolist()) or bytes_of(block))
     results = sum_of(lambda index: body)
     assert [(made.tolist(), total) for made, total in results] == [([6.0 + bool(hashed)], 6.0)] * 2
     assert seen == [[7.0]] * hashed

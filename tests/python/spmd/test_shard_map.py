@@ -282,7 +282,7 @@ def test_partly_manual_maps_see_whole_blocks_along_the_other_axes(smap):
     check(smap(identity, mesh, P(None, "y"), P(None, "y"), axis_names={"y"})(X), X, P(None, "y"), mesh)
 
 
-def test_other_layouts_move_on_auto_meshes(smap):
+def test_other_layouts_progress_auto_meshes(smap):
     mesh = auto_mesh()
     for spec in (P(), P("y"), P(None, "x"), P("y", "x")):
         source = ad.device_put(X, ad.NamedSharding(mesh, spec))
