@@ -23,7 +23,7 @@ def local_peers():
 
 
 def test_processes_of_one_host_share_memory(processes):
-    assert processes(3, neighbours).values == [([True] * 3, True)] * 3
+    assert processes(3, local_peers).values == [([True] * 3, True)] * 3
 
 
 def without(switched_off):

@@ -113,8 +113,8 @@ def _put(operation: str, leaf: Any, sharding: NamedSharding, name: str) -> Any:
 def _local_mesh(operation: str, mesh: Any) -> Mesh:
     if not isinstance(mesh, Mesh):
         raise TypeError(
-            f"{operation}: global_mesh is of type {type(mesh).__name__}; expected a Mesh, got {shown(mesh)}; create one by "
-            "make_mesh"
+            f"{operation}: global_mesh is of type {type(mesh).__name__}; expected a Mesh, got {shown(mesh)}; create "
+            "one by make_mesh"
         )
     local: Mesh = mesh.local_mesh
     return local

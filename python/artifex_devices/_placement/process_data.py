@@ -88,7 +88,7 @@ def _checked_shape(operation: str, global_shape: Any, ndim: int, name: str) -> S
     shape = tuple(global_shape)
     if len(shape) != ndim or not all(isinstance(size, (int, np.integer)) for size in shape):
         raise ValueError(
-            f"{operation}: {name}global_shape does not fit the data; expected {ndim} sizes, got {shown(global_shape)}; give "
-            "one for each dimension of the data"
+            f"{operation}: {name}global_shape does not fit the data; expected {ndim} sizes, got "
+            f"{shown(global_shape)}; give one for each dimension of the data"
         )
     return shape

@@ -59,8 +59,8 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
             raise TypeError(f"{operation}: {path}: {str(error).removeprefix('host_empty: ')}") from None
         return array
     raise TypeError(
-        f"{operation}: {path} of type {type(x).__name__} is not an array; expected an Array, an ndarray or a number, got "
-        f"{shown(x)}; convert it first, or bind it to the function with functools.partial"
+        f"{operation}: {path} of type {type(x).__name__} is not an array; expected an Array, an ndarray or a number, "
+        f"got {shown(x)}; convert it first, or bind it to the function with functools.partial"
     )
 
 
@@ -87,9 +87,9 @@ def key_of(x: Any) -> Any:
 def check_fit(
     operation: str, layout: Layout, specs: Sequence[PartitionSpec], leaves: Sequence[Any], paths: Callable[[int], str]
 ) -> None:
-    """Raises one ValueError for specs that are too long for their leaves, or one IndivisibleError for indivisible leaves.
+    """Raises one ValueError for all specs that are too long for their leaves, or one IndivisibleError for all others.
 
-    It names all of these leaves by `paths(i)`.
+    `paths(i)` is the name of a leaf.
     """
     too_long, indivisible = [], []
     sizes = dict(zip(layout.manual, layout.sizes, strict=True))
@@ -115,8 +115,8 @@ def check_fit(
         )
     if indivisible:
         raise IndivisibleError(
-            f"{operation}: an argument cannot be sharded evenly: {'; '.join(indivisible)}; expected sizes that the axes "
-            "divide; pad the argument, or choose another spec"
+            f"{operation}: an argument cannot be sharded evenly: {'; '.join(indivisible)}; expected sizes that the "
+            "axes divide; pad the argument, or choose another spec"
         )
 
 
@@ -162,7 +162,8 @@ def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any]) -> list[P
     if automatic:
         raise TypeError(
             f"{operation}: in_specs is missing; expected a tree of PartitionSpecs, as the axes "
-            f"{', '.join(map(shown, automatic))} are Auto; give in_specs, or create the mesh by make_mesh (Explicit axes)"
+            f"{', '.join(map(shown, automatic))} are Auto; give in_specs, or create the mesh by make_mesh (Explicit "
+            "axes)"
         )
     return [
         spec_of([tuple(n for n in names if n in layout.manual) for names in held_names(x, layout.mesh)]) for x in leaves
@@ -192,8 +193,8 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
                 "other devices than the mesh" if set(found) != set(expected) else "the mesh's devices in another order"
             )
             raise ValueError(
-                f"{operation}: {path} is placed on {where}; expected {_ids(expected)}, got {_ids(found)}; move it first: "
-                f"device_put({path}, NamedSharding(mesh, {spec!r}))"
+                f"{operation}: {path} is placed on {where}; expected {_ids(expected)}, got {_ids(found)}; move it "
+                f"first: device_put({path}, NamedSharding(mesh, {spec!r}))"
             )
         arrays = _arrays_here(moved_to(operation, x, Home(target, committed=True), target))
         return [arrays[number] for number in numbers]

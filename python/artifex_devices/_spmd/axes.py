@@ -127,10 +127,10 @@ def _all_groups(
     if len(set(names)) != len(names):
         raise ValueError(f"{operation}: an axis name is repeated; expected each once, got {names}; drop one")
     axes = [program.axis_names.index(name) for name in names]
-    groups = _core._axis_groups(program.axis_sizes, axes)
+    groups = list(_core._axis_groups(program.axis_sizes, axes))
     if index_groups is not None:
         groups = [part for members in groups for part in _split(operation, members, index_groups)]
-    return Groups(list(groups), len(program.device_names), program.process_map)
+    return Groups(groups, len(program.device_names), program.process_map)
 
 
 def _split(operation: str, members: Sequence[int], index_groups: IndexGroups) -> list[tuple[int, ...]]:

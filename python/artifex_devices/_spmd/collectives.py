@@ -7,7 +7,7 @@ Results never share memory that a member can write. Members with equal results s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.exceptions import AxisError
@@ -21,6 +21,7 @@ from artifex_devices._spmd.cross_process import CrossProcessOp
 from artifex_devices._spmd.participant import Participant
 
 __all__ = [
+    "Call",
     "all_to_all",
     "broadcast",
     "gather",
@@ -33,6 +34,15 @@ __all__ = [
 ]
 
 Leaves = list[NDArray[Any]]
+
+
+class Call(NamedTuple):
+    """A call of a collective by one participant."""
+
+    operation: str
+    me: Participant
+    group: Group
+    axis_name: Any
 
 
 def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
@@ -49,8 +59,8 @@ def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
         check_unmasked(operation, leaf, "a leaf")
         if array.dtype.kind in "OSUMm":
             raise TypeError(
-                f"{operation}: a leaf of type {type(leaf).__name__} is not an array of numbers; expected an ndarray or a "
-                f"number, got {shown(leaf)}; convert it first"
+                f"{operation}: a leaf of type {type(leaf).__name__} is not an array of numbers; expected an ndarray "
+                f"or a number, got {shown(leaf)}; convert it first"
             )
     return arrays, treedef
 
@@ -65,16 +75,14 @@ def rebuild(treedef: Any, leaves: Sequence[Any]) -> Any:
 
 
 def meet(
-    operation: str,
-    me: Participant,
-    group: Group,
-    axis_name: Any,
+    call: Call,
     options: tuple[tuple[str, Any], ...],
     leaves: Leaves,
     complete: Callable[[list[Leaves]], Sequence[Leaves]],
     op: CrossProcessOp | None = None,
 ) -> Leaves:
     """Meets the group with these leaves; `op` as in Program.meeting."""
+    operation, me, group, axis_name = call
     axes = tuple(axis_name) if type(axis_name) is list else axis_name
     signature: tuple[Any, ...]
     if len(leaves) == 1:
@@ -141,10 +149,8 @@ def _divide(total: NDArray[Any], size: int) -> None:
         np.divide(total, divisor, out=total)
 
 
-def reduce(
-    operation: str, kind: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, *, mean: bool = False
-) -> Leaves:
-    """Combines the blocks leaf by leaf, for a mean divided by the number of members; all members get the same arrays."""
+def reduce(call: Call, leaves: Leaves, kind: str, mean: bool = False) -> Leaves:
+    """Combines the blocks leaf by leaf, for a mean divided by their number; all members get the same arrays."""
 
     def share(totals: Leaves, size: int) -> Sequence[Leaves]:
         for total in totals:
@@ -154,23 +160,21 @@ def reduce(
         return [totals] * size
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        return share([_reduced(operation, kind, parts) for parts in _columns(payloads)], len(payloads))
+        return share([_reduced(call.operation, kind, parts) for parts in _columns(payloads)], len(payloads))
 
     op = CrossProcessOp(reduction=kind, share=share, is_shared=True)
-    return meet(operation, me, group, axis_name, (), leaves, complete, op)
+    return meet(call, (), leaves, complete, op)
 
 
-def gather(
-    operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, axis: int, tiled: bool
-) -> Leaves:
+def gather(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
     """Stacks the members' blocks along a new dimension, or joins them along an existing one."""
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        result = [_joined(operation, parts, axis, tiled) for parts in _columns(payloads)]
+        result = [_joined(call.operation, parts, axis, tiled) for parts in _columns(payloads)]
         return [result] * len(payloads)
 
     options = (("axis", axis), ("tiled", tiled))
-    return meet(operation, me, group, axis_name, options, leaves, complete, CrossProcessOp(is_shared=True))
+    return meet(call, options, leaves, complete, CrossProcessOp(is_shared=True))
 
 
 def _joined(operation: str, parts: Leaves, axis: int, tiled: bool) -> NDArray[Any]:
@@ -200,7 +204,8 @@ def _dimension(operation: str, axis: int, ndim: int) -> int:
     return axis % ndim
 
 
-def _check_split(operation: str, leaf: NDArray[Any], axis: int, count: int, tiled: bool) -> None:
+def _check_split(call: Call, leaf: NDArray[Any], axis: int, tiled: bool) -> None:
+    operation, count = call.operation, call.group.size
     d = _dimension(operation, axis, leaf.ndim)
     size = leaf.shape[d]
     if size % count if tiled else size != count:
@@ -220,41 +225,29 @@ def _piece(block: NDArray[Any], axis: int, index: int, count: int, tiled: bool) 
     return piece
 
 
-def scatter(
-    operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, axis: int, tiled: bool
-) -> Leaves:
+def scatter(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
     """Sums the blocks, and gives each member its piece as a view of the sum."""
-    count = group.size
     for leaf in leaves:
-        _check_split(operation, leaf, axis, count, tiled)
+        _check_split(call, leaf, axis, tiled)
 
     def share(totals: Leaves, size: int) -> Sequence[Leaves]:
         sums = [_sealed(total) for total in totals]
         return [[_piece(total, axis, i, size, tiled) for total in sums] for i in range(size)]
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
-        return share([_reduced(operation, "sum", parts) for parts in _columns(payloads)], len(payloads))
+        return share([_reduced(call.operation, "sum", parts) for parts in _columns(payloads)], len(payloads))
 
     options = (("scatter_dimension", axis), ("tiled", tiled))
     by_rows = all(axis % leaf.ndim == 0 for leaf in leaves)
     op = CrossProcessOp(reduction="sum", share=share, by_rows=by_rows)
-    return meet(operation, me, group, axis_name, options, leaves, complete, op)
+    return meet(call, options, leaves, complete, op)
 
 
-def all_to_all(
-    operation: str,
-    me: Participant,
-    group: Group,
-    axis_name: Any,
-    leaves: Leaves,
-    split_axis: int,
-    concat_axis: int,
-    tiled: bool,
-) -> Leaves:
+def all_to_all(call: Call, leaves: Leaves, split_axis: int, concat_axis: int, tiled: bool) -> Leaves:
     """Member i gets piece i of each member, in their order."""
-    count = group.size
+    operation, count = call.operation, call.group.size
     for leaf in leaves:
-        _check_split(operation, leaf, split_axis, count, tiled)
+        _check_split(call, leaf, split_axis, tiled)
         _dimension(operation, concat_axis, leaf.ndim)
 
     def pick(block: NDArray[Any], index: int, size: int) -> NDArray[Any]:
@@ -271,7 +264,7 @@ def all_to_all(
 
     options = (("split_axis", split_axis), ("concat_axis", concat_axis), ("tiled", tiled))
     op = CrossProcessOp(pick=pick, finish=finish)
-    return meet(operation, me, group, axis_name, options, leaves, complete, op)
+    return meet(call, options, leaves, complete, op)
 
 
 def _exchanged(
@@ -296,23 +289,21 @@ def _exchanged(
     return _sealed(out)
 
 
-def permute(
-    operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, pairs: tuple[tuple[int, int], ...]
-) -> Leaves:
+def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> Leaves:
     """Member `target` gets the block of member `source`; zeros where nothing source_of."""
-    count = group.size
+    operation, count = call.operation, call.group.size
     sources = [source for source, _ in pairs]
     targets = [target for _, target in pairs]
     wrong = [pair for pair in pairs if not all(0 <= i < count for i in pair)]
     if wrong:
         raise IndexError(
-            f"{operation}: perm names members that do not exist; expected indices of 0 to {count - 1}, got {wrong}; drop "
-            "these pairs, or check the size of the axis"
+            f"{operation}: perm names members that do not exist; expected indices of 0 to {count - 1}, got {wrong}; "
+            "drop these pairs, or check the size of the axis"
         )
     if len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
         raise ValueError(
-            f"{operation}: perm is not a permutation; expected pairs of 0 to {count - 1} with each source and each target "
-            f"at most once, got {list(pairs)}; drop the repeated ones"
+            f"{operation}: perm is not a permutation; expected pairs of 0 to {count - 1} with each source and each "
+            f"target at most once, got {list(pairs)}; drop the repeated ones"
         )
 
     source_of = {target: source for source, target in pairs}
@@ -346,10 +337,10 @@ def permute(
         sources=lambda index, size: (source_of[index],) if index in source_of else (),
         finish=lambda index, blocks: fill([blocks[0] if blocks else None])[0],
     )
-    return meet(operation, me, group, axis_name, (("perm", pairs),), leaves, complete, op)
+    return meet(call, (("perm", pairs),), leaves, complete, op)
 
 
-def broadcast(operation: str, me: Participant, group: Group, axis_name: Any, leaves: Leaves, source: int) -> Leaves:
+def broadcast(call: Call, leaves: Leaves, source: int) -> Leaves:
     """All members get copies of the block of one, in the same arrays."""
 
     def copied(block: Leaves) -> Leaves:
@@ -359,4 +350,4 @@ def broadcast(operation: str, me: Participant, group: Group, axis_name: Any, lea
         return [copied(payloads[source])] * len(payloads)
 
     op = CrossProcessOp(sources=lambda index, size: (source,), finish=lambda index, blocks: copied(blocks[0]))
-    return meet(operation, me, group, axis_name, (("source", source),), leaves, complete, op)
+    return meet(call, (("source", source),), leaves, complete, op)

@@ -35,7 +35,7 @@ def jit(
     backend: str | None = None,
     inline: bool = False,
 ) -> Any:
-    """Places the arguments and results of a function by their shardings; the function itself is not compiled.
+    """Places the arguments and results of a function by their shardings; nothing is compiled.
 
     With it, code that places arrays by jit runs here too. Operations inside run one by one, each on the devices of its
     operands. Every call runs the function's Python code, so printing and other effects happen every time.

@@ -41,8 +41,8 @@ class ChosenArguments:
         both = [*sorted(self.static_names & self.donated_names), *sorted(self.static_numbers & self.donated_numbers)]
         if both:
             raise ValueError(
-                f"{operation}: arguments {both} are both static and donated; expected donated arguments to be arrays; drop "
-                "them from one of the two"
+                f"{operation}: arguments {both} are both static and donated; expected donated arguments to be "
+                "arrays; drop them from one of the two"
             )
         self.is_none = not (self.static_numbers or self.static_names or self.donated_numbers or self.donated_names)
 

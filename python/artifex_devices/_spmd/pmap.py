@@ -106,8 +106,8 @@ def _devices(operation: str, devices: Any) -> tuple[Device, ...]:
     for device in chosen:
         if not isinstance(device, Device):
             raise TypeError(
-                f"{operation}: devices has an entry of type {type(device).__name__}; expected a sequence of Device, got "
-                f"{shown(device)}; take them from devices()"
+                f"{operation}: devices has an entry of type {type(device).__name__}; expected a sequence of Device, "
+                f"got {shown(device)}; take them from devices()"
             )
     return chosen
 
@@ -264,8 +264,8 @@ class _Pmapped:
         arrays = [leaf_of(operation, leaf, path_of(i)) for i, leaf in enumerate(leaves)]
         if all(axis is None for axis in axes):
             raise ValueError(
-                f"{operation}: no argument has a mapped axis; expected at least one array that is sharded over devices; "
-                "give one whose in_axes is an int"
+                f"{operation}: no argument has a mapped axis; expected at least one array that is sharded over "
+                "devices; give one whose in_axes is an int"
             )
         axes = self._checked_axes(arrays, axes, path_of)
         own = tuple(device for device in pool if device.process_index == device.client.process_index())

@@ -37,8 +37,8 @@ class ProcessGroups(NamedTuple):
 def _from_core(fields: Any) -> ProcessGroups | None:
     if fields is None:
         return None
-    processes, groups, *others = fields
-    return ProcessGroups(processes, tuple(CrossGroup(*group) for group in groups), *others, {})
+    processes, groups, slots, is_even, in_runs = fields
+    return ProcessGroups(processes, tuple(CrossGroup(*group) for group in groups), slots, is_even, in_runs, {})
 
 
 class ProcessMap:

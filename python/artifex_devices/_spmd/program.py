@@ -151,11 +151,13 @@ class Program:
             if group.part == meeting.groups.cross_part:
                 from artifex_devices._spmd import cross_process
 
-                made = cross_process.complete(self, meeting, position, [self.payloads[member] for member in members])
+                made: Sequence[Any] = cross_process.complete(
+                    self, meeting, position, [self.payloads[member] for member in members]
+                )
                 for member, result in zip(members, made, strict=True):
                     results[member] = result
             elif meeting.groups.is_whole:
-                made = meeting.complete(self.payloads)  # type: ignore[assignment]
+                made = meeting.complete(self.payloads)
                 if len(made) != len(members):
                     raise ValueError(f"{self.text_of(meeting)}: {len(made)} results for {len(members)} participants")
                 results[:] = made
@@ -273,6 +275,6 @@ def _executor(program: Program, executor: str) -> _Executor:
 
         return threaded.run
     raise ValueError(
-        f"{program.operation}: executor is {shown(executor)}; expected 'auto', 'cooperative' or 'threads'; choose one of "
-        "them"
+        f"{program.operation}: executor is {shown(executor)}; expected 'auto', 'cooperative' or 'threads'; choose "
+        "one of them"
     )

@@ -127,7 +127,7 @@ def _is_spec(node: Any) -> bool:
 
 
 def check_specs(operation: str, argument: str, specs: Any, manual: Names | None) -> None:
-    """Checks that `specs` is a tree of PartitionSpecs (else TypeError) over manual axes, each named once (ValueError)."""
+    """Raises TypeError unless `specs` is a tree of PartitionSpecs, ValueError for axes not in `manual` or repeated."""
     from artifex_devices import tree_util
 
     leaves = tree_util.tree_leaves_with_path(specs, _is_spec)

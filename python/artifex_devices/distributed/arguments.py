@@ -41,7 +41,9 @@ class InitializeArguments:
         self._values: list[str] = []
         self.address = self._address(arguments["coordinator_address"])
         self.num_processes = self._int("num_processes", arguments["num_processes"], 1, _MAX_PROCESSES)
-        self.process_id = self._int("process_id", arguments["process_id"], 0, (self.num_processes or _MAX_PROCESSES) - 1)
+        self.process_id = self._int(
+            "process_id", arguments["process_id"], 0, (self.num_processes or _MAX_PROCESSES) - 1
+        )
         self.num_devices = self._devices(arguments["local_device_ids"])
         self._check_method(arguments["cluster_detection_method"])
         self.timeout_s = self._seconds("initialization_timeout", arguments["initialization_timeout"])
@@ -140,7 +142,7 @@ class InitializeArguments:
             return 0.0
         return float(number)
 
-    def _wrong_type(self, name: str, expected: str, value: Any) -> None:
+    def _wrong_type(self, name: str, expected: str, value: Any) -> Any:
         self._types.append(f"{name} is of type {type(value).__name__}; expected {expected}, got {shown(value)}")
 
 

@@ -89,6 +89,7 @@ class MpiMeeting(Meeting):
                 self._requests.append(world.Send_init([self._sent, mpi.BYTE], number, _TAG))
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
+        """See Meeting.start."""
         record = self._record(kind, digest, payload, text, _RECORD - HEAD.size - MAX_PAYLOAD)
         self._sent[: len(record)] = record
         place = self._mine * _RECORD
@@ -96,14 +97,17 @@ class MpiMeeting(Meeting):
         self._mpi.Prequest.Startall(self._requests)
 
     def done(self) -> bool:
+        """See Meeting.done."""
         return bool(self._mpi.Request.Testall(self._requests))
 
     def all_equal(self) -> bool:
+        """See Meeting.all_equal."""
         table = bytes(self._table)
         self._records = [table[start : start + _RECORD] for start in range(0, len(table), _RECORD)]
         return super().all_equal()
 
     def free(self) -> None:
+        """Releases the requests."""
         for request in self._requests:
             request.Free()
         self._requests = []

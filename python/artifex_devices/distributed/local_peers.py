@@ -51,6 +51,7 @@ class LocalMeeting(Meeting):
         self._is_open = False  # records are still to come
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
+        """See Meeting.start."""
         self._sent = self._record(kind, digest, payload, text, _MAX_TEXT)
         self._lanes.post(self._others, self._sent)
         if kind == REFUSED:
@@ -59,6 +60,7 @@ class LocalMeeting(Meeting):
             self._is_open = True
 
     def done(self) -> bool:
+        """See Meeting.done."""
         if not self._is_open:
             return True
         if not self._lanes.wait(self._others, _POLL_S):

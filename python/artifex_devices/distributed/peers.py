@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of the other processes, and the messages that report a failure. Has no thread: it is polled during waits."""
+"""The state of the other processes, and messages that report failures. Polled during waits, without a thread."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ import pytest
 from artifex_devices import _core, distributed
 from artifex_devices._base.cpu_text import cpu_list
 from artifex_devices._spmd.process_groups import ProcessMap
-from artifex_devices.distributed import failure_notice
-from artifex_devices.distributed import job
+from artifex_devices.distributed import failure_notice, job
 from artifex_devices.distributed.consistency import CAME, REFUSED
 from artifex_devices.distributed.handshake import ProcessFacts, check_facts, is_own_address
 from artifex_devices.distributed.launcher import find_launcher
@@ -226,8 +225,7 @@ def met(*records):
     """Meetings of so many neighbours of one host, each of which has come with (kind, digest, payload, text)."""
     members = tuple(range(len(records)))
     meetings = [
-        LocalMeeting(LocalPeers(lanes, members), number, members)
-        for number, lanes in enumerate(lanes_of(len(members)))
+        LocalMeeting(LocalPeers(lanes, members), number, members) for number, lanes in enumerate(lanes_of(len(members)))
     ]
     for meeting, record in zip(meetings, records, strict=True):
         meeting.start(*record)

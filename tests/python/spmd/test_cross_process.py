@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import shared_worlds
 from artifex_devices import P, lax
-from artifex_devices._spmd import chain
-from artifex_devices._spmd import result_check
+from artifex_devices._spmd import chain, result_check
 from artifex_devices.distributed import transport
 from crossing_programs import DTYPES, expected, mesh_of, run
 from shared_worlds import Job, check_value

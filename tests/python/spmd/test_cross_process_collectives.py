@@ -40,7 +40,9 @@ def launch_across(processes):
         def process(index):
             process_map = ProcessMap(job.clients[index], tuple(axes.values()), [(each,) for each in owner])
             names = [f"cpu:{i}" for i in process_map.here]
-            program = Program(tuple(axes), tuple(axes.values()), names, process_map=process_map if used > 1 else None, **options)
+            program = Program(
+                tuple(axes), tuple(axes.values()), names, process_map=process_map if used > 1 else None, **options
+            )
             try:
                 return run(program, body, list(process_map.here), name_of(executor))
             except BaseException as error:

@@ -222,15 +222,15 @@ def test_arguments_and_results_that_do_not_fit():
         ({"in_shardings": s}, (X[:3],), {}, ad.errors.IndivisibleError, r"args\[0\]"),
         ({"out_shardings": s}, (X[:3],), {}, ad.errors.IndivisibleError, "output"),
         ({"in_shardings": s}, (3.0,), {}, ValueError, r"args\[0\]"),
-        ({}, ("text",), {}, TypeError, r"args\[0\] of type str is no array"),
-        ({}, ({"k": object()},), {}, TypeError, r"args\[0\]\['k'\] of type object is no array"),
+        ({}, ("text",), {}, TypeError, r"args\[0\] of type str is not an array"),
+        ({}, ({"k": object()},), {}, TypeError, r"args\[0\]\['k'\] of type object is not an array"),
     ]
     for options, args, kwargs, kind, text in cases:
         with pytest.raises(kind, match=text):
             ad.jit(identity, **options)(*args, **kwargs)
-    with pytest.raises(TypeError, match=r"output\[0\] of type str is no array"):
+    with pytest.raises(TypeError, match=r"output\[0\] of type str is not an array"):
         ad.jit(lambda a: ["text"])(X)
-    with pytest.raises(TypeError, match="f is no function"):
+    with pytest.raises(TypeError, match="f is not a function"):
         ad.jit(3)
 
 

@@ -170,7 +170,7 @@ BAD = [
     ({"out_axes": (0, 0)}, (X,), ValueError, "out_axes is no prefix"),
     ({"axis_size": 4}, (X,), ValueError, r"axis_size is 4 and args\[0\] has 8 rows"),
     ({}, (np.zeros((0, 3)),), ValueError, r"args\[0\] has no rows"),
-    ({}, ("text",), TypeError, r"args\[0\] of type str is no array"),
+    ({}, ("text",), TypeError, r"args\[0\] of type str is not an array"),
 ]
 
 
@@ -192,7 +192,7 @@ def test_axes_that_are_no_numbers(options, text):
 def test_results_that_are_no_arrays(pmap):
     with pytest.raises(TypeError, match=r"output\['k'\] on cpu:0 is of type str"):
         pmap(lambda a: {"k": "text"})(X)
-    with pytest.raises(TypeError, match="fun is no function"):
+    with pytest.raises(TypeError, match="fun is not a function"):
         ad.pmap(3)
 
 

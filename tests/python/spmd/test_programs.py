@@ -119,7 +119,7 @@ def test_participants_that_wait_for_each_other_in_a_circle(executor):
         for name in names:
             lax.psum(np.ones(1), name)
 
-    with pytest.raises(CollectiveError, match="wait for each other and nobody can go on"):
+    with pytest.raises(CollectiveError, match="wait for each other and none can go on"):
         launch(body, executor, {"x": 2, "y": 4})
 
 

@@ -23,7 +23,7 @@ def sharded():
     return ad.device_put(VALUE, ad.NamedSharding(ad.Mesh(ad.devices(), "x"), ad.P("x")))
 
 
-def poll(x):
+def look(x):
     with warnings.catch_warnings(record=True):
         return type(x).__name__, len(x.devices()), np.asarray(x).tolist() == VALUE.tolist()
 
