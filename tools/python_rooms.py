@@ -17,7 +17,7 @@ PACKAGE = "artifex_devices"
 FOLDER = f"python/{PACKAGE}"
 CORE = "_core"
 
-# A room imports itself and what stands on earlier lines. A name with an underscore is private, the others are public.
+# A room imports itself and rooms on earlier lines. A name with an underscore is private, the others are public.
 ORDER = (
     ("errors", "_base"),
     ("config", "_tree", "render"),
@@ -37,9 +37,9 @@ ORDER = (
     ("__main__",),
 )
 
-# Rooms in which each function imports what it runs: a command loads its own modules, a report survives a broken one.
+# Rooms whose functions may import: a command loads only its own modules, a report survives a broken one.
 LAZY_ROOMS = ("command_line", "doctor")
-# What other functions may import: modules that most programs never need, and those that would slow the first import.
+# Modules that other functions may import: rarely needed ones, and those that slow down the first import.
 LAZY = (
     "_array.html",
     "_array_ops",
@@ -78,7 +78,7 @@ LIBRARIES = {
         "debug.py",
     ),
     "threadpoolctl": ("_base/blas_threads.py", "doctor/libraries.py", "roofline/measurement.py"),
-    "tomli": ("_base/toml_file.py", "_base/toml_lines.py"),
+    "tomli": ("_base/toml.py",),
 }
 
 # The one file of the bindings that names Python modules.
@@ -176,7 +176,7 @@ def _circles(graph: dict[str, set[str]]) -> Iterator[list[str]]:
             yield [*stack[stack.index(name) :], name]
         elif name not in finished:
             for target in sorted(graph.get(name, ())):
-                # The __init__ of a package that imports its own modules makes no circle with them.
+                # An __init__ that imports modules of its own package is not a circle.
                 if not name.startswith(f"{target}."):
                     yield from visit(target, [*stack, name])
             finished.add(name)

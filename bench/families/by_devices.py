@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves against the number of devices, in a world of 4,096: what is known of all, and tiny work on each."""
+"""Curves against the number of devices, in a world of 4,096: facts about all, and tiny work on each."""
 
 from __future__ import annotations
 

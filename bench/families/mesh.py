@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Making meshes and shardings, and asking which device holds what. Both libraries intern meshes and keep answers."""
+"""Creating meshes and shardings, and computing index maps. Both libraries cache meshes and results."""
 
 from __future__ import annotations
 

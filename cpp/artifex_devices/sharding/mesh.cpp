@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -75,7 +75,7 @@ class MeshTable {
 MeshRef Mesh::make(AbstractMesh abstract, DeviceListRef devices, std::string_view operation) {
   const int64_t count = devices ? devices->size() : 0;
   if (count != abstract.size()) {
-    fail(
+    throw_error(
         "{}: a mesh of axes ({}) has {} positions but {} devices were given; expected one device for each position; "
         "change the axis sizes or the devices",
         operation, abstract.axes_text(), abstract.size(), count);

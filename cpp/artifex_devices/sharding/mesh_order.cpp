@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/mesh.h"
 
 namespace artifex_devices {
@@ -8,7 +8,7 @@ std::vector<Device*> mesh_order(const Dims& sizes, std::vector<Device*> devices,
   const int64_t positions = checked_product(sizes, operation);
   const auto count = static_cast<int64_t>(devices.size());
   if (positions != count) {
-    fail(
+    throw_error(
         "{}: Number of devices {} must equal the product of mesh_shape {}; expected {} devices, got {}; change the "
         "shape or the devices",
         operation, count, to_string(sizes), positions, count);
@@ -22,7 +22,7 @@ MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<Ax
   AbstractMesh abstract(std::move(names), sizes, std::move(types));
   const auto count = static_cast<int64_t>(devices.size());
   if (abstract.size() > count) {
-    fail(
+    throw_error(
         "{}: Number of devices {} must be >= the product of mesh_shape {}; expected at least {} devices, got {}; use a "
         "smaller mesh or more devices",
         operation, count, to_string(sizes), abstract.size(), count);

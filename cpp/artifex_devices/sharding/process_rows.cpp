@@ -65,7 +65,7 @@ std::vector<std::vector<int64_t>> process_starts(const Sharding& sharding, const
 }
 
 std::pair<int64_t, int64_t> batch_share(const Sharding& sharding, int64_t length, int64_t dimension) {
-  if (dimension < 0) fail("batch_share: dimension is {}; expected 0 or more; count from the first one", dimension);
+  if (dimension < 0) throw_error("batch_share: dimension is {}; expected 0 or more; count from the first one", dimension);
   Dims shape(std::max(dimension + 1, sharding.grid().parts().size()), sharding.num_devices());
   shape[dimension] = length;
   const ShardDomains domains = sharding.domains(shape, "addressable_devices_indices_map");
@@ -76,7 +76,7 @@ std::pair<int64_t, int64_t> batch_share(const Sharding& sharding, int64_t length
   });
   const auto gap = std::ranges::adjacent_find(rows, [](auto& one, auto& next) { return one.second != next.first; });
   if (rows.empty() || gap != rows.end()) {
-    fail(
+    throw_error(
         "batch_share: the rows that this process holds of {} are [{}]; expected contiguous ones; order the mesh by "
         "process, as make_mesh and DeviceMeshManager do",
         sharding.to_string(), fmt::join(rows, ", "));

@@ -9,12 +9,12 @@ import platform
 import socket
 import sys
 import time
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from artifex_devices import _core
-from artifex_devices._base.cpu_text import cpu_list
+from artifex_devices._base.caller import warn_user
+from artifex_devices._base.text import cpu_list
 from artifex_devices._core import __version__
 from artifex_devices.config import config
 from artifex_devices.distributed import failure_notice, mpi_runtime
@@ -244,11 +244,10 @@ def _take_cpu_share(me: int, facts: list[ProcessFacts], bind_flag: str) -> tuple
     own = tuple(_core._take_cpu_share(places, bind_flag, me))
     affinity = facts[me].cpus
     if me == sharers[0] and len(sharers) > len(affinity):
-        warnings.warn(
+        warn_user(
             f"distributed.initialize: {len(sharers)} processes share the CPUs {cpu_list(affinity)} of "
             f"{facts[me].host}; expected a core for each; they work, but take turns; start fewer",
             RuntimeWarning,
-            stacklevel=4,
         )
     return own
 

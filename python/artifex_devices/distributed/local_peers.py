@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 import socket
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.caller import warn_user
 from artifex_devices.config import config
 from artifex_devices.distributed.consistency import HEAD, REFUSED, Meeting
 from artifex_devices.distributed.peers import Peers
@@ -120,12 +120,11 @@ def share_memory(
             os.close(each)
     problems = [f"{names[number]}: {reports[number][1]}" for number in processes if reports[number][1]]
     if is_shared and problems and not is_off:
-        warnings.warn(
+        warn_user(
             f"distributed.initialize: the processes of this host share no memory ({'; '.join(problems)}); expected "
             "some MiB of it; everything goes by MPI, which is slower; raise the limits, or set "
             "config.distributed_shared_memory = False to turn this warning off",
             RuntimeWarning,
-            stacklevel=5,
         )
     return LocalPeers(lanes, processes) if lanes is not None and not problems else None
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from artifex_devices._base.caller import user_frame
 from artifex_devices.config import config
 from artifex_devices.distributed.consistency import CAME, MAX_PAYLOAD, REFUSED, Meeting, MpiMeeting
 from artifex_devices.distributed.local_peers import LocalMeeting, LocalPeers
@@ -23,7 +24,6 @@ _PIECE = 1 << 30  # bytes of one MPI message: counts are 32-bit in many MPIs
 _FIRST_POLLS = 20  # some microseconds
 _ANSWERS_S = 2.0  # seconds that others have to send their positions
 _LAST_MESSAGES_S = 1.0  # seconds for messages that a process sent before it left
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _SPIN_S = 200e-6  # a message between two processes that both poll takes 1 to 20 us
 _BYTES_PER_S = 0.5e9  # big messages advance only while both sides poll; so poll until they should have arrived
 _CHECK_S = 1e-3
@@ -340,10 +340,8 @@ def _poll_until(done: Callable[[], bool], peers: Peers, check: Callable[[], None
 
 def call_site() -> str:
     """File and line of the program that called into the package."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "an unknown line"
+    frame = user_frame(sys._getframe())
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def _position_of(peer: Peer) -> str:

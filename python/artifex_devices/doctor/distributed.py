@@ -10,7 +10,7 @@ __all__ = ["distributed"]
 
 def distributed() -> Section:
     """What launchers and distributed.initialize() say; MPI is not initialized."""
-    from artifex_devices._base.cpu_text import cpu_list
+    from artifex_devices._base.text import cpu_list
     from artifex_devices.distributed import job
     from artifex_devices.distributed.launcher import find_launcher
 

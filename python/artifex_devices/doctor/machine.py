@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from artifex_devices._base.cpu_text import cpu_list
+from artifex_devices._base.text import cpu_list
 from artifex_devices._core import Machine, _build_facts, _cgroup_report
 from artifex_devices.doctor.facts import Files, Section
 
@@ -58,7 +58,7 @@ def topology(machine: Machine, files: Files) -> Section:
 
 
 def affinity(machine: Machine, files: Files) -> Section:
-    """Which CPUs the process may run on, and who says so."""
+    """Which CPUs the process may run on, and what limits them."""
     section = Section("CPUs of this process")
     mine = sorted(os.sched_getaffinity(0))
     section.add("affinity", cpu_list(mine), "sched_getaffinity")

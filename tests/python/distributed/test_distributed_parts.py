@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import artifex_devices as ad
 import pytest
 from artifex_devices import _core, distributed
-from artifex_devices._base.cpu_text import cpu_list
+from artifex_devices._base.text import cpu_list
 from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices.distributed import failure_notice, job
 from artifex_devices.distributed.consistency import CAME, REFUSED

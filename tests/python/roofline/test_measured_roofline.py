@@ -55,7 +55,7 @@ def test_the_product_of_each_instruction_set_is_numpys(isa, dtype, m, k, n):
 def test_the_product_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match="expected packed matrices"):
         _core._gemm("baseline", "float32", b"1234", b"1234", 2, 2, 2)
-    with pytest.raises(ValueError, match="is no instruction set known here"):
+    with pytest.raises(ValueError, match="isa is .*, which is not known here"):
         _core._gemm("mmx", "float32", b"", b"", 0, 0, 0)
     with pytest.raises(TypeError, match="expected float32 or float64"):
         _core._gemm("baseline", "int8", b"", b"", 0, 0, 0)
@@ -287,7 +287,7 @@ def test_what_is_no_file_of_ours_is_told(fresh, tmp_path, monkeypatch):
     os.mkfifo(path)
     monkeypatch.setattr(roofline_measurement, "_found", {})
     found = measure_roofline(seconds=0.02, cache=tmp_path)  # does not wait for a writer
-    assert f"{path} is not used: it is no regular file" in found.notes
+    assert f"{path} is not used: it is not a regular file" in found.notes
 
 
 def test_a_directory_that_cannot_be_written_to_is_told(fresh, tmp_path):
