@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
 
 namespace artifex_devices {
