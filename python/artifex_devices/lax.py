@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_choice, check_int, check_sequence, check_sequence_of_ints
 from artifex_devices._core import _arrive, _take
 from artifex_devices._placement.reshard import with_sharding_constraint
-from artifex_devices._runtime.device_arguments import whole_number
 from artifex_devices._spmd import collectives
 from artifex_devices._spmd.axes import group_of, names_of, require
-from artifex_devices._spmd.whole_numbers import lists_of_numbers, numbers_in
 
 __all__ = [
     "all_gather",
@@ -145,7 +143,7 @@ def all_gather(
     require("all_gather", axis_name)
     if type(axis_name) is tuple and not axis_name:
         return x  # over no axis there is nothing to stack either
-    axis = whole_number("all_gather", "axis", axis)
+    axis = check_int("all_gather", "axis", axis)
     return _collective(collectives.gather, "all_gather", x, axis_name, axis_index_groups, axis, tiled)
 
 
@@ -174,7 +172,7 @@ def psum_scatter(
         NameError: The name is not bound.
         ValueError: The dimension cannot be split.
     """
-    axis = whole_number("psum_scatter", "scatter_dimension", scatter_dimension)
+    axis = check_int("psum_scatter", "scatter_dimension", scatter_dimension)
     return _collective(_scatter, "psum_scatter", x, axis_name, axis_index_groups, axis, tiled)
 
 
@@ -221,8 +219,8 @@ def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Sequence[
 def _exchange(
     operation: str, x: Any, axis_name: Any, split_axis: int, concat_axis: int, index_groups: Any, tiled: bool
 ) -> Any:
-    split = whole_number(operation, "split_axis", split_axis)
-    concat = whole_number(operation, "concat_axis", concat_axis)
+    split = check_int(operation, "split_axis", split_axis)
+    concat = check_int(operation, "concat_axis", concat_axis)
     return _collective(collectives.all_to_all, operation, x, axis_name, index_groups, split, concat, tiled)
 
 
@@ -262,7 +260,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     """
     me = require("pshuffle", axis_name)
     count = group_of("pshuffle", me, axis_name).size
-    perm = numbers_in("pshuffle", "perm", perm)
+    perm = check_sequence_of_ints("pshuffle", "perm", perm, "write [1, 0]")
     if sorted(perm) != list(range(count)):
         raise ValueError(
             f"pshuffle: perm is not a permutation; expected each of 0 to {count - 1} once, got {perm}; complete it"
@@ -271,7 +269,10 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
 
 
 def _permute(operation: str, x: Any, axis_name: Any, perm: Any) -> Any:
-    pairs = lists_of_numbers(operation, "perm", perm, "pairs (source, target)", "[(0, 1), (1, 0)]")
+    listed = check_sequence(operation, "perm", perm, "pairs (source, target)", "write [(0, 1), (1, 0)]")
+    pairs = tuple(
+        check_sequence_of_ints(operation, f"perm[{i}]", pair, "write (0, 1)") for i, pair in enumerate(listed)
+    )
     if wrong := [list(pair) for pair in pairs if len(pair) != 2]:
         raise ValueError(
             f"{operation}: perm has entries that are not pairs; expected (source, target), got {wrong}; write "
@@ -289,7 +290,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """
     me = require("pbroadcast", axis_name)
     group = group_of("pbroadcast", me, axis_name)
-    source = whole_number("pbroadcast", "source", source)
+    source = check_int("pbroadcast", "source", source)
     if not 0 <= source < group.size:
         raise ValueError(f"pbroadcast: source is {source}; expected 0 to {group.size - 1}; choose one of them")
     return _collective(collectives.broadcast, "pbroadcast", x, axis_name, None, source)
@@ -315,6 +316,5 @@ def pvary(x: Any, axis_name: Any) -> Any:
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     """Returns x, as pvary; ValueError unless `to` is "varying" or "reduced"."""
-    if to not in ("varying", "reduced"):
-        raise ValueError(f"pcast: to is not known; expected 'varying' or 'reduced', got {shown(to)}; choose one")
+    check_choice("pcast", "to", to, ("varying", "reduced"))
     return pvary(x, axis_name)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core, tree_util
+from artifex_devices._base.checks import check_str, check_type
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, Client, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.device_put import device_put
@@ -60,7 +61,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         >>> multihost_utils.process_allgather(np.arange(3)).shape
         (1, 3)
     """
-    _check_bool("process_allgather", "tiled", tiled, "True or False", "leave it out to stack")
+    check_type("process_allgather", "tiled", tiled, (bool, np.bool_), "True or False", "leave it out to stack")
     leaves, structure = tree_util.tree_flatten(in_tree)
     spanning = [isinstance(leaf, Array) and not leaf.is_fully_addressable for leaf in leaves]
     if any(spanning) and not tiled:
@@ -107,7 +108,8 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
         {'seed': array(7)}
     """
     if is_source is not None:
-        _check_bool("broadcast_one_to_all", "is_source", is_source, "True, False or None", "leave it out for process 0")
+        bools, expected = (bool, np.bool_), "True, False or None"
+        check_type("broadcast_one_to_all", "is_source", is_source, bools, expected, "leave it out for process 0")
     client = _core._current_client()
     leaves, structure = tree_util.tree_flatten(in_tree)
     own = [_host(leaf) for leaf in leaves]
@@ -146,11 +148,7 @@ def sync_global_devices(name: str) -> None:
         >>> from artifex_devices import multihost_utils
         >>> multihost_utils.sync_global_devices("loaded")
     """
-    if not isinstance(name, str):
-        raise TypeError(
-            f"sync_global_devices: name is of type {type(name).__name__}; expected a str, got {shown(name)}; write "
-            'sync_global_devices("loaded")'
-        )
+    check_str("sync_global_devices", "name", name, 'write sync_global_devices("loaded")')
     client = _core._current_client()
     if client.process_count() == 1:
         return
@@ -191,13 +189,6 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         everything = [np.stack(parts) for parts in gathered]
         by_process = tree_util.tree_unflatten(structure, everything)
         raise AssertionError(f"{fail_message}. Expected: {by_process}; got: {in_tree}.")
-
-
-def _check_bool(operation: str, name: str, value: Any, expected: str, fix: str) -> None:
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(
-            f"{operation}: {name} is of type {type(value).__name__}; expected {expected}, got {shown(value)}; {fix}"
-        )
 
 
 def _host(leaf: Any) -> NDArray[Any]:

@@ -8,10 +8,10 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.checks import check_sequence, check_sequence_of_ints
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._spmd.participant import Participant, _current
 from artifex_devices._spmd.process_groups import ProcessMap
-from artifex_devices._spmd.whole_numbers import lists_of_numbers
 
 __all__ = ["Group", "Groups", "group_of", "names_of", "require"]
 
@@ -90,7 +90,11 @@ def group_of(operation: str, me: Participant, axis_name: Any, index_groups: Any 
     split = None
     key = axis_name
     if index_groups is not None:
-        split = lists_of_numbers(operation, "axis_index_groups", index_groups, "lists of ints", "[[0, 1], [2, 3]]")
+        listed = check_sequence(operation, "axis_index_groups", index_groups, "lists of ints", "write [[0, 1], [2, 3]]")
+        split = tuple(
+            check_sequence_of_ints(operation, f"axis_index_groups[{i}]", each, "write [0, 1]")
+            for i, each in enumerate(listed)
+        )
         key = _Split((axis_name, split))  # names are never _Split, so that it differs from all keys without groups
     groups: dict[Any, Groups] = me.program.groups
     made = groups.get(key)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_callable, check_type
 from artifex_devices._core import Array, Device, Sharding
 from artifex_devices._placement.mesh_context import mesh_that_is_set
 from artifex_devices._spmd.arguments import LEAF_TYPES
@@ -83,8 +83,7 @@ def jit(
     options = {name: value for name, value in locals().items() if name != "f"}
     if f is None:
         return functools.partial(jit, **options)
-    if not callable(f):
-        raise TypeError(f"jit: f is not a function; expected a callable, got {shown(f)} ({type(f).__name__}); give one")
+    check_callable("jit", "f", f)
     operation = f"jit({name_of(f)})"
     placed = _Placed(
         f,
@@ -103,7 +102,7 @@ def jit(
 
 
 def _nothing_cached() -> None:
-    """Does nothing: there is no compiled code."""
+    """Does nothing, as there is nothing compiled."""
 
 
 def _not_compiled(operation: str, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -126,11 +125,7 @@ def _device(f: Any, options: dict[str, Any]) -> Device | None:
     if device is not None and backend is not None:
         raise ValueError(f"{operation}: device and backend are both given; expected one of them; drop backend")
     if device is not None:
-        if not isinstance(device, Device):
-            raise TypeError(
-                f"{operation}: device is of type {type(device).__name__}; expected a Device, got {shown(device)}; "
-                "choose one of devices()"
-            )
+        check_type(operation, "device", device, Device, "a Device", "choose one of devices()")
         return device
     from artifex_devices._runtime.devices import devices
 

@@ -7,10 +7,10 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from artifex_devices._base.checks import check_sequence_of_ints, check_type
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array
 from artifex_devices._spmd.donation import donated_arrays
-from artifex_devices._spmd.whole_numbers import numbers_in
 
 __all__ = ["ChosenArguments"]
 
@@ -51,11 +51,10 @@ class ChosenArguments:
     ) -> tuple[frozenset[int], frozenset[str]]:
         is_sequence = isinstance(numbers, Iterable) and not isinstance(numbers, str)
         chosen = () if numbers is None else numbers if is_sequence else (numbers,)
-        places = numbers_in(self.operation, f"{kind}_argnums", chosen)
-        if names is not None and not isinstance(names, Iterable):
-            raise TypeError(
-                f"{self.operation}: {kind}_argnames is of type {type(names).__name__}; expected a str or several, got "
-                f"{shown(names)}; write the argument's name"
+        places = list(check_sequence_of_ints(self.operation, f"{kind}_argnums", chosen, "write (0, 1)"))
+        if names is not None:
+            check_type(
+                self.operation, f"{kind}_argnames", names, Iterable, "a str or several", "write the argument's name"
             )
         called = {names} if isinstance(names, str) else set(names or ())
         if parameters is None:

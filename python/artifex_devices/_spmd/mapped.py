@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_choice
 from artifex_devices._spmd.arguments import LEAF_TYPES, Blocks, check_alive, key_of
 from artifex_devices._spmd.outputs import Outputs
 from artifex_devices._spmd.program import Program, run
@@ -46,11 +46,8 @@ def name_of(function: Any) -> str:
 
 def check_executor(operation: str, executor: str | None) -> None:
     """Raises ValueError for an unknown executor."""
-    if executor is not None and executor not in EXECUTORS:
-        raise ValueError(
-            f"{operation}: executor is {shown(executor)}; expected None or one of "
-            f"{', '.join(map(repr, EXECUTORS))}; choose one of them"
-        )
+    if executor is not None:
+        check_choice(operation, "executor", executor, EXECUTORS)
 
 
 def flatten_arguments(args: tuple[Any, ...]) -> tuple[Sequence[Any], Any, Any]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices._base.checks import check_callable, check_int, check_type, wrong_type
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
-from artifex_devices._runtime.device_arguments import whole_number
 from artifex_devices._spmd.arguments import Blocks, blocks_of, is_sharded_alike, leaf_of
 from artifex_devices._spmd.donation import delete_donated, donated_arrays
 from artifex_devices._spmd.mapped import Plan, check_executor, flatten_arguments, name_of, run_plan
@@ -79,14 +79,11 @@ def pmap(
         ...     np.asarray(share(np.array([1.0, 2.0, 3.0, 4.0]))).tolist()
         [0.1, 0.2, 0.3, 0.4]
     """
-    if not callable(fun):
-        raise TypeError(
-            f"pmap: fun is not a function; expected a callable, got {shown(fun)} ({type(fun).__name__}); give one"
-        )
+    check_callable("pmap", "fun", fun)
     mapped = _Pmapped(fun, axis_name, in_axes, out_axes, executor)
     mapped.static = _numbers(mapped.operation, "static_broadcasted_argnums", static_broadcasted_argnums)
     mapped.donated = _numbers(mapped.operation, "donate_argnums", donate_argnums)
-    mapped.axis_size = None if axis_size is None else whole_number(mapped.operation, "axis_size", axis_size)
+    mapped.axis_size = None if axis_size is None else check_int(mapped.operation, "axis_size", axis_size)
     mapped.backend = backend
     if devices is not None:
         mapped.devices = _devices(mapped.operation, devices)
@@ -101,14 +98,10 @@ def pmap(
 
 
 def _devices(operation: str, devices: Any) -> tuple[Device, ...]:
-    several = isinstance(devices, Iterable) and not isinstance(devices, str)
-    chosen = tuple(devices) if several else (devices,)
+    is_sequence = isinstance(devices, Iterable) and not isinstance(devices, str)
+    chosen = tuple(devices) if is_sequence else (devices,)
     for device in chosen:
-        if not isinstance(device, Device):
-            raise TypeError(
-                f"{operation}: devices has an entry of type {type(device).__name__}; expected a sequence of Device, "
-                f"got {shown(device)}; take them from devices()"
-            )
+        check_type(operation, "an entry of devices", device, Device, "a Device", "take them from devices()")
     return chosen
 
 
@@ -116,10 +109,7 @@ def _numbers(operation: str, argument: str, value: Any) -> tuple[int, ...]:
     try:
         return tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),)
     except TypeError:
-        raise TypeError(
-            f"{operation}: {argument} is not the position of an argument; expected an int or ints, got {shown(value)}; "
-            "count from 0"
-        ) from None
+        raise wrong_type(operation, argument, value, "the positions of arguments", "count from 0") from None
 
 
 class _Outputs(Outputs):
@@ -176,10 +166,8 @@ class _Pmapped:
 
         for path, axis in tree_util.tree_leaves_with_path(axes, _is_axis):
             if not _is_axis(axis):
-                raise TypeError(
-                    f"{self.operation}: {argument}{tree_util.keystr(path)} is of type {type(axis).__name__}; expected "
-                    f"an int, None or a tree of these, got {shown(axis)}; write the dimension's number"
-                )
+                name, expected = f"{argument}{tree_util.keystr(path)}", "an int, None or a tree of these"
+                raise wrong_type(self.operation, name, axis, expected, "write the dimension's number")
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the function on the rows of these arguments."""

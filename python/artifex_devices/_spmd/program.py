@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import wrong_value
 from artifex_devices._spmd.participant import PENDING, Meeting, Participant, Raised, Stopped, signature_text
 from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices._spmd.watchdog import unwatch, watch
@@ -274,7 +274,4 @@ def _executor(program: Program, executor: str) -> _Executor:
         from artifex_devices._spmd import threaded
 
         return threaded.run
-    raise ValueError(
-        f"{program.operation}: executor is {shown(executor)}; expected 'auto', 'cooperative' or 'threads'; choose "
-        "one of them"
-    )
+    raise wrong_value(program.operation, "executor", executor, "'cooperative' or 'threads'", "choose one of them")

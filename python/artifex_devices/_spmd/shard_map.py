@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
+from artifex_devices._base.checks import check_callable, check_type
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding
 from artifex_devices._placement.mesh_context import context_mesh
@@ -67,7 +68,7 @@ def shard_map(
     Raises:
         TypeError: f, mesh, specs or axis_names are of a wrong type; an argument or a result is not an array.
         ValueError: Specs do not fit the mesh, the arguments or the results; devices return different values of a
-            replicated result; arguments over Explicit axes are placed otherwise than in_specs; there is no mesh.
+            replicated result; arguments over Explicit axes are placed otherwise than in_specs; no mesh is set.
         CollectiveError: Devices called different collectives (a RuntimeError).
         BaseException: The exception of f, with the position of each device as a note.
 
@@ -92,10 +93,7 @@ def shard_map(
     }
     if f is None:
         return functools.partial(shard_map, **options)
-    if not callable(f):
-        raise TypeError(
-            f"shard_map: f is not a function; expected a callable, got {shown(f)} ({type(f).__name__}); give one"
-        )
+    check_callable("shard_map", "f", f)
     mapped = _ShardMapped(f, **options)
 
     @functools.wraps(f)
@@ -120,16 +118,10 @@ class _ShardMapped:
     ) -> None:
         self.f = f
         self.operation = operation = f"shard_map({name_of(f)})"
-        if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
-            raise TypeError(
-                f"{operation}: mesh is not a mesh; expected a Mesh, an AbstractMesh or None, got {shown(mesh)} "
-                f"({type(mesh).__name__}); create one by make_mesh"
-            )
-        if not isinstance(axis_names, (set, frozenset)):
-            raise TypeError(
-                f"{operation}: axis_names is of type {type(axis_names).__name__}; expected a set, got "
-                f"{shown(axis_names)}; write {{'x'}}"
-            )
+        if mesh is not None:
+            expected = "a Mesh, an AbstractMesh or None"
+            check_type(operation, "mesh", mesh, (Mesh, AbstractMesh), expected, "create one by make_mesh")
+        check_type(operation, "axis_names", axis_names, (set, frozenset), "a set", "write {'x'}")
         check_executor(operation, executor)
         self.mesh = mesh
         self.in_specs = in_specs
@@ -174,7 +166,7 @@ class _ShardMapped:
             if mesh is not None:
                 return mesh
             raise ValueError(
-                f"{self.operation}: there is no mesh; expected mesh= or a call inside `with mesh:` or set_mesh; give "
+                f"{self.operation}: no mesh is set; expected mesh= or a call inside `with mesh:` or set_mesh; give "
                 "one: shard_map(f, mesh=mesh, ...)"
             )
         meshes: list[Mesh] = []

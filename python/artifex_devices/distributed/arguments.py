@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import numbers
-import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from artifex_devices._base.checks import check_int, check_number, check_sequence_of_ints, check_str
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import shown
 
@@ -70,11 +69,19 @@ class InitializeArguments:
                 f"expected 1; start the program as: {_COMMAND.format(self.num_processes)}"
             )
 
-    def _address(self, value: Any) -> str | None:
-        if value is None:
+    def _checked(self, check: Callable[..., Any], name: str, value: Any, **limits: Any) -> Any:
+        """The checked value; collects the error and returns None where the check raises."""
+        try:
+            return check("", name, value, "", **limits)
+        except (TypeError, ValueError) as error:
+            problem = str(error).removeprefix(": ").removesuffix("; ")
+            (self._types if isinstance(error, TypeError) else self._values).append(problem)
             return None
-        if not isinstance(value, str):
-            return self._wrong_type("coordinator_address", "a str such as 'host:1234'", value)
+
+    def _address(self, value: Any) -> str | None:
+        expected = "a str such as 'host:1234'"
+        if value is None or self._checked(check_str, "coordinator_address", value, expected=expected) is None:
+            return None
         host, _, port = value.rpartition(":")
         wrong = ""
         if len(value) > _MAX_ADDRESS or not value.isprintable():
@@ -87,67 +94,49 @@ class InitializeArguments:
             wrong = f"has no port from 1 to {_MAX_PORT}"
         if wrong:
             self._values.append(f"coordinator_address {wrong}; expected 'host:port', got {shown(value)}")
-        return value
+        return str(value)
 
     def _int(self, name: str, value: Any, minimum: int, maximum: int) -> int | None:
-        if value is None:
-            return None
-        if not _is_int(value):
-            return self._wrong_type(name, "an int", value)
-        number = operator.index(value)
-        if not minimum <= number <= maximum:
-            self._values.append(f"{name} is out of range; expected {minimum} to {maximum}, got {shown(value)}")
-            return None
+        number: int | None = None
+        if value is not None:
+            number = self._checked(check_int, name, value, minimum=minimum, maximum=maximum)
         return number
 
     def _devices(self, value: Any) -> int | None:
         if value is None:
             return None
-        is_sequence = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
-        if not is_sequence and not _is_int(value):
-            return self._wrong_type("local_device_ids", "an int or a sequence of ints", value)
-        if is_sequence and not 1 <= _length(value) <= _MAX_DEVICES:
+        name = "local_device_ids"
+        if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+            value = [self._checked(check_int, name, value, expected="an int or a sequence of ints")]
+        elif not 1 <= _length(value) <= _MAX_DEVICES:
             self._values.append(
-                f"local_device_ids names no devices, or too many; expected 1 to {_MAX_DEVICES} different numbers from "
-                f"0, got {shown(value)}"
-            )
-            return None
-        ids = list(value) if is_sequence else [value]
-        if wrong := [each for each in ids if not _is_int(each)]:
-            return self._wrong_type("an entry of local_device_ids", "an int", wrong[0])
-        found = [operator.index(each) for each in ids]
-        if len(set(found)) < len(found) or min(found) < 0:
-            self._values.append(
-                f"local_device_ids names devices twice, or below 0; expected different numbers from 0, got "
+                f"{name} names no devices, or too many; expected 1 to {_MAX_DEVICES} different numbers from 0, got "
                 f"{shown(value)}"
             )
-        return len(found)
+            return None
+        else:
+            value = self._checked(check_sequence_of_ints, name, value)
+        if value is None or None in value:
+            return None
+        if len(set(value)) < len(value) or min(value) < 0:
+            self._values.append(
+                f"{name} names devices twice, or below 0; expected different numbers from 0, got {shown(value)}"
+            )
+        return len(value)
 
     def _check_method(self, value: Any) -> None:
-        if value is not None and not isinstance(value, str):
-            self._wrong_type("cluster_detection_method", f"None or {_METHOD!r}", value)
-        elif value not in (None, _METHOD):
-            self._values.append(
-                f"cluster_detection_method is not known; expected None or {_METHOD!r}, got {shown(value)}"
-                f"{did_you_mean(value, [_METHOD])}"
-            )
+        name = "cluster_detection_method"
+        if value is not None and self._checked(check_str, name, value, expected=f"None or {_METHOD!r}") is not None:
+            hint = did_you_mean(value, [_METHOD])
+            if value != _METHOD:
+                self._values.append(f"{name} is not known; expected None or {_METHOD!r}, got {shown(value)}{hint}")
 
     def _seconds(self, name: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            self._wrong_type(name, "a number of seconds", value)
-            return 0.0
-        number: Any = value
-        if not 0 < number <= sys.float_info.max:
-            self._values.append(f"{name} is not positive and finite; expected seconds, got {shown(value)}")
-            return 0.0
-        return float(number)
-
-    def _wrong_type(self, name: str, expected: str, value: Any) -> Any:
-        self._types.append(f"{name} is of type {type(value).__name__}; expected {expected}, got {shown(value)}")
-
-
-def _is_int(value: Any) -> bool:
-    return not isinstance(value, bool) and hasattr(type(value), "__index__")
+        seconds = self._checked(check_number, name, value, above=0, expected="a number of seconds")
+        if seconds is not None and seconds > sys.float_info.max:  # an int
+            self._values.append(f"{name} is {shown(value)}; expected a finite number of seconds")
+            seconds = None
+        return 0.0 if seconds is None else float(seconds)
 
 
 def _length(values: Sequence[Any]) -> int:

@@ -123,7 +123,7 @@ def initialize(
         heartbeat_timeout_seconds: Seconds without an answer from another host after which its processes count as gone.
             The end of a process is noticed at once: its connections close.
         shutdown_timeout_seconds: Seconds that shutdown() waits for the other processes.
-        coordinator_bind_address: None: there is no coordinator to bind.
+        coordinator_bind_address: None: the job has no coordinator.
         slice_index: None: only accelerators have slices.
         partition_index: None: only accelerators have partitions.
 

@@ -81,7 +81,7 @@ def start(deadline: float) -> MpiRuntime:
 
     Threads: any thread of the program may call this package, one after another, for which the level "serialized" is
     enough. "multiple" is requested only so that the program may call MPI at the same time. Raises RuntimeError where
-    there is no usable mpi4py or MPI, or not all processes have come in time.
+    mpi4py or MPI cannot be used, or not all processes have come in time.
     """
     global _has_begun
     mpi = sys.modules.get("mpi4py.MPI") or _import_mpi()

@@ -120,7 +120,7 @@ def of_client(client: Client, operation: str) -> Transport:
     found = _transports.get(client._uid)
     if found is None:
         raise RuntimeError(
-            f"{operation}: data would go to another process, but there is no transport; expected the one of "
+            f"{operation}: data would go to another process, but no transport is installed; expected that of "
             "distributed.initialize(); call it first, and distributed.shutdown() only at the end"
         )
     return found

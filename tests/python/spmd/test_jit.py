@@ -182,7 +182,7 @@ def test_device_and_backend():
         ad.jit(identity, backend="gpu")
     with pytest.raises(ValueError, match="device or backend came with in_shardings"):
         ad.jit(identity, device=device, in_shardings=rows())
-    with pytest.raises(TypeError, match="device is of type str"):
+    with pytest.raises(TypeError, match=r"device is 'cpu:0' \(str\)"):
         ad.jit(identity, device="cpu:0")
 
 
@@ -230,7 +230,7 @@ def test_arguments_and_results_that_do_not_fit():
             ad.jit(identity, **options)(*args, **kwargs)
     with pytest.raises(TypeError, match=r"output\[0\] of type str is not an array"):
         ad.jit(lambda a: ["text"])(X)
-    with pytest.raises(TypeError, match="f is not a function"):
+    with pytest.raises(TypeError, match="f is 3 "):
         ad.jit(3)
 
 

@@ -249,7 +249,7 @@ def test_no_arguments(smap):
 
 def test_the_mesh_of_the_context_is_that_of_the_call(smap):
     f = smap(lambda a: lax.psum(a, "x"), in_specs=P("x"), out_specs=P())
-    with pytest.raises(ValueError, match="there is no mesh"):
+    with pytest.raises(ValueError, match="no mesh is set"):
         f(X)
     for count in (2, 4):
         with auto_mesh((count,), ("x",), count) as mesh:
@@ -408,10 +408,10 @@ BAD_SPECS = [
     ({"out_specs": [P(), 3]}, TypeError, r"out_specs\[1\] is 3 \(int\)"),
     ({"out_specs": P("x", "x")}, ad.errors.DuplicateSpecError, "names an axis twice"),
     ({"in_specs": P("y"), "axis_names": {"x"}}, ValueError, "names 'y'; expected axes that this call binds, 'x';"),
-    ({"axis_names": ["x"]}, TypeError, "axis_names is of type list; expected a set"),
+    ({"axis_names": ["x"]}, TypeError, r"axis_names is \['x'\] \(list\); expected a set"),
     ({"axis_names": {"q"}}, ValueError, "axis_names has 'q'; expected axes of the mesh, 'x', 'y'"),
-    ({"mesh": 3}, TypeError, "mesh is not a mesh.*got 3 \\(int\\)"),
-    ({"f": 3}, TypeError, "f is not a function"),
+    ({"mesh": 3}, TypeError, r"mesh is 3 \(int\)"),
+    ({"f": 3}, TypeError, "f is 3 "),
     ({"executor": "quick"}, ValueError, "executor is 'quick'"),
 ]
 

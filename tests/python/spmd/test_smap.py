@@ -63,9 +63,9 @@ def test_smap_is_the_documents_name_of_shard_map(grid):
 
 
 WRONG = {
-    "list": ({"in_axes": [0], "out_axes": 0, "axis_name": "x"}, TypeError, "in_axes is of type list"),
-    "float": ({"in_axes": (0.5,), "out_axes": 0, "axis_name": "x"}, TypeError, "in_axes has an entry of type float"),
-    "text": ({"in_axes": 0, "out_axes": "a", "axis_name": "x"}, TypeError, "out_axes has an entry of type str"),
+    "list": ({"in_axes": [0], "out_axes": 0, "axis_name": "x"}, TypeError, r"in_axes is \[0\] \(list\)"),
+    "float": ({"in_axes": (0.5,), "out_axes": 0, "axis_name": "x"}, TypeError, r"an entry of in_axes is 0.5 \(float\)"),
+    "text": ({"in_axes": 0, "out_axes": "a", "axis_name": "x"}, TypeError, r"an entry of out_axes is 'a' \(str\)"),
     "negative": ({"in_axes": -1, "out_axes": 0, "axis_name": "x"}, ValueError, "count the dimensions from the first"),
     "two names": ({"in_axes": 0, "out_axes": 0, "axis_name": ("x", "y")}, TypeError, "the name of one axis"),
     "no out_axes": ({"in_axes": 0, "axis_name": "x"}, TypeError, "out_axes is missing"),
