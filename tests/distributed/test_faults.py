@@ -178,7 +178,7 @@ def interrupt_one(folder):
         wait_for_outcomes(folder, 1)
 
 
-def test_ctrl_c_in_one_wait_is_told_to_the_others(processes, tmp_path):
+def test_ctrl_c_in_one_wait_is_reported_to_the_others(processes, tmp_path):
     job = processes(3, interrupt_one, str(tmp_path / "job0"))
     assert job.errors[1] == ("KeyboardInterrupt", "")
     name, text = job.errors[0]
@@ -203,7 +203,7 @@ def fork_a_child():
     return os.waitstatus_to_exitcode(status), t.agree("after", b"b", members, b"c")
 
 
-def test_a_forked_child_is_no_part_of_the_job(processes):
+def test_a_forked_child_is_not_part_of_the_job(processes):
     assert processes(2, fork_a_child).values == [(0, [b"c", b"c"])] * 2
 
 

@@ -66,7 +66,7 @@ def jax_style():
     return distributed.is_initialized()
 
 
-def test_arguments_as_in_jax_are_taken_when_they_are_true(processes):
+def test_correct_arguments_as_in_jax_are_accepted(processes):
     assert processes(2, jax_style, initialize=False).values == [True, True]
 
 
@@ -84,7 +84,7 @@ def wrong_arguments(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         ("count", "num_processes is 4 in process 1, but the MPI job has 2"),
         ("number", "process_id is 0 in the process that is number 1 of the MPI job"),
@@ -92,12 +92,12 @@ def wrong_arguments(kind):
         ("addresses", "coordinator_address is 'localhost:2' in process 1, but 'localhost:1' in process 0"),
     ],
 )
-def test_arguments_that_are_not_true_are_an_error_in_every_process(processes, kind, said):
+def test_wrong_arguments_are_an_error_in_every_process(processes, kind, message):
     errors = processes(2, wrong_arguments, kind, initialize=False).errors
     assert errors[0] == errors[1]
     name, text = errors[0]
     assert name == "ValueError"
-    assert said in text
+    assert message in text
 
 
 def different_versions():

@@ -43,7 +43,7 @@ def without(switched_off):
 
 
 @pytest.mark.parametrize("switched_off", [(0, 1), (1,)])
-def test_it_can_be_left_out_in_any_process(processes, switched_off):
+def test_shared_memory_can_be_switched_off_in_any_process(processes, switched_off):
     assert processes(2, without, switched_off, initialize=False).values == [(True, [True, True])] * 2
 
 

@@ -62,15 +62,15 @@ class QueueTransport:
             for process in processes:
                 self.wires.meetings[self.process_index, process, processes].append((operation, digest, payload))
             self.wires.changed.notify_all()
-        missed = self.refused.pop(processes, 0)  # what the others said there is for nobody
+        missed = self.refused.pop(processes, 0)  # nobody reads the records of the others
         self.wires.wait(lambda: all(len(each) > missed for each in mine.values()))
         for each in mine.values():
             for _ in range(missed):
                 each.popleft()
         came = [mine[process].popleft() for process in processes]
         if any(each[1] != digest for each in came):
-            told = "; ".join(f"process {p}: {each[0]}" for p, each in zip(processes, came, strict=True))
-            raise RuntimeError(f"the processes do not do the same: {told}")
+            reports = "; ".join(f"process {p}: {each[0]}" for p, each in zip(processes, came, strict=True))
+            raise RuntimeError(f"the processes do not do the same: {reports}")
         return [each[2] for each in came]
 
     def max_payload(self, processes):
@@ -208,8 +208,8 @@ class Job:
 
     def traffic(self):
         """(bytes sent to each process, bytes received from each) of each process."""
-        told = [exchange.traffic(client) for client in self.clients]
-        return [(dict(each.sent), dict(each.received)) for each in told]
+        reports = [exchange.traffic(client) for client in self.clients]
+        return [(dict(each.sent), dict(each.received)) for each in reports]
 
 
 def local_values(array):

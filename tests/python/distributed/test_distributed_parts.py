@@ -77,7 +77,7 @@ def test_launchers_are_known_by_their_variables(monkeypatch, variables, name, co
     assert (launcher.name, launcher.process_count) == (name, count)
 
 
-def test_a_batch_script_of_slurm_is_no_launched_process(monkeypatch):
+def test_a_batch_script_of_slurm_is_not_a_launched_process(monkeypatch):
     clear_launchers(monkeypatch)
     monkeypatch.setenv("SLURM_PROCID", "0")
     monkeypatch.setenv("SLURM_NTASKS", "8")
@@ -107,7 +107,7 @@ def facts_of(**more):
     return ProcessFacts(**{**plain, **more})
 
 
-def test_all_that_does_not_fit_is_in_one_error():
+def test_one_error_lists_all_inconsistencies():
     with pytest.raises(ValueError, match=r"^distributed\.initialize: ") as caught:
         check_facts(
             [
@@ -149,24 +149,24 @@ def connected():
     theirs.close()
 
 
-def said(message):
+def packed(message):
     data = json.dumps(message).encode()
     return struct.pack("!I", len(data)) + data
 
 
-def test_a_peer_that_ends_without_a_word_is_lost(connected):
+def test_a_peer_that_ends_without_notice_is_lost(connected):
     peers, theirs = connected
     assert not peers.poll()
     assert peers.broken() is None
     theirs.close()
     assert peers.poll()
     assert (peers.broken().number, peers.broken().state) == (1, "lost")
-    assert not peers.poll()  # said once
+    assert not peers.poll()  # reported once
 
 
-def test_words_of_farewell_come_before_the_end_also_in_pieces(connected):
+def test_a_failure_notice_in_pieces_arrives_before_the_end(connected):
     peers, theirs = connected
-    words = said({"kind": "failed", "reason": "ValueError: boom"})
+    words = packed({"kind": "failed", "reason": "ValueError: boom"})
     theirs.send(words[:7])
     peers.poll()
     assert peers.by_number[1].state == "here"
@@ -179,22 +179,22 @@ def test_words_of_farewell_come_before_the_end_also_in_pieces(connected):
 
 def test_a_peer_that_has_left_is_not_lost_when_it_ends(connected):
     peers, theirs = connected
-    theirs.send(said({"kind": "left"}))
+    theirs.send(packed({"kind": "left"}))
     theirs.close()
     peers.poll()
     assert peers.by_number[1].state == "left"
     assert peers.broken() is None
 
 
-@pytest.mark.parametrize("data", [said({"no": "kind"}), said([1]), struct.pack("!I", 3) + b"{[}", said(7)])
-def test_words_that_are_none_are_passed_over(connected, data):
+@pytest.mark.parametrize("data", [packed({"no": "kind"}), packed([1]), struct.pack("!I", 3) + b"{[}", packed(7)])
+def test_messages_that_cannot_be_parsed_are_ignored(connected, data):
     peers, theirs = connected
-    theirs.send(data + said({"kind": "stuck", "reason": "r", "position": "p"}))
+    theirs.send(data + packed({"kind": "stuck", "reason": "r", "position": "p"}))
     peers.poll()
     assert (peers.stuck_reason, peers.by_number[1].position, peers.by_number[1].state) == ("r", "p", "here")
 
 
-def test_a_length_beyond_all_sense_ends_the_connection(connected):
+def test_an_impossible_message_length_ends_the_connection(connected):
     peers, theirs = connected
     theirs.send(struct.pack("!I", 1 << 31))
     peers.poll()
@@ -237,7 +237,7 @@ def met(*records):
     return meetings
 
 
-def test_neighbours_that_meet_have_what_each_came_with():
+def test_local_peers_that_meet_have_the_records_of_each():
     same = b"s" * 32
     for meeting in met((CAME, same, b"", "psum"), (CAME, same, b"one", "psum"), (CAME, same, b"three", "pmax")):
         assert meeting.all_equal()  # texts and payloads may differ
@@ -254,7 +254,7 @@ def test_neighbours_that_meet_have_what_each_came_with():
     [("no memory", "no memory"), ("\u00e9" * 300, "\u00e9" * 250), ("\udc80.txt is missing", "\\udc80.txt is missing")],
     ids=ascii,
 )
-def test_a_refusal_reaches_the_neighbours_whatever_its_text(reason, read):
+def test_a_refusal_with_any_text_reaches_the_local_peers(reason, read):
     # The one that refuses waits for nobody.
     refusing, *others = met((REFUSED, b"r" * 32, b"", reason), *[(CAME, b"s" * 32, b"", "psum")] * 2)
     assert refusing.done()
@@ -263,7 +263,7 @@ def test_a_refusal_reaches_the_neighbours_whatever_its_text(reason, read):
         assert meeting.refusals() == [(0, read)]
 
 
-def test_telling_never_waits_for_a_peer_that_does_not_listen(connected):
+def test_sending_never_waits_for_a_peer_that_does_not_read(connected):
     peers, theirs = connected
     for _ in range(2000):
         peers.send_stuck("reason" * 200, "position" * 200)
@@ -274,7 +274,7 @@ def test_telling_never_waits_for_a_peer_that_does_not_listen(connected):
 
 @pytest.fixture
 def hooks(monkeypatch):
-    """What is done at the end of a program by an exception: what was said and printed, in order."""
+    """What is done at the end of a program by an exception: what was message and printed, in order."""
     done = []
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: done.append(("printed", kind, trace)))
     monkeypatch.setattr(failure_notice, "_failed", False)
@@ -295,19 +295,19 @@ class UnprintableError(Exception):
         (UnprintableError(), "UnprintableError: its text cannot be read"),
     ],
 )
-def test_a_program_that_ends_by_an_exception_says_so_before_it_is_printed(hooks, error, words):
+def test_an_exception_that_ends_the_program_is_reported_before_it_is_printed(hooks, error, words):
     before = sys.excepthook
-    failure_notice.install(lambda reason: hooks.append(("said", reason, failure_notice.has_failed())))
+    failure_notice.install(lambda reason: hooks.append(("reported", reason, failure_notice.has_failed())))
     assert not failure_notice.has_failed()
     sys.excepthook(type(error), error, None)
-    assert hooks == [("said", words, True), ("printed", type(error), None)]
+    assert hooks == [("reported", words, True), ("printed", type(error), None)]
     assert failure_notice.has_failed()
     failure_notice.uninstall()
     assert sys.excepthook is before
 
 
-def test_a_hook_that_was_installed_later_stays_and_nothing_is_said_any_more(hooks, monkeypatch):
-    failure_notice.install(lambda reason: hooks.append(("said", reason)))
+def test_a_hook_that_was_installed_later_stays_and_nothing_is_reported(hooks, monkeypatch):
+    failure_notice.install(lambda reason: hooks.append(("reported", reason)))
     ours = sys.excepthook
     monkeypatch.setattr(sys, "excepthook", lambda *details: ours(*details))
     later = sys.excepthook
@@ -371,7 +371,7 @@ def test_a_program_that_ends_well_waits_for_the_others_and_ends_mpi(monkeypatch)
     assert ending.slept[-1] == "finalize"
 
 
-def test_a_failed_program_lets_the_others_speak_and_exits_with_1_without_ending_mpi(monkeypatch):
+def test_a_failed_program_waits_for_the_messages_of_the_others_and_exits_with_1_without_ending_mpi(monkeypatch):
     ending = Ending(monkeypatch, ["here", "left"], failed=True, heard={2.0: "failed"})
     assert ending.run() == (1, 2.0)  # as soon as none of the others is there
     assert not ending.left  # it says that it failed, by the hook, and not that it left
@@ -401,7 +401,7 @@ def test_a_child_made_by_fork_does_nothing_at_its_end(monkeypatch):
     assert not ending.left
 
 
-def test_a_process_alone_is_no_job():
+def test_a_single_process_is_not_a_job():
     assert not distributed.is_initialized()
     distributed.shutdown()
     ad.devices()

@@ -14,7 +14,7 @@ from shared_worlds import Job
 from spmd_programs import name_of, unwatched
 from test_collectives import *  # noqa: F403 - the tests
 
-# What is said of memory and of where participants stand is said of one process.
+# These tests are about the memory of one process.
 del test_ppermute_hands_on_blocks_that_nobody_can_write, test_memory_of_results_goes_back  # noqa: F821
 
 

@@ -105,7 +105,7 @@ def test_decorators():
     np.testing.assert_array_equal(np.asarray(third(X, 3)), X * 3)
 
 
-def test_static_arguments_go_through_as_they_are():
+def test_static_arguments_are_passed_unchanged():
     def f(a, mode, *, scale=1):
         assert mode == "double"
         return a * 2 * scale
@@ -163,7 +163,7 @@ def test_numbers_from_the_end_are_those_of_each_call_where_the_function_takes_mo
         ad.jit(lambda a, b: 0, donate_argnums=-3)
 
 
-def test_donated_arrays_are_deleted_but_for_those_returned():
+def test_donated_arrays_are_deleted_except_returned_ones():
     s = rows()
     x, y, z = (ad.device_put(X, s) for _ in range(3))
     made = ad.jit(lambda a, b, c: (b["y"] + c, b["z"]), donate_argnums=1)(x, {"y": y, "z": z}, x)
@@ -187,7 +187,7 @@ def test_device_and_backend():
 
 
 @pytest.mark.parametrize("kind", [None, "explicit"])
-def test_committed_arrays_must_lie_so_already(kind):
+def test_committed_arrays_must_have_the_sharding_already(kind):
     s = rows(kind)
     f = ad.jit(lambda a, b: a, in_shardings=(None, {"k": s}))
     for where in (ad.NamedSharding(s.mesh, P("y")), ad.devices()[1]):

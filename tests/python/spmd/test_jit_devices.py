@@ -96,7 +96,7 @@ def test_different_devices_are_refused():
         assert first(rows).sharding == over(ad.devices())
 
 
-def test_arguments_that_are_cut_alike_move_to_the_devices_of_in_shardings():
+def test_arguments_that_are_sharded_alike_move_to_the_devices_of_in_shardings():
     rows = over(ad.devices(), "x")
     backwards = ad.device_put(X, over(ad.devices()[::-1], "x"))
     made = ad.jit(lambda a: a, in_shardings=rows)(backwards)

@@ -154,7 +154,7 @@ def test_subclasses_of_ndarray_have_shapes_of_their_own(smap, tmp_path):
         f(np.memmap(tmp_path / "last", np.float32, "w+", shape=(9, 2)))
 
 
-def test_masks_are_not_lost_without_a_word(smap):
+def test_masked_arrays_are_refused(smap):
     mesh = auto_mesh((8,), ("x",))
     masked = np.ma.masked_array(X, X > 3)
     f = smap(identity, mesh, in_specs=P("x"), out_specs=P("x"))
@@ -266,7 +266,7 @@ def test_a_mesh_without_devices_takes_those_of_an_argument(smap):
         f(X)
 
 
-def test_partly_manual_maps_see_whole_blocks_along_the_other_axes(smap):
+def test_partly_manual_maps_see_complete_blocks_along_the_other_axes(smap):
     mesh = auto_mesh()
     shapes = []
 
@@ -348,7 +348,7 @@ def test_explicit_meshes_infer_in_specs(smap):
         ad.shard_map(identity, auto_mesh(), out_specs=P())(X)
 
 
-def test_explicit_axes_that_are_not_manual_keep_their_cuts():
+def test_arguments_sharded_over_explicit_axes_that_are_not_manual_are_refused():
     mesh = ad.make_mesh((2, 4), ("x", "y"))
     placed = ad.device_put(X, ad.NamedSharding(mesh, P("x", "y")))
     with pytest.raises(ValueError, match=r"args\[0\] is sharded over 'y', an Explicit axis that is not in axis_names"):
@@ -622,7 +622,7 @@ def test_options_of_programs():
             ad.config.update(name, value)
 
 
-def test_what_a_call_left_behind_is_not_of_the_next(smap):
+def test_state_of_a_call_does_not_reach_the_next(smap):
     mesh = auto_mesh((8,), ("x",))
     left = []
 
