@@ -109,7 +109,7 @@ BOUNDS: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
             "frees these objects, 16 % in our extension",
         ),
     ),
-    ("by_devices", "device_put, 16 floats a device"): (
+    ("by_devices", "device_put, 16 floats per device"): (
         (
             "up to 64 devices",
             "the call: at 64 46 % of the samples are in the interpreter, 13 % in the devices' memory accounting",
@@ -120,7 +120,7 @@ BOUNDS: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
             "the copy",
         ),
     ),
-    ("by_devices", "shard_map + psum of 16 floats a device"): (
+    ("by_devices", "shard_map + psum of 16 floats per device"): (
         ("one device", "the call; JAX's compiler removes the sum over one device, and most of the program with it"),
         (
             "above",

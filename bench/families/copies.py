@@ -36,7 +36,7 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
             lambda _: peer.put(dense, device),
             prepare=peer.forget_memory,
             bytes=dense.nbytes,
-            notes="the others' memory may be fresh in each row",
+            notes="other libraries may use fresh memory in each row",
         )
     double = source((BYTES // 2,), offset=16)
     for run in (4096, 1024, 256, 64):

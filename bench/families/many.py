@@ -25,7 +25,7 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
         return
     begin = time.perf_counter()
     devices = peer.devices()
-    yield Row("4,096 devices: make them", samples=[time.perf_counter() - begin])
+    yield Row("4,096 devices: create", samples=[time.perf_counter() - begin])
     assert len(devices) == DEVICES, f"expected {DEVICES} devices, got {len(devices)}"
     grid = np.array(devices).reshape(64, 64)
     shifts = iter(range(1, 10_000))

@@ -48,9 +48,9 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
     yield from _against_ideal(peer, "sleep", nap, lambda _: time.sleep(SLEEP_S), place, quick)
     tiny = source(SMALL, offset=16)
     for what, produce, consume, batches in (
-        ("a free consumer: 4 MiB drawn", draw, _nothing, BATCHES),
-        ("a free producer: 4 MiB worked on", free, compute, BATCHES),
-        ("nothing to do: (8,16) f32", lambda: tiny, _nothing, TINY_BATCHES),
+        ("no consumer work: 4 MiB read", draw, _nothing, BATCHES),
+        ("no producer work: 4 MiB used", free, compute, BATCHES),
+        ("no work: (8,16) f32", lambda: tiny, _nothing, TINY_BATCHES),
     ):
         yield from _beside_a_loop(peer, what, produce, consume, place, batches, quick)
 
@@ -103,7 +103,7 @@ def _against_ideal(
         took = _run(peer.prefetch, produce, consume, place, BATCHES)
         times.append(took)
         ratios.append(took / alone)
-    yield Row(f"{name}, a batch", samples=times, notes=peer.PREFETCH)
+    yield Row(f"{name}, per batch", samples=times, notes=peer.PREFETCH)
     yield Row(f"{name}, times the ideal", samples=ratios, unit="ratio")
 
 
@@ -124,8 +124,8 @@ def _beside_a_loop(
             _run(lambda source, place: (peer.put(each, place) for each in source), produce, consume, place, batches)
         )
     if peer.HAS_MESHES:
-        yield Row(f"prefetch, {what}, a batch", samples=ahead[1:], notes=peer.PREFETCH)
-    yield Row(f"plain loop, {what}, a batch", samples=plain[1:])
+        yield Row(f"prefetch, {what}, per batch", samples=ahead[1:], notes=peer.PREFETCH)
+    yield Row(f"plain loop, {what}, per batch", samples=plain[1:])
 
 
 def _run(

@@ -48,5 +48,5 @@ def _big_row(peer: Any, name: str, value: Any, where: Any) -> Row:
         name,
         lambda _: peer.put(value, where),
         bytes=value.nbytes,
-        notes="shows the source's own memory, no copy" if shared else "",
+        notes="shares the source's memory, no copy" if shared else "",
     )

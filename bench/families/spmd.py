@@ -71,7 +71,7 @@ def _collectives(peer: Any, count: int, block_bytes: int) -> Iterator[Row]:
             f"{name} of {size} x {count} under shard_map",
             lambda _, f=mapped: peer.wait(f(x)),
             bytes=TOTAL_BYTES,
-            notes="blocks of arguments are handed on, no copy"
+            notes="passes blocks of arguments on, no copy"
             if name == "ppermute" and peer.NAME == "artifex_devices"
             else "",
         )

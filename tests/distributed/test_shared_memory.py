@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory between the processes of one host: who has it, that it can be left out, and what becomes of it."""
+"""Memory between the processes of one host: which processes share it, how to switch it off, and its release."""
 
 import os
 import re

@@ -62,14 +62,14 @@ def check_facts(facts: Sequence[ProcessFacts]) -> None:
     """Raises one error, the same in every process, that lists everything inconsistent.
 
     ValueError for wrong arguments and different versions or byte orders; RuntimeError where the launcher has started
-    several processes, but MPI knows of this one only.
+    several processes, but MPI reports this one only.
     """
     count = len(facts)
     first = facts[0]
     name, started, _ = first.launcher
     if count == 1 and started is not None and started > 1:
         raise RuntimeError(
-            f"distributed.initialize: {name} has started {started} processes, but MPI knows of one; expected the "
+            f"distributed.initialize: {name} has started {started} processes, but MPI reports one; expected the "
             "launcher of the same MPI that mpi4py uses; start the program with the mpiexec beside it (python -m mpi4py "
             "--mpi-lib-version names it)"
         )

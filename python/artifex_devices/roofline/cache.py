@@ -157,7 +157,7 @@ def _notes(told: Any) -> tuple[str, ...]:
         raise ValueError("notes is no list of texts")
     for note in told:
         if not isinstance(note, str) or len(note) > _LONGEST_NOTE or not note.isprintable():
-            raise ValueError("a note is no text of one line")
+            raise ValueError("a note is not a text of one line")
     return tuple(told)
 
 

@@ -128,7 +128,7 @@ def test_one_error_lists_all_inconsistencies():
 
 
 def test_a_launcher_of_another_mpi_is_named():
-    with pytest.raises(RuntimeError, match="mpiexec of MPICH has started 2 processes, but MPI knows of one"):
+    with pytest.raises(RuntimeError, match="mpiexec of MPICH has started 2 processes, but MPI reports one"):
         check_facts([facts_of()])
 
 

@@ -167,13 +167,13 @@ def test_uneven_shards_know_their_sizes(client):
 
 def test_what_only_one_process_could_do_is_refused(rows):
     remote = placed(X, ad.SingleDeviceSharding(ad.devices()[0]))
-    with pytest.raises(RuntimeError, match=r"pickle: the Array of shape .* lies on devices of several processes"):
+    with pytest.raises(RuntimeError, match=r"pickle: the Array of shape .* is on devices of several processes"):
         pickle.dumps(rows)
     with pytest.raises(RuntimeError, match=r"unsafe_buffer_pointer: the Array of shape .* spans devices"):
         remote.unsafe_buffer_pointer()
     with pytest.raises(RuntimeError, match=r"device_get: the Array of shape .* spans devices"):
         np.from_dlpack(remote)
-    with pytest.raises(BufferError, match="__dlpack__: the Array lies on 4 devices; expected one"):
+    with pytest.raises(BufferError, match="__dlpack__: the Array is on 4 devices; expected one"):
         rows.__dlpack__()
     with pytest.raises(BufferError, match=r"device_get: the Array of shape .* spans devices"):
         memoryview(remote)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios: functions of a Binding, run in separate processes, with rules for good outcomes."""
+"""Scenarios: functions of a Binding, run in separate processes, with rules for their outcomes."""
 
 from __future__ import annotations
 

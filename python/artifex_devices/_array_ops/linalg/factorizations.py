@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import array_operand
+from artifex_devices._array_ops.core.arguments import array_operand, as_operand
 from artifex_devices._array_ops.core.dispatch import implements
-from artifex_devices._array_ops.core.operands import as_operand
-from artifex_devices._array_ops.linalg.contraction import Labels, contract
-from artifex_devices._array_ops.linalg.matrix_stacks import over_matrices, require_matrices
+from artifex_devices._array_ops.core.per_block import over_matrices, require_matrices
+from artifex_devices._array_ops.linalg.contraction import contract
+from artifex_devices._array_ops.linalg.contraction_plans import Labels
 from artifex_devices._array_ops.shape.joining import stack
 from artifex_devices._array_ops.shape.reshaping import expand_dims, squeeze
 from artifex_devices._core import Array
-
-__all__: list[str] = []
 
 
 def _per_matrix(function: Any) -> None:
@@ -38,7 +36,7 @@ for _function in ("cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_power", 
 def _with_operand(
     operation: str, function: Callable[[NDArray[Any], Any], Any], a: Any, b: Any, core: Labels, out: Labels
 ) -> Array:
-    """function(matrices, b) for stacks that broadcast; `core` and `out` label the dimensions after those of the stack.
+    """function(matrices, b) for stacks that broadcast; `core` and `out` label the dimensions after the stack.
 
     Args:
         operation: Name for errors.
