@@ -163,7 +163,7 @@ def test_processes_with_different_parts_need_a_global_shape():
     with entered(clients_of((1, 3))[0]):
         sharding = named((4,), ("x",), "x")
         with pytest.raises(
-            ValueError, match=r"local shape \(2, 4\) does not determine the global shape: in dimension 0 of .* give glob"
+            ValueError, match=r"local shape \(2, 4\) does not determine the global shape: in dimension 0 of .* give gl"
         ):
             ad.make_array_from_process_local_data(sharding, X[:2])
         check_value(ad.make_array_from_process_local_data(sharding, X[:2], (8, 4)), X)
@@ -226,7 +226,7 @@ def test_values_are_not_compared_where_that_is_not_wanted_or_not_possible():
     with entered(clients_of((2, 2))[0]):
         only_second = ad.NamedSharding(ad.Mesh(np.array(ad.local_devices(1)), ("x",)), ad.P("x"))
         assert ad.device_put(X, only_second).addressable_shards == []
-        with pytest.raises(RuntimeError, match=r"no transport is installed; expected that of distributed.initialize\(\)"):
+        with pytest.raises(RuntimeError, match=r"no transport is installed; expected that of distributed"):
             ad.device_put(X, named((4,), ("x",)))
 
 
