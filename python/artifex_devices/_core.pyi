@@ -2641,6 +2641,44 @@ class _CrossReshard:
         Description of the reshard, for messages.
         """
 
+class _ProcessMap:
+    """
+    Which processes run the participants of a mesh.
+    """
+
+    def __init__(
+        self,
+        process: int,
+        sizes: collections.abc.Sequence[int],
+        holders: collections.abc.Sequence[collections.abc.Sequence[int]],
+    ) -> None: ...
+    def groups_across(self, groups: collections.abc.Sequence[collections.abc.Sequence[int]]) -> typing.Any:
+        """
+        Fields of a ProcessGroups: what of these groups spans processes, or None.
+        """
+
+    def meeting_sets(self) -> tuple[typing.Any, ...]:
+        """
+        Every set of processes that collectives over these axes bring together with this one.
+        """
+
+    def same_parts(self, unnamed: collections.abc.Sequence[int]) -> typing.Any:
+        """
+        Fields of a ProcessGroups: the processes with the same parts of a value sharded over all other axes, or None.
+        """
+
+    @property
+    def here(self) -> tuple[typing.Any, ...]:
+        """
+        Participants of this process.
+        """
+
+    @property
+    def processes(self) -> tuple[typing.Any, ...]:
+        """
+        All processes that run a participant, ascending.
+        """
+
 class Rendezvous:
     """
     State machine by which the participants of a program meet for collectives.
@@ -3044,7 +3082,17 @@ def _assign_axes_exactly(
     The factors of the assignment with the least modelled time, or None.
     """
 
+def _axis_groups(sizes: collections.abc.Sequence[int], axes: collections.abc.Sequence[int]) -> tuple[typing.Any, ...]:
+    """
+    The groups of participants that differ along these axes only, each row-major over them as they are listed.
+    """
+
 def _base_client_exists() -> bool: ...
+def _batch_share(sharding: Sharding, length: int, dimension: int) -> tuple[int, int]:
+    """
+    The first row of a dimension that this process holds, and the end of its rows.
+    """
+
 def _broadcast_specs(
     operation: str, placement: Sharding, shape: collections.abc.Sequence[int], arrays: collections.abc.Sequence[Array]
 ) -> tuple[typing.Any, ...]:
@@ -3428,6 +3476,13 @@ def _plan_collective(
     Algorithms of one collective, cheapest first, and its bound, as a dict. `groups` empty: those along `axes`.
     """
 
+def _plan_cpu_shares(
+    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[int]]], bind_flag: str
+) -> list[tuple[int, list[int]]]:
+    """
+    For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.
+    """
+
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
 def _plan_reshard(
     shape: typing.Any,
@@ -3455,6 +3510,16 @@ def _plan_step(
 
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
+def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
+    """
+    Into how many parts the processes divide each dimension; None where they hold different numbers of parts.
+    """
+
+def _process_starts(sharding: Sharding, shape: typing.Any) -> list[list[int]]:
+    """
+    Where this process's parts of each dimension begin, ascending.
+    """
+
 def _push_world(client: Client) -> typing.Any: ...
 def _put_leaf(x: typing.Any, device: typing.Any, donate: typing.Any, may_alias: typing.Any) -> typing.Any: ...
 def _put_leaves(
@@ -3522,13 +3587,6 @@ def _reshard_svg(
     Returns a reshard as a stand-alone SVG picture.
     """
 
-def _restrict_live_machine(
-    mine: collections.abc.Sequence[int], all: collections.abc.Sequence[collections.abc.Sequence[int]]
-) -> None:
-    """
-    Restricts the live machine to the CPUs `mine` (ascending). `all`: the CPUs of every process on it.
-    """
-
 def _roofline_svg(
     title: str,
     roofs: collections.abc.Sequence[tuple[str, float, bool]],
@@ -3556,11 +3614,6 @@ def _sharding_with(placement: Sharding, spec: tuple[typing.Any, ...]) -> Shardin
 def _share_cpus(machine: Machine, parts: int) -> list[list[int]]:
     """
     Returns the CPUs of a machine for each of `parts` processes.
-    """
-
-def _share_of_live_cpus(part: int, parts: int) -> list[int]:
-    """
-    Returns the CPUs of this process's affinity mask for one of `parts` processes.
     """
 
 def _shown(object: typing.Any) -> str:
@@ -3616,6 +3669,13 @@ def _suggestion_candidates(
 def _take() -> typing.Any:
     """
     Returns the result of the collective that the body has arrived at.
+    """
+
+def _take_cpu_share(
+    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[int]]], bind_flag: str, process: int
+) -> list[int]:
+    """
+    Restricts this process to its share of the CPUs of its machine. Returns them, ascending.
     """
 
 def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typing.Any, ...]:
