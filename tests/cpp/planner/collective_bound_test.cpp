@@ -106,7 +106,7 @@ TEST(CollectiveBound, PermutesAreTheirMessages) {
   EXPECT_DOUBLE_EQ(least_seconds(*nodes, across.bound.bytes_by_chip, across.bound.slice_bytes, across.bound.slices), 5);
 }
 
-TEST(CollectiveBound, RefusesPairsThatAreNoPermutation) {
+TEST(CollectiveBound, RefusesPairsThatAreNotAPermutation) {
   const ClusterRef ring = made_cluster(NetworkKind::kTorus, {4}, {true});
   const Groups groups = groups_along(*ring, {"x"});
   EXPECT_THROW(permute_cost(1, {{0, 4}}, *ring, groups), InvalidArgument);
@@ -115,7 +115,7 @@ TEST(CollectiveBound, RefusesPairsThatAreNoPermutation) {
   EXPECT_THROW(permute_cost(1, {{0, 1}, {2, 1}}, *ring, groups), InvalidArgument);
 }
 
-TEST(CollectiveBound, RefusesPermutesOfDevicesThatTheClusterHasNot) {
+TEST(CollectiveBound, RefusesPermutesOfDevicesOutsideTheCluster) {
   const ClusterRef ring = made_cluster(NetworkKind::kTorus, {4}, {true});
   for (const Groups& groups : {Groups{{0, 4}}, Groups{{0, -1}}, Groups{{0, 1}, {2}}}) {
     try {

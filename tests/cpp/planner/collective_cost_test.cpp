@@ -54,7 +54,7 @@ TEST(CollectiveCost, RingInBothDirectionsTakesHalfOfOne) {
   EXPECT_EQ(costs[1].latency, 7);
 }
 
-TEST(CollectiveCost, PairsAcrossARingGoBothWaysRound) {
+TEST(CollectiveCost, PairsAcrossARingUseBothDirections) {
   // Chips 0 and 2, 1 and 3 of a ring of 4: each link carries a half of each of two messages of V / 2.
   LinkLoads loads({4}, {true});
   for (const auto& [from, to] : {std::pair{0, 2}, {2, 0}, {1, 3}, {3, 1}}) loads.add(from, to, 400);
@@ -229,14 +229,14 @@ TEST(CollectiveCost, BytesThatEachDeviceReceives) {
   EXPECT_EQ(received_bytes(Collective::kBroadcast, 800, 8), 800);
 }
 
-TEST(CollectiveCost, NamesGoBothWays) {
+TEST(CollectiveCost, NamesAreParsedAndFormatted) {
   for (const char* name : {"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast"}) {
     EXPECT_EQ(to_string(collective_from_name(name).value()), name);
   }
   EXPECT_FALSE(collective_from_name("psum"));
 }
 
-TEST(CollectiveCost, RefusesWhatIsNoNetwork) {
+TEST(CollectiveCost, RefusesInvalidNetworks) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto cost = [](double bytes, const LocalGroup& group) {
     return collective_costs(Collective::kAllGather, bytes, group);

@@ -32,7 +32,7 @@ TEST(GroupIngress, CountsEachElementOnce) {
             (std::vector<int64_t>{0, 32}));
 }
 
-TEST(GroupIngress, RefusesWhatIsNoGrouping) {
+TEST(GroupIngress, RefusesInvalidGroups) {
   const AbstractMesh mesh({AxisName("x")}, {2});
   const TileGrid whole(mesh, PartitionSpec());
   const auto call = [&](const Dims& shape, const std::vector<int64_t>& groups) {
@@ -149,7 +149,7 @@ TEST(GroupIngress, RangesOfPositionsAreGroupsOfThem) {
   EXPECT_GT(compared, 150);
 }
 
-TEST(GroupIngress, RangesThatAreNoDigitsAreLeftToTheOther) {
+TEST(GroupIngress, RangesThatAreNotDigitsReturnNothing) {
   const AbstractMesh mesh({AxisName("a"), AxisName("b")}, {2, 3});
   const TileGrid rows(mesh, PartitionSpec({SpecEntry(AxisName("b"))}));
   EXPECT_FALSE(group_ingress_bytes(domains(rows, {6}), domains(rows, {6}), {{2, 1}}, 4));

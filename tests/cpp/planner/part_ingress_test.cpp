@@ -13,7 +13,7 @@ namespace artifex_devices {
 namespace {
 
 /// By arithmetic, and, with two devices exchanged that hold the same at both ends, by what each holds.
-TEST(PartIngress, BothWaysAgree) {
+TEST(PartIngress, BothAlgorithmsAgree) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 2}, {true, false}, 2, 2);  // hosts of 2 x 1 chips
   const AbstractMesh mesh({AxisName("a"), AxisName("b"), AxisName("c")}, {4, 4, 2});
   const TileGrid from(mesh, spec_of({{"a"}, {}}));

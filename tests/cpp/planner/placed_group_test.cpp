@@ -58,7 +58,7 @@ TEST(PlacedGroup, DevicesOfOneChipShareItsLinks) {
   EXPECT_FALSE(placed_group(*cluster, {0, 1, 2}));
 }
 
-TEST(PlacedGroup, RefusesWhatIsNoSet) {
+TEST(PlacedGroup, RefusesInvalidSets) {
   const ClusterRef cluster = made_cluster(NetworkKind::kFullMesh, {4}, {});
   EXPECT_THROW(placed_group(*cluster, {}), InvalidArgument);
   EXPECT_THROW(placed_group(*cluster, {0, 4}), InvalidArgument);

@@ -21,7 +21,7 @@ std::vector<int64_t> first(int64_t count) {
   return ids;
 }
 
-TEST(ReshardPrice, MessagesOfATorusGoOverItsBusiestLink) {
+TEST(ReshardPrice, MessagesOfATorusWaitForItsBusiestLink) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 4}, {false, false});
   const MessagesPrice price = price_messages(*cluster, {{0, 3, 500}, {1, 2, 300}, {5, 5, 7}});
   EXPECT_DOUBLE_EQ(price.price.transfer, 8);  // link 1->2 has both
@@ -81,7 +81,7 @@ TEST(ReshardPrice, StepsTakeWhatTheirGroupsTake) {
   EXPECT_GT(permute.transfer, 0);
 }
 
-TEST(ReshardPrice, GroupsThatAreNoBoxesAreRoutedAsRings) {
+TEST(ReshardPrice, GroupsThatAreNotBoxesAreRoutedAsRings) {
   const AbstractMesh mesh({AxisName("x")}, {3});
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {2, 2}, {false, false});
   const PartitionSpec rows = spec_of({{"x"}});
@@ -151,7 +151,7 @@ TEST(ReshardPrice, TheNetworkCountsWhereSeveralSlicesTakePart) {
 }
 
 /// Groups that lie alike are priced once; others, as in the same cluster with devices counted backwards, one by one.
-TEST(ReshardPrice, GroupsThatLieAlikeCostWhatEachCosts) {
+TEST(ReshardPrice, GroupsThatArePlacedAlikeCostTheSame) {
   const AbstractMesh mesh({AxisName("x"), AxisName("y"), AxisName("z")}, {4, 2, 4});
   for (const std::string name : {"x", "y", "z"}) {
     for (const ClusterRef& cluster :

@@ -122,7 +122,7 @@ TEST_F(OnFourByTwo, GathersComeLast) {
   EXPECT_EQ(sequence.bytes_in, 224);
 }
 
-TEST_F(OnFourByTwo, MemoryLimitIsKeptOrRefused) {
+TEST_F(OnFourByTwo, MemoryLimitIsRespectedOrThrows) {
   const std::vector<std::vector<std::string>> from{{}, {"y", "x"}};
   const std::vector<std::vector<std::string>> to{{"x"}, {}};
   EXPECT_EQ(plan(from, to).peak_bytes, 128 + 128 + 256);

@@ -169,7 +169,7 @@ TEST(StepWork, ElementsOfFourBitsAreHalfAByte) {
             (Lines{"backward all_reduce d w2 over 1: 64", "backward all_reduce d w1 over 1: 64"}));
 }
 
-TEST(StepWork, WorkIsCutWhereAnyArrayIs) {
+TEST(StepWork, WorkIsShardedWhereAnyArrayIs) {
   const LetterModel made = two_matrices();
   const auto flops = [&](const std::map<char, MeshAxes>& cuts) {
     return flops_of(step_work(made.model, {4, 2}, made.rules(cuts)));
@@ -180,7 +180,7 @@ TEST(StepWork, WorkIsCutWhereAnyArrayIs) {
   EXPECT_EQ(flops({{'b', kX}, {'e', kX}, {'f', kY}}), kAll / 8);
 }
 
-TEST(StepWork, SaysAllThatDoesNotFit) {
+TEST(StepWork, ReportsEveryMismatch) {
   const LetterModel made = two_matrices();
   const StepRules rules = made.rules({{'b', kX | kY}, {'e', kX}, {'f', kX}});
   EXPECT_EQ(step_mismatches(made.model, {3, 4}, {"x", "y"}, rules),
@@ -200,7 +200,7 @@ TEST(StepWork, SaysAllThatDoesNotFit) {
   EXPECT_TRUE(step_fits_mesh(made.model, {4, 2}, made.rules({{'b', kX}, {'f', kY}})));
 }
 
-TEST(StepWork, RefusesModelsThatAreNotSound) {
+TEST(StepWork, RefusesInvalidModels) {
   LetterModel made = two_matrices();
   EXPECT_THROW(step_work(made.model, {4}, StepRules{}), InvalidArgument);
   EXPECT_THROW(step_work(made.model, std::vector<int64_t>(9, 1), made.rules({})), InvalidArgument);
@@ -233,7 +233,7 @@ TEST(StepWork, AllToAllsOfAResultAndOfTheSameOperandAreDifferent) {
             (Lines{"forward all_to_all y over 1: 32", "forward all_to_all y over 1: 32"}));
 }
 
-TEST(StepWork, LooksForInterrupts) {
+TEST(StepWork, PollsForInterrupts) {
   const LetterModel made = two_matrices();
   set_interrupt_hook([] { return true; });
   EXPECT_THROW(step_work(made.model, {4}, made.rules({{'b', kX}})), Interrupted);

@@ -59,7 +59,7 @@ TEST(SuggestionReasons, CompareByTheOtherMeasureWhereTheFirstIsEqual) {
             "as fast one by one, 500 ms more if all overlaps: 1.5 s of FLOPs on a device, not 1 s");
 }
 
-TEST(SuggestionReasons, TellWhichLimitHasBecomeTheBound) {
+TEST(SuggestionReasons, NameTheNewBound) {
   const PlannedStep option = plan_with({{Collective::kAllGather, 2}});
   EXPECT_EQ(why_worse_of(option, plan_with({}), true),
             "1 s more: bound by network (2 s), no longer by compute; 2 s more in all-gathers of weights over data");

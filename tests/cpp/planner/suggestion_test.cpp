@@ -63,7 +63,7 @@ TEST(MeshShapes, AreEveryOrderedProduct) {
   EXPECT_THROW(mesh_shapes(4, 9), InvalidArgument);
 }
 
-TEST(Suggestions, CutWhatNeedsNoCollectives) {
+TEST(Suggestions, ShardWhatNeedsNoCollectives) {
   const StepModel model = one_product();
   const ClusterRef ring = ring_of(4, 1e6);
   const Suggestions found = suggest_steps(model, *ring, space_of(4, 1));
@@ -142,7 +142,7 @@ TEST(Suggestions, CountWhatTheyCannotPriceAndMeshesThatMeanTheSameOnce) {
   EXPECT_EQ(found.best[2].rules, (StepRules{2, 0, 0, 1}));
 }
 
-TEST(Suggestions, TellHowFarTheyAreAndRefuseWhatWouldTakeDays) {
+TEST(Suggestions, ReportProgressAndRefuseSearchesOfDays) {
   const StepModel model = one_product();
   const ClusterRef ring = ring_of(8, 1e6);
   const SuggestionSpace space = space_of(8, 3);
@@ -163,7 +163,7 @@ TEST(Suggestions, TellHowFarTheyAreAndRefuseWhatWouldTakeDays) {
   EXPECT_THROW(suggest_steps(many, *ring, space_of(8, 2, all)), InvalidArgument);
 }
 
-TEST(Suggestions, ReportAndLookForInterruptsByWorkDone) {
+TEST(Suggestions, ReportAndPollForInterruptsByWork) {
   static int64_t asked = 0;
   asked = 0;
   set_interrupt_hook([] { return ++asked < 0; });
@@ -203,7 +203,7 @@ TEST(Suggestions, CountAndRefuseWithoutTheSetsThemselves) {
   set_interrupt_hook(nullptr);
 }
 
-TEST(Suggestions, AreWhatErrorsName) {
+TEST(Suggestions, AreNamedByErrors) {
   ClusterParts parts = ring_of(4, 1e6)->parts();
   parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)].reset();
   const ClusterRef slow = Cluster::make(parts);

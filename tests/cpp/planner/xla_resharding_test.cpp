@@ -53,13 +53,13 @@ TEST(XlaResharding, AgreesWithWhatJaxLogged) {
   EXPECT_EQ(not_known, 128);
 }
 
-TEST(XlaResharding, RefusesWhatIsNoCut) {
+TEST(XlaResharding, RefusesInvalidParts) {
   EXPECT_THROW(xla_gathers_everything(8, {1, 2}, {2}), InvalidArgument);
   EXPECT_THROW(xla_gathers_everything(8, {0}, {2}), InvalidArgument);
   EXPECT_THROW(xla_gathers_everything(0, {2}, {2}), InvalidArgument);
 }
 
-TEST(XlaResharding, SaysNothingWhereNeitherNumberOfPartsDividesTheOther) {
+TEST(XlaResharding, ReturnsNothingWhereNeitherNumberOfPartsDividesTheOther) {
   EXPECT_EQ(xla_gathers_everything(12, {3, 4}, {4, 3}), std::nullopt);  // XLA gathers
   EXPECT_EQ(xla_gathers_everything(6, {1, 2}, {2, 3}), std::nullopt);   // it does not
   EXPECT_EQ(xla_gathers_everything(12, {2, 2}, {3, 1}), true);          // the rule says so, and XLA does

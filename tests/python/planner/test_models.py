@@ -31,7 +31,7 @@ def test_every_shape_has_its_source():
     assert all("arXiv:" in shape.source and "config.json" in shape.source for shape in models.SHAPES.values())
 
 
-def test_what_is_kept_decides_what_is_computed_again():
+def test_kept_tensors_decide_what_is_recomputed():
     def recomputed(keep):
         model = models.transformer("llama-2-7b", batch=1, sequence=128, keep=keep)
         return [operation.name for operation in model.operations if operation.is_recomputed]
@@ -44,7 +44,7 @@ def test_what_is_kept_decides_what_is_computed_again():
     assert recomputed(("x", "q", "k", "v", "attended", "middle", "up", "logits")) == ["scores", "gate"]
 
 
-def test_a_forward_step_computes_nothing_again():
+def test_a_forward_step_recomputes_nothing():
     model = models.transformer("llama-2-7b", batch=1, sequence=128, keep="layers", optimizer=None)
     assert not model.is_training
     assert not any(operation.is_recomputed for operation in model.operations)
@@ -84,7 +84,7 @@ def test_decoding_reads_a_cache():
         models.transformer("llama-2-70b", batch=1, sequence=1, cache=8)
 
 
-def test_shapes_of_ones_own():
+def test_custom_shapes():
     shape = TransformerShape("small", 2, 64, 128, 4, 2, 16, 1000)
     model = models.transformer(shape, batch=1, sequence=8)
     layer = 64 * 64 * 2 + 64 * 32 * 2 + 3 * 64 * 128 + 2 * 64
@@ -154,12 +154,12 @@ MOE = {"embed": 8, "mlp": 8, "experts": 4, "experts_per_token": 2, "layers": 1, 
         (lambda: TransformerShape("big", 2**62, 1, 1, 4, 4, 1, 1), ValueError, "layers is 4611686018427387904"),
     ],
 )  # fmt: skip
-def test_what_is_no_model_is_refused_with_words(call, error, text):
+def test_wrong_models_raise_clear_errors(call, error, text):
     with pytest.raises(error, match=text):
         call()
 
 
-def test_names_in_capitals_and_numbers_of_numpy():
+def test_upper_case_names_and_numpy_scalars():
     model = models.transformer("LLAMA-2-7B", batch=np.int32(2), sequence=np.int64(8))
     assert model == models.transformer("llama-2-7b", batch=2, sequence=8)
     numbers = {name: np.int64(number) for name, number in MOE.items()}
