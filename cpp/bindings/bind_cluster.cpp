@@ -9,6 +9,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
+#include "artifex_devices/cluster/machine_node.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "python_modules.h"
 #include "world.h"
@@ -103,6 +104,19 @@ ClusterParts parts_from(const py::dict& dict) {
   parts.host_source = dict["host_source"].cast<std::string>();
   parts.notes = dict["notes"].cast<std::vector<std::string>>();
   return parts;
+}
+
+py::dict dict_of_node(const std::shared_ptr<Machine>& machine, const py::list& accelerators,
+                      const std::string& source) {
+  const auto text = [](const py::handle& value) { return value.is_none() ? "" : value.cast<std::string>(); };
+  std::vector<MachineChip> chips;
+  for (const py::handle each : accelerators) {
+    chips.push_back({text(each.attr("catalogue_name")), text(each.attr("name")),
+                     each.attr("device_type").attr("value").cast<std::string>(),
+                     each.attr("memory_bytes").cast<std::optional<int64_t>>(),
+                     each.attr("link_bytes_per_s").cast<std::optional<double>>(), text(each.attr("pci_address"))});
+  }
+  return dict_of(chips.empty() ? cpu_node(*machine, source) : accelerator_node(chips, *machine, source));
 }
 
 // One world a cluster, as long as something of it lives: devices of two calls are the same. Needs the GIL.
@@ -217,6 +231,9 @@ long as one of them lives, further calls give the same.
   module.def(
       "_chip_parts", [](const std::string& name) { return dict_of_chip(chip_of(*find_accelerator_by_name(name))); },
       py::arg("name"), "What `Cluster.parts` would have of a chip of the catalogue.");
+  module.def("_machine_node", &dict_of_node, py::arg("machine"), py::arg("accelerators"), py::arg("source"),
+             "Parts of a node of the machine's accelerators or, without any, of its CPU domains.");
+  module.attr("_JOINED_BY_PCI") = kJoinedByPci;
   module.def("_client_of_cluster", &client_of, py::arg("cluster"), "The world of its devices.");
 }
 

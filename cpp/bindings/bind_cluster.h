@@ -5,8 +5,8 @@
 
 namespace artifex_devices::bindings {
 
-/// Clusters, and how the axes of a mesh lie on a torus.
+/// Clusters, and the orders of meshes over their devices.
 void bind_cluster(pybind11::module_& module);
-void bind_torus(pybind11::module_& module);
+void bind_mesh_orders(pybind11::module_& module);
 
 }  // namespace artifex_devices::bindings

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "artifex_devices/base/python_errors.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {
@@ -36,6 +37,8 @@ PyObject* class_of(const Error& error) {
   if (dynamic_cast<const FileNotFound*>(&error)) return PyExc_FileNotFoundError;
   if (dynamic_cast<const OutOfMemory*>(&error)) return resource_exhausted;
   if (dynamic_cast<const TransferGuardError*>(&error)) return transfer_guard_error;
+  if (dynamic_cast<const NotImplemented*>(&error)) return PyExc_NotImplementedError;
+  if (dynamic_cast<const AssertionFailed*>(&error)) return PyExc_AssertionError;
   return PyExc_RuntimeError;
 }
 

@@ -102,7 +102,7 @@ def collective_case(
         return lambda: program(values)
 
     terms = collective_terms(op, nbytes, devices, 1, chosen, cache_bytes)
-    return Case(f"{function}, {chosen}", nbytes, devices, prepare, dict(terms))
+    return Case(f"{function}, {chosen}", nbytes, devices, prepare, terms)
 
 
 def time_cases(

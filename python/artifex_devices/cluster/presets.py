@@ -15,17 +15,14 @@ from artifex_devices._base.safe_repr import shown
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Cluster, Machine
 from artifex_devices._hardware.detection import path_text
-from artifex_devices._hardware.find import FoundAccelerator, find_accelerators
+from artifex_devices._hardware.find import find_accelerators
 from artifex_devices._hardware.rate_limits import RANGE_TEXT, is_sane
-from artifex_devices.accelerators import accelerator
 from artifex_devices.cluster.file import from_toml
 from artifex_devices.planner.calibration_values import Calibration
 from artifex_devices.roofline.measured import MeasuredRoofline
 
 __all__ = ["Cluster", "describe", "dgx", "from_toml", "from_xml", "gpus", "mi300x", "nvl72", "this_machine", "tpu"]
 
-
-_BY_PCI = "GPUs are taken to be joined by PCI Express: the file has no NVLink or xGMI links that join all of them"
 
 _GENERATIONS = ("v4", "v5e", "v5p", "v6e", "7x")
 _GPUS = ("v100", "v100-32gb", "a100", "a100-40gb", "h100", "h200", "b200", "gb200", "mi300x")
@@ -207,12 +204,12 @@ def from_xml(
     }
     machine = Machine.from_xml(text)
     found = [each for each in find_accelerators(machine).accelerators if not each.is_display_card]
-    parts = _gpus_of(found, machine, text) if found else _cpus_of(machine, text)
+    parts = _core._machine_node(machine, found, text)
     parts["name"] = f"{os.path.basename(text)}" if count == 1 else f"{count} x {os.path.basename(text)}"
     parts["slices"] = count
     parts.update({key: figure for key, figure in given.items() if figure is not None})
     if given["bandwidth"] is not None:  # of links that the file does not name
-        notes = tuple(note for note in parts["notes"] if note != _BY_PCI)
+        notes = tuple(note for note in parts["notes"] if note != _core._JOINED_BY_PCI)
         parts.update(network="switch", link_kind="", notes=notes)
     return _core._make_cluster(parts)
 
@@ -253,7 +250,7 @@ def this_machine(
             f"cluster.this_machine: calibration is of type {type(calibration).__name__}; expected a Calibration or "
             "None; give what artifex_devices.calibration.calibrate() returns"
         )
-    parts = _cpus_of(Machine.live(), "measured")
+    parts = _core._machine_node(Machine.live(), [], "measured")
     parts["name"] = "this machine"
     parts["latency"] = _figure(_rate("this_machine", "latency", latency, least=0.0))
     domains = parts["dims"][0]
@@ -376,63 +373,3 @@ def _rate(operation: str, argument: str, value: Any, least: float | None = None)
     if not is_sane(value):
         raise ValueError(f"cluster.{operation}: {argument} is {shown(value)}; expected {RANGE_TEXT}; correct it")
     return float(value)
-
-
-def _parts_of(chip: str, platform: str, kind: str, chips: int, source: str) -> dict[str, Any]:
-    """A node of chips of which nothing else is known."""
-    return {
-        "chip_name": chip, "platform": platform, "device_kind": kind, "devices_per_chip": 1, "peak_flops": {},
-        "memory_bytes": None, "memory_bandwidth": None, "host_bandwidth": None, "network": "switch", "link_kind": "",
-        "slices": 1, "dims": (chips,), "wraps": (), "bandwidth": None, "latency": None, "network_bandwidth": None,
-        "network_latency": None, "host_shape": (chips,), "host_source": source, "notes": (),
-    }  # fmt: skip
-
-
-def _cpus_of(machine: Machine, source: str) -> dict[str, Any]:
-    domains = machine.cpu_domains
-    nodes = {node["logical"]: node["memory_bytes"] for node in machine.numa_nodes}
-    parts = _parts_of("CPU domain", "cpu", "cpu", len(domains), source)
-    # Domains may share a node; the smallest stands for all, as the chips of a cluster are alike.
-    smallest = min(nodes.get(domain["default_node"], 0) for domain in domains)
-    if smallest > 0:
-        parts["memory_bytes"] = (float(smallest), source)
-    parts["link_kind"] = "memory"
-    return parts
-
-
-def _gpus_of(found: Sequence[FoundAccelerator], machine: Machine, source: str) -> dict[str, Any]:
-    kinds = sorted({each.catalogue_name or each.name or "unknown" for each in found})
-    if len(kinds) > 1:
-        raise ValueError(
-            f"cluster.from_xml: the machine has accelerators of several kinds, {', '.join(kinds)}; expected one kind; "
-            "describe the one to plan for in a TOML file"
-        )
-    first = found[0]
-    row = None if first.catalogue_name is None else accelerator(first.catalogue_name)
-    domain = None if row is None else 16 if "V100 SXM2/SXM3" in row.name else row.links and row.links.domain_chips
-    if row is not None and domain == len(found):  # 16 V100 are a DGX-2
-        parts = dict(_core._gpu_cluster(row.name, 1, None, None).parts)
-        parts.update(host_source=source)
-        return parts
-    platform = first.device_type.value
-    if row is not None:
-        # The numbers of the chip are the catalogue's, those of its links are not.
-        parts = dict(_core._gpu_cluster(row.name, 1, len(found), None).parts)
-        parts.update(network="switch", bandwidth=None, latency=None, dims=(len(found),), host_shape=(len(found),))
-    else:
-        parts = _parts_of(kinds[0], platform, kinds[0], len(found), source)
-        memory = min(each.memory_bytes or 0 for each in found)
-        if memory > 0:
-            parts["memory_bytes"] = (float(memory), source)
-    rates = [each.link_bytes_per_s for each in found]
-    slowest = min((rate for rate in rates if rate is not None), default=None)
-    parts.update(link_kind="PCI Express", host_source=source)
-    links = _core._accelerator_links(machine, [each.pci_address or "" for each in found])
-    if slowest is not None and all(rate is not None for rate in rates):
-        parts.update(bandwidth=(slowest, source), host_bandwidth=(slowest, source))
-        if links is None:
-            parts["notes"] = (*parts["notes"], _BY_PCI)
-    if links is not None:
-        kind, is_switched, bandwidth = links
-        parts.update(link_kind=kind, network="switch" if is_switched else "full mesh", bandwidth=(bandwidth, source))
-    return parts

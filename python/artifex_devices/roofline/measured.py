@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from artifex_devices._array.html import page
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._base.state_validation import checked_count, checked_fields, checked_number, checked_text
@@ -165,9 +166,8 @@ class MeasuredRoofline:
         return measured_svg(self)
 
     def _repr_html_(self) -> str:
-        from artifex_devices._array.html import measured_html
-
-        return measured_html(self)
+        title, *lines = str(self).splitlines()
+        return page(title, [], picture=self.to_svg(), text="\n".join(lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _with, (self.to_dict(), self.from_cache, self.notes)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
+from artifex_devices._array.html import page
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._base.svg import Picture
@@ -232,9 +233,13 @@ class Roofline:
         return roofline_svg(self, [*made, *points], network_bandwidth, [words] if made else [])
 
     def _repr_html_(self) -> str:
-        from artifex_devices._array.html import roofline_html
-
-        return roofline_html(self)
+        facts = [
+            ("peak", f"{self.peak_flops:.4g} FLOP/s ({self.peak_from.kind}: {self.peak_from.text})"),
+            ("memory", f"{self.memory_bandwidth:.4g} B/s ({self.bandwidth_from.kind}: {self.bandwidth_from.text})"),
+            ("ridge point", f"{self.ridge_point:.1f} FLOP a byte"),
+            ("critical batch", f"{self.critical_batch:.1f} ({self.critical_batch_from.text})"),
+        ]
+        return page(f"{self.hardware}, {self.dtype}", facts, picture=self.to_svg())
 
 
 def roofline(
