@@ -22,7 +22,7 @@ sanitized_tests = $(foreach name,accelerators array construct borrowed_memory bu
   roofline sharding stored_layouts suggest transfer_guard tree_core uninitialized xla_client,\
   $(wildcard tests/python/*/test_$(name).py))
 
-.PHONY: help setup demo test test-all test-cpp test-asan test-asan-python test-tsan test-consumer test-python \
+.PHONY: help setup demo test test-all test-cpp test-asan test-asan-python test-tsan test-consumer test-python test-quick \
   test-torture test-soak torture-beside-jax test-processes lint layers stubs stubs-check format tidy fuzz soak \
   soak-jax bench curves performance performance-page calibration instructions notebooks wheel oracle clean
 
@@ -75,6 +75,9 @@ test-consumer: setup ## a C++ program of somebody else against the installed pac
 
 test-python: setup ## the Python tests; ARGS="-k mesh" to choose
 	$(stage) "Python tests" python -m pytest $(in_parallel) $(ARGS)
+
+test-quick: ## the tests of the changed rooms, within a minute; ROOMS="planner cluster" to choose
+	@tools/test_quick.py $(ROOMS)
 
 test-torture: setup ## what the library promises when things go wrong; ARGS="-k fork" to choose
 	$(stage) "torture tests" python -m pytest tests/torture $(ARGS)

@@ -78,7 +78,7 @@ LIBRARIES = {
         "debug.py",
     ),
     "threadpoolctl": ("_base/blas_threads.py", "doctor/libraries.py", "roofline/measurement.py"),
-    "tomli": ("_base/toml_file.py", "_base/toml_lines.py"),
+    "tomli": ("_base/toml.py",),
 }
 
 # The one file of the bindings that names Python modules.

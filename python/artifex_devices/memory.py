@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Array, Device, Sharding, _creation_line, _MemoryWindow
-from artifex_devices._runtime.memory_space import MemorySpace as Space
+from artifex_devices._runtime.memory_space import MemorySpace
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["ArrayRecord", "MemoryReport", "Space", "memory_report"]
+
+Space = MemorySpace
 
 _DEVICES_SHOWN = 16
 

@@ -76,7 +76,7 @@ def recorded_calls(*, again: bool) -> Calls:
     # By file: the hash of its text, then [test, seconds, functions] of those that passed.
     hashes = {
         str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted((ROOT / "tests" / "python").glob("test_*.py"))
+        for path in sorted((ROOT / "tests" / "python").rglob("test_*.py"))
     }
     old = [file for file, digest in hashes.items() if file not in known or known[file][0] != digest]
     known = {file: rows for file, rows in known.items() if file in hashes and file not in old}

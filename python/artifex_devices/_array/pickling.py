@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pickle
 import sys
-import warnings
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.caller import warn_user
 from artifex_devices._core import Array
 from artifex_devices._placement.device_put import device_put
 
@@ -56,7 +56,7 @@ def from_process(value: Any, sharding: bytes, committed: bool, layout: str | Non
 def _warn(text: str) -> None:
     """A RuntimeWarning, printed where a filter makes it an error: the error would end the worker."""
     try:
-        warnings.warn(text, RuntimeWarning, stacklevel=3)
+        warn_user(text, RuntimeWarning)
     except RuntimeWarning as warning:
         print(f"RuntimeWarning: {warning}", file=sys.stderr)
 

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of bytes for people."""
+"""Bytes, seconds, sets of CPUs and alternatives as texts for people."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["alternatives", "bytes_text", "cpu_list", "parse_cpu_list", "seconds_text"]
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def bytes_text(count: int) -> str:
-    """The same text as in the core's messages: "512 bytes", "1.5 KiB", "256.0 MiB"."""
+    """Formats bytes as the core does in its messages: "512 bytes", "1.5 KiB", "256.0 MiB"."""
     if count < 1024:
         return f"{count} byte{'' if count == 1 else 's'}"
     value = count / 1024
@@ -16,3 +21,47 @@ def bytes_text(count: int) -> str:
         value /= 1024
         unit += 1
     return f"{value:.1f} {_UNITS[unit]}"
+
+
+def seconds_text(seconds: float, digits: int = 4) -> str:
+    """Formats seconds with so many significant digits and a unit.
+
+    Example:
+        >>> seconds_text(560e-6), seconds_text(0), seconds_text(1.2345, digits=3)
+        ('560 us', '0 s', '1.23 s')
+    """
+    if not seconds:
+        return "0 s"
+    limit = 10**digits - 0.5  # larger numbers round to more digits
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= limit / 10**digits * scale:
+            value = seconds / scale
+            return f"{value:.{digits}g} {unit}" if value < limit else f"{value:,.0f} {unit}"
+    return f"{seconds / 1e-9:.{digits}g} ns"
+
+
+def cpu_list(cpus: Iterable[int]) -> str:
+    """Formats numbers as Linux lists CPUs: "0-3,8"."""
+    runs: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if runs and cpu == runs[-1][1] + 1:
+            runs[-1][1] = cpu
+        else:
+            runs.append([cpu, cpu])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def parse_cpu_list(text: str) -> set[int]:
+    """Reads the format of `cpu_list`; skips other words."""
+    cpus: set[int] = set()
+    for run in text.split(","):
+        first, _, last = run.strip().partition("-")
+        if first.isdigit() and (last or first).isdigit() and int(last or first) < 1 << 20:
+            cpus.update(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def alternatives(values: Iterable[Any]) -> str:
+    """Formats the values of which one is expected: "'auto', 'threads' or None"."""
+    *first, last = map(repr, values)
+    return f"{', '.join(first)} or {last}" if first else last

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 
 from artifex_devices import _core
+from artifex_devices._base.caller import user_stacklevel, warn_user
 from artifex_devices._base.public_path import public
 from artifex_devices._core import Device
 
@@ -222,23 +223,9 @@ def _log_transfer(text: str) -> None:
     import logging
 
     with transfer_guard("allow"):  # a handler that places data itself must not come here again
-        logging.getLogger("artifex_devices").warning("%s", text, stacklevel=frames_of_the_package() + 1)
+        logging.getLogger("artifex_devices").warning("%s", text, stacklevel=user_stacklevel())
 
 
 def _warn_narrowing(text: str) -> None:
     """Called by the core at the first narrowing in the process."""
-    import warnings
-
-    warnings.warn(text, UserWarning, stacklevel=frames_of_the_package() + 1)
-
-
-def frames_of_the_package() -> int:
-    """How many frames lie between the caller's caller and the user's line, so that messages name that line."""
-    import sys
-
-    depth = 1
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "artifex_devices":
-        frame = frame.f_back
-        depth += 1
-    return depth - 1
+    warn_user(text)

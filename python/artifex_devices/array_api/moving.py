@@ -7,14 +7,13 @@ Code written for all arrays cannot call reshard, so the namespace does it. NumPy
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.layout import any_explicit, cuts_of, sharding_with
+from artifex_devices._base.caller import warn_user
 from artifex_devices._core import Array
-from artifex_devices._runtime.scopes import frames_of_the_package
 from artifex_devices.errors import ShardingTypeError
 
 __all__ = ["moving"]
@@ -40,11 +39,10 @@ def moving(function: _F) -> _F:
             whole = [_whole(x, moved) for x in (*args, *kwargs.values())]
             if not moved or kwargs.get("copy") is False:
                 raise
-            warnings.warn(
+            warn_user(
                 f"array_api: {sum(x.nbytes for x in moved)} bytes in {len(moved)} Arrays are replicated on each device "
                 f"of their mesh, because a sharding is in the way: {error}",
                 UserWarning,
-                stacklevel=frames_of_the_package() + 1,
             )
         return function(*whole[: len(args)], **dict(zip(kwargs, whole[len(args) :], strict=True)))
 

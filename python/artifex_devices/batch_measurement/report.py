@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import textwrap
 
-from artifex_devices._base.text import bytes_text
+from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices.batch_measurement.memory import HOST
 from artifex_devices.batch_measurement.probe import BatchProbe
 from artifex_devices.batch_measurement.result import BatchSizeMeasurement
 
-__all__ = ["COLUMNS", "row_of", "seconds_text", "text_of"]
+__all__ = ["COLUMNS", "row_of", "text_of"]
 
 COLUMNS = ("batch", "examples/s", "best", "median", "spread", "calls", "device peak", "host peak", "")
 _WIDTH = 100
+_DIGITS = 3  # of seconds
 
 
 def text_of(found: BatchSizeMeasurement) -> str:
@@ -33,7 +34,7 @@ def text_of(found: BatchSizeMeasurement) -> str:
     )
     model = found.model
     if model is not None and found.critical_batch_size is not None:
-        least = seconds_text(max(model.fixed_s, model.floor_s))
+        least = seconds_text(max(model.fixed_s, model.floor_s), _DIGITS)
         lines.append(
             f"Knee            {found.critical_batch_size:,}: smaller batches cost {least} a call all the same, larger "
             f"ones near {model.examples_per_s:,.0f} examples/s (model)"
@@ -72,22 +73,14 @@ def row_of(probe: BatchProbe) -> tuple[str, ...]:
     return (
         f"{probe.batch_size:,}",
         "-" if rate is None else f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}",
-        "-" if probe.best_s is None else seconds_text(probe.best_s),
-        "-" if probe.median_s is None else seconds_text(probe.median_s),
+        "-" if probe.best_s is None else seconds_text(probe.best_s, _DIGITS),
+        "-" if probe.median_s is None else seconds_text(probe.median_s, _DIGITS),
         "-" if probe.spread is None else f"{probe.spread:.1%}",
         str(probe.calls),
         bytes_text(max(devices)) if devices else "-",
         "-" if host is None else bytes_text(host),
         probe.error or ("" if probe.outcome == "measured" else probe.outcome),
     )
-
-
-def seconds_text(seconds: float) -> str:
-    """`12.3 us`, `1.23 ms`, `4.56 s`."""
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= 0.9995 * scale:  # 3 digits of it are 1.00
-            return f"{seconds / scale:.3g} {unit}" if seconds < 999.5 * scale else f"{seconds / scale:,.0f} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
 
 
 def _memory_text(found: BatchSizeMeasurement) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices._base.toml_file import all_mistakes, key_text, read_toml, unprintable
-from artifex_devices._base.toml_lines import line_text
+from artifex_devices._base.toml import all_mistakes, key_text, line_text, read_toml, unprintable
 from artifex_devices._core import Cluster
 from artifex_devices._hardware.detection import path_text
 from artifex_devices._hardware.rate_limits import RANGE_TEXT, is_sane

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from artifex_devices._base.cpu_text import cpu_list, cpus_of
-from artifex_devices._base.text import bytes_text
+from artifex_devices._base.text import bytes_text, cpu_list, parse_cpu_list
 from artifex_devices._core import Device, Machine
 
 __all__ = ["device_lines", "machine_lines"]
@@ -142,7 +141,7 @@ def _inner(part: _Part) -> str:
 
 def _span(parts: Sequence[_Part]) -> str:
     """The CPUs of all parts: "0-3,8"."""
-    return cpu_list(cpu for part in parts for cpu in cpus_of(part.row["cpus"]))
+    return cpu_list(cpu for part in parts for cpu in parse_cpu_list(part.row["cpus"]))
 
 
 def _words(part: _Part, *, with_numbers: bool) -> str:

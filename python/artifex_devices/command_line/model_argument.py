@@ -78,8 +78,7 @@ def _shape(text: str) -> str | TransformerShape:
 
 def _shape_of_file(path: str) -> TransformerShape:
     from artifex_devices._base.nearest_name import did_you_mean
-    from artifex_devices._base.toml_file import all_mistakes, key_text, read_toml, unprintable
-    from artifex_devices._base.toml_lines import line_text
+    from artifex_devices._base.toml import all_mistakes, key_text, line_text, read_toml, unprintable
     from artifex_devices.models import TransformerShape
 
     try:

@@ -10,17 +10,17 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from artifex_devices import _core
+from artifex_devices._base.caller import warn_user
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._hardware.detection import CUDADetector, DeviceCapabilities, DeviceDetector, DeviceType
 from artifex_devices._runtime.devices import default_backend
-from artifex_devices._runtime.scopes import frames_of_the_package
 from artifex_devices.device_manager.configuration import DeviceConfiguration, MemoryStrategy
 from artifex_devices.device_manager.process_settings import LIMITS, VARIABLES, X64, merged_flags
 from artifex_devices.device_manager.settings_report import SettingsReport
 from artifex_devices.device_manager.world_devices import JAXDeviceManager, check_configuration
 
-__all__ = ["DeviceManager", "warn_user"]
+__all__ = ["DeviceManager"]
 
 _SMALL_MODEL = 1_000_000  # parameters; Source: the device-management document
 _LARGE_MODEL = 100_000_000
@@ -284,10 +284,3 @@ def _checked_capabilities(capabilities: Any) -> DeviceCapabilities:
             "write DeviceCapabilities(DeviceType.CPU, 1)"
         )
     return capabilities
-
-
-def warn_user(text: str) -> None:
-    """A UserWarning at the line of the program that called the package."""
-    import warnings
-
-    warnings.warn(text, UserWarning, stacklevel=frames_of_the_package() + 1)

@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 import threading
 
+from artifex_devices._base.caller import warn_user
 from artifex_devices._core import Device
 from artifex_devices._hardware.detection import CUDADetector, DeviceCapabilities, DeviceDetector, DeviceType
 from artifex_devices.device_manager.configuration import DeviceConfiguration, MemoryStrategy
-from artifex_devices.device_manager.manager import DeviceManager, warn_user
+from artifex_devices.device_manager.manager import DeviceManager
 from artifex_devices.device_manager.world_devices import JAXDeviceManager, check_configuration
 
 __all__ = [

@@ -9,10 +9,10 @@ import secrets
 import socket
 import struct
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from artifex_devices._base.caller import warn_user
 from artifex_devices.distributed.peers import Peer, Peers
 
 __all__ = ["Door", "connect_all"]
@@ -126,11 +126,10 @@ def connect_all(
             _end_after_silence(connection, silence)
     unreachable = [names[n] for n in range(len(cards)) if n != me and n not in connections]
     if unreachable:
-        warnings.warn(
+        warn_user(
             f"distributed.initialize: no connection to {', '.join(unreachable)}; expected TCP between the hosts; their "
             "end will be noticed by the deadline only; allow TCP between the hosts",
             RuntimeWarning,
-            stacklevel=4,
         )
     return Peers([Peer(n, names[n], connections.get(n)) for n in range(len(cards)) if n != me])
 

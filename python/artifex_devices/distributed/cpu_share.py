@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Place", "Share", "cpus_text", "plan_shares"]
+from artifex_devices._base.text import cpu_list
+
+__all__ = ["Place", "Share", "plan_shares"]
 
 
 class Place(NamedTuple):
@@ -54,8 +56,8 @@ def plan_shares(places: Sequence[Place], bind_flag: str) -> list[Share]:
         for other in known[i + 1 :]:
             if one.machine == other.machine and not set(one.cpus).isdisjoint(other.cpus):
                 overlaps.append(
-                    f"{_processes(groups[one])} on CPUs {cpus_text(one.cpus)}, "
-                    f"{_processes(groups[other])} on CPUs {cpus_text(other.cpus)}"
+                    f"{_processes(groups[one])} on CPUs {cpu_list(one.cpus)}, "
+                    f"{_processes(groups[other])} on CPUs {cpu_list(other.cpus)}"
                 )
     if overlaps:
         raise ValueError(
@@ -69,22 +71,5 @@ def plan_shares(places: Sequence[Place], bind_flag: str) -> list[Share]:
     return [shares[process] for process in range(len(places))]
 
 
-def cpus_text(cpus: Sequence[int]) -> str:
-    """CPUs as Linux lists them.
-
-    Example:
-        >>> from artifex_devices.distributed.cpu_share import cpus_text
-        >>> cpus_text([0, 1, 2, 3, 8])
-        '0-3,8'
-    """
-    ranges: list[list[int]] = []
-    for cpu in cpus:
-        if ranges and ranges[-1][1] == cpu - 1:
-            ranges[-1][1] = cpu
-        else:
-            ranges.append([cpu, cpu])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
-
-
 def _processes(numbers: Sequence[int]) -> str:
-    return ("process " if len(numbers) == 1 else "processes ") + cpus_text(numbers)
+    return ("process " if len(numbers) == 1 else "processes ") + cpu_list(numbers)

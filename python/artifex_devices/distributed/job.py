@@ -9,18 +9,19 @@ import platform
 import socket
 import sys
 import time
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from artifex_devices import _core
+from artifex_devices._base.caller import warn_user
+from artifex_devices._base.text import cpu_list
 from artifex_devices._core import __version__
 from artifex_devices.config import config
 from artifex_devices.distributed import failure_notice as farewell
 from artifex_devices.distributed import mpi_runtime as mpi_engine
 from artifex_devices.distributed.arguments import Asked
 from artifex_devices.distributed.connections import Door, connect_all
-from artifex_devices.distributed.cpu_share import Place, Share, cpus_text, plan_shares
+from artifex_devices.distributed.cpu_share import Place, Share, plan_shares
 from artifex_devices.distributed.handshake import Introduction, check_introductions, exchange, is_own_address
 from artifex_devices.distributed.launcher import Launcher, find_launcher
 from artifex_devices.distributed.local_peers import share_memory
@@ -275,11 +276,10 @@ def _take_share(me: int, shares: list[Share], all_of: list[Introduction]) -> tup
                 everyone.append(list(all_of[number].cpus))
         _core._restrict_live_machine(sorted(own), everyone)
         if me == share.together[0] and len(share.together) > len(affinity):
-            warnings.warn(
-                f"distributed.initialize: {len(share.together)} processes share the CPUs {cpus_text(affinity)} of "
+            warn_user(
+                f"distributed.initialize: {len(share.together)} processes share the CPUs {cpu_list(affinity)} of "
                 f"{all_of[me].host}; expected a core for each; they work, but take turns; start fewer",
                 RuntimeWarning,
-                stacklevel=4,
             )
     return own
 

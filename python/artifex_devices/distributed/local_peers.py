@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 import socket
 import struct
-import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.caller import warn_user
 from artifex_devices.config import config
 from artifex_devices.distributed.consistency import CAME, REFUSED
 from artifex_devices.distributed.peers import Peers
@@ -173,12 +173,11 @@ def share_memory(
             os.close(each)
     problems = [f"{names[number]}: {told[number][1]}" for number in processes if told[number][1]]
     if is_shared and problems and not is_off:
-        warnings.warn(
+        warn_user(
             f"distributed.initialize: the processes of this host share no memory ({'; '.join(problems)}); expected "
             "some MiB of it; everything goes by MPI, which is slower; raise the limits, or set "
             "config.distributed_shared_memory = False to say so",
             RuntimeWarning,
-            stacklevel=5,
         )
     return Neighbours(lanes, processes) if lanes is not None and not problems else None
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from artifex_devices._base.caller import user_frame
 from artifex_devices.config import config
 from artifex_devices.distributed.consistency import CAME, MOST_PAYLOAD, REFUSED, Meeting
 from artifex_devices.distributed.local_peers import NeighbourMeeting, Neighbours
@@ -24,7 +25,6 @@ _PIECE = 1 << 30  # bytes of one MPI message: counts are 32-bit in many MPIs
 _FIRST_LOOKS = 20  # some microseconds
 _ANSWERS_S = 2.0  # seconds that others have to say where they are
 _LAST_WORDS_S = 1.0  # seconds for messages of a process that has left, sent before
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class _Message:
@@ -361,10 +361,8 @@ class MpiTransport:
 
 def call_site() -> str:
     """File and line of the program that called into the library."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "an unknown line"
+    frame = user_frame(sys._getframe())
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def _where(peer: Peer) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from artifex_devices._base.cpu_text import cpu_list, cpus_of
-from artifex_devices._base.text import bytes_text
+from artifex_devices._base.text import bytes_text, cpu_list, parse_cpu_list
 from artifex_devices.doctor.facts import Finding, Section
 
 __all__ = ["findings"]
@@ -70,9 +69,9 @@ def _cpu_quota(sections: _Sections) -> Iterator[Finding]:
 
 
 def _affinity(sections: _Sections) -> Iterator[Finding]:
-    mine = cpus_of(str(_value(sections, "affinity", "affinity") or ""))
-    allowed = cpus_of(str(_value(sections, "affinity", "cgroup_cpuset") or ""))
-    online = cpus_of(str(_value(sections, "affinity", "online") or ""))
+    mine = parse_cpu_list(str(_value(sections, "affinity", "affinity") or ""))
+    allowed = parse_cpu_list(str(_value(sections, "affinity", "cgroup_cpuset") or ""))
+    online = parse_cpu_list(str(_value(sections, "affinity", "online") or ""))
     whose, wider = ("the cgroup allows", allowed) if allowed else ("are online", online)
     if allowed and online:
         wider = allowed & online

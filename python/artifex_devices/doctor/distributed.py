@@ -10,8 +10,8 @@ __all__ = ["distributed"]
 
 def distributed() -> Section:
     """What launchers and distributed.initialize() say; MPI is not initialized."""
+    from artifex_devices._base.text import cpu_list
     from artifex_devices.distributed import job
-    from artifex_devices.distributed.cpu_share import cpus_text
     from artifex_devices.distributed.launcher import find_launcher
 
     section = Section("Many processes")
@@ -32,8 +32,8 @@ def distributed() -> Section:
     me, members, near = joined
     section.add("rank", me, source)
     section.add("processes", len(members), source, unit="processes")
-    section.add("cpus", cpus_text(members[me].cpus), source)
-    shares = [{"process": each.name, "cpus": cpus_text(each.cpus)} for each in members]
+    section.add("cpus", cpu_list(members[me].cpus), source)
+    shares = [{"process": each.name, "cpus": cpu_list(each.cpus)} for each in members]
     section.add("shares", shares, source)
     section.add("shares_memory_with", list(near), source)
     return section

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from artifex_devices._base.cpu_text import cpu_list
+from artifex_devices._base.text import cpu_list
 from artifex_devices._core import Machine, _build_facts, _cgroup_report
 from artifex_devices.doctor.facts import Files, Section
 

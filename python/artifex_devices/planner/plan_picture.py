@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from artifex_devices import _core
 from artifex_devices._base.svg import Picture
-from artifex_devices._base.text import bytes_text
-from artifex_devices.planner.plan_text import reshard_title, seconds_text
+from artifex_devices._base.text import bytes_text, seconds_text
+from artifex_devices.planner.plan_text import reshard_title
 from artifex_devices.planner.plan_values import ReshardPlan, bytes_shape
 
 __all__ = ["has_devices", "reshard_svg"]

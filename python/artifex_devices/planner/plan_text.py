@@ -8,25 +8,12 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.text import bytes_text
+from artifex_devices._base.text import bytes_text, seconds_text
 
 if TYPE_CHECKING:
     from artifex_devices.planner.plan_values import CollectivePlan, PlanStep, ReshardPlan
 
 _BARS = 64  # devices that a picture shows at most
-
-
-def seconds_text(seconds: float) -> str:
-    """Four digits and a unit: "560 us".
-
-    Example:
-        >>> seconds_text(560e-6), seconds_text(0), seconds_text(2.5)
-        ('560 us', '0 s', '2.5 s')
-    """
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if seconds >= factor:
-            return f"{seconds / factor:.4g} {unit}"
-    return f"{seconds / 1e-9:.4g} ns" if seconds else "0 s"
 
 
 def reshard_text(plan: ReshardPlan) -> str:

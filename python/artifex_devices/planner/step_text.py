@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.text import bytes_text
-from artifex_devices.planner.plan_text import facts_html, seconds_text, table_lines
+from artifex_devices._base.text import bytes_text, seconds_text
+from artifex_devices.planner.plan_text import facts_html, table_lines
 
 if TYPE_CHECKING:
     from artifex_devices.planner.step_values import StepCollective, StepPlan, StepRegime

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from artifex_devices._base.text import bytes_text
-from artifex_devices.planner.plan_text import seconds_text
+from artifex_devices._base.text import bytes_text, seconds_text
 
 if TYPE_CHECKING:
     from artifex_devices.planner.step_values import StepCollective, StepPlan

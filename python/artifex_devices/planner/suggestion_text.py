@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices.planner.plan_text import facts_html, seconds_text, table_lines
+from artifex_devices._base.text import seconds_text
+from artifex_devices.planner.plan_text import facts_html, table_lines
 from artifex_devices.planner.suggestion_reasons import memory_text
 
 if TYPE_CHECKING:

@@ -171,7 +171,7 @@ def _read_own_file(path: Path) -> str:
     with os.fdopen(number, "rb") as file:
         facts = os.fstat(number)
         if not stat.S_ISREG(facts.st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         if facts.st_uid not in (os.geteuid(), 0):
             raise ValueError("it belongs to another user")
         content = file.read(_LARGEST_FILE + 1)

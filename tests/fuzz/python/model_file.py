@@ -13,8 +13,8 @@ from oracle import check_pickle, check_refusal, require
 
 MODULES = (
     "artifex_devices.command_line.model_argument",
-    "artifex_devices._base.toml_file",
-    "artifex_devices._base.toml_lines",
+    "artifex_devices._base.toml",
+    "artifex_devices._base.toml",
     "artifex_devices.models",
     "tomllib",
 )

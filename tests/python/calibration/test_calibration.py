@@ -275,7 +275,7 @@ def test_the_busiest_memory_counts_where_two_links_are_known():
 def test_processes_of_a_job_are_told_from_one_that_stands_alone(monkeypatch):
     for members, is_in_job in ((None, False), ((0, ("me",), ()), False), ((0, ("me", "other"), ()), True)):
         monkeypatch.setattr(job, "members", lambda members=members: members)
-        assert calibration._is_in_job() is is_in_job
+        assert calibration_run._is_in_job() is is_in_job
 
 
 def test_the_links_from_and_to_each_of_three_memories_count():

@@ -219,11 +219,11 @@ def test_a_file_describes_chips_and_tori_of_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[chip\n", "is no TOML"),
-        ("a = " + "[" * 5000, "is no TOML: maximum recursion depth exceeded"),
-        ("\n[chip]\na" + ". a" * 30_000 + " = 1\n", "is no TOML: line 3 has a dotted key of more than 16 parts"),
-        ("[" + "'a'.b." * 10_000 + "c]\n", "is no TOML: line 1 has a dotted key of more than 16 parts"),
-        ("a" * 200_000 + "\n", "is no TOML: Expected '='"),
+        ("[chip\n", "is not TOML"),
+        ("a = " + "[" * 5000, "is not TOML: maximum recursion depth exceeded"),
+        ("\n[chip]\na" + ". a" * 30_000 + " = 1\n", "is not TOML: line 3 has a dotted key of more than 16 parts"),
+        ("[" + "'a'.b." * 10_000 + "c]\n", "is not TOML: line 1 has a dotted key of more than 16 parts"),
+        ("a" * 200_000 + "\n", "is not TOML: Expected '='"),
         ("#" * 300_000, "has more than 256 KiB; expected a TOML file"),
         (
             "[chip]\nname = 3\nspeed = 1\n",
@@ -365,7 +365,7 @@ def test_a_missing_file_is_said(tmp_path):
     ):
         cluster.from_toml(tmp_path)
     with pytest.raises(
-        ValueError, match=r"^cluster.from_toml: 'a\\x00' is no path: embedded null byte; expected a TOML"
+        ValueError, match=r"^cluster.from_toml: 'a\\x00' is not a path: embedded null byte; expected a TOML"
     ):
         cluster.from_toml("a\0")
     with pytest.raises(FileNotFoundError):

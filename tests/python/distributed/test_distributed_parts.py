@@ -11,11 +11,12 @@ from types import SimpleNamespace
 import artifex_devices as ad
 import pytest
 from artifex_devices import _core, distributed
+from artifex_devices._base.text import cpu_list
 from artifex_devices._spmd.process_groups import Spread
 from artifex_devices.distributed import failure_notice as farewell
 from artifex_devices.distributed import job
 from artifex_devices.distributed.consistency import CAME, REFUSED
-from artifex_devices.distributed.cpu_share import Place, Share, cpus_text, plan_shares
+from artifex_devices.distributed.cpu_share import Place, Share, plan_shares
 from artifex_devices.distributed.handshake import Introduction, check_introductions, is_own_address
 from artifex_devices.distributed.launcher import find_launcher
 from artifex_devices.distributed.local_peers import NeighbourMeeting, Neighbours
@@ -46,7 +47,7 @@ def test_masks_that_overlap_are_an_error_that_names_all_of_them():
 
 
 def test_cpus_as_linux_lists_them():
-    assert [cpus_text(cpus) for cpus in ([], [3], [0, 1], [0, 2, 4, 5, 6])] == ["", "3", "0-1", "0,2,4-6"]
+    assert [cpu_list(cpus) for cpus in ([], [3], [0, 1], [0, 2, 4, 5, 6])] == ["", "3", "0-1", "0,2,4-6"]
 
 
 @pytest.mark.parametrize(

@@ -24,19 +24,23 @@ parser = doctest.DocTestParser()
 seen = set()
 
 
+def names_of(value):
+    # The names of the module that defines a function or class, which may have a public path as __module__.
+    parts = [value, *(vars(value).values() if isinstance(value, type) else ())]
+    return next((part.__globals__ for part in parts if hasattr(part, "__globals__")), {})
+
+
 def examples(prefix, holder):
     # doctest's own finder leaves out bound classes, and classes whose __module__ is the public path.
     for name, value in vars(holder).items():
-        value = getattr(value, "__func__", value)
-        if not (inspect.isroutine(value) or isinstance(value, (property, type)) or hasattr(value, "__wrapped__")):
+        value = inspect.unwrap(getattr(value, "__func__", value))
+        if not (inspect.isroutine(value) or isinstance(value, (property, type))):
             continue
-        is_ours = isinstance(value, property) or str(getattr(value, "__module__", "artifex_devices")).startswith(
-            "artifex_devices"
-        )
+        is_ours = isinstance(value, property) or str(getattr(value, "__module__", "artifex_devices")).startswith("artifex_devices")
         if not is_ours or id(value) in seen:
             continue
         seen.add(id(value))
-        test = parser.get_doctest(value.__doc__ or "", {}, f"{prefix}.{name}", None, 0)
+        test = parser.get_doctest(value.__doc__ or "", dict(names_of(value)), f"{prefix}.{name}", None, 0)
         if test.examples:
             yield test
         if isinstance(value, type):
@@ -48,7 +52,8 @@ tests = []
 for name in ["artifex_devices", *names]:
     if not name.endswith("__main__"):
         module = importlib.import_module(name)
-        tests += [parser.get_doctest(module.__doc__ or "", {}, name, None, 0), *examples(name, module)]
+        text = module.__doc__ or ""
+        tests += [parser.get_doctest(text, dict(vars(module)), name, None, 0), *examples(name, module)]
 tests = [test for test in tests if test.examples]
 failures = {}
 for test in tests:

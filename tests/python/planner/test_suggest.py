@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from artifex_devices import cluster, mesh_utils, models
+from artifex_devices._base.text import seconds_text
 from artifex_devices.planner import plan_step, suggest
-from artifex_devices.planner.plan_text import seconds_text
 from artifex_devices.planner.suggestion_reasons import why_worse
 from artifex_devices.sharding import Mesh
 

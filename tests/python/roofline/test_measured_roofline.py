@@ -287,7 +287,7 @@ def test_what_is_no_file_of_ours_is_told(fresh, tmp_path, monkeypatch):
     os.mkfifo(path)
     monkeypatch.setattr(roofline_measurement, "_found", {})
     found = measure_roofline(seconds=0.02, cache=tmp_path)  # does not wait for a writer
-    assert f"{path} is not used: it is no regular file" in found.notes
+    assert f"{path} is not used: it is not a regular file" in found.notes
 
 
 def test_a_directory_that_cannot_be_written_to_is_told(fresh, tmp_path):

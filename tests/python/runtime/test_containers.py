@@ -29,9 +29,9 @@ import faulthandler
 faulthandler.dump_traceback_later(50, exit=True)
 import os
 import artifex_devices as ad, numpy as np
-from artifex_devices._base.cpu_text import cpus_of
+from artifex_devices._base.text import parse_cpu_list
 machine = ad.Machine.live()
-cpus = sum(len(cpus_of(domain["cpus"])) for domain in machine.cpu_domains)
+cpus = sum(len(parse_cpu_list(domain["cpus"])) for domain in machine.cpu_domains)
 assert cpus == len(os.sched_getaffinity(0)), machine.cpu_domains
 x = ad.device_put(np.ones(1 << 20, np.float32))
 assert float((x + x).sum()) == 1 << 21
@@ -42,7 +42,7 @@ assert len(machine.objects) > 2 and machine.to_xml()
 for row in machine.missing_facts:
     print(row["fact"], "|", row["reason"], "|", row["assumed"])
 print("usable", machine.usable_cpus)
-""".replace("import os\n", "import os, artifex_devices._base.cpu_text\n", 1)
+""".replace("import os\n", "import os, artifex_devices._base.text\n", 1)
 
 MISSING = "import json, artifex_devices as ad; print(json.dumps(ad.Machine.live().missing_facts))"
 

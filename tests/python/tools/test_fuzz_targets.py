@@ -10,7 +10,7 @@ from pathlib import Path
 import artifex_devices as ad
 import pytest
 from artifex_devices import cluster, xla_client
-from artifex_devices._base.toml_lines import line_of
+from artifex_devices._base.toml import line_of
 from artifex_devices.device_manager.process_settings import merged_flags
 
 FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
@@ -117,7 +117,7 @@ def test_what_is_no_file_of_moderate_size_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.toml")
     (tmp_path / "largest.toml").write_bytes(b"#" * (256 << 10))
     for name in ("/dev/zero", tmp_path / "pipe.toml"):
-        with pytest.raises(ValueError, match="is no regular file; expected a TOML file"):
+        with pytest.raises(ValueError, match="is not a regular file; expected a TOML file"):
             cluster.from_toml(name)
     with pytest.raises(ValueError, match=r"\[chip\] and \[slice\] are missing"):
         cluster.from_toml(tmp_path / "largest.toml")

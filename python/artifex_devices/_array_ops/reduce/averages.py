@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from artifex_devices._array_ops.core.dispatch import implements
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
 from artifex_devices._array_ops.reduce.statistics import mean
+from artifex_devices._base.caller import warn_user
 from artifex_devices._core import Array
-from artifex_devices._runtime.scopes import frames_of_the_package
 
 __all__: list[str] = []
 
@@ -105,9 +104,7 @@ def _nanprod(
 def _warn_of_nan(operation: str) -> Any:
     def look(value: Any) -> None:
         if value.dtype.kind not in "biu" and np.isnan(value).any():
-            warnings.warn(
-                f"{operation}: All-NaN slice encountered", RuntimeWarning, stacklevel=frames_of_the_package() + 1
-            )
+            warn_user(f"{operation}: All-NaN slice encountered", RuntimeWarning)
 
     return look
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,9 @@ from artifex_devices._array_ops.core.out import check_reduction_out, host_target
 from artifex_devices._array_ops.reduce.float16 import fold, folds, widened
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import wide_dtype
+from artifex_devices._base.caller import warn_user
 from artifex_devices._base.clearable_cache import remembered
 from artifex_devices._core import Array
-from artifex_devices._runtime.scopes import frames_of_the_package
 
 __all__ = ["mean", "std", "var"]
 
@@ -129,7 +128,7 @@ def _mean(operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
     def finish(state: State) -> State:
         total, count = state
         if not (count.all() if isinstance(count, np.ndarray) else count):
-            warnings.warn(f"{operation}: Mean of empty slice", RuntimeWarning, stacklevel=frames_of_the_package() + 1)
+            warn_user(f"{operation}: Mean of empty slice", RuntimeWarning)
             if result.name in _SMALL_INTEGERS:
                 raise ValueError(
                     f"{operation}: the mean of no elements is NaN, which {result} does not have; expected 1 element or "
@@ -284,11 +283,7 @@ def _spread(
         count, _, squares = state
         freedom = np.maximum(count - ddof, 0)
         if np.any(freedom == 0):
-            warnings.warn(
-                f"{operation}: Degrees of freedom <= 0 for slice",
-                RuntimeWarning,
-                stacklevel=frames_of_the_package() + 1,
-            )
+            warn_user(f"{operation}: Degrees of freedom <= 0 for slice", RuntimeWarning)
         value = np.true_divide(squares, freedom)
         if _skips(operation, x):
             value = np.where(np.equal(freedom, 0), np.asarray(np.nan, value.dtype), value)  # as NumPy: never inf

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The user's line that called into the package, for warnings and tables of errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from types import FrameType
+
+__all__ = ["user_frame", "user_stacklevel", "warn_user"]
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def user_frame(frame: FrameType) -> FrameType:
+    """Returns the first frame from this one outwards that is not of the package, or else the outermost."""
+    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+def user_stacklevel() -> int:
+    """Returns the `stacklevel` with which the calling function warns or logs at the user's line."""
+    level = 1
+    frame = sys._getframe(1)
+    user = user_frame(frame)
+    while frame is not user and frame.f_back is not None:
+        frame = frame.f_back
+        level += 1
+    return level
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns at the user's line, however many frames of the package lie between; `skip_file_prefixes` is Python 3.12."""
+    warnings.warn(message, category, stacklevel=user_stacklevel())

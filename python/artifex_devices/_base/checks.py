@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of arguments, which raise `operation: name is VALUE (type); expected X; fix`.
+
+`operation` is the name of the public function, `name` the argument, and `fix` what the caller can paste.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.text import alternatives
+
+__all__ = [
+    "check_bool",
+    "check_callable",
+    "check_choice",
+    "check_int",
+    "check_number",
+    "check_sequence",
+    "check_sequence_of_ints",
+    "check_str",
+    "check_type",
+    "wrong_type",
+    "wrong_value",
+]
+
+_Error = TypeVar("_Error", bound=Exception)
+_FIX = "correct it"
+
+
+def wrong_type(
+    operation: str,
+    name: str,
+    value: Any,
+    expected: str,
+    fix: str = _FIX,
+    error: type[_Error] = TypeError,  # type: ignore[assignment]
+) -> _Error:
+    """Returns the error for a value of a wrong type; `error` is ValueError where JAX raises that."""
+    return error(f"{operation}: {name} is {shown(value)} ({type(value).__name__}); expected {expected}; {fix}")
+
+
+def wrong_value(operation: str, name: str, value: Any, expected: str, fix: str = _FIX) -> ValueError:
+    """Returns the error for a value of the right type that is not allowed."""
+    return ValueError(f"{operation}: {name} is {shown(value)}; expected {expected}; {fix}")
+
+
+def check_type(
+    operation: str,
+    name: str,
+    value: Any,
+    types: type | tuple[type, ...],
+    expected: str,
+    fix: str = _FIX,
+    error: type[Exception] = TypeError,
+) -> None:
+    """Raises `error` unless the value is an instance of `types`."""
+    if not isinstance(value, types):
+        raise wrong_type(operation, name, value, expected, fix, error)
+
+
+def check_bool(operation: str, name: str, value: Any, fix: str = _FIX) -> bool:
+    """Returns the bool; anything else is a TypeError."""
+    if not isinstance(value, bool):
+        raise wrong_type(operation, name, value, "True or False", fix)
+    return value
+
+
+def check_str(operation: str, name: str, value: Any, fix: str = _FIX, *, expected: str = "a str") -> str:
+    """Returns the str; anything else is a TypeError."""
+    if not isinstance(value, str):
+        raise wrong_type(operation, name, value, expected, fix)
+    return value
+
+
+def check_callable(
+    operation: str,
+    name: str,
+    value: Any,
+    expected: str = "a function",
+    fix: str = "give the function itself, not its result",
+) -> None:
+    """Raises TypeError unless the value can be called."""
+    if not callable(value):
+        raise wrong_type(operation, name, value, expected, fix)
+
+
+def check_int(
+    operation: str,
+    name: str,
+    value: Any,
+    fix: str = _FIX,
+    *,
+    minimum: int | None = None,
+    maximum: int | None = None,
+    expected: str = "an int",
+) -> int:
+    """Returns the value as an int.
+
+    Raises:
+        TypeError: The value is a bool, or has no `__index__`, as floats.
+        ValueError: It is below `minimum` or above `maximum`.
+    """
+    if isinstance(value, bool):
+        raise wrong_type(operation, name, value, expected, fix)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise wrong_type(operation, name, value, expected, fix) from None
+    if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
+        raise wrong_value(operation, name, number, _range_text(minimum, maximum), fix)
+    return number
+
+
+def _range_text(minimum: int | None, maximum: int | None) -> str:
+    if minimum is None:
+        return f"{maximum} or less"
+    return f"{minimum} or more" if maximum is None else f"{minimum} to {maximum}"
+
+
+def check_number(
+    operation: str,
+    name: str,
+    value: Any,
+    fix: str = _FIX,
+    *,
+    minimum: float | None = None,
+    above: float | None = None,
+    expected: str = "a number",
+) -> float:
+    """Returns the number, which must be finite where `minimum` (included) or `above` (excluded) is given.
+
+    Raises:
+        TypeError: The value is a bool or not a real number.
+        ValueError: It is out of range.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise wrong_type(operation, name, value, expected, fix)
+    number: Any = value
+    if above is not None and not above < number < math.inf:
+        raise wrong_value(operation, name, value, f"a finite number above {above:g}", fix)
+    if minimum is not None and not minimum <= number < math.inf:
+        raise wrong_value(operation, name, value, f"a finite number of {minimum:g} or more", fix)
+    return number  # type: ignore[no-any-return]
+
+
+def check_choice(
+    operation: str, name: str, value: Any, choices: Iterable[Any], fix: str = "choose one of them"
+) -> None:
+    """Raises ValueError unless the value equals one of the choices and is of its type."""
+    listed = tuple(choices)
+    if not any(isinstance(value, type(choice)) and value == choice for choice in listed):
+        raise wrong_value(operation, name, value, alternatives(listed), fix)
+
+
+def check_sequence(operation: str, name: str, values: Any, expected: str, fix: str = _FIX) -> list[Any]:
+    """Returns the values as a list; a text or what cannot be iterated over is a TypeError."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise wrong_type(operation, name, values, expected, fix)
+    return list(values)
+
+
+def check_sequence_of_ints(operation: str, name: str, values: Any, fix: str = "write (2, 4)") -> tuple[int, ...]:
+    """Returns the values as a tuple of ints; anything else is a TypeError."""
+    listed = check_sequence(operation, name, values, "a sequence of ints", fix)
+    return tuple(check_int(operation, f"{name}[{i}]", value, fix) for i, value in enumerate(listed))
