@@ -195,7 +195,11 @@ class Calibration:
         """
         if not isinstance(terms, Mapping):
             raise wrong_type(
-                "seconds_of", "terms", terms, "a dict of numbers by the names of TERMS", 'write seconds_of({"calls": 1})'
+                "seconds_of",
+                "terms",
+                terms,
+                "a dict of numbers by the names of TERMS",
+                'write seconds_of({"calls": 1})',
             )
         unknown = [
             f"{shown(name)}{did_you_mean(name, TERMS) if isinstance(name, str) else ''}"
@@ -245,7 +249,9 @@ class Calibration:
         fields = checked_fields(told, names, "from_dict: the calibration")
         coefficients = checked_fields(fields["coefficients"], set(TERMS), "coefficients")
         return cls(
-            coefficients=MappingProxyType({name: checked_number(coefficients[name], name, *_SECONDS) for name in TERMS}),
+            coefficients=MappingProxyType(
+                {name: checked_number(coefficients[name], name, *_SECONDS) for name in TERMS}
+            ),
             links=tuple(
                 Link(**checked_record(Link, each, "a link", {"source": 0, "destination": 0, "rate": _RATE}))
                 for each in _list(fields["links"], "links")

@@ -30,7 +30,8 @@ TEST(MachineNode, AFullDomainOfTheCatalogueHasItsLinks) {
 TEST(MachineNode, OthersAreJoinedByPciExpress) {
   for (const char* name : {"NVIDIA H100 SXM", ""}) {
     const std::vector<MachineChip> chips(3, chip(name, "card"));
-    const ClusterParts parts = accelerator_node(chips, *two_domains(), "file");
+    ClusterParts parts = accelerator_node(chips, *two_domains(), "file");
+    parts.name = "node";
     EXPECT_EQ(parts.inside.link_kind, "PCI Express");
     EXPECT_EQ(parts.inside.bandwidth->value, 3.2e10);
     EXPECT_EQ(parts.notes.back(), kJoinedByPci);

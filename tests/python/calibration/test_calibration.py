@@ -30,7 +30,7 @@ from artifex_devices.calibration.progress import progress_on
 from artifex_devices.distributed import job
 from artifex_devices.planner import plan_collective, plan_reshard
 from artifex_devices.planner.calibration_values import fitted
-from artifex_devices.roofline.measurement import measuring
+from artifex_devices.roofline.measurement import measurement_lock
 from artifex_devices.sharding import Mesh, NamedSharding, P, SingleDeviceSharding
 
 MIB = 1 << 20
@@ -88,7 +88,7 @@ def made(links=ONE_MEMORY, **changes):
 @pytest.fixture
 def fresh(monkeypatch):
     """Nothing is remembered of earlier measurements of this process."""
-    monkeypatch.setattr(calibration_run, "_found", {})
+    monkeypatch.setattr(calibration_run, "_calibrations", {})
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def stand_in(monkeypatch, fresh):
 def measured():
     """A real one, of small arrays."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibration_measurement, "_USUAL_ARRAY", 8 * MIB)
+        patch.setattr(calibration_measurement, "_DEFAULT_ARRAY", 8 * MIB)
         patch.setattr(calibration_measurement, "_CACHE_MULTIPLE", 0)
         return calibration.calibrate(rounds=1, cache=False)
 
@@ -150,7 +150,7 @@ def test_the_first_quartile_of_repeats_counts():
 def test_seconds_are_the_sum_over_terms():
     assert made().seconds_of({"calls": 2, "alone": 1e6}) == pytest.approx(4e-6 + 2e-4)
     assert made().seconds_of({}) == 0
-    with pytest.raises(ValueError, match=r"^seconds_of: 'bytes' is no term; expected some of calls, "):
+    with pytest.raises(ValueError, match=r"^seconds_of: 'bytes' is not a term; expected some of calls, "):
         made().seconds_of({"bytes": 1})
 
 
@@ -197,7 +197,7 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
         ("coefficients", {}, "coefficients has not the entries"),
         ("coefficients", dict(COEFFICIENTS, calls=-1.0), "calls is no number from 0"),
         ("coefficients", dict(COEFFICIENTS, calls=float("nan")), "calls is no number from 0"),
-        ("links", [], "links is no list"),
+        ("links", [], "links is not a list"),
         ("links", [{"source": -1, "destination": 0, "rate": 1e9}], "source is no whole number from 0"),
         ("fresh_page_seconds", "1", "fresh_page_seconds is no number"),
         ("processes", {"processes": 2}, "processes has not the entries"),
@@ -413,11 +413,11 @@ def test_the_cache_keeps_it(stand_in, tmp_path, monkeypatch):
     first = calibration.calibrate(cache=tmp_path, rounds=7)
     (file,) = tmp_path.iterdir()
     assert file.name.startswith("calibration-")
-    assert first.notes[-1] == f"kept in {file}"
+    assert first.notes[-1] == f"stored in {file}"
     assert not first.from_cache
     again = calibration.calibrate(cache=str(tmp_path), rounds=7)
     assert again.from_cache
-    monkeypatch.setattr(calibration_run, "_found", {})  # as another process
+    monkeypatch.setattr(calibration_run, "_calibrations", {})  # as another process
     read = calibration.calibrate(cache=tmp_path, rounds=3)
     assert read.from_cache
     assert read.to_dict() == first.to_dict()
@@ -427,7 +427,7 @@ def test_the_cache_keeps_it(stand_in, tmp_path, monkeypatch):
     assert len(stand_in) == 2
     calibration.calibrate(cache=False)
     monkeypatch.setenv("ARTIFEX_DEVICES_CACHE", "off")
-    assert "not kept: ARTIFEX_DEVICES_CACHE=off" in calibration.calibrate().notes
+    assert "not stored: ARTIFEX_DEVICES_CACHE=off" in calibration.calibrate().notes
     assert len(stand_in) == 4
 
 
@@ -435,7 +435,7 @@ def test_the_cache_keeps_it(stand_in, tmp_path, monkeypatch):
 def test_what_is_kept_serves_only_where_it_had_as_many_rounds(stand_in, tmp_path, monkeypatch, forget, capsys):
     def calibrated(**rounds):
         if forget:
-            monkeypatch.setattr(calibration_run, "_found", {})  # as another process
+            monkeypatch.setattr(calibration_run, "_calibrations", {})  # as another process
         found = calibration.calibrate(cache=tmp_path, **rounds)
         return found.from_cache, found.conditions.rounds
 
@@ -461,7 +461,7 @@ def test_a_damaged_file_is_not_used(stand_in, tmp_path, monkeypatch, content):
     calibration.calibrate(cache=tmp_path)
     (file,) = tmp_path.iterdir()
     file.write_text(content)
-    monkeypatch.setattr(calibration_run, "_found", {})
+    monkeypatch.setattr(calibration_run, "_calibrations", {})
     found = calibration.calibrate(cache=tmp_path)
     assert not found.from_cache
     assert any(note.startswith(f"{file} is not used: ") for note in found.notes)
@@ -473,7 +473,7 @@ def test_a_file_of_another_machine_is_not_used(stand_in, tmp_path, monkeypatch):
     told = json.loads(file.read_text())
     told["fingerprint"]["cpu_model"] = "another one"
     file.write_text(json.dumps(told))
-    monkeypatch.setattr(calibration_run, "_found", {})
+    monkeypatch.setattr(calibration_run, "_calibrations", {})
     assert f"{file} is not used: it is of another machine" in calibration.calibrate(cache=tmp_path).notes
 
 
@@ -481,13 +481,13 @@ def test_bad_arguments_are_named():
     for call, error, message in (
         (lambda: calibration.calibrate(rounds=0), ValueError, r"^calibrate: rounds is 0; expected 1 to 100"),
         (lambda: calibration.calibrate(rounds=1.5), TypeError, r"^calibrate: rounds is 1.5 \(float\)"),
-        (lambda: calibration.calibrate(refresh=1), TypeError, r"^calibrate: refresh is 1 \(int\); expected a bool"),
+        (lambda: calibration.calibrate(refresh=1), TypeError, r"^calibrate: refresh is 1 \(int\); expected True"),
         (lambda: calibration.calibrate(progress="a"), TypeError, r"^calibrate: progress is 'a' \(str\)"),
         (lambda: calibration.calibrate(cache=3), TypeError, r"^calibrate: cache is 3 \(int\)"),
         (lambda: calibration.calibrate(cache=""), ValueError, r"^calibrate: cache is ''; expected the path"),
         (lambda: calibration.check(3), TypeError, r"^check: calibration is 3 \(int\); expected a Calibration"),
-        (lambda: calibration.check(made(), rounds=101), ValueError, r"^check: rounds is 101; .* say rounds=3$"),
-        (lambda: calibration.calibrate(rounds=-1), ValueError, r"^calibrate: rounds is -1; .* say rounds=10$"),
+        (lambda: calibration.check(made(), rounds=101), ValueError, r"^check: rounds is 101; .* write rounds=3$"),
+        (lambda: calibration.calibrate(rounds=-1), ValueError, r"^calibrate: rounds is -1; .* write rounds=10$"),
         (lambda: calibration.check(made(), most_bytes=1), ValueError, r"^check: most_bytes is 1; expected 1 MiB"),
         (lambda: calibration.check(made(), most_bytes=1e9), TypeError, r"^check: most_bytes is 1000000000.0 \(float\)"),
     ):
@@ -515,9 +515,9 @@ def test_a_real_measurement_says_what_it_is_made_of(measured):
     }
     assert len(measured.links) == measured.conditions.memory_nodes**2
     if measured.conditions.memory_nodes == 1:
-        assert "one memory node: there are no links between memories to measure" in measured.notes
+        assert "one memory node: no links between memories to measure" in measured.notes
     assert measured.conditions.rounds == 1
-    few = [note for note in measured.notes if note.startswith("1 round: too few to know whether the machine was busy")]
+    few = [note for note in measured.notes if note.startswith("1 round: too few to detect a busy machine")]
     assert len(few) == (not measured.was_busy)
     assert "s, 1 round\n" in str(measured)
     assert measured.processes is None
@@ -598,7 +598,7 @@ def test_ctrl_c_leaves_everything_as_it_was(monkeypatch, tmp_path):
     def step(name, total):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(calibration_measurement, "_USUAL_ARRAY", 8 * MIB)
+    monkeypatch.setattr(calibration_measurement, "_DEFAULT_ARRAY", 8 * MIB)
     monkeypatch.setattr(calibration_measurement, "_CACHE_MULTIPLE", 0)
     with pytest.raises(KeyboardInterrupt):
         calibration_measurement.measure_calibration(1, step)
@@ -607,7 +607,7 @@ def test_ctrl_c_leaves_everything_as_it_was(monkeypatch, tmp_path):
     monkeypatch.setattr(calibration_run, "measure_calibration", lambda rounds, _: step("", 1))
     with pytest.raises(KeyboardInterrupt):
         calibration.calibrate(cache=tmp_path)
-    assert not is_held_elsewhere(measuring())
+    assert not is_held_elsewhere(measurement_lock())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -704,7 +704,7 @@ def test_two_threads_measure_one_after_the_other(monkeypatch, fresh):
     inside = []
 
     def measure(rounds, step):
-        inside.append(is_held_elsewhere(measuring()))
+        inside.append(is_held_elsewhere(measurement_lock()))
         return made()
 
     monkeypatch.setattr(calibration_run, "measure_calibration", measure)
@@ -756,7 +756,7 @@ def test_a_check_says_how_many_steps_there_are(monkeypatch):
         return [[1.0] * repeats for _ in cases]
 
     monkeypatch.setattr(calibration_check, "time_cases", times)
-    checked = calibration_check.check_rows(made(), rounds=2, most_bytes=4 * MIB, step=lambda *said: steps.append(said))
+    checked = calibration_check.check_rows(made(), rounds=2, max_bytes=4 * MIB, step=lambda *said: steps.append(said))
     assert {total for _, total in steps} == {len(steps)}
     assert len(steps) == 2 * len(checked.rows)
     assert {row.measured for row in checked.rows} == {1.0}

@@ -33,7 +33,7 @@ SHORT = 0.1
 @pytest.fixture
 def fresh(monkeypatch):
     """Nothing is remembered of earlier measurements of this process."""
-    monkeypatch.setattr(roofline_measurement, "_found", {})
+    monkeypatch.setattr(roofline_measurement, "_measurements", {})
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_numbers_are_sane_and_say_how_they_came_about(measured):
     assert told.date.endswith("+00:00")
     assert told.array_bytes <= ad.Machine.live().usable_memory_bytes
     assert not measured.from_cache
-    assert "not kept: cache=False" in measured.notes
+    assert "not stored: cache=False" in measured.notes
     assert "GFLOP/s" in str(measured)
 
 
@@ -185,8 +185,8 @@ def test_values_survive_dicts_and_pickles(measured):
 def test_a_second_measurement_is_read_from_the_file(fresh, tmp_path, monkeypatch):
     first = measure_roofline(seconds=SHORT, cache=tmp_path)
     (path,) = tmp_path.iterdir()
-    assert f"kept in {path}" in first.notes
-    monkeypatch.setattr(roofline_measurement, "_found", {})
+    assert f"stored in {path}" in first.notes
+    monkeypatch.setattr(roofline_measurement, "_measurements", {})
     begin = time.process_time()
     second = measure_roofline(seconds=60, cache=tmp_path)
     assert time.process_time() - begin < 30
@@ -236,7 +236,7 @@ def test_a_spoilt_file_is_told_and_measured_anew(fresh, tmp_path, monkeypatch, m
     measure_roofline(cache=tmp_path)
     (path,) = tmp_path.iterdir()
     for name, content in spoilt_files(path.read_text()).items():
-        monkeypatch.setattr(roofline_measurement, "_found", {})
+        monkeypatch.setattr(roofline_measurement, "_measurements", {})
         path.write_bytes(content)
         found = measure_roofline(cache=tmp_path)
         assert not found.from_cache, name
@@ -255,8 +255,8 @@ def test_what_was_wrong_with_a_measurement_is_told_of_the_kept_one_too(fresh, tm
     caveats = first.notes[:-1]
     assert any("only 1 of 2 workers could run" in note for note in caveats)
     assert any("are not well above the caches" in note for note in caveats)
-    assert any("an error of 100 %; measure anew on a quiet machine" in note for note in caveats)
-    monkeypatch.setattr(roofline_measurement, "_found", {})
+    assert any("an error of 100 %; measure again on a quiet machine" in note for note in caveats)
+    monkeypatch.setattr(roofline_measurement, "_measurements", {})
     kept = measure_roofline(ad.devices()[0], cache=tmp_path)
     assert kept.from_cache
     assert kept.notes[:-1] == caveats
@@ -270,7 +270,7 @@ def test_a_relative_directory_is_that_of_the_first_moment(fresh, tmp_path, monke
         found = measure_roofline(cache="kept")
         assert not found.from_cache
         (path,) = (tmp_path / name / "kept").iterdir()
-        assert f"kept in {path}" in found.notes
+        assert f"stored in {path}" in found.notes
 
 
 def test_what_is_no_file_of_ours_is_told(fresh, tmp_path, monkeypatch):
@@ -279,13 +279,13 @@ def test_what_is_no_file_of_ours_is_told(fresh, tmp_path, monkeypatch):
     elsewhere = tmp_path / "elsewhere"
     path.rename(elsewhere)
     path.symlink_to(elsewhere)
-    monkeypatch.setattr(roofline_measurement, "_found", {})
+    monkeypatch.setattr(roofline_measurement, "_measurements", {})
     found = measure_roofline(seconds=0.02, cache=tmp_path)
     assert any(note.startswith(f"{path} is not used: ") for note in found.notes)
     assert not path.is_symlink()  # replaced, and what it pointed to is as it was
     path.unlink()
     os.mkfifo(path)
-    monkeypatch.setattr(roofline_measurement, "_found", {})
+    monkeypatch.setattr(roofline_measurement, "_measurements", {})
     found = measure_roofline(seconds=0.02, cache=tmp_path)  # does not wait for a writer
     assert f"{path} is not used: it is not a regular file" in found.notes
 
@@ -295,7 +295,7 @@ def test_a_directory_that_cannot_be_written_to_is_told(fresh, tmp_path):
     blocked.write_text("")
     found = measure_roofline(seconds=0.04, cache=blocked / "below")
     assert not found.from_cache
-    assert any(note.startswith("not kept: ") for note in found.notes)
+    assert any(note.startswith("not stored: ") for note in found.notes)
     again = measure_roofline(seconds=60, cache=blocked / "below")
     assert again.from_cache  # of this process, at least
 
@@ -313,8 +313,8 @@ def test_where_measurements_are_kept(monkeypatch, tmp_path):
     assert cache_directory(None) == (Path("/somewhere"), "")
     assert cache_directory("/else") == (Path("/else"), "")
     monkeypatch.setenv("ARTIFEX_DEVICES_CACHE", "OFF")
-    assert cache_directory(None) == (None, "not kept: ARTIFEX_DEVICES_CACHE=OFF")
-    assert cache_directory(False) == (None, "not kept: cache=False")
+    assert cache_directory(None) == (None, "not stored: ARTIFEX_DEVICES_CACHE=OFF")
+    assert cache_directory(False) == (None, "not stored: cache=False")
 
 
 def test_several_threads_measure_one_after_the_other(fresh, tmp_path):
