@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from typing import Any
@@ -41,38 +42,38 @@ _KEYS: dict[str, dict[str, str]] = {
 
 
 def from_toml(path: str | os.PathLike[str]) -> Cluster:
-    """Reads a cluster from a TOML file; what the file does not say of a chip of the catalogue is the catalogue's.
+    """Reads a cluster from a TOML file; for a chip of the catalogue, missing keys have the catalogue's values.
 
     Keys (bytes/s are of one direction; docs/guide/clusters.md has whole files):
 
     - `name`, `slices` (1);
-    - `[chip]`: `name` (of the catalogue, or another), `platform`, `device_kind`, `devices_per_chip`, `memory_bytes`,
+    - `[chip]`: `name` (in the catalogue, or another), `platform`, `device_kind`, `devices_per_chip`, `memory_bytes`,
       `memory_bandwidth`, and `[chip.peak_flops]` with FLOP/s by format;
     - `[slice]`: `kind` ("torus", "switch" or "full mesh"), `dims` and `wraps` of a torus, `chips` of the others,
       `bandwidth` (of a link; of a chip behind a switch; of a pair's link), `latency` (seconds), `link_kind`;
     - `[host]`: `shape` or `chips`, `bandwidth` (to a chip), `nics` and `nic_bandwidth`, which the chips share;
-    - `[network]`: `bandwidth` (of a chip; in place of NICs), `latency`.
+    - `[network]`: `bandwidth` (per chip; instead of NICs), `latency`.
 
     Args:
-        path: The file.
+        path: Path of the file.
 
     Raises:
-        FileNotFoundError: There is no such file; another OSError where it cannot be read.
-        ValueError: It is no TOML, has other keys, values of the wrong type, names with control characters, rates or
-            latencies outside of 1e-30 to 1e30, or says what cannot be; all such at once, with their lines.
+        FileNotFoundError: The file does not exist; another OSError if it cannot be read.
+        ValueError: The file is not TOML, has unknown keys, values of the wrong type, names with control characters,
+            rates or latencies outside of 1e-30 to 1e30, or contradicts itself; all mistakes at once, with their lines.
     """
     name = path_text("from_toml", "path", path)
-    told, text = read_toml("cluster.from_toml", name)
-    wrong = _wrong_keys(told, text)
+    content, text = read_toml("cluster.from_toml", name)
+    wrong = _wrong_keys(content, text)
     if wrong:
         raise ValueError(f"cluster.from_toml: in {name} {all_mistakes(wrong)}; correct the file")
     try:
-        return _core._make_cluster(_parts(told, name))
+        return _core._make_cluster(_parts(content, name))
     except ValueError as error:
         raise ValueError(f"cluster.from_toml: in {name}: {_with_lines(str(error), text)}; correct the file") from None
 
 
-# How clauses of the core's errors begin, and the keys of a file that they are about.
+# Beginnings of clauses in the core's errors, and the keys of the file that they concern.
 _KEYS_OF_CLAUSES: dict[str, tuple[tuple[str, ...], ...]] = {
     "the chip's platform": (("chip", "platform"),),
     "devices_per_chip": (("chip", "devices_per_chip"),),
@@ -97,7 +98,7 @@ _KEYS_OF_CLAUSES: dict[str, tuple[tuple[str, ...], ...]] = {
 _CLAUSE = re.compile(
     rf"(^|; |: )({'|'.join(sorted(map(re.escape, _KEYS_OF_CLAUSES), key=len, reverse=True))})(?=\[\d+\] | )"
 )
-# What a file calls it that the core calls otherwise, and the words that there are for it.
+# Names in a file of what the core calls otherwise, and their known values.
 _CHOICES = {
     "the chip's platform": ("platform of [chip]", ("tpu", "gpu", "cpu")),
     "network": ("kind of [slice]", ("torus", "switch", "full mesh")),
@@ -106,31 +107,31 @@ _CHOICE = re.compile(rf'({"|".join(_CHOICES)}) is ("[^"]*")')
 
 
 def _with_lines(error: str, text: str) -> str:
-    """An error with the line of what each of its clauses is about."""
+    """An error with the line of the key that each of its clauses concerns."""
 
-    def told(match: re.Match[str]) -> str:
+    def with_line(match: re.Match[str]) -> str:
         lines = (line_text(text, *keys) for keys in _KEYS_OF_CLAUSES[match[2]])
         return match[1] + next(filter(None, lines), "") + match[2]
 
-    def named(match: re.Match[str]) -> str:
+    def with_nearest(match: re.Match[str]) -> str:
         key, known = _CHOICES[match[1]]
         return f"{key} is {match[2]}{did_you_mean(match[2], known)}"
 
-    return _CHOICE.sub(named, _CLAUSE.sub(told, error))
+    return _CHOICE.sub(with_nearest, _CLAUSE.sub(with_line, error))
 
 
-def _wrong_keys(told: dict[str, Any], text: str) -> list[str]:
+def _wrong_keys(content: dict[str, Any], text: str) -> list[str]:
     wrong = []
     for table, keys in _KEYS.items():
-        values = told if table == "" else told.get(table, {})
+        values = content if table == "" else content.get(table, {})
         if not isinstance(values, dict):
-            continue  # said of the file as a whole
+            continue  # reported as a value of the wrong type
         where = f" of [{table}]" if table else ""
         for key, value in values.items():
             line = (*((table,) if table else ()), key)
             if key not in keys:
                 wrong.append(
-                    f"{line_text(text, *line)}{key_text(key)}{where} is no key{did_you_mean(key, keys)}; expected "
+                    f"{line_text(text, *line)}{key_text(key)}{where} is not a key{did_you_mean(key, keys)}; expected "
                     f"{', '.join(keys)}"
                 )
             elif not _is(value, keys[key]):
@@ -138,7 +139,7 @@ def _wrong_keys(told: dict[str, Any], text: str) -> list[str]:
             elif keys[key] == _NUMBER and not is_sane(value):
                 wrong.append(f"{line_text(text, *line)}{key}{where} is {value!r}; expected {RANGE_TEXT}")
             wrong += unprintable(value, text, *line) if key in keys else []
-    chip = told.get("chip")
+    chip = content.get("chip")
     flops = chip.get("peak_flops") if isinstance(chip, dict) else None
     if isinstance(flops, dict):
         wrong += [
@@ -147,10 +148,10 @@ def _wrong_keys(told: dict[str, Any], text: str) -> list[str]:
             for key, value in flops.items()
             if not _is(value, _NUMBER) or not is_sane(value)
         ]
-    missing = [f"[{table}]" for table in ("chip", "slice") if table not in told]
+    missing = [f"[{table}]" for table in ("chip", "slice") if table not in content]
     if missing:
-        said = "are missing; expected these tables" if missing[1:] else "is missing; expected this table"
-        wrong.append(f"{' and '.join(missing)} {said}")
+        verb = "are missing; expected these tables" if missing[1:] else "is missing; expected this table"
+        wrong.append(f"{' and '.join(missing)} {verb}")
     return wrong
 
 
@@ -168,8 +169,8 @@ def _is(value: Any, kind: str) -> bool:
     return isinstance(value, str if kind == _TEXT else dict)
 
 
-def _parts(told: dict[str, Any], source: str) -> dict[str, Any]:
-    chip, inside, host, network = (dict(told.get(table, {})) for table in ("chip", "slice", "host", "network"))
+def _parts(content: dict[str, Any], source: str) -> dict[str, Any]:
+    chip, inside, host, network = (dict(content.get(table, {})) for table in ("chip", "slice", "host", "network"))
     parts = _chip(chip, source)
     kind = inside.get("kind", "torus" if "dims" in inside else "switch")
     dims = inside.get("dims")
@@ -199,13 +200,11 @@ def _parts(told: dict[str, Any], source: str) -> dict[str, Any]:
             raise ValueError("[host] has nics; expected nic_bandwidth too, bytes/s of one")
         if host.get("nics", 1) < 1 or host["nic_bandwidth"] <= 0:
             raise ValueError("[host] has nics or a nic_bandwidth of 0 or less; expected 1 or more, above 0 bytes/s")
-        chips = 1
-        for size in shape:
-            chips *= max(size, 1)
+        chips = math.prod(max(size, 1) for size in shape)
         between = host.get("nics", 1) * host["nic_bandwidth"] / chips
     parts.update(
-        name=told.get("name", os.path.basename(source)),
-        slices=told.get("slices", 1),
+        name=content.get("name", os.path.basename(source)),
+        slices=content.get("slices", 1),
         network=kind,
         link_kind=inside.get("link_kind", ""),
         dims=dims,
@@ -223,51 +222,52 @@ def _parts(told: dict[str, Any], source: str) -> dict[str, Any]:
     return parts
 
 
-def _chip(told: dict[str, Any], source: str) -> dict[str, Any]:
-    name = told.get("name")
+def _chip(table: dict[str, Any], source: str) -> dict[str, Any]:
+    name = table.get("name")
     if name is None:
         raise ValueError("[chip] has no name; expected one of the catalogue, or another with platform")
-    try:
-        row = accelerator(name)
-    except ValueError:
-        if "platform" not in told:
-            raise ValueError(
-                f"[chip] has the name {name!r}, which the catalogue does not have"
-                f"{did_you_mean(name, [row.name for row in accelerators()])}, and no platform; expected "
-                '"tpu", "gpu" or "cpu"'
-            ) from None
-        row = None
+    row = _catalogue_row(name)
+    if row is None and "platform" not in table:
+        raise ValueError(
+            f"[chip] has the name {name!r}, which the catalogue does not have"
+            f"{did_you_mean(name, [row.name for row in accelerators()])}, and no platform; expected "
+            '"tpu", "gpu" or "cpu"'
+        )
     parts: dict[str, Any] = {
         "chip_name": name, "platform": "", "device_kind": name, "devices_per_chip": 1, "peak_flops": {},
         "memory_bytes": None, "memory_bandwidth": None, "host_bandwidth": None,
     }  # fmt: skip
     if row is not None:
         parts = {key: value for key, value in _core._chip_parts(row.name).items() if key in parts}
-        _check_agreement(row, told)
+        _check_agreement(row, table)
     for key in ("platform", "device_kind", "devices_per_chip"):
-        if key in told:
-            parts[key] = told[key]
+        if key in table:
+            parts[key] = table[key]
     for key in ("memory_bytes", "memory_bandwidth"):
-        if key in told:
-            parts[key] = _figure(told[key], source)
-    flops = {key: _figure(value, source) for key, value in told.get("peak_flops", {}).items()}
+        if key in table:
+            parts[key] = _figure(table[key], source)
+    flops = {key: _figure(value, source) for key, value in table.get("peak_flops", {}).items()}
     parts["peak_flops"] = {**parts["peak_flops"], **flops}
     return parts
 
 
-def _check_agreement(row: Accelerator, told: dict[str, Any]) -> None:
-    """Raises ValueError if a file gives a chip of the catalogue the platform or device kind of another."""
-    if told.get("platform", row.platform) != row.platform:
-        raise ValueError(
-            f"[chip] has the name {row.name!r} and the platform {told['platform']!r}; expected {row.platform!r}, which "
-            "the catalogue has; leave platform out or rename the chip"
-        )
-    kind = told.get("device_kind", row.name)
+def _catalogue_row(name: str) -> Accelerator | None:
     try:
-        other = accelerator(kind)
+        return accelerator(name)
     except ValueError:
-        return  # a kind that the catalogue does not have
-    if other.name != row.name:
+        return None
+
+
+def _check_agreement(row: Accelerator, table: dict[str, Any]) -> None:
+    """Raises ValueError if a chip of the catalogue has the platform or device kind of another."""
+    if table.get("platform", row.platform) != row.platform:
+        raise ValueError(
+            f"[chip] has the name {row.name!r} and the platform {table['platform']!r}; expected {row.platform!r}, "
+            "which the catalogue has; leave platform out or rename the chip"
+        )
+    kind = table.get("device_kind", row.name)
+    other = _catalogue_row(kind)
+    if other is not None and other.name != row.name:
         raise ValueError(
             f"[chip] has the name {row.name!r} and the device_kind {kind!r}, which is that of {other.name!r}; expected "
             "one chip; leave device_kind out or rename the chip"
