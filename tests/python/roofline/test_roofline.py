@@ -83,7 +83,7 @@ def test_what_is_not_published_is_an_error_that_lists_what_is():
         roofline("v100")
     with pytest.raises(ValueError, match=r"^roofline: dtype 'float77' is not known here; expected one of bfloat16"):
         roofline("h100", "float77")
-    with pytest.raises(TypeError, match=r"^roofline: .* is no dtype; expected one or its name"):
+    with pytest.raises(TypeError, match=r"^roofline: .* is not a dtype; expected one or its name"):
         roofline("h100", object())
     with pytest.raises(ValueError, match=r"^accelerator: 'warp drive' is not in the catalogue"):
         roofline("warp drive")
