@@ -78,7 +78,7 @@ def test_what_is_not_published_is_an_error_that_lists_what_is():
     with pytest.raises(
         ValueError,
         match=r"^roofline: the bfloat16 FLOP/s of NVIDIA V100 SXM2 16GB are not published; expected one of float16, "
-        r"float32; say dtype='float16'$",
+        r"float32; write dtype='float16'$",
     ):
         roofline("v100")
     with pytest.raises(ValueError, match=r"^roofline: dtype 'float77' is not known here; expected one of bfloat16"):
