@@ -8,28 +8,45 @@ else()
   set(ARTIFEX_CMAKE_DIR lib/cmake/artifex_devices)
 endif()
 
+# The public headers of all rooms, and what they include.
+get_property(headers GLOBAL PROPERTY ARTIFEX_PUBLIC_HEADERS)
+set(public_headers)
+while(headers)
+  list(POP_FRONT headers header)
+  set(path "${PROJECT_SOURCE_DIR}/cpp/${header}")
+  if(NOT path IN_LIST public_headers)
+    list(APPEND public_headers "${path}")
+    file(STRINGS "${path}" includes REGEX "^#include [<\"](artifex_devices|fmt|hwloc|Eigen)[/.]")
+    if("${includes}" MATCHES "<")
+      message(FATAL_ERROR "${header} is public and includes ${includes}; include that in the sources only")
+    endif()
+    list(TRANSFORM includes REPLACE "^#include \"([^\"]+)\".*" "\\1")
+    list(APPEND headers ${includes})
+  endif()
+endwhile()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${public_headers})
+
 add_library(artifex_devices STATIC)
 get_property(rooms GLOBAL PROPERTY ARTIFEX_ROOMS)
 foreach(room IN LISTS rooms)
   target_sources(artifex_devices PRIVATE $<TARGET_OBJECTS:artifex_${room}>)
 endforeach()
-target_include_directories(artifex_devices PUBLIC
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/cpp> $<INSTALL_INTERFACE:include>)
+target_sources(artifex_devices PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/cpp" FILES ${public_headers})
 target_compile_features(artifex_devices PUBLIC cxx_std_20)
-target_compile_definitions(artifex_devices PUBLIC $<$<BOOL:${ARTIFEX_CHECK_LOCKS}>:ARTIFEX_CHECK_LOCKS>)
 if(ARTIFEX_FMT_SOURCE)
   target_sources(artifex_devices PRIVATE $<TARGET_OBJECTS:artifex_fmt>)
-  set(fmt $<BUILD_INTERFACE:artifex_fmt> $<INSTALL_INTERFACE:fmt::fmt-header-only>)
+  set(HAS_OWN_FMT ON)
 else()
-  set(fmt fmt::fmt)
+  target_link_libraries(artifex_devices PRIVATE fmt::fmt)
+  set(HAS_OWN_FMT OFF)
 endif()
 target_link_libraries(artifex_devices
-  PUBLIC ${fmt} Threads::Threads
+  PUBLIC Threads::Threads
   PRIVATE $<BUILD_INTERFACE:PkgConfig::hwloc> $<INSTALL_INTERFACE:artifex_devices::hwloc>)
 set_target_properties(artifex_devices PROPERTIES LINKER_LANGUAGE CXX)
 
-install(TARGETS artifex_devices EXPORT artifex_devices ARCHIVE DESTINATION lib)
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/cpp/artifex_devices" DESTINATION include FILES_MATCHING PATTERN "*.h")
+install(TARGETS artifex_devices EXPORT artifex_devices
+  ARCHIVE DESTINATION lib FILE_SET HEADERS DESTINATION include)
 install(EXPORT artifex_devices
   NAMESPACE artifex_devices:: FILE artifex_devices-targets.cmake DESTINATION ${ARTIFEX_CMAKE_DIR})
 configure_package_config_file(

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# artifex_layer(<room> [SMALL] SOURCES <file>... [DEPENDS <room>...] [LIBRARIES <target>...])
-# One static library a room. DEPENDS is the architecture: tools/check_layers.py reads it from here and checks the
-# includes against it. Tests of a room are tests/cpp/<room>/*_test.cpp, one executable.
+# artifex_layer(<room> [SMALL] [PUBLIC <header>...] SOURCES <file>... [DEPENDS <room>...] [LIBRARIES <target>...])
+# One static library for each room. PUBLIC headers, and those that they include, are installed. DEPENDS is the
+# architecture: tools/check_layers.py checks the includes against it. tests/cpp/<room>/*_test.cpp are one executable.
 function(artifex_layer room)
-  cmake_parse_arguments(ARG "SMALL" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "SMALL" "" "PUBLIC;SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   set(target artifex_${room})
   list(TRANSFORM ARG_SOURCES PREPEND "${room}/")
   add_library(${target} STATIC ${ARG_SOURCES})
   set_property(GLOBAL APPEND PROPERTY ARTIFEX_ROOMS ${room})
+  list(TRANSFORM ARG_PUBLIC PREPEND "artifex_devices/${room}/")
+  set_property(GLOBAL APPEND PROPERTY ARTIFEX_PUBLIC_HEADERS ${ARG_PUBLIC})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ARTIFEX_UNITY})
   if(ARG_SMALL)  # nothing in it runs often: a wheel has 5 MB for all
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)

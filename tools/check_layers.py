@@ -92,7 +92,7 @@ def read_rooms(cmake: Path, shown: str) -> tuple[dict[str, Room], list[str]]:
             problems.append(f"{shown}:{room.line}: room {name} is declared twice")
         collect: list[str] | None = None
         for word in words:
-            if word in ("SOURCES", "DEPENDS", "LIBRARIES"):
+            if word in ("PUBLIC", "SOURCES", "DEPENDS", "LIBRARIES"):
                 collect = {"SOURCES": room.sources, "DEPENDS": room.depends}.get(word)
             elif collect is not None:
                 collect.append(word)

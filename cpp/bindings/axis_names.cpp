@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "iterable.h"
 #include "shown.h"
 
@@ -34,14 +34,15 @@ AxisName axis_name_from_python(py::handle object, std::string_view operation) {
   if (PyErr_Occurred()) {
     if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw py::error_already_set();  // the object's own
     PyErr_Clear();
-    fail<TypeMismatch>(
+    throw_error<TypeMismatch>(
         "{}: an axis name of type {} is not hashable; expected text or another hashable, got {}; use a str such as "
         "'data'",
         operation, Py_TYPE(object.ptr())->tp_name, shown(object));
   }
   if (object.is_none()) {
-    fail("{}: None is no axis name; expected text or another hashable, got None; give the axis a name such as 'data'",
-         operation);
+    throw_error(
+        "{}: None is no axis name; expected text or another hashable, got None; give the axis a name such as 'data'",
+        operation);
   }
   // Half a character (a lone surrogate) has no UTF-8: such text is a name as any other hashable is.
   const bool is_text = PyUnicode_Check(object.ptr()) && PyUnicode_AsUTF8(object.ptr()) != nullptr;
@@ -65,8 +66,9 @@ std::vector<AxisName> axis_names_from_python(py::handle object, std::string_view
     return names;
   }
   if (!is_iterable(object)) {
-    fail<TypeMismatch>("{}: axis_names is of type {}; expected a tuple of names, got {}; write ('data', 'model')",
-                       operation, Py_TYPE(object.ptr())->tp_name, shown(object));
+    throw_error<TypeMismatch>(
+        "{}: axis_names is of type {}; expected a tuple of names, got {}; write ('data', 'model')", operation,
+        Py_TYPE(object.ptr())->tp_name, shown(object));
   }
   for (const py::handle item : py::reinterpret_borrow<py::iterable>(object)) {
     names.push_back(axis_name_from_python(item, operation));

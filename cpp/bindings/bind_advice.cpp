@@ -4,7 +4,7 @@
 
 #include "artifex_devices/advice/batch_size.h"
 #include "artifex_devices/advice/hardware_type.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
 
 namespace artifex_devices::bindings {
@@ -12,7 +12,8 @@ namespace {
 
 HardwareType type_from_name(const std::string& name) {
   const auto type = hardware_type_from_name(name);
-  if (!type) fail("batch_size_advice: {:?} is no hardware type; expected a HardwareType's value; say 'h100'", name);
+  if (!type)
+    throw_error("batch_size_advice: {:?} is no hardware type; expected a HardwareType's value; say 'h100'", name);
   return *type;
 }
 

@@ -6,7 +6,7 @@
 #include "array_value.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/live_arrays.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "bind_looks.h"
 #include "bindings.h"
 #include "devices_indices.h"
@@ -135,23 +135,23 @@ PyObject* short_devices(PyObject* self, PyObject* const*, Py_ssize_t count) {
 
 py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::object& copy) {
   if (!copy.is_none() && !PyBool_Check(copy.ptr())) {
-    fail<TypeMismatch>("__array__: copy is of type {}; expected True, False or None; leave it out",
-                       Py_TYPE(copy.ptr())->tp_name);
+    throw_error<TypeMismatch>("__array__: copy is of type {}; expected True, False or None; leave it out",
+                              Py_TYPE(copy.ptr())->tp_name);
   }
   const bool never_copy = copy.ptr() == Py_False;
   const bool always_copy = copy.ptr() == Py_True;
   if (never_copy && self->sharding()->grid().tiles() != 1) {
     self->check_alive("__array__");
     self->check_addressable("__array__");
-    fail("__array__: copy=False cannot gather an Array in {} parts; expected one part, got {}; leave copy out",
-         self->sharding()->grid().tiles(), self->sharding()->to_string());
+    throw_error("__array__: copy=False cannot gather an Array in {} parts; expected one part, got {}; leave copy out",
+                self->sharding()->grid().tiles(), self->sharding()->to_string());
   }
   py::object value = value_of(self);
   const py::object wanted = dtype.is_none() ? dtype : py::module_::import("numpy").attr("dtype")(dtype);
   if (!wanted.is_none() && !wanted.equal(value.attr("dtype"))) {
     if (never_copy) {
-      fail("__array__: copy=False cannot change the dtype; expected {}, got {}; leave copy out",
-           py::str(value.attr("dtype")).cast<std::string>(), py::str(wanted).cast<std::string>());
+      throw_error("__array__: copy=False cannot change the dtype; expected {}, got {}; leave copy out",
+                  py::str(value.attr("dtype")).cast<std::string>(), py::str(wanted).cast<std::string>());
     }
     return value.attr("astype")(dtype);
   }
@@ -160,7 +160,7 @@ py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::obj
 
 py::object scalar_of(const ArrayRef& self, const char* operation) {
   if (self->rank() != 0) {
-    fail<TypeMismatch>(
+    throw_error<TypeMismatch>(
         "{}: only an Array without dimensions is a number; expected shape (), got {}; use .item() or np.asarray(x)",
         operation, to_string(self->shape()));
   }
@@ -231,7 +231,7 @@ Raises:
           [](const Array& self) {
             self.check_alive("unsafe_buffer_pointer");
             if (self.sharding()->num_devices() != 1) {
-              fail(
+              throw_error(
                   "unsafe_buffer_pointer: an Array on {} devices has no single address; expected one device; ask a "
                   "shard: x.addressable_shards[0].data.unsafe_buffer_pointer()",
                   self.sharding()->num_devices());
@@ -261,7 +261,7 @@ void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
            [](const ArrayRef& self) {
              const py::object value = scalar_of(self, "index");
              if (!PyLong_Check(value.ptr()) || PyBool_Check(value.ptr())) {
-               fail<TypeMismatch>(
+               throw_error<TypeMismatch>(
                    "index: an Array of dtype {} is no index; expected an integer dtype; convert it by int(x)",
                    name(self->dtype()));
              }
@@ -269,7 +269,7 @@ void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
            })
       .def("__bool__", [](const ArrayRef& self) { return py::bool_(value_of(self)); })
       .def("__len__", [](const Array& self) {
-        if (self.rank() == 0) fail<TypeMismatch>("len: an Array without dimensions has no length; use .size");
+        if (self.rank() == 0) throw_error<TypeMismatch>("len: an Array without dimensions has no length; use .size");
         return self.shape()[0];
       });
   // == compares element by element (python/artifex_devices/arrays.py).
@@ -321,8 +321,8 @@ Example:
           [](const ArrayRef& self, int64_t index) {
             const DeviceList& devices = *self->sharding()->devices();
             if (index < 0 || index >= devices.addressable_count()) {
-              fail<IndexOutOfRange>("addressable_data: shard {} does not exist; expected 0 to {}", index,
-                                    devices.addressable_count() - 1);
+              throw_error<IndexOutOfRange>("addressable_data: shard {} does not exist; expected 0 to {}", index,
+                                           devices.addressable_count() - 1);
             }
             return self->shard_data(devices.addressable_position(index));
           },

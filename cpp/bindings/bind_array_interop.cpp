@@ -3,7 +3,7 @@
 
 #include "array_interop.h"
 #include "array_value.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "gil.h"
@@ -157,7 +157,7 @@ py::tuple reduced(const py::object& self) {
   const auto array = self.cast<ArrayRef>();
   array->check_alive("pickle");
   if (!array->sharding()->is_fully_addressable()) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "pickle: the Array of shape {} lies on devices of several processes; expected devices of this one only, as a "
         "pickle holds the whole value; pickle the shards of each process: x.addressable_shards",
         to_string(array->shape()));

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/assemble.h"
 #include "bindings.h"
 #include "errors.h"
@@ -22,8 +22,9 @@ namespace {
 ShardingRef place_from_python(const std::shared_ptr<Sharding>& sharding, const std::string& operation) {
   check_has_devices(*sharding, operation);
   if (!sharding->is_concrete()) {
-    fail("{}: {} leaves a dimension UNCONSTRAINED; expected each dimension cut or not; write None or a mesh axis",
-         operation, sharding->to_string());
+    throw_error(
+        "{}: {} leaves a dimension UNCONSTRAINED; expected each dimension cut or not; write None or a mesh axis",
+        operation, sharding->to_string());
   }
   return sharding;
 }
@@ -50,8 +51,9 @@ ArrayRef array_from_parts(const std::string& operation, py::handle shape, const 
     }
   }
   if (wrong_types > 0 && wrong_types == assembly.parts.size()) {
-    fail<TypeMismatch>("{}: no entry of arrays is an Array; arrays[0] {}; place each on its device with device_put",
-                       operation, assembly.parts[0].fault);
+    throw_error<TypeMismatch>(
+        "{}: no entry of arrays is an Array; arrays[0] {}; place each on its device with device_put", operation,
+        assembly.parts[0].fault);
   }
   const ReleaseGil release;  // replicas may have to be compared
   return assemble(std::move(assembly));
@@ -69,7 +71,7 @@ class BlockFaults {
   void refuse(const std::string& operation) const {
     if (count_ == 0) return;
     const std::string more = count_ > 64 ? fmt::format("; and {} more", count_ - 64) : "";
-    fail("{}: {}{}; return the part of the array that `index` says", operation, text_, more);
+    throw_error("{}: {}{}; return the part of the array that `index` says", operation, text_, more);
   }
   bool none() const noexcept { return count_ == 0; }
 
@@ -155,7 +157,7 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
   faults.refuse(operation);
   if (!writer) {
     if (!expected) {
-      fail(
+      throw_error(
           "{}: no device of {} is of this process, so that no block says the dtype; expected one, got none; give dtype",
           operation, sharding->to_string());
     }

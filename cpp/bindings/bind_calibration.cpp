@@ -3,7 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/planner/collective_terms.h"
 #include "artifex_devices/planner/copy_terms.h"
 #include "artifex_devices/planner/relative_fit.h"
@@ -27,14 +27,14 @@ py::tuple reshard_copy_terms(py::handle global_shape, int64_t itemsize, const st
   for (const Sharding* sharding : {source.get(), destination.get()}) {
     if (sharding->is_abstract() || handle_of_cluster(*sharding->devices()->client()) ||
         !sharding->is_fully_addressable()) {
-      fail(
+      throw_error(
           "{}: {} has devices of a cluster, of other processes, or none; expected devices of this process for seconds "
           "that a calibration gives; leave calibration= out",
           kPlanReshard, sharding->to_string());
     }
   }
   if (source->memory_kind() != destination->memory_kind()) {
-    fail(
+    throw_error(
         "{}: the ends are in memory of two kinds, {} and {}, and calibration is given; expected the one kind that was "
         "measured; leave calibration= out",
         kPlanReshard, to_string(source->memory_kind()), to_string(destination->memory_kind()));
@@ -50,12 +50,13 @@ py::tuple reshard_copy_terms(py::handle global_shape, int64_t itemsize, const st
 
 ProgramCollective collective_named(const std::string& name) {
   if (const auto op = program_collective_from_name(name)) return *op;
-  fail("calibrate: {:?} is not a collective of programs", name);
+  throw_error("calibrate: {:?} is not a collective of programs", name);
 }
 
 py::tuple fit(const std::vector<std::vector<double>>& terms, const std::vector<double>& seconds) {
   if (terms.size() != seconds.size()) {
-    fail("fit_relative: {} samples have {} times; expected one time for each sample", terms.size(), seconds.size());
+    throw_error("fit_relative: {} samples have {} times; expected one time for each sample", terms.size(),
+                seconds.size());
   }
   std::vector<TimedTerms> samples;
   for (size_t i = 0; i < terms.size(); ++i) samples.push_back({terms[i], seconds[i]});

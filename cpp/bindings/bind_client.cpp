@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "artifex_devices/array/live_arrays.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/platform_version.h"
@@ -27,7 +27,7 @@ py::list arrays_of(const Client& self) {
 
 void close_client(Client& self) {
   if (is_open_world(self)) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "Client.close: this client is an open world; expected one of make_cpu_client; leave its `with simulate(...)` "
         "block, or let the process end");
   }
@@ -45,8 +45,9 @@ std::string repr_of(const Client& self) {
 
 void check_process(const Client& client, int process, const char* operation) {
   if (process >= 0 && process < client.process_count()) return;
-  fail("{}: process_index names no process; expected {}, got {}; leave it out for this process", operation,
-       client.is_multi_process() ? fmt::format("0 to {}", client.process_count() - 1) : "0, the only one", process);
+  throw_error("{}: process_index names no process; expected {}, got {}; leave it out for this process", operation,
+              client.is_multi_process() ? fmt::format("0 to {}", client.process_count() - 1) : "0, the only one",
+              process);
 }
 
 py::list devices_of_process(Client& self, int process) {
@@ -65,22 +66,22 @@ py::object default_layout(const Client& self, const py::object& dtype, const py:
                           const py::object& device) {
   constexpr const char* kOperation = "get_default_layout";
   if (!py::isinstance<Device>(device)) {
-    fail<TypeMismatch>("{}: device is of type {}; expected a Device, got {}; take it from client.devices()", kOperation,
-                       Py_TYPE(device.ptr())->tp_name, shown(device));
+    throw_error<TypeMismatch>("{}: device is of type {}; expected a Device, got {}; take it from client.devices()",
+                              kOperation, Py_TYPE(device.ptr())->tp_name, shown(device));
   }
   if (&device.cast<const Device&>().client() != &self) {
-    fail("{}: device {} belongs to another client; expected one of this {}; take it from client.devices()", kOperation,
-         device.cast<const Device&>().repr(), repr_of(self));
+    throw_error("{}: device {} belongs to another client; expected one of this {}; take it from client.devices()",
+                kOperation, device.cast<const Device&>().repr(), repr_of(self));
   }
   dtype_from_python(dtype, kOperation);
   if (PyIndex_Check(shard_shape.ptr())) {
-    fail<TypeMismatch>("{}: shard_shape is the number {}; expected a sequence of sizes; write ({},)", kOperation,
-                       shown(shard_shape), shown(shard_shape));
+    throw_error<TypeMismatch>("{}: shard_shape is the number {}; expected a sequence of sizes; write ({},)", kOperation,
+                              shown(shard_shape), shown(shard_shape));
   }
   const Dims sizes = dims_from_python(shard_shape, kOperation, "shard_shape");
   if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; })) {
-    fail("{}: shard_shape has a negative size; expected sizes of 0 or more, got {}; correct it", kOperation,
-         to_string(sizes));
+    throw_error("{}: shard_shape has a negative size; expected sizes of 0 or more, got {}; correct it", kOperation,
+                to_string(sizes));
   }
   const int64_t rank = sizes.size();
   py::tuple minor_to_major(static_cast<size_t>(rank));
@@ -126,7 +127,7 @@ Raises:
           "device_from_local_hardware_id",
           [](Client& self, int64_t id) {
             if (id < 0 || id >= self.local_device_count()) {
-              fail<Unavailable>(
+              throw_error<Unavailable>(
                   "device_from_local_hardware_id: no device has the number {}; expected 0 to {}; see "
                   "Device.local_hardware_id",
                   id, self.local_device_count() - 1);
@@ -238,7 +239,7 @@ Raises:
       .def("__enter__",
            [](const py::object& self) {
              if (self.cast<const Client&>().is_closed()) {
-               fail<Unavailable>(
+               throw_error<Unavailable>(
                    "Client: it was closed; expected an open client in `with`; make another one by make_cpu_client()");
              }
              return self;

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/cluster/machine_node.h"
 #include "artifex_devices/device/cluster_client.h"
@@ -24,12 +24,12 @@ Handle handle_to(ClusterRef cluster) { return std::const_pointer_cast<Cluster>(s
 // Figures cross as pairs (value, source), what is not known as None.
 using FigureTuple = std::optional<std::pair<double, std::string>>;
 
-FigureTuple tuple_of(const std::optional<Figure>& figure) {
+FigureTuple tuple_of(const std::optional<SourcedNumber>& figure) {
   return figure ? FigureTuple({figure->value, figure->source}) : std::nullopt;
 }
 
-std::optional<Figure> figure_from(const FigureTuple& tuple) {
-  return tuple ? std::optional(Figure{tuple->first, tuple->second}) : std::nullopt;
+std::optional<SourcedNumber> figure_from(const FigureTuple& tuple) {
+  return tuple ? std::optional(SourcedNumber{tuple->first, tuple->second}) : std::nullopt;
 }
 
 py::dict dict_of_chip(const ClusterChip& chip) {
@@ -72,7 +72,7 @@ NetworkKind network_from(const std::string& text) {
   for (const NetworkKind kind : {NetworkKind::kTorus, NetworkKind::kSwitch, NetworkKind::kFullMesh}) {
     if (text == to_string(kind)) return kind;
   }
-  fail("cluster: network is {:?}; expected \"torus\", \"switch\" or \"full mesh\"", text);
+  throw_error("cluster: network is {:?}; expected \"torus\", \"switch\" or \"full mesh\"", text);
 }
 
 ClusterParts parts_from(const py::dict& dict) {
@@ -84,7 +84,7 @@ ClusterParts parts_from(const py::dict& dict) {
   parts.chip.devices_per_chip = dict["devices_per_chip"].cast<int>();
   for (const auto& [name, figure] : dict["peak_flops"].cast<std::unordered_map<std::string, FigureTuple>>()) {
     const auto format = matmul_format_from_name(name);
-    if (!format) fail("cluster: peak_flops names {:?}; expected formats such as \"bfloat16\" or \"int8\"", name);
+    if (!format) throw_error("cluster: peak_flops names {:?}; expected formats such as \"bfloat16\" or \"int8\"", name);
     parts.chip.peak_flops[static_cast<size_t>(*format)] = figure_from(figure);
   }
   const auto figure = [&](const char* key) { return figure_from(dict[key].cast<FigureTuple>()); };
@@ -224,7 +224,7 @@ long as one of them lives, further calls give the same.
       "_gpu_cluster",
       [](const std::string& gpu, int64_t nodes, std::optional<int> chips_per_node, std::optional<double> network) {
         GpuOptions options{.chips_per_node = chips_per_node};
-        if (network) options.network_bandwidth = Figure{*network, "given"};
+        if (network) options.network_bandwidth = SourcedNumber{*network, "given"};
         return handle_to(gpu_cluster(gpu, nodes, options));
       },
       py::arg("gpu"), py::arg("nodes"), py::arg("chips_per_node"), py::arg("network_bandwidth"));

@@ -8,7 +8,7 @@
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/byte_count.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/collective/halves.h"
 #include "artifex_devices/collective/reduce.h"
 #include "artifex_devices/device/arena.h"
@@ -28,7 +28,7 @@ Reduction reduction_from_name(const std::string& kind) {
   if (kind == "prod") return Reduction::kProduct;
   if (kind == "max") return Reduction::kMax;
   if (kind == "min") return Reduction::kMin;
-  fail("all_reduce: there is no reduction {:?}; expected sum, prod, max or min; choose one of them", kind);
+  throw_error("all_reduce: there is no reduction {:?}; expected sum, prod, max or min; choose one of them", kind);
 }
 
 namespace {
@@ -47,7 +47,7 @@ void reduce_into(const std::string& kind, const py::list& inputs, const py::obje
     views.push_back(std::move(view));
   }
   const HostView target = leaf_from_python(out, "all_reduce").view;
-  if (!target.writable) fail("all_reduce: out is read-only; expected memory to write; make it by _host_empty");
+  if (!target.writable) throw_error("all_reduce: out is read-only; expected memory to write; make it by _host_empty");
   const int64_t bytes = checked_bytes(target.shape, target.dtype, "all_reduce") *
                         static_cast<int64_t>(views.size() + 1);  // read and written
   if (copies_with_gil(bytes)) return all_reduce(reduction, views, target);
@@ -57,7 +57,7 @@ void reduce_into(const std::string& kind, const py::list& inputs, const py::obje
 
 void divide_into(const py::object& array, float by) {
   const HostView view = leaf_from_python(array, "divide").view;
-  if (!view.writable) fail("divide: the array is read-only; expected memory to write; make it by _host_empty");
+  if (!view.writable) throw_error("divide: the array is read-only; expected memory to write; make it by _host_empty");
   if (copies_with_gil(checked_bytes(view.shape, view.dtype, "divide"))) return divide_in_place(view, by);
   const ReleaseGil release;
   divide_in_place(view, by);
@@ -66,7 +66,7 @@ void divide_into(const py::object& array, float by) {
 // A dense leaf of floats of 16 bits, and the float32 that it is to become.
 struct HalvesAndFloats {
   HostView halves;
-  Lane lane;
+  ArithmeticType type;
   float* floats;
 };
 
@@ -76,14 +76,15 @@ HalvesAndFloats halves_and_floats(const char* operation, const py::object& array
   const HostView target = leaf_from_python(out, operation).view;
   const bool is_half = view.dtype == DType::kFloat16 || view.dtype == DType::kBFloat16;
   if (!is_half || !is_dense(view.shape, view.byte_strides, itemsize(view.dtype))) {
-    fail("{}: expected dense float16 or bfloat16, got {}{}", operation, name(view.dtype), to_string(view.shape));
+    throw_error("{}: expected dense float16 or bfloat16, got {}{}", operation, name(view.dtype), to_string(view.shape));
   }
   if (target.dtype != DType::kFloat32 || !target.writable || checked_product(target.shape, operation) != count ||
       !is_dense(target.shape, target.byte_strides, itemsize(target.dtype))) {
-    fail("{}: out does not fit; expected dense float32 to write, of {} elements, got {}{}", operation, count,
-         name(target.dtype), to_string(target.shape));
+    throw_error("{}: out does not fit; expected dense float32 to write, of {} elements, got {}{}", operation, count,
+                name(target.dtype), to_string(target.shape));
   }
-  return {view, view.dtype == DType::kFloat16 ? Lane::kFloat16 : Lane::kBFloat16, static_cast<float*>(target.data)};
+  return {view, view.dtype == DType::kFloat16 ? ArithmeticType::kFloat16 : ArithmeticType::kBFloat16,
+          static_cast<float*>(target.data)};
 }
 
 // An array of floats of 16 bits, reduced in float32 over its dimensions [first, last) into `out`.
@@ -92,25 +93,25 @@ void fold_dimensions(const std::string& kind, const py::object& array, int64_t f
   const Reduction reduction = reduction_from_name(kind);
   const Dims shape = leaf_from_python(array, "reduce").view.shape;
   if (first < 0 || first >= last || last > shape.size()) {
-    fail("reduce: expected dimensions 0 <= first < last <= {}, got {} and {}", shape.size(), first, last);
+    throw_error("reduce: expected dimensions 0 <= first < last <= {}, got {} and {}", shape.size(), first, last);
   }
   int64_t sizes[3] = {1, 1, 1};  // outer, reduced, inner
   for (int64_t d = 0; d < shape.size(); ++d) sizes[d < first ? 0 : d < last ? 1 : 2] *= shape[d];
-  const auto [halves, lane, floats] = halves_and_floats("reduce", array, out, sizes[0] * sizes[2]);
-  if (sizes[1] == 0) fail("reduce: there is nothing to reduce in {}; expected 1 or more", to_string(shape));
+  const auto [halves, type, floats] = halves_and_floats("reduce", array, out, sizes[0] * sizes[2]);
+  if (sizes[1] == 0) throw_error("reduce: there is nothing to reduce in {}; expected 1 or more", to_string(shape));
   if (copies_with_gil(checked_bytes(shape, halves.dtype, "reduce"))) {
-    return fold(reduction, lane, halves.data, sizes[0], sizes[1], sizes[2], floats);
+    return fold(reduction, type, halves.data, sizes[0], sizes[1], sizes[2], floats);
   }
   const ReleaseGil release;
-  fold(reduction, lane, halves.data, sizes[0], sizes[1], sizes[2], floats);
+  fold(reduction, type, halves.data, sizes[0], sizes[1], sizes[2], floats);
 }
 
 void widen_into(const py::object& array, const py::object& out) {
   const int64_t count = checked_product(leaf_from_python(array, "widen").view.shape, "widen");
-  const auto [halves, lane, floats] = halves_and_floats("widen", array, out, count);
-  if (copies_with_gil(count * itemsize(halves.dtype))) return widen(lane, halves.data, count, floats);
+  const auto [halves, type, floats] = halves_and_floats("widen", array, out, count);
+  if (copies_with_gil(count * itemsize(halves.dtype))) return widen(type, halves.data, count, floats);
   const ReleaseGil release;
-  widen(lane, halves.data, count, floats);
+  widen(type, halves.data, count, floats);
 }
 
 py::object host_empty(py::handle shape, py::handle dtype) {
@@ -158,8 +159,8 @@ ArrayRef adopt(py::handle shape, py::handle dtype, const std::shared_ptr<Shardin
   const ShardDomains domains = sharding->domains(dims, operation);
   const auto count = static_cast<size_t>(sharding->buffers().size());
   if (parts.size() != count || given.size() != count) {
-    fail("{}: {} parts for a sharding with {} distinct buffers; expected one each; give them in that order", operation,
-         parts.size(), count);
+    throw_error("{}: {} parts for a sharding with {} distinct buffers; expected one each; give them in that order",
+                operation, parts.size(), count);
   }
   std::vector<BufferRef> memory(count);
   std::vector<HostView> views(count);
@@ -169,8 +170,8 @@ ArrayRef adopt(py::handle shape, py::handle dtype, const std::shared_ptr<Shardin
         domains.is_even() ? domains.shard_shape() : domains.domain(sharding->grid().tile(position)).shape;
     views[b] = leaf_from_python(parts[b], operation).view;
     if (views[b].shape != expected || views[b].dtype != element) {
-      fail("{}: part {} does not fit; expected {}{}, got {}{}; change what the body returns", operation, b,
-           name(element), to_string(expected), name(views[b].dtype), to_string(views[b].shape));
+      throw_error("{}: part {} does not fit; expected {}{}, got {}{}; change what the body returns", operation, b,
+                  name(element), to_string(expected), name(views[b].dtype), to_string(views[b].shape));
     }
     memory[b] = buffer_of_part(parts[b], views[b], given[b], sharding->memory_kind());
   }

@@ -2,7 +2,7 @@
 #include <pybind11/pybind11.h>
 
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "bindings.h"
 
@@ -14,7 +14,7 @@ std::atomic<int64_t>& option(const std::string& name) {
   if (name == "parallel_copy_bytes") return config().parallel_copy_bytes;
   if (name == "async_copy_bytes") return config().async_copy_bytes;
   if (name == "trace_allocations") return config().trace_allocations;
-  fail(
+  throw_error(
       "config: the core has no option {:?}; expected cache_bytes, parallel_copy_bytes, async_copy_bytes or "
       "trace_allocations; check the name",
       name);

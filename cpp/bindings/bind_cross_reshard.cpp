@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/cross_reshard.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
@@ -28,7 +28,7 @@ py::list messages(const std::vector<CrossReshard::Message>& messages) {
 
 void check_number(const std::vector<CrossReshard::Message>& messages, int64_t i, const char* operation) {
   if (i >= 0 && i < static_cast<int64_t>(messages.size())) return;
-  fail<IndexOutOfRange>("{}: there is no message {}; expected 0 to {}", operation, i, messages.size() - 1);
+  throw_error<IndexOutOfRange>("{}: there is no message {}; expected 0 to {}", operation, i, messages.size() - 1);
 }
 
 // The memory itself, which the ndarray keeps alive; None where it must be packed.
@@ -42,8 +42,8 @@ std::byte* packed_memory(py::handle buffer, int64_t bytes, const char* operation
   if (view.dtype == DType::kUInt8 && view.shape == Dims{bytes} && is_dense(view.shape, view.byte_strides, 1)) {
     return static_cast<std::byte*>(view.data);
   }
-  fail("{}: the buffer does not fit; expected dense uint8 of shape {}, got {} of {}", operation, to_string(Dims{bytes}),
-       name(view.dtype), to_string(view.shape));
+  throw_error("{}: the buffer does not fit; expected dense uint8 of shape {}, got {} of {}", operation,
+              to_string(Dims{bytes}), name(view.dtype), to_string(view.shape));
 }
 
 void bind_class(py::module_& module) {
@@ -65,7 +65,7 @@ void bind_class(py::module_& module) {
           "receives", [](const CrossReshard& self) { return messages(self.receives()); },
           "(peer, bytes) of each message to receive, in the order of all processes.")
       .def_property_readonly(
-          "planned_bytes", [](const CrossReshard& self) { return self.plan().bytes_over(Link::kOtherProcess); },
+          "planned_bytes", [](const CrossReshard& self) { return self.plan().bytes_over(LinkKind::kOtherProcess); },
           "Bytes of all messages of all processes.")
       .def(
           "begin",

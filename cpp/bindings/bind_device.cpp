@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "artifex_devices/array/live_arrays.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/device/device_list.h"
@@ -24,8 +24,8 @@ namespace {
 
 void check_addressable(const Device& device, const char* operation) {
   if (device.is_addressable()) return;
-  fail<NotAddressable>("{}: {} belongs to process {}; expected a device of this process, {}; ask there", operation,
-                       device.to_string(), device.process_index(), device.client().process_index());
+  throw_error<NotAddressable>("{}: {} belongs to process {}; expected a device of this process, {}; ask there",
+                              operation, device.to_string(), device.process_index(), device.client().process_index());
 }
 
 py::dict memory_stats(const Device& self) {
@@ -103,7 +103,7 @@ std::vector<Device*> find_devices(const std::string& platform, const std::vector
   const int64_t highest = *std::ranges::max_element(ids);
   const int64_t needed = highest == std::numeric_limits<int64_t>::max() ? highest : highest + 1;
   const bool one = missing.size() == 1;
-  fail(
+  throw_error(
       "unpickle: device{} {} {} not here; expected {}:0 to {}:{}, the devices of this world; open a world that has {}, "
       "say `with simulate({}):`, and load again",
       one ? "" : "s", names_of(platform, missing), one ? "is" : "are", client->platform(), client->platform(),
@@ -193,7 +193,7 @@ Raises:
             std::optional<int64_t> limit;
             if (!given.is_none()) limit = index_from_python(given, "set_bytes_limit", "limit");
             if (limit && *limit < 0) {
-              fail(
+              throw_error(
                   "set_bytes_limit: limit is {}; expected a number of bytes, 0 or more, or None for no limit; correct "
                   "it",
                   *limit);
@@ -227,7 +227,7 @@ Example:
       .def(
           "get_stream_for_external_ready_events",
           [](const Device& self) -> int64_t {
-            fail<Unavailable>(
+            throw_error<Unavailable>(
                 "get_stream_for_external_ready_events: {} has no stream; expected a device with streams (a GPU), got "
                 "one of platform {}; wait for an Array by block_until_ready()",
                 self.to_string(), self.platform());

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/device_assignment.h"
 #include "bytes_argument.h"
 #include "device_values.h"
@@ -21,17 +21,18 @@ constexpr int64_t kMostBytes = int64_t{1} << 28;
 py::object as_int64(const py::object& array) {
   const std::string kind = py::str(array.attr("dtype").attr("kind"));
   if (kind != "b" && kind != "i" && kind != "u" && kind != "f") {
-    fail<TypeMismatch>("{}: the array is of dtype {}; expected integers; convert it, say by x.astype(np.int32)",
-                       kCreate, std::string(py::str(array.attr("dtype"))));
+    throw_error<TypeMismatch>("{}: the array is of dtype {}; expected integers; convert it, say by x.astype(np.int32)",
+                              kCreate, std::string(py::str(array.attr("dtype"))));
   }
   const py::module_ numpy = py::module_::import("numpy");
   const auto all = [&](const py::object& mask) { return py::cast<bool>(py::bool_(mask.attr("all")())); };
   if (kind == "f" && !(all(numpy.attr("isfinite")(array)) && all(array.attr("__eq__")(numpy.attr("floor")(array))))) {
-    fail("{}: the array has numbers that are not whole; expected device ordinals, integers from 0; round them first",
-         kCreate);
+    throw_error(
+        "{}: the array has numbers that are not whole; expected device ordinals, integers from 0; round them first",
+        kCreate);
   }
   if ((kind == "f" || kind == "u") && !all(array.attr("__lt__")(py::float_(9223372036854775808.0)))) {
-    fail("{}: the array has numbers from 2**63; expected device ordinals below; use smaller ones", kCreate);
+    throw_error("{}: the array has numbers from 2**63; expected device ordinals below; use smaller ones", kCreate);
   }
   return array.attr("astype")("int64");
 }
@@ -40,7 +41,7 @@ DeviceAssignment create(const py::object& given) {
   py::object array = given;
   if (!is_ndarray(array)) {
     if (!py::hasattr(array, "__array__")) {
-      fail<TypeMismatch>(
+      throw_error<TypeMismatch>(
           "{}: the argument is of type {}; expected a 2-D ndarray of integers; write np.array(...) round it", kCreate,
           Py_TYPE(given.ptr())->tp_name);
     }
@@ -48,8 +49,9 @@ DeviceAssignment create(const py::object& given) {
   }
   const auto shape = array.attr("shape").cast<std::vector<int64_t>>();
   if (shape.size() != 2) {
-    fail<TypeMismatch>("{}: the array has {} dimension{}, shape {}; expected 2, (replicas, computations); reshape it",
-                       kCreate, shape.size(), shape.size() == 1 ? "" : "s", std::string(py::str(array.attr("shape"))));
+    throw_error<TypeMismatch>(
+        "{}: the array has {} dimension{}, shape {}; expected 2, (replicas, computations); reshape it", kCreate,
+        shape.size(), shape.size() == 1 ? "" : "s", std::string(py::str(array.attr("shape"))));
   }
   // Before anything is copied: an array of stride 0 may have more elements than memory.
   if (shape[0] == 0 || shape[1] == 0 || shape[0] > DeviceAssignment::kMostDevices / shape[1]) {

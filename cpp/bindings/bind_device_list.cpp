@@ -2,7 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/device_list.h"
 #include "bindings.h"
 #include "python_modules.h"
@@ -27,8 +27,9 @@ List list_from_python(const py::object& assignment) {
   constexpr const char* kExpected = "expected a tuple or list of Devices of one client";
   if (py::isinstance<DeviceList>(assignment)) return assignment.cast<List>();
   if (!PyTuple_Check(assignment.ptr()) && !PyList_Check(assignment.ptr())) {
-    fail<TypeMismatch>("DeviceList: device_assignment is of type {}; {}, got {}; write DeviceList(tuple(devices()))",
-                       Py_TYPE(assignment.ptr())->tp_name, kExpected, shown(assignment));
+    throw_error<TypeMismatch>(
+        "DeviceList: device_assignment is of type {}; {}, got {}; write DeviceList(tuple(devices()))",
+        Py_TYPE(assignment.ptr())->tp_name, kExpected, shown(assignment));
   }
   constexpr int kShown = 8;
   std::vector<Device*> devices;
@@ -46,7 +47,7 @@ List list_from_python(const py::object& assignment) {
   }
   if (count > kShown) wrong += fmt::format(", and {} more", count - kShown);
   if (count > 0) {
-    fail<TypeMismatch>("DeviceList: in device_assignment {}; {}; take them from devices()", wrong, kExpected);
+    throw_error<TypeMismatch>("DeviceList: in device_assignment {}; {}; take them from devices()", wrong, kExpected);
   }
   return std::const_pointer_cast<DeviceList>(DeviceList::make(std::move(devices), "DeviceList"));
 }
@@ -61,15 +62,15 @@ py::object item_of(const DeviceList& self, const py::object& index) {
     return handles_of(self, start, step, count);
   }
   if (!PyIndex_Check(index.ptr())) {
-    fail<TypeMismatch>("DeviceList: index is of type {}; expected an int or a slice, got {}; write devices[0]",
-                       Py_TYPE(index.ptr())->tp_name, shown(index));
+    throw_error<TypeMismatch>("DeviceList: index is of type {}; expected an int or a slice, got {}; write devices[0]",
+                              Py_TYPE(index.ptr())->tp_name, shown(index));
   }
   const py::ssize_t number = PyNumber_AsSsize_t(index.ptr(), nullptr);  // too big is cut: out of range anyway
   if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
   const int64_t position = number < 0 ? number + self.size() : number;
   if (position < 0 || position >= self.size()) {
-    fail<IndexOutOfRange>("DeviceList: index {} is out of range; expected {} to {}; the list has {} device{}",
-                          shown(index), -self.size(), self.size() - 1, self.size(), self.size() == 1 ? "" : "s");
+    throw_error<IndexOutOfRange>("DeviceList: index {} is out of range; expected {} to {}; the list has {} device{}",
+                                 shown(index), -self.size(), self.size() - 1, self.size(), self.size() == 1 ? "" : "s");
   }
   return py::cast(handle_of(self[position]));
 }
@@ -112,7 +113,7 @@ Example:
             std::vector<Device*> own;
             for (int64_t i = 0; i < list.addressable_count(); ++i) own.push_back(list[list.addressable_position(i)]);
             if (own.empty()) {
-              fail(
+              throw_error(
                   "addressable_device_list: no device of the list is of this process, {}; expected at least one; see "
                   "process_indices",
                   list.client()->process_index());

@@ -2,7 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/device_topology.h"
 #include "artifex_devices/device/platform_version.h"
 #include "bytes_argument.h"
@@ -60,23 +60,23 @@ DeviceTopology topology_from_bytes(const py::object& data) {
 DeviceTopology topology_for_devices(const py::object& devices) {
   constexpr std::string_view kOperation = "get_topology_for_devices";
   if (!is_iterable(devices) || py::isinstance<py::str>(devices)) {
-    fail<TypeMismatch>("{}: devices is of type {}; expected a sequence of Device; write devices()", kOperation,
-                       Py_TYPE(devices.ptr())->tp_name);
+    throw_error<TypeMismatch>("{}: devices is of type {}; expected a sequence of Device; write devices()", kOperation,
+                              Py_TYPE(devices.ptr())->tp_name);
   }
   py::object first = py::none();
   Client* client = nullptr;
   int64_t position = 0;
   for (const py::handle item : devices) {
     if (!py::isinstance<Device>(item)) {
-      fail<TypeMismatch>("{}: item {} of devices is of type {}; expected a Device; take them from devices()",
-                         kOperation, position, Py_TYPE(item.ptr())->tp_name);
+      throw_error<TypeMismatch>("{}: item {} of devices is of type {}; expected a Device; take them from devices()",
+                                kOperation, position, Py_TYPE(item.ptr())->tp_name);
     }
     const auto& device = item.cast<const Device&>();
     if (client == nullptr) {
       client = &device.client();
       first = py::reinterpret_borrow<py::object>(item);  // keeps the client
     } else if (client != &device.client()) {
-      fail(
+      throw_error(
           "{}: the devices come from different clients: {} at position 0 is of client {}, {} at position {} of client "
           "{}; expected devices of one; ask for the topology of each",
           kOperation, first.cast<const Device&>().to_string(), client->uid(), device.to_string(), position,
@@ -84,7 +84,7 @@ DeviceTopology topology_for_devices(const py::object& devices) {
     }
     ++position;
   }
-  if (client == nullptr) fail("{}: devices is empty; expected at least one device; write devices()", kOperation);
+  if (client == nullptr) throw_error("{}: devices is empty; expected at least one device; write devices()", kOperation);
   return DeviceTopology::of(*client, platform_version());
 }
 

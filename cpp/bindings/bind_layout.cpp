@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "artifex_devices/array/array.h"
-#include "artifex_devices/base/copy_kernels.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/isa.h"
 #include "artifex_devices/base/strided_copy.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/copy_batch.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "bindings.h"
@@ -35,8 +35,8 @@ ArrayRef reinterpreted(const ArrayRef& given, py::handle shape, const ShardingRe
   const ShardDomains old_domains = array.sharding()->domains(array.shape(), operation);
   if (sharding->devices()->client() != array.sharding()->devices()->client() ||
       sharding->num_devices() != array.sharding()->num_devices()) {
-    fail("{}: a shape of the same memory is for the same devices; expected {} of them, got {}", operation,
-         array.sharding()->num_devices(), sharding->num_devices());
+    throw_error("{}: a shape of the same memory is for the same devices; expected {} of them, got {}", operation,
+                array.sharding()->num_devices(), sharding->num_devices());
   }
   const auto elements_at = [](const Sharding& of, const ShardDomains& parts, int64_t position) {
     return checked_product(parts.is_even() ? parts.shard_shape() : parts.domain(of.grid().tile(position)).shape,
@@ -50,12 +50,13 @@ ArrayRef reinterpreted(const ArrayRef& given, py::handle shape, const ShardingRe
     const int64_t expected = elements_at(*array.sharding(), old_domains, position);
     const int64_t got = elements_at(*sharding, domains, position);
     if (expected != got) {
-      fail("{}: the shard at position {} has {} elements in shape {} and {} in shape {}; expected the same number",
-           operation, position, expected, to_string(array.shape()), got, to_string(dims));
+      throw_error(
+          "{}: the shard at position {} has {} elements in shape {} and {} in shape {}; expected the same number",
+          operation, position, expected, to_string(array.shape()), got, to_string(dims));
     }
     const int64_t number = array.buffer_number(position);
     if (number < 0) {
-      fail<NotAddressable>(
+      throw_error<NotAddressable>(
           "{}: the shard at position {} is in another process; expected the same devices in one order, got {} and {}; "
           "move it by device_put",
           operation, position, array.sharding()->to_string(), sharding->to_string());
@@ -68,7 +69,7 @@ ArrayRef reinterpreted(const ArrayRef& given, py::handle shape, const ShardingRe
 
 void copy_views(const py::list& destinations, const py::list& sources) {
   if (destinations.size() != sources.size()) {
-    fail("copy_views: {} destinations for {} sources; give one for each", destinations.size(), sources.size());
+    throw_error("copy_views: {} destinations for {} sources; give one for each", destinations.size(), sources.size());
   }
   std::vector<Leaf> held;
   held.reserve(destinations.size() * 2);
@@ -77,15 +78,15 @@ void copy_views(const py::list& destinations, const py::list& sources) {
   int64_t bytes = 0;
   for (size_t i = 0; i < destinations.size(); ++i) {
     if (!is_ndarray(destinations[i])) {
-      fail<TypeMismatch>("copy_views: destination {} is no ndarray; expected a view; index with [..., ...]", i);
+      throw_error<TypeMismatch>("copy_views: destination {} is no ndarray; expected a view; index with [..., ...]", i);
     }
     held.push_back(leaf_from_python(destinations[i], "copy_views"));
     held.push_back(leaf_from_python(sources[i], "copy_views"));
     const HostView& to = held[2 * i].view;
     const HostView& from = held[2 * i + 1].view;
     if (!to.writable || to.dtype != from.dtype || to.shape != from.shape) {
-      fail("copy_views: view {} is {} of shape {} from {} of shape {}; expected a writable one that is alike", i,
-           name(to.dtype), to_string(to.shape), name(from.dtype), to_string(from.shape));
+      throw_error("copy_views: view {} is {} of shape {} from {} of shape {}; expected a writable one that is alike", i,
+                  name(to.dtype), to_string(to.shape), name(from.dtype), to_string(from.shape));
     }
     bytes += checked_product(to.shape, "copy_views") * itemsize(to.dtype);
   }
@@ -112,17 +113,17 @@ void bind_layout(py::module_& module) {
       "_copy_isas",
       [] {
         py::list names;
-        for (const CopyIsa isa : copy_isas()) names.append(py::str(std::string(to_string(isa))));
+        for (const Isa isa : supported_isas()) names.append(py::str(std::string(to_string(isa))));
         return names;
       },
       "Instruction sets that copies are compiled for and this processor runs, least first.");
-  module.def("_copy_isa", [] { return std::string(to_string(copy_isa())); }, "The one that copies use.");
+  module.def("_copy_isa", [] { return std::string(to_string(active_isa())); }, "The one that copies use.");
   module.def(
-      "_use_copy_isa", [](const std::string& name) { use_copy_isa(name, "_use_copy_isa"); }, py::arg("name"),
+      "_use_copy_isa", [](const std::string& name) { set_active_isa(name, "_use_copy_isa"); }, py::arg("name"),
       "Lets all later copies use one of them.");
   // For counts of instructions that are the same on every processor, and to look for faults of one set.
   constexpr const char* kVariable = "ARTIFEX_DEVICES_COPY_ISA";
-  if (const char* name = std::getenv(kVariable)) use_copy_isa(name, kVariable);
+  if (const char* name = std::getenv(kVariable)) set_active_isa(name, kVariable);
 }
 
 }  // namespace artifex_devices::bindings

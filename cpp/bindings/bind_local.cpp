@@ -7,9 +7,9 @@
 #include <atomic>
 
 #include "artifex_devices/array/array.h"
-#include "artifex_devices/base/error.h"
-#include "artifex_devices/base/select.h"
+#include "artifex_devices/base/select_elements.h"
 #include "artifex_devices/base/stream_copy.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "bind_cross_reshard.h"
@@ -36,7 +36,7 @@ void wait_until_written(const Array& array) {
 /// What works on all tiles must not be handed some of them.
 void check_every_tile(const Sharding& sharding, const Dims& shape) {
   if (sharding.buffers().has_every_tile()) return;
-  fail<NotAddressable>(
+  throw_error<NotAddressable>(
       "{}: it needs parts of the Array of shape {} that lie in other processes than this one, {}; expected to find "
       "what it reads here, as element by element; write it as a shard_map with a collective, move the Array by "
       "device_put to a sharding that cuts nothing it reads, or gather it by multihost_utils.process_allgather",
@@ -122,7 +122,7 @@ py::tuple buffers_at(const Sharding& sharding, const py::sequence& positions) {
     const auto position = positions[i].cast<int64_t>();
     const int64_t buffer = sharding.buffers().buffer(sharding.grid(), position);
     if (buffer < 0) {
-      fail<NotAddressable>(
+      throw_error<NotAddressable>(
           "{}: position {} of {} is of another process than this one, {}; expected one of this; ask there", kReading,
           position, sharding.to_string(), sharding.devices()->client()->process_index());
     }
@@ -152,8 +152,9 @@ HostView dense_view(py::handle array, const char* argument) {
       reinterpret_cast<uintptr_t>(view.data) % alignment == 0) {
     return view;
   }
-  fail("select: {} is not dense or not aligned; expected row-major memory, got strides {}; make it contiguous first",
-       argument, to_string(view.byte_strides));
+  throw_error(
+      "select: {} is not dense or not aligned; expected row-major memory, got strides {}; make it contiguous first",
+      argument, to_string(view.byte_strides));
 }
 
 // One part of np.where: dense arrays of one shape, or a choice of shape () for all.
@@ -165,17 +166,18 @@ void select_into(py::handle out, py::handle condition, py::handle one, py::handl
   for (const HostView& choice : choices) {
     fits = fits && choice.dtype == target.dtype && (choice.shape == target.shape || choice.shape.empty());
   }
-  if (!fits) fail("select: the operands do not fit; expected a bool a place and choices of out's shape and dtype");
+  if (!fits)
+    throw_error("select: the operands do not fit; expected a bool a place and choices of out's shape and dtype");
   const int64_t elements = checked_product(target.shape, "select");
-  const auto as_choice = [&](const HostView& view) { return Choice{view.data, view.shape != target.shape}; };
+  const auto as_choice = [&](const HostView& view) { return SelectOperand{view.data, view.shape != target.shape}; };
   bool done = false;
   {
     const ReleaseGil release;
-    done = select(target.data, static_cast<const uint8_t*>(chosen.data), as_choice(choices[0]), as_choice(choices[1]),
-                  elements, itemsize(target.dtype), stream);
+    done = select_elements(target.data, static_cast<const uint8_t*>(chosen.data), as_choice(choices[0]),
+                           as_choice(choices[1]), elements, itemsize(target.dtype), stream);
     if (stream) stream_fence();
   }
-  if (!done) fail<TypeMismatch>("select: elements of {} bytes are not handled", itemsize(target.dtype));
+  if (!done) throw_error<TypeMismatch>("select: elements of {} bytes are not handled", itemsize(target.dtype));
 }
 
 // Calls every task once, on workers that may enter Python and this thread. The first exception is raised here once all

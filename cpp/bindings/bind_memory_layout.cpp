@@ -6,7 +6,7 @@
 #include <pybind11/stl.h>
 
 #include "artifex_devices/array/array.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/layout_copy.h"
 #include "gil.h"
 #include "numpy_bridge.h"
@@ -24,8 +24,8 @@ struct PjRtLayout {
 
 void check_sequence(py::handle object, const char* what, const char* expected) {
   if (PySequence_Check(object.ptr()) && !PyUnicode_Check(object.ptr()) && !PyBytes_Check(object.ptr())) return;
-  fail<TypeMismatch>("Layout: {} is of type {}; expected {}, got {}; write Layout((1, 0), [(8, 128)])", what,
-                     Py_TYPE(object.ptr())->tp_name, expected, shown(object));
+  throw_error<TypeMismatch>("Layout: {} is of type {}; expected {}, got {}; write Layout((1, 0), [(8, 128)])", what,
+                            Py_TYPE(object.ptr())->tp_name, expected, shown(object));
 }
 
 Layout make_layout(py::handle minor_to_major, py::handle tiling, py::handle element_size_in_bits) {
@@ -74,7 +74,7 @@ class Bytes {
   explicit Bytes(py::handle object) {
     if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) == 0) return;
     PyErr_Clear();
-    fail<TypeMismatch>(
+    throw_error<TypeMismatch>(
         "Layout.unpack: memory is of type {}; expected contiguous bytes: bytes, a memoryview or an ndarray of uint8; "
         "give np.ascontiguousarray(x).view(np.uint8)",
         Py_TYPE(object.ptr())->tp_name);
@@ -95,8 +95,8 @@ py::object unpack(const Layout& self, py::handle memory, py::handle shape, py::h
   const Bytes bytes(memory);
   const int64_t expected = self.byte_size(dims, element, "Layout.unpack");
   if (bytes.size() != expected) {
-    fail("Layout.unpack: memory has {} bytes; expected {} for shape {} of {} in {}; give all of it", bytes.size(),
-         expected, to_string(dims), name(element), self.to_string());
+    throw_error("Layout.unpack: memory has {} bytes; expected {} for shape {} of {} in {}; give all of it",
+                bytes.size(), expected, to_string(dims), name(element), self.to_string());
   }
   py::object result = new_ndarray(dims, element);
   const Leaf target = leaf_from_python(result, "Layout.unpack");

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/mesh.h"
 #include "axis_names.h"
 #include "errors.h"
@@ -28,8 +28,8 @@ Device* device_from_python(py::handle object, std::string_view operation, int64_
   Device* known = Py_TYPE(object.ptr()) == device_class ? value_in<Device>(object.ptr()) : nullptr;
   if (known != nullptr) return known;
   if (!py::isinstance<Device>(object)) {
-    fail<TypeMismatch>("{}: devices[{}] is of type {}; expected a Device, got {}; take them from devices()", operation,
-                       position, Py_TYPE(object.ptr())->tp_name, shown(object));
+    throw_error<TypeMismatch>("{}: devices[{}] is of type {}; expected a Device, got {}; take them from devices()",
+                              operation, position, Py_TYPE(object.ptr())->tp_name, shown(object));
   }
   return object.cast<Device*>();
 }
@@ -72,8 +72,8 @@ int64_t devices_needed(const Dims& sizes, int64_t all) {
 void leave_mesh(const Mesh& self) {
   const py::tuple entered = meshes_entered();
   if (entered.empty() || &entered[entered.size() - 1].cast<const Mesh&>() != &self) {
-    fail<Unavailable>("Mesh: left a mesh that is not the innermost one entered; expected {}; use `with` blocks",
-                      self.to_string());
+    throw_error<Unavailable>("Mesh: left a mesh that is not the innermost one entered; expected {}; use `with` blocks",
+                             self.to_string());
   }
   set_meshes_entered(entered[py::slice(0, static_cast<py::ssize_t>(entered.size()) - 1, 1)]);
 }
@@ -82,7 +82,7 @@ std::shared_ptr<Mesh> mesh_from_python(py::handle devices, py::handle names, py:
   auto [objects, shape] = objects_from_nested(devices);
   std::vector<AxisName> axis_names = axis_names_from_python(names, "Mesh");
   if (static_cast<int64_t>(axis_names.size()) != shape.size()) {
-    fail(
+    throw_error(
         "Mesh: devices and axis_names do not fit; expected as many names as devices has dimensions, got devices of "
         "shape {} and {} names {}; reshape the devices, say np.array(devices()).reshape(2, 4), or name each dimension",
         to_string(shape), axis_names.size(), shown(names));
@@ -135,8 +135,9 @@ py::object local_mesh(const py::object& object) {
   const Dims& sizes = self.abstract_mesh().axis_sizes();
   const int64_t count = devices.addressable_count();
   if (count == 0) {
-    fail("local_mesh: {} has no device of this process, {}; expected at least one; ask in one of the processes {}",
-         self.to_string(), devices.client()->process_index(), fmt::join(devices.processes(), ", "));
+    throw_error(
+        "local_mesh: {} has no device of this process, {}; expected at least one; ask in one of the processes {}",
+        self.to_string(), devices.client()->process_index(), fmt::join(devices.processes(), ", "));
   }
   const Dims strides = row_major_strides(sizes, 1);
   Dims begin = sizes;
@@ -152,7 +153,7 @@ py::object local_mesh(const py::object& object) {
   int64_t volume = 1;
   for (int64_t d = 0; d < sizes.size(); ++d) volume *= shape[d] = end[d] - begin[d];
   if (volume != count) {
-    fail(
+    throw_error(
         "local_mesh: the {} devices of process {} in {} are no box of the mesh; expected them to be one, got parts of "
         "a box of {}; order the devices of the mesh by process, as make_mesh does",
         count, devices.client()->process_index(), self.to_string(), to_string(shape));
@@ -237,7 +238,7 @@ Example:
           "_internal_device_list",
           [](const Mesh& self) {
             if (self.empty()) {
-              fail("Mesh: the empty mesh has no devices; expected one with devices; make one by make_mesh");
+              throw_error("Mesh: the empty mesh has no devices; expected one with devices; make one by make_mesh");
             }
             return unconst(self.devices());
           },

@@ -3,7 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "axis_names.h"
 #include "bindings.h"
 #include "mesh_args.h"
@@ -27,7 +27,7 @@ SpecEntry entry_from_python(py::handle object) {
     std::vector<AxisName> axes;
     for (const py::handle item : object) {
       if (PyTuple_Check(item.ptr()) || PyList_Check(item.ptr())) {
-        fail(
+        throw_error(
             "PartitionSpec: an entry holds a nested tuple; expected axis names, got {} in {}; write the names of one "
             "dimension in one tuple",
             shown(item), shown(object));
@@ -226,19 +226,19 @@ std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view
     return std::vector<AxisType>(static_cast<size_t>(axes), object.cast<AxisType>());
   std::vector<AxisType> types;
   if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) {
-    fail<TypeMismatch>(
+    throw_error<TypeMismatch>(
         "{}: axis_types is of type {}; expected a tuple of AxisType, got {}; write (AxisType.Auto,) * {}", operation,
         Py_TYPE(object.ptr())->tp_name, shown(object), axes);
   }
   for (const py::handle item : object) {
     if (!py::isinstance<AxisType>(item)) {
-      fail<TypeMismatch>("{}: axis_types holds a {}; expected AxisType.Auto, Explicit or Manual, got {}", operation,
-                         Py_TYPE(item.ptr())->tp_name, shown(item));
+      throw_error<TypeMismatch>("{}: axis_types holds a {}; expected AxisType.Auto, Explicit or Manual, got {}",
+                                operation, Py_TYPE(item.ptr())->tp_name, shown(item));
     }
     types.push_back(item.cast<AxisType>());
   }
   if (static_cast<int64_t>(types.size()) != axes) {
-    fail(
+    throw_error(
         "{}: axis_types has the wrong length; expected one for each of {} axes, got {}; give one AxisType to use it "
         "for all",
         operation, axes, types.size());
@@ -254,8 +254,8 @@ py::tuple axis_types_to_python(const std::vector<AxisType>& types) {
 
 const PartitionSpec& spec_from_python(py::handle object, std::string_view operation) {
   if (!py::isinstance<PartitionSpec>(object)) {
-    fail<TypeMismatch>("{}: spec is of type {}; expected a PartitionSpec, got {}; write P('data', None)", operation,
-                       Py_TYPE(object.ptr())->tp_name, shown(object));
+    throw_error<TypeMismatch>("{}: spec is of type {}; expected a PartitionSpec, got {}; write P('data', None)",
+                              operation, Py_TYPE(object.ptr())->tp_name, shown(object));
   }
   return object.cast<const PartitionSpec&>();
 }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/planner/collective_bound.h"
 #include "artifex_devices/planner/placed_group.h"
@@ -31,7 +31,7 @@ FoundCollective cost_of(Collective op, double bytes, const Cluster& cluster, con
   for (const auto& group : groups) {
     const std::optional<NodeGroup> placed = placed_group(cluster, group);
     if (!placed) {
-      fail(
+      throw_error(
           "plan_collective: the {} devices of a group, {} first, are no box of the cluster {}; expected evenly spaced "
           "chips along its axes; lay the mesh out with mesh_utils.create_device_mesh",
           group.size(), group.front(), cluster.name());
@@ -48,7 +48,7 @@ py::dict plan_collective(const std::string& name, double bytes, const std::share
   const bool permutes = name == "permute";
   const auto op = collective_from_name(name);
   if (!op && !permutes) {
-    fail(
+    throw_error(
         "plan_collective: {:?} is no collective; expected all_gather, reduce_scatter, all_reduce, all_to_all, "
         "broadcast or permute",
         name);

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/partition/ingress_totals.h"
 #include "artifex_devices/partition/reshard_check.h"
@@ -35,10 +35,10 @@ namespace py = pybind11;
 constexpr double kMostCopiesUnasked = 1 << 16;  // on a cluster, where collectives do it too; 0.1 s
 
 /// {"latency", "transfer", "algorithm", "limit"}, or {"error"} where a figure is not known.
-py::dict price_dict(const std::function<Price()>& price) {
+py::dict price_dict(const std::function<ReshardPrice()>& price) {
   py::dict result;
   try {
-    const Price made = price();
+    const ReshardPrice made = price();
     result["latency"] = made.latency;
     result["transfer"] = made.transfer;
     result["algorithm"] = std::string(made.algorithm);
@@ -53,7 +53,7 @@ void check_devices(const std::vector<int64_t>& devices, const Cluster& cluster) 
   const int64_t count = cluster.device_count();
   const auto found = std::ranges::find_if(devices, [&](int64_t id) { return id < 0 || id >= count; });
   if (found == devices.end()) return;
-  fail(
+  throw_error(
       "{}: the mesh has device {}, which the cluster {} has not; expected ids of 0 to {}; make the mesh of "
       "cluster.devices(), or take a larger cluster",
       kPlanReshard, *found, cluster.name(), count - 1);
@@ -62,8 +62,9 @@ void check_devices(const std::vector<int64_t>& devices, const Cluster& cluster) 
 const NamedSharding& named(const Sharding& sharding) {
   const auto* result = dynamic_cast<const NamedSharding*>(&sharding);
   if (result == nullptr) {
-    fail("{}: {} has no mesh; expected NamedShardings at both ends of a sequence of collectives; use direct copies",
-         kPlanReshard, sharding.to_string());
+    throw_error(
+        "{}: {} has no mesh; expected NamedShardings at both ends of a sequence of collectives; use direct copies",
+        kPlanReshard, sharding.to_string());
   }
   return *result;
 }
@@ -73,17 +74,18 @@ ReshardSequence sequence_of(const Dims& shape, int64_t itemsize, const Sharding&
   const NamedSharding& from = named(source);
   const NamedSharding& to = named(destination);
   if (!same_devices) {
-    fail(
+    throw_error(
         "{}: the meshes have other devices, or the same in another order; expected equal ones for a sequence of "
         "collectives; use direct copies",
         kPlanReshard);
   }
   if (from.uneven() != Uneven::kError || to.uneven() != Uneven::kError) {
-    fail("{}: uneven shards have no sequence of collectives; expected shardings without uneven=; use direct copies",
-         kPlanReshard);
+    throw_error(
+        "{}: uneven shards have no sequence of collectives; expected shardings without uneven=; use direct copies",
+        kPlanReshard);
   }
   if (from.memory_kind() != to.memory_kind()) {
-    fail(
+    throw_error(
         "{}: the ends are in memory of two kinds, {} and {}; expected one for a sequence of collectives; use direct "
         "copies",
         kPlanReshard, to_string(from.memory_kind()), to_string(to.memory_kind()));
@@ -138,7 +140,7 @@ py::dict sequence_dict(ReshardSequence made, const Dims& shape, int64_t itemsize
     entry["most"] = totals.most_bytes;
     int64_t network = 0;
     if (cluster && step.move == ReshardMove::kPermute) {  // its messages are made once
-      const std::vector<Message> messages = without_gil([&] { return permute_messages(*sequence, i, devices); });
+      const std::vector<DeviceMessage> messages = without_gil([&] { return permute_messages(*sequence, i, devices); });
       network = bytes_by_link(*cluster, messages)[static_cast<size_t>(ClusterLink::kNetwork)];
       entry["price"] =
           price_dict([&] { return without_gil([&] { return price_messages(*cluster, messages).price; }); });
@@ -173,12 +175,12 @@ py::dict copies_dict(const PlacedWay& placed, const Sharding& from, const Shardi
   result["peak_bytes"] = way.peak_bytes;
   py::dict links;
   if (cluster) {
-    const std::vector<Message> messages = messages_of(way, placed.source, placed.destination);
+    const std::vector<DeviceMessage> messages = messages_of(way, placed.source, placed.destination);
     const bool from_device = from.memory_kind() == MemoryKind::kDevice;
     const bool crosses_host = from_device != (to.memory_kind() == MemoryKind::kDevice);
     result["price"] = price_dict([&] {
       return without_gil([&] {
-        Price price = price_messages(*cluster, messages).price;
+        ReshardPrice price = price_messages(*cluster, messages).price;
         if (crosses_host) add_host_link(*cluster, messages, from_device, &price);
         return price;
       });
@@ -236,7 +238,7 @@ py::dict bound_dict(const Ends& ends, int64_t itemsize, const Cluster* cluster) 
   };
   result["host_bytes"] = lacking(ClusterPart::kHost);
   result["price"] = price_dict([&] {
-    Price price;
+    ReshardPrice price;
     price.transfer = least_seconds(*cluster, chip_bytes(), lacking(ClusterPart::kSlice));
     return price;
   });
@@ -251,8 +253,8 @@ Dims padded(const Dims& parts, int64_t rank) {
 
 void check_whole(const Sharding& sharding) {
   if (sharding.is_concrete() || sharding.is_abstract()) return;
-  fail("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut", kPlanReshard,
-       sharding.to_string());
+  throw_error("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut", kPlanReshard,
+              sharding.to_string());
 }
 
 /// Whether XLA would gather everything, and why that is not known.
@@ -292,8 +294,9 @@ py::dict plan_reshard(py::handle global_shape, int64_t itemsize, const std::shar
   const std::shared_ptr<Cluster> handle = cluster_for(given, *source, *destination);
   const Cluster* cluster = handle.get();
   if (cluster == nullptr && (source->is_abstract() || destination->is_abstract())) {
-    fail("{}: a mesh without devices has no place; expected a cluster to plan on; give cluster=, or a mesh of devices",
-         kPlanReshard);
+    throw_error(
+        "{}: a mesh without devices has no place; expected a cluster to plan on; give cluster=, or a mesh of devices",
+        kPlanReshard);
   }
   check_size(*source, cluster);
   check_size(*destination, cluster);

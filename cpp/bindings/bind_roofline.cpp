@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "artifex_devices/advice/roofline.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/measure/measured_rates.h"
 #include "gil.h"
@@ -39,12 +39,13 @@ std::vector<int> lanes_for(const DeviceOrAll& device) {
 }
 
 template <class T>
-py::bytes gemm_bytes(GemmIsa isa, const std::string& a, const std::string& b, int64_t m, int64_t k, int64_t n) {
+py::bytes gemm_bytes(Isa isa, const std::string& a, const std::string& b, int64_t m, int64_t k, int64_t n) {
   const auto bytes = [](int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns) * sizeof(T); };
   if (std::max({m, k, n}) > kLargestSide || std::min({m, k, n}) < 0 || a.size() != bytes(m, k) ||
       b.size() != bytes(k, n)) {
-    fail("_gemm: the operands have {} and {} bytes and m={}, k={}, n={}; expected packed matrices with sides up to {}",
-         a.size(), b.size(), m, k, n, kLargestSide);
+    throw_error(
+        "_gemm: the operands have {} and {} bytes and m={}, k={}, n={}; expected packed matrices with sides up to {}",
+        a.size(), b.size(), m, k, n, kLargestSide);
   }
   // Copied: the bytes of a Python object have no alignment to speak of.
   std::vector<T> left(static_cast<size_t>(m * k)), right(static_cast<size_t>(k * n)), out(static_cast<size_t>(m * n));
@@ -57,8 +58,8 @@ py::bytes gemm_bytes(GemmIsa isa, const std::string& a, const std::string& b, in
 DType float_type(const std::string& name, const char* operation) {
   const auto dtype = dtype_from_name(name);
   if (dtype == DType::kFloat32 || dtype == DType::kFloat64) return *dtype;
-  fail<TypeMismatch>("{}: dtype is {:?}; expected float32 or float64; products of others are not measured", operation,
-                     name);
+  throw_error<TypeMismatch>("{}: dtype is {:?}; expected float32 or float64; products of others are not measured",
+                            operation, name);
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ void bind_roofline(py::module_& module) {
       "_gemm_isas",
       [] {
         py::list names;
-        for (const GemmIsa isa : gemm_isas()) names.append(py::str(std::string(to_string(isa))));
+        for (const Isa isa : supported_isas()) names.append(py::str(std::string(to_string(isa))));
         return names;
       },
       "Instruction sets of the product that this processor runs, least first.");
@@ -93,7 +94,7 @@ void bind_roofline(py::module_& module) {
       "_gemm",
       [](const std::string& isa, const std::string& dtype, const py::bytes& a, const py::bytes& b, int64_t m, int64_t k,
          int64_t n) {
-        const GemmIsa chosen = gemm_isa_from_name(isa, "_gemm");
+        const Isa chosen = isa_from_name(isa, "_gemm: isa");
         if (float_type(dtype, "_gemm") == DType::kFloat32) return gemm_bytes<float>(chosen, a, b, m, k, n);
         return gemm_bytes<double>(chosen, a, b, m, k, n);
       },
@@ -103,7 +104,7 @@ void bind_roofline(py::module_& module) {
       "_measure_gemm",
       [](const DeviceOrAll& device, const std::string& isa, const std::string& dtype, double seconds,
          double window_seconds) {
-        const GemmIsa chosen = gemm_isa_from_name(isa, "measure_roofline");
+        const Isa chosen = isa_from_name(isa, "measure_roofline: isa");
         const DType type = float_type(dtype, "measure_roofline");
         const std::vector<int> lanes = lanes_for(device);
         prepare_gemm(chosen);

@@ -4,7 +4,7 @@
 
 #include <variant>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/named_sharding.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "bind_mesh.h"
@@ -31,7 +31,7 @@ MemoryKind memory_kind_from_python(const std::optional<std::string>& kind, std::
 Uneven uneven_from_python(const std::optional<std::string>& uneven) {
   if (!uneven) return Uneven::kError;
   if (*uneven != "last-short") {
-    fail(
+    throw_error(
         "NamedSharding: uneven is not known; expected None or \"last-short\", got {:?}; leave it out to refuse uneven "
         "shapes",
         *uneven);
@@ -179,7 +179,7 @@ void check_kind(const py::type& kind) {
   if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(kind.ptr()), reinterpret_cast<PyTypeObject*>(expected.ptr()))) {
     return;
   }
-  fail<TypeMismatch>(
+  throw_error<TypeMismatch>(
       "unpickle: the class of a sharding is damaged; expected {} or one derived of it, got {}; pickle it again",
       expected.attr("__name__").cast<std::string>(), shown(kind));
 }
@@ -258,7 +258,7 @@ Example:
 )")
       .def(py::init([](py::handle device, const std::optional<std::string>& memory_kind) {
              if (!py::isinstance<Device>(device)) {
-               fail<TypeMismatch>(
+               throw_error<TypeMismatch>(
                    "SingleDeviceSharding: device is of type {}; expected a Device, got {}; take one from devices()",
                    Py_TYPE(device.ptr())->tp_name, shown(device));
              }

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <memory>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/collective/chain.h"
 #include "artifex_devices/collective/shared_lanes.h"
 #include "gil.h"
@@ -36,10 +36,10 @@ py::list take(SharedLanes& lanes, const Neighbours& from) {
   return letters;
 }
 
-// A Chain and the ndarrays that it reads and writes.
+// A ReductionChain and the ndarrays that it reads and writes.
 struct __attribute__((visibility("hidden"))) HeldChain {
   std::vector<py::object> kept;
-  Chain chain;
+  ReductionChain chain;
 };
 
 std::unique_ptr<HeldChain> make_chain(const std::shared_ptr<SharedLanes>& lanes, int64_t before, int64_t after,
@@ -52,10 +52,10 @@ std::unique_ptr<HeldChain> make_chain(const std::shared_ptr<SharedLanes>& lanes,
     views.push_back(leaf_from_python(block, "chain").view);
   }
   HostView target = leaf_from_python(out, "chain").view;
-  if (!target.writable) fail("chain: out is read-only; expected memory to write; make it by _host_empty");
+  if (!target.writable) throw_error("chain: out is read-only; expected memory to write; make it by _host_empty");
   return std::make_unique<HeldChain>(
-      HeldChain{std::move(kept), Chain(*lanes, before, after, reduction_from_name(kind), std::move(views),
-                                       std::move(target), {begin, handed_on})});
+      HeldChain{std::move(kept), ReductionChain(*lanes, before, after, reduction_from_name(kind), std::move(views),
+                                                std::move(target), {begin, handed_on})});
 }
 
 }  // namespace

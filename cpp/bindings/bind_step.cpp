@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/planner/step_cost.h"
 #include "artifex_devices/sharding/mesh.h"
 #include "gil.h"
@@ -126,7 +126,7 @@ PlannedStep planned_step(const StepModel& model, const Cluster& cluster, const M
   const std::vector<int64_t> sizes(axis_sizes.begin(), axis_sizes.end());
   const std::vector<std::string> wrong = step_mismatches(model, sizes, names, rules);
   if (!wrong.empty()) {
-    fail(
+    throw_error(
         "{}: the rules do not fit the model: {}; expected dimensions that divide evenly, and each axis of the mesh in "
         "one dimension of a tensor; change the rules, the mesh or the shapes",
         kPlanStep, fmt::join(wrong, "; "));
@@ -213,7 +213,7 @@ StepModel step_model_from_python(const py::dict& model, std::string_view operati
     const auto format = at<std::string>(from, "format");
     const auto found = matmul_format_from_name(format);
     if (!found && op.kind == StepOpKind::kMatmul) {
-      fail<Unavailable>(
+      throw_error<Unavailable>(
           "{}: nobody publishes FLOP/s for products of {} ({}); expected a format of artifex_devices.roofline; give "
           "the operation a dtype",
           operation, format, op.name);

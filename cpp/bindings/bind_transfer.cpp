@@ -6,7 +6,7 @@
 
 #include "array_value.h"
 #include "artifex_devices/array/array.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
 #include "artifex_devices/transfer/reshard.h"
@@ -44,11 +44,12 @@ Target target_from_python(py::handle object) {
   if (py::isinstance<Sharding>(object)) {
     auto sharding = object.cast<std::shared_ptr<Sharding>>();
     if (sharding->is_abstract()) {
-      fail("device_put: {} has no devices; expected a sharding on a Mesh; make one of the same axes with devices",
-           sharding->to_string());
+      throw_error(
+          "device_put: {} has no devices; expected a sharding on a Mesh; make one of the same axes with devices",
+          sharding->to_string());
     }
     if (!sharding->is_concrete()) {
-      fail(
+      throw_error(
           "device_put: {} leaves a dimension UNCONSTRAINED; expected each dimension cut or not, got UNCONSTRAINED; "
           "write None or a mesh axis",
           sharding->to_string());
@@ -74,7 +75,7 @@ std::string shape_text(const Dims& shape) { return py::repr(tuple_from_dims(shap
 
 void check_rank(const Target& target, const Dims& shape) {
   if (!target.layout || target.layout->rank() == shape.size()) return;
-  fail(
+  throw_error(
       "device_put: the Layout orders {} dimensions and the value of shape {} has {}; expected a Layout of its rank; "
       "leave the layout out",
       target.layout->rank(), to_string(shape), shape.size());
@@ -199,7 +200,7 @@ py::object put_leaf(const py::object& x, const Target& target, Donation donation
                     const LeafPath& path = {}, Intent intent = Intent::kExplicit) {
   release_dropped_owners();
   if (donation != Donation::kNone && may_alias.value_or(false)) {
-    fail(
+    throw_error(
         "device_put: donate and may_alias are both True; expected one of them, as a donated source is deleted; leave "
         "one out");
   }
@@ -232,8 +233,9 @@ py::handle entry(py::handle values, size_t i) { return PyList_Check(values.ptr()
 bool flag(py::handle value, const char* name, const char* expected) {
   py::detail::make_caster<bool> flag;
   if (!flag.load(value, false)) {
-    fail("device_put: {} is of type {}; expected {} or a tree of these that is a prefix of x, got {}; give one value",
-         name, Py_TYPE(value.ptr())->tp_name, expected, shown(value));
+    throw_error(
+        "device_put: {} is of type {}; expected {} or a tree of these that is a prefix of x, got {}; give one value",
+        name, Py_TYPE(value.ptr())->tp_name, expected, shown(value));
   }
   return py::detail::cast_op<bool>(flag);
 }
@@ -323,10 +325,10 @@ void bind_transfer(py::module_& module) {
         result["copies"] = plan.copy_count();
         result["bytes_reused"] = plan.bytes_reused();
         result["bytes_copied"] = plan.bytes_copied();
-        result["bytes_between_devices"] = plan.bytes_over(Link::kSameArena);
-        result["bytes_between_arenas"] = plan.bytes_over(Link::kOtherArena);
-        result["bytes_between_processes"] = plan.bytes_over(Link::kOtherProcess);
-        result["bytes_between_hosts"] = plan.bytes_over(Link::kOtherHost);
+        result["bytes_between_devices"] = plan.bytes_over(LinkKind::kSameArena);
+        result["bytes_between_arenas"] = plan.bytes_over(LinkKind::kOtherArena);
+        result["bytes_between_processes"] = plan.bytes_over(LinkKind::kOtherProcess);
+        result["bytes_between_hosts"] = plan.bytes_over(LinkKind::kOtherHost);
         return result;
       },
       py::arg("source"), py::arg("sharding"));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/ingress_totals.h"
 #include "artifex_devices/sharding/named_sharding.h"
 #include "numpy_bridge.h"
@@ -216,14 +216,14 @@ py::tuple device_index(const Sharding& self, py::handle device, py::handle globa
   const Dims shape = dims_from_python(global_shape, "device_index", "global_shape");
   check_has_devices(self, "device_index");
   if (!py::isinstance<Device>(device)) {
-    fail<TypeMismatch>("device_index: device is of type {}; expected a Device, got {}; take one from devices()",
-                       Py_TYPE(device.ptr())->tp_name, shown(device));
+    throw_error<TypeMismatch>("device_index: device is of type {}; expected a Device, got {}; take one from devices()",
+                              Py_TYPE(device.ptr())->tp_name, shown(device));
   }
   const auto* wanted = device.cast<const Device*>();
   const int64_t position = self.devices()->position_of(wanted);
   if (position < 0) {
-    fail("device_index: {} does not lie on {}; expected one of its {} devices; take one from its device_set",
-         self.to_string(), wanted->to_string(), self.num_devices());
+    throw_error("device_index: {} does not lie on {}; expected one of its {} devices; take one from its device_set",
+                self.to_string(), wanted->to_string(), self.num_devices());
   }
   return index_of_tile(self.domains(shape, "device_index"), self.grid().tile(position));
 }
@@ -233,7 +233,7 @@ py::dict reshard_bytes(const Sharding& source, const Sharding& destination, py::
   check_has_devices(source, "reshard_bytes");
   check_has_devices(destination, "reshard_bytes");
   if (source.devices()->client() != destination.devices()->client()) {
-    fail(
+    throw_error(
         "reshard_bytes: source and destination are of different worlds; expected devices of one, got {} and {}; make "
         "both meshes in one simulate block",
         source.to_string(), destination.to_string());

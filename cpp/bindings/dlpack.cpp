@@ -9,7 +9,7 @@
 
 #include "array_interop.h"
 #include "artifex_devices/base/byte_count.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
 #include "bindings.h"
@@ -138,8 +138,8 @@ std::pair<int64_t, int64_t> int_pair(py::handle object, const char* operation, c
     }
   }
   if (!good) {
-    fail<TypeMismatch>("{}: {} is no pair of integers; expected a tuple such as {}, got {}", operation, what, example,
-                       shown(object));
+    throw_error<TypeMismatch>("{}: {} is no pair of integers; expected a tuple such as {}, got {}", operation, what,
+                              example, shown(object));
   }
   return {numbers[0], numbers[1]};
 }
@@ -166,8 +166,8 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
   constexpr const char* kOperation = "__dlpack__";
   check_one_device(*array, kOperation);
   if (!stream.is_none()) {
-    fail<Unavailable>("{}: stream is {}; expected None, as data on CPU has no stream; leave it out", kOperation,
-                      shown(stream));
+    throw_error<Unavailable>("{}: stream is {}; expected None, as data on CPU has no stream; leave it out", kOperation,
+                             shown(stream));
   }
   if (!dl_device.is_none()) {
     const auto [type, id] = int_pair(dl_device, kOperation, "dl_device", "(1, 0)");
@@ -187,8 +187,8 @@ py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_v
                     kOperation, name(array->dtype()), version.first, version.second));
   }
   if (!copy.is_none() && !PyBool_Check(copy.ptr())) {
-    fail<TypeMismatch>("{}: copy is of type {}; expected None, True or False, got {}; leave it out", kOperation,
-                       Py_TYPE(copy.ptr())->tp_name, shown(copy));
+    throw_error<TypeMismatch>("{}: copy is of type {}; expected None, True or False, got {}; leave it out", kOperation,
+                              Py_TYPE(copy.ptr())->tp_name, shown(copy));
   }
   const bool copies = copy.ptr() == Py_True;
   auto view = exported_view(array, copies);
@@ -276,8 +276,8 @@ void take(const py::object& capsule, T* managed, const char* used_name, HostView
 
 HostView view_of_capsule(const py::object& capsule) {
   if (!PyCapsule_CheckExact(capsule.ptr())) {
-    fail<TypeMismatch>("{}: __dlpack__() gave a {}; expected a capsule; the object does not follow DLPack", kImport,
-                       type_of(capsule));
+    throw_error<TypeMismatch>("{}: __dlpack__() gave a {}; expected a capsule; the object does not follow DLPack",
+                              kImport, type_of(capsule));
   }
   if (PyCapsule_IsValid(capsule.ptr(), kVersionedName)) {
     auto* managed = static_cast<ManagedVersioned*>(PyCapsule_GetPointer(capsule.ptr(), kVersionedName));
@@ -319,7 +319,7 @@ std::string why_copy(const HostView& view, bool stays) {
 
 ArrayRef array_from_capsule(const py::object& capsule, const ShardingRef& sharding, py::handle copy) {
   if (sharding->num_devices() != 1) {
-    fail(
+    throw_error(
         "{}: device is a sharding over {} devices; expected a Device or a sharding over one; shard it afterwards: "
         "device_put(from_dlpack(x), sharding)",
         kImport, sharding->num_devices());
@@ -330,8 +330,8 @@ ArrayRef array_from_capsule(const py::object& capsule, const ShardingRef& shardi
   const Device* device = (*sharding->devices())[0];
   const std::string why = why_copy(view, device == device->client().default_device());
   if (never_copy && !why.empty()) {
-    fail("{}: copy=False, but a copy is needed: {}; leave copy out, or give row-major memory and no device", kImport,
-         why);
+    throw_error("{}: copy=False, but a copy is needed: {}; leave copy out, or give row-major memory and no device",
+                kImport, why);
   }
   const ReleaseGil release;
   // Where it is copied, the view's owner is dropped in here: its release is queued until this thread has the GIL again.
@@ -355,7 +355,7 @@ void bind_dlpack(py::module_& module) {
           sharding = device.cast<std::shared_ptr<Sharding>>();
           check_has_devices(*sharding, "from_dlpack");
         } else {
-          fail<TypeMismatch>(
+          throw_error<TypeMismatch>(
               "{}: device is of type {}; expected None, a Device or a Sharding, got {}; take a Device from devices()",
               kImport, type_of(device), shown(device));
         }

@@ -3,7 +3,6 @@
 
 #include <initializer_list>
 
-#include "artifex_devices/base/python_errors.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {

@@ -71,7 +71,7 @@ ExitGate::~ExitGate() {
 ReleaseGil::ReleaseGil() : state_(PyEval_SaveThread()) { last_signal_check = Clock::now(); }
 
 ReleaseGil::~ReleaseGil() {
-  asking_for_python("taking Python's lock back");
+  acquiring_gil("reacquiring the GIL");
   {
     const ExitGate gate;
     if (!gate.is_open()) sleep_to_the_end();
@@ -81,7 +81,7 @@ ReleaseGil::~ReleaseGil() {
 }
 
 AcquireGil::AcquireGil() {
-  asking_for_python("taking Python's lock");
+  acquiring_gil("acquiring the GIL");
   const ExitGate gate;
   if (!gate.is_open()) return;
   acquired_ = true;
@@ -98,7 +98,7 @@ void install_gil_guards(py::module_& module) {
   bind_late_thread(module);
   set_interrupt_hook(&signal_pending);
 #ifdef ARTIFEX_CHECK_LOCKS
-  lock_check::set_python_lock_hook(&holds_gil);
+  lock_check::set_gil_hook(&holds_gil);
 #endif
   bind_python_owners(module);
   module.def("_close", &close_gate, "Ends all workers; registered with atexit.");

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -47,7 +47,8 @@ void guard_casts(const py::module_& module) {
     auto* type = reinterpret_cast<PyTypeObject*>(value.ptr());
     auto* info = py::detail::get_type_info(type);
     if (info == nullptr || info->type != type) continue;
-    if (count == kMostClasses) fail("guard_casts: there are more than {} classes; raise kMostClasses", kMostClasses);
+    if (count == kMostClasses)
+      throw_error("guard_casts: there are more than {} classes; raise kMostClasses", kMostClasses);
     g_general[count] = info->init_instance;
     info->init_instance = kGuarded[count];
     ++count;

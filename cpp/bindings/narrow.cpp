@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "narrow.h"
 
+#include <fmt/format.h>
+
 #include "artifex_devices/base/error.h"
 #include "python_modules.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "iterable.h"
 #include "ndarray_kind.h"
 #include "shown.h"
@@ -43,7 +43,7 @@ constexpr std::array<std::optional<DType>, 24> kByTypeNumber = [] {
   const std::string text = py::str(descriptor);
   const char byteorder = descriptor.attr("byteorder").cast<char>();
   if (byteorder == '>') {
-    fail<TypeMismatch>(
+    throw_error<TypeMismatch>(
         "{}: dtype {} is in big-endian byte order; expected native byte order, got '>'; convert it first: "
         "x.astype(x.dtype.newbyteorder('='))",
         operation, text);
@@ -53,7 +53,7 @@ constexpr std::array<std::optional<DType>, 24> kByTypeNumber = [] {
   if (kind == 'M' || kind == 'm') repair = "pass its integer counts: x.view(np.int64)";
   if (kind == 'V') repair = "place each field by itself: {name: x[name] for name in x.dtype.names}";
   if (kind == 'f' || kind == 'c') repair = "convert it first: x.astype(np.float64) or np.complex128 loses digits";
-  fail<TypeMismatch>(
+  throw_error<TypeMismatch>(
       "{}: dtype {} cannot live on a device; expected a bool, integer, float or complex dtype of NumPy or ml_dtypes; "
       "{}",
       operation, text, repair);
@@ -114,7 +114,7 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
   }
   if (is_ndarray(object)) {
     if (is_masked(object)) {
-      fail(
+      throw_error(
           "{}: a masked array has no place for its mask on a device; expected an ndarray, got {}; give "
           "x.filled(value), or x.data and x.mask as two leaves",
           operation, type_name(object));
@@ -125,7 +125,7 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
   const bool is_number = PyBool_Check(raw) || PyLong_Check(raw) || PyFloat_Check(raw) || PyComplex_Check(raw);
   if (!is_number && (PyUnicode_Check(raw) || PyBytes_Check(raw) || raw == Py_None ||
                      (!py::hasattr(object, "__array__") && !PyObject_CheckBuffer(raw)))) {
-    fail<TypeMismatch>(
+    throw_error<TypeMismatch>(
         "{}: a leaf of type {} is no array; expected a NumPy array, an Array, a number or a tree of them; convert it "
         "first, say by np.asarray(x)",
         operation, type_name(object));
@@ -170,8 +170,9 @@ DType dtype_from_python(py::handle object, std::string_view operation) {
     descriptor = numpy_dtype(object);
   } catch (py::error_already_set& error) {
     if (error.type().ptr() != PyExc_TypeError) throw;
-    fail<TypeMismatch>("{}: NumPy makes no dtype of what is given ({}); expected one such as np.float32; correct it",
-                       operation, py::str(error.value()).cast<std::string>());
+    throw_error<TypeMismatch>(
+        "{}: NumPy makes no dtype of what is given ({}); expected one such as np.float32; correct it", operation,
+        py::str(error.value()).cast<std::string>());
   }
   return dtype_from_descriptor(descriptor.ptr(), operation);
 }
@@ -274,16 +275,16 @@ py::tuple tuple_from_dims(const Dims& dims) {
 
 int64_t index_from_python(py::handle object, std::string_view operation, std::string_view what) {
   if (PyBool_Check(object.ptr()) || !PyIndex_Check(object.ptr())) {
-    fail<TypeMismatch>("{}: {} is of type {}; expected an int, got {}; give a whole number such as 8", operation, what,
-                       type_name(object), shown(object));
+    throw_error<TypeMismatch>("{}: {} is of type {}; expected an int, got {}; give a whole number such as 8", operation,
+                              what, type_name(object), shown(object));
   }
   const py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
   if (!number) throw py::error_already_set();
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow != 0) {
-    fail("{}: {} does not fit 64 bits; expected at most {}, got {}; use a smaller size", operation, what, INT64_MAX,
-         shown(object));
+    throw_error("{}: {} does not fit 64 bits; expected at most {}, got {}; use a smaller size", operation, what,
+                INT64_MAX, shown(object));
   }
   return value;
 }
@@ -296,8 +297,8 @@ Dims dims_from_python(py::handle object, std::string_view operation, std::string
     return dims;
   }
   if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || !is_iterable(object)) {
-    fail<TypeMismatch>("{}: {} is of type {}; expected a tuple of ints, got {}; write it as (8, 16)", operation, what,
-                       type_name(object), shown(object));
+    throw_error<TypeMismatch>("{}: {} is of type {}; expected a tuple of ints, got {}; write it as (8, 16)", operation,
+                              what, type_name(object), shown(object));
   }
   int64_t i = 0;
   for (const py::handle item : py::reinterpret_borrow<py::iterable>(object)) {

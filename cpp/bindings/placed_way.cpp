@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/world_places.h"
 #include "bind_planner.h"
 
@@ -27,8 +27,8 @@ PlacedEnd place_in_world(const Sharding& sharding, const ShardDomains& domains) 
     const int64_t process = own ? end.places.front().process : device.process_index();
     const auto found = buffer_of.find({sharding.grid().tile(position), (process << 32) + device.arena_index()});
     if (found == buffer_of.end()) {
-      fail<Unavailable>("{}: {} has no buffer in the plan of transfers; this is a mistake of the package", kPlanReshard,
-                        device.to_string());
+      throw_error<Unavailable>("{}: {} has no buffer in the plan of transfers; this is a mistake of the package",
+                               kPlanReshard, device.to_string());
     }
     end.buffers.push_back(found->second);
   }
@@ -62,16 +62,17 @@ std::shared_ptr<Cluster> cluster_for(const ClusterOrNone& given, const Sharding&
   const std::shared_ptr<Cluster> to = own(destination);
   const bool is_one = from && to ? *from == *to : source.is_abstract() || destination.is_abstract() || from == to;
   if (!is_one) {
-    fail("{}: the ends are on {} and {}; expected devices of one cluster, or of this process; give cluster= to plan on",
-         kPlanReshard, from ? from->name() : "devices of this process", to ? to->name() : "devices of this process");
+    throw_error(
+        "{}: the ends are on {} and {}; expected devices of one cluster, or of this process; give cluster= to plan on",
+        kPlanReshard, from ? from->name() : "devices of this process", to ? to->name() : "devices of this process");
   }
   return from ? from : to;
 }
 
 void check_size(const Sharding& sharding, const Cluster* cluster) {
   if (cluster && sharding.num_devices() > cluster->device_count()) {
-    fail("{}: the mesh has {} devices, the cluster {} has {}; expected at most these; take a larger cluster",
-         kPlanReshard, sharding.num_devices(), cluster->name(), cluster->device_count());
+    throw_error("{}: the mesh has {} devices, the cluster {} has {}; expected at most these; take a larger cluster",
+                kPlanReshard, sharding.num_devices(), cluster->name(), cluster->device_count());
   }
 }
 
@@ -89,10 +90,10 @@ PlacedWay placed_way(const Sharding& from, const Sharding& to, const Dims& shape
   check_size(to, cluster);
   const double copies = copies_between(from, to, shape, cluster);
   if (copies > most) {
-    fail("{}: there are about {:.3g} direct copies; expected at most {:.0f} to plan one by one; {}", kPlanReshard,
-         copies, most,
-         copies > kMostCopies ? "use collectives, or plan a smaller cluster"
-                              : "ask for them by way=\"copies\", which takes seconds");
+    throw_error("{}: there are about {:.3g} direct copies; expected at most {:.0f} to plan one by one; {}",
+                kPlanReshard, copies, most,
+                copies > kMostCopies ? "use collectives, or plan a smaller cluster"
+                                     : "ask for them by way=\"copies\", which takes seconds");
   }
   PlacedEnd before = place(from, source, cluster);
   PlacedEnd after = place(to, destination, cluster);

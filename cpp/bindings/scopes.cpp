@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "shown.h"
 #include "world.h"
 
@@ -104,20 +104,20 @@ py::object checked_value(ScopedOption option, py::handle value, std::string_view
         if (equal > 0) return py::bool_(truth);
       }
     }
-    fail("{}: jax_enable_x64 is {}; expected True or False; write {}(..., False) to narrow 64-bit data", operation,
-         repr(), operation);
+    throw_error("{}: jax_enable_x64 is {}; expected True or False; write {}(..., False) to narrow 64-bit data",
+                operation, repr(), operation);
   }
   if (value.is_none()) return py::none();
   if (option == ScopedOption::kDefaultDevice) {
     if (py::isinstance<Device>(value) || (is_text && is_one_of(kPlatforms, value.cast<std::string_view>()))) {
       return py::reinterpret_borrow<py::object>(value);
     }
-    fail("{}: the device is {}; expected a Device, a platform (cpu, gpu, tpu) or None; take one from devices()",
-         operation, repr());
+    throw_error("{}: the device is {}; expected a Device, a platform (cpu, gpu, tpu) or None; take one from devices()",
+                operation, repr());
   }
   if (!is_text || !is_one_of(kLevels, value.cast<std::string_view>())) {
-    fail("{}: {} is {}; expected None or one of {}; allow is the default", operation, kNames[slot(option)], repr(),
-         fmt::join(kLevels, ", "));
+    throw_error("{}: {} is {}; expected None or one of {}; allow is the default", operation, kNames[slot(option)],
+                repr(), fmt::join(kLevels, ", "));
   }
   return py::reinterpret_borrow<py::object>(value);
 }
@@ -172,8 +172,9 @@ void read_environment() {
     }
   }
   if (!wrong.empty()) {
-    fail("devices: environment variables are malformed: {}; correct or unset them before the first use of a device",
-         fmt::join(wrong, "; "));
+    throw_error(
+        "devices: environment variables are malformed: {}; correct or unset them before the first use of a device",
+        fmt::join(wrong, "; "));
   }
   environment_is_read = true;
   detail::scopes_matter.store(false, std::memory_order_relaxed);
@@ -201,7 +202,8 @@ ScopedOption option_from_name(const std::string& name) {
   for (size_t i = 0; i < kScopedOptions; ++i) {
     if (name == kNames[i]) return static_cast<ScopedOption>(i);
   }
-  fail("config: the core has no scoped option {:?}; expected one of {}; check the name", name, fmt::join(kNames, ", "));
+  throw_error("config: the core has no scoped option {:?}; expected one of {}; check the name", name,
+              fmt::join(kNames, ", "));
 }
 
 py::object check_scope(const std::string& name, py::handle value, const std::string& operation) {
@@ -215,7 +217,7 @@ void enter_scope(const std::vector<std::string>& names, const py::object& value,
     if (option == ScopedOption::kDefaultDevice && py::isinstance<Device>(value)) {
       const auto* device = value.cast<const Device*>();
       if (&device->client() != current_client().get()) {
-        fail(
+        throw_error(
             "default_device: {} belongs to another world than the one that is open; expected a Device of this world; "
             "take one from devices()",
             device->repr());
@@ -231,7 +233,7 @@ void leave_scope(const std::vector<std::string>& names, const py::object& owner,
   for (const std::string& name : names) {
     const py::object frame = frame_of(option_from_name(name));
     if (frame.is_none() || PyTuple_GET_ITEM(frame.ptr(), kOwner) != owner.ptr()) {
-      fail<Unavailable>(
+      throw_error<Unavailable>(
           "{}: a scope was left that is not the innermost one of this context; expected scopes to be left in reverse "
           "order of entering, and in the thread that entered them; use `with` blocks",
           operation);
@@ -255,7 +257,7 @@ void check_request(const PlatformRequest& request) {
     const std::string_view name = rest.substr(0, comma);
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     if (name == "cpu") continue;
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "devices: {} asks for platform {:?}, which is not there; expected one of: cpu; no other platform is built in; "
         "ask for cpu, or leave it out",
         request.source, name);
@@ -290,7 +292,7 @@ Device* default_device() {
       auto* device = value.cast<Device*>();
       if (&device->client() == client.get()) return device;
     } else if (!value.is_none() && value.cast<std::string_view>() != client->platform()) {
-      fail<Unavailable>(
+      throw_error<Unavailable>(
           "device_put: the default device is of platform {}, which is not there; expected one of: {}; no other "
           "platform is built in; set jax_default_device to a Device or None",
           value.cast<std::string_view>(), client->platform());

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shard_index.h"
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices::bindings {
 
 void check_has_devices(const Sharding& sharding, std::string_view what) {
   if (!sharding.is_abstract()) return;
-  fail("{}: {} lies on an AbstractMesh, which has no devices; expected a Mesh; make one of the same axes with devices",
-       what, sharding.to_string());
+  throw_error(
+      "{}: {} lies on an AbstractMesh, which has no devices; expected a Mesh; make one of the same axes with devices",
+      what, sharding.to_string());
 }
 
 py::object slice_of_cut(const ShardDomains& domains, int64_t dimension, int64_t cut) {

@@ -4,7 +4,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {
@@ -22,7 +22,7 @@ TransferDirection direction_from_text(std::string_view text) {
   for (size_t i = 0; i < kDirections.size(); ++i) {
     if (text == kDirections[i] || text == kWords[i]) return static_cast<TransferDirection>(i);
   }
-  fail("check_transfer: direction is {:?}; expected one of {}; write it so", text, fmt::join(kDirections, ", "));
+  throw_error("check_transfer: direction is {:?}; expected one of {}; write it so", text, fmt::join(kDirections, ", "));
 }
 
 std::string text_of(py::handle object) { return py::str(object).cast<std::string>(); }
@@ -49,7 +49,7 @@ void act_on_verdict(GuardVerdict verdict, TransferDirection direction, bool is_e
     return;
   }
   const std::string level = level_of(direction);
-  fail<TransferGuardError>(
+  throw_error<TransferGuardError>(
       "{}: disallowed {}; expected {}, got the guard level {:?}; {}put it under `with transfer_guard_{}(\"allow\"):`",
       text.operation, what, is_explicit ? "a level that lets explicit transfers pass" : "an explicit transfer", level,
       is_explicit ? "" : "move the data by device_put first, or ", kWords[i]);

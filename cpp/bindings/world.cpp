@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "errors.h"
 #include "gil.h"
@@ -93,7 +93,7 @@ py::object push_world(const ClientRef& client) {
 
 void pop_world(const py::object& frame) {
   if (!current_frame().is(frame)) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "simulate: a world was left that is not the innermost one of this thread; expected worlds to be left in "
         "reverse order of entering; leave the inner one first, or use `with` blocks");
   }
@@ -107,7 +107,7 @@ void pop_world(const py::object& frame) {
 
 void replace_base(const std::optional<ClientRef>& client) {
   if (client && base_is_replaced) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "simulate: all_threads=True is active already; expected one world for all threads at a time; leave the other "
         "one first");
   }
@@ -138,7 +138,8 @@ class WorldScope {
 
   void leave() {
     if (frames_.empty())
-      fail<Unavailable>("simulate: a world was left that is not open; expected __enter__ first; use a `with` block");
+      throw_error<Unavailable>(
+          "simulate: a world was left that is not open; expected __enter__ first; use a `with` block");
     if (frames_.back().is_none()) {
       replace_base(std::nullopt);
     } else {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -31,7 +31,7 @@ const BatchSizeAdvice& batch_size_advice(HardwareType type) noexcept {
 
 int64_t max_memory_batch_size(int64_t free_bytes, int64_t bytes_per_example, int64_t model_state_bytes) {
   if (free_bytes < 0 || bytes_per_example < 1 || model_state_bytes < 0) {
-    fail(
+    throw_error(
         "max_memory_batch_size: expected free_bytes >= 0, bytes_per_example >= 1 and model_state_bytes >= 0, got "
         "free_bytes={}, bytes_per_example={}, model_state_bytes={}; all are counts of bytes",
         free_bytes, bytes_per_example, model_state_bytes);
@@ -45,7 +45,7 @@ BatchSizeVerdict validate_batch_size(int64_t batch_size, HardwareType type, bool
 
 BatchSizeVerdict validate_batch_size(int64_t batch_size, const BatchSizeAdvice& advice, std::string_view hardware,
                                      bool warn_suboptimal) {
-  // "optimum", so that the word "optimal" is in the verdict that means it and in no other.
+  // "optimum", so that the word "optimal" occurs in one verdict only.
   const std::string numbers = fmt::format("minimum {}, critical {}, optimum {}", advice.min_batch_size,
                                           advice.critical_batch_size, advice.optimal_batch_size);
   if (batch_size < advice.min_batch_size) {

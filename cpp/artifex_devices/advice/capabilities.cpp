@@ -18,7 +18,7 @@ HardwareType type_of(const PciAccelerator& facts) {
   return detect_hardware_type(facts.vendor_id == kAmd ? "rocm" : "cuda", facts.name);
 }
 
-// By what it calls itself; a name that the catalogue does not know may still be one of the PCI ids there.
+// Looks up the name first, then the PCI ids.
 std::string catalogue_name_of(const PciAccelerator& facts) {
   const Accelerator* row = find_accelerator_by_kind(facts.name);
   if (!row) row = find_accelerator_by_pci(fmt::format("{:04x}:{:04x}", facts.vendor_id, facts.device_id));
@@ -30,7 +30,7 @@ void add_nvml_gpu(NvmlGpu gpu, const std::string& library, std::vector<FoundAcce
     return !gpu.pci_address.empty() && each.facts.pci_address == gpu.pci_address;
   };
   auto place = std::ranges::find_if(accelerators, is_same);
-  if (place == accelerators.end() || place->nvml_index) {  // not on the bus, or an address that was there before
+  if (place == accelerators.end() || place->nvml_index) {  // not on the bus, or a duplicate address
     FoundAccelerator only;
     only.facts.pci_address = gpu.pci_address;
     only.facts.vendor_id = gpu.vendor_id;

@@ -12,35 +12,35 @@
 
 namespace artifex_devices {
 
-/// One accelerator with all that is known of it: what the PCI bus says, and what its driver says.
+/// One accelerator with the facts from the PCI bus and from its driver.
 struct FoundAccelerator {
-  PciAccelerator facts;  // name and memory are the driver's where it knows them; no address: not on the bus seen here
+  PciAccelerator facts;  // name and memory are the driver's if known; no address: not on the visible bus
   HardwareType hardware_type = HardwareType::kUnknown;
-  std::string catalogue_name;  // of its row in the catalogue of accelerators; "" without one
+  std::string catalogue_name;  // name in the catalogue of accelerators, or ""
   std::optional<int> nvml_index;
   std::optional<ComputeCapability> compute_capability;
   std::vector<NvLink> links;
   std::vector<std::string> sources;   // "hwloc", "libnvidia-ml.so.1"
-  std::vector<std::string> problems;  // why something is not known
+  std::vector<std::string> problems;  // why facts are missing
 };
 
-/// What accelerators there are. They need not be devices of the runtime.
+/// The accelerators of a machine. They need not be devices of the runtime.
 struct Capabilities {
-  std::vector<FoundAccelerator> accelerators;  // in the order of the bus, then those that only the driver knows
-  std::string driver_version;                  // NVIDIA's; "" not known
-  std::string cuda_version;                    // the newest that the driver supports
-  std::vector<std::string> problems;  // why something is not known, each beginning with where it was looked for
+  std::vector<FoundAccelerator> accelerators;  // in bus order, then those known only to the driver
+  std::string driver_version;                  // NVIDIA's; "" if unknown
+  std::string cuda_version;                    // newest version that the driver supports
+  std::vector<std::string> problems;           // why facts are missing, each beginning with its source
 };
 
-/// Where to look.
+/// Sources of find_capabilities.
 struct CapabilitySources {
   std::shared_ptr<const Machine> machine = nullptr;        // null: `sysfs_root` instead
-  std::string sysfs_root = "";                             // "" is this machine's; only without `machine`
-  std::optional<std::string> nvml_library = std::nullopt;  // as read_nvml takes it; nothing: NVML is not asked
+  std::string sysfs_root = "";                             // "" is this machine's; used only without `machine`
+  std::optional<std::string> nvml_library = std::nullopt;  // argument of read_nvml; nothing: NVML is not queried
 };
 
-/// Looks anew; nothing is remembered. GPUs of the bus and of NVML are one where their PCI address is. Throws
-/// InvalidArgument for a library that read_nvml refuses.
+/// Searches at each call; nothing is cached. GPUs on the bus and in NVML with equal PCI addresses are one accelerator.
+/// Throws like read_nvml.
 Capabilities find_capabilities(const CapabilitySources& sources);
 
 }  // namespace artifex_devices

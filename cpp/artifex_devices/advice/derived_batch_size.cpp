@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -15,8 +15,9 @@ DerivedBatchSize derived_batch_size(const Accelerator& accelerator) {
   const MatmulFormat format = has_bfloat16 ? MatmulFormat::kBFloat16 : MatmulFormat::kFloat16;
   const auto peak = accelerator.peak(format);
   if (!peak || accelerator.memory_bandwidth <= 0) {
-    fail("derived_batch_size: the catalogue has no 16-bit FLOP/s and memory bandwidth of {}; expected both; measure it",
-         accelerator.name);
+    throw_error(
+        "derived_batch_size: the catalogue has no 16-bit FLOP/s and memory bandwidth of {}; expected both; measure it",
+        accelerator.name);
   }
   std::string sources;
   for (const std::string_view id : accelerator.sources) {

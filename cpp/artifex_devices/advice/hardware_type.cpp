@@ -23,8 +23,8 @@ std::string lowered(std::string_view text) {
   return out;
 }
 
-// The runs of letters and digits: "NVIDIA A100-SXM4-80GB" is nvidia, a100, sxm4, 80gb. Whole words are compared, for
-// "a100" is also in "RTX A1000".
+// Splits into runs of letters and digits: "NVIDIA A100-SXM4-80GB" is nvidia, a100, sxm4, 80gb. Whole words are
+// compared, because "a100" is also in "RTX A1000".
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words(1);
   for (char c : lowered(text)) {
@@ -39,7 +39,7 @@ std::vector<std::string> words_of(std::string_view text) {
 
 HardwareType detect_tpu(const std::vector<std::string>& words) {
   const auto has = [&](std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); };
-  // Google's v5e calls itself "TPU v5 lite", its v5p "TPU v5"; "TPU v4 lite" is v4i, another chip than v4.
+  // Google's v5e is named "TPU v5 lite", its v5p "TPU v5"; "TPU v4 lite" is v4i, which is not a v4.
   if (has("v5e") || has("v5litepod") || (has("v5") && has("lite"))) return HardwareType::kTpuV5e;
   if (has("v5p") || has("v5")) return HardwareType::kTpuV5p;
   if (has("v4") && !has("lite")) return HardwareType::kTpuV4;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -19,8 +19,9 @@ double Roofline::attainable_flops(double flops_per_byte) const noexcept {
 
 double Roofline::critical_batch(double weight_bytes) const {
   if (!positive(weight_bytes)) {
-    fail("critical_batch: weight_bytes is {}; expected a positive number of bytes of one weight; say 2 for bfloat16",
-         weight_bytes);
+    throw_error(
+        "critical_batch: weight_bytes is {}; expected a positive number of bytes of one weight; say 2 for bfloat16",
+        weight_bytes);
   }
   return weight_bytes * ridge_point() / 2;
 }
@@ -28,7 +29,7 @@ double Roofline::critical_batch(double weight_bytes) const {
 std::optional<double> Roofline::critical_batch(const LayerSizes& layer) const {
   if (layer.inputs < 1 || layer.outputs < 1 || !positive(layer.input_bytes) || !positive(layer.weight_bytes) ||
       !positive(layer.output_bytes)) {
-    fail(
+    throw_error(
         "critical_batch: expected at least 1 input and output and positive bytes an element, got inputs={}, "
         "outputs={}, input_bytes={}, weight_bytes={}, output_bytes={}; give the sizes of the weight matrix",
         layer.inputs, layer.outputs, layer.input_bytes, layer.weight_bytes, layer.output_bytes);
@@ -44,7 +45,7 @@ std::optional<double> Roofline::critical_batch(const LayerSizes& layer) const {
 
 Roofline make_roofline(double peak_flops, double memory_bandwidth) {
   if (!positive(peak_flops) || !positive(memory_bandwidth)) {
-    fail(
+    throw_error(
         "roofline: peak_flops is {} and memory_bandwidth is {}; expected positive numbers of FLOP/s and bytes/s; leave "
         "out what is not known",
         peak_flops, memory_bandwidth);

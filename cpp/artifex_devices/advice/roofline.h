@@ -6,7 +6,7 @@
 
 namespace artifex_devices {
 
-/// Sizes of one layer X[B, inputs] . W[inputs, outputs], for its exact critical batch; bytes of one element each.
+/// Sizes of one layer X[B, inputs] . W[inputs, outputs], and bytes of one element of each array.
 struct LayerSizes {
   int64_t inputs = 0;
   int64_t outputs = 0;
@@ -15,24 +15,24 @@ struct LayerSizes {
   double output_bytes = 2;
 };
 
-/// What hardware can do at most: FLOP/s of one number format and bytes/s of its memory. Arithmetic is the limit of a
-/// computation with at least `ridge_point()` FLOP a byte, memory is that of others.
+/// Peak rates of hardware: FLOP/s for one number format and bytes/s of its memory. Computations with at least
+/// `ridge_point()` FLOP per byte are limited by arithmetic, others by memory.
 struct Roofline {
   double peak_flops = 0;        // FLOP/s, dense
   double memory_bandwidth = 0;  // bytes/s
 
   double ridge_point() const noexcept { return peak_flops / memory_bandwidth; }
 
-  /// FLOP/s at most for a computation with `flops_per_byte`.
+  /// Returns the highest FLOP/s that a computation with `flops_per_byte` can reach.
   double attainable_flops(double flops_per_byte) const noexcept;
 
-  /// Batch from which on a product with a weight matrix is limited by arithmetic, where the batch is far below the
-  /// matrix's sides and so its weights are nearly all that is read: weight_bytes * peak / (2 * bandwidth). Throws
-  /// InvalidArgument unless weight_bytes is positive and finite.
+  /// Returns the smallest batch at which a product with a weight matrix is limited by arithmetic, if the batch is far
+  /// smaller than the matrix's sides, so that nearly all bytes read are weights: weight_bytes * peak / (2 * bandwidth).
+  /// Throws InvalidArgument unless weight_bytes is positive and finite.
   double critical_batch(double weight_bytes) const;
 
-  /// The same with activations counted: reading X and writing the result take time too. Nothing: memory is the limit of
-  /// every batch (never compute-bound). Throws InvalidArgument for sizes below 1.
+  /// The same, including the time for reading X and writing the result. Returns nothing if every batch is limited by
+  /// memory. Throws InvalidArgument for sizes below 1.
   std::optional<double> critical_batch(const LayerSizes& layer) const;
 };
 

@@ -5,20 +5,20 @@
 #include "artifex_devices/array/live_list.h"
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 
 namespace artifex_devices {
 
 LayoutRef stored_layout(const Layout& layout, int64_t rank, std::string_view operation) {
   if (layout.rank() != rank) {
-    fail(
+    throw_error(
         "{}: the Layout {} orders {} dimensions and the value has {}; expected a Layout of its rank; leave the layout "
         "out",
         operation, layout.to_string(), layout.rank(), rank);
   }
   if (!layout.is_strided()) {
-    fail(
+    throw_error(
         "{}: the Layout {} has tiles, element bits or a tail; expected an order of dimensions only, as arrays are "
         "stored without tiles; get the tiled memory by xla_client.Layout.pack(x)",
         operation, layout.to_string());
@@ -68,8 +68,8 @@ int64_t Array::on_device_size_in_bytes() const {
 
 void Array::check_position(int64_t position, std::string_view operation) const {
   if (position >= 0 && position < sharding_->num_devices()) return;
-  fail<IndexOutOfRange>("{}: position {} is outside the sharding; expected 0 to {}", operation, position,
-                        sharding_->num_devices() - 1);
+  throw_error<IndexOutOfRange>("{}: position {} is outside the sharding; expected 0 to {}", operation, position,
+                               sharding_->num_devices() - 1);
 }
 
 Shard Array::shard(int64_t position) const {
@@ -85,7 +85,7 @@ ArrayRef Array::shard_data(int64_t position) {
   check_alive("shard_data");
   const Device& owner = *(*sharding_->devices())[position];
   if (!owner.is_addressable()) {
-    fail<NotAddressable>(
+    throw_error<NotAddressable>(
         "shard_data: the part on {} lies in process {}; expected a device of this process, {}; ask there, or gather "
         "the value by multihost_utils.process_allgather",
         owner.to_string(), owner.process_index(), owner.client().process_index());
@@ -99,12 +99,12 @@ ArrayRef Array::shard_data(int64_t position) {
 void Array::check_alive(std::string_view operation) const {
   if (!is_deleted()) return;
   if (storage_->was_donated()) {
-    fail<DeletedArray>(
+    throw_error<DeletedArray>(
         "{}: the Array of shape {} and dtype {} was donated to device_put, which deleted it; use what that call "
         "returned, or leave donate out",
         operation, artifex_devices::to_string(shape_), name(dtype_));
   }
-  fail<DeletedArray>(
+  throw_error<DeletedArray>(
       "{}: the Array of shape {} and dtype {} was deleted; make it again, or delete or donate it only after its last "
       "use",
       operation, artifex_devices::to_string(shape_), name(dtype_));
@@ -112,7 +112,7 @@ void Array::check_alive(std::string_view operation) const {
 
 void Array::fail_not_addressable(std::string_view operation) const {
   const DeviceList& devices = *sharding_->devices();
-  fail<NotAddressable>(
+  throw_error<NotAddressable>(
       "{}: the Array of shape {} and dtype {} spans devices that are not addressable: {} of {} are of other processes "
       "than this one, {}; expected an Array whose parts are all here; gather it in all processes by "
       "multihost_utils.process_allgather(x), or look at x.addressable_shards",

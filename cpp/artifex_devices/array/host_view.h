@@ -17,7 +17,7 @@ struct HostView {
   Dims shape;
   Dims byte_strides;
   bool writable = false;
-  std::shared_ptr<void> owner;
+  std::shared_ptr<void> owner = nullptr;
   EventRef ready = nullptr;  // null: the memory is written; else it is when this is set
 };
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -25,8 +25,8 @@ class Faults {
   }
   void refuse() const {
     if (count_ == 0) return;
-    fail("Layout: {}{}; write Layout((1, 0)) for two dimensions in row-major order", text_,
-         count_ > 8 ? fmt::format("; and {} more", count_ - 8) : "");
+    throw_error("Layout: {}{}; write Layout((1, 0)) for two dimensions in row-major order", text_,
+                count_ > 8 ? fmt::format("; and {} more", count_ - 8) : "");
   }
 
  private:
@@ -114,8 +114,8 @@ bool Layout::is_row_major() const noexcept {
 
 Dims Layout::physical_shape(const Dims& shape, std::string_view operation) const {
   if (shape.size() != rank()) {
-    fail("{}: the layout {} orders {} dimensions and shape {} has {}; expected a layout of its rank", operation,
-         to_string(), rank(), artifex_devices::to_string(shape), shape.size());
+    throw_error("{}: the layout {} orders {} dimensions and shape {} has {}; expected a layout of its rank", operation,
+                to_string(), rank(), artifex_devices::to_string(shape), shape.size());
   }
   Dims physical(rank(), 0);
   for (int64_t i = 0; i < rank(); ++i) physical[i] = shape[minor_to_major_[rank() - 1 - i]];
@@ -130,17 +130,17 @@ int64_t Layout::byte_size(const Dims& shape, DType dtype, std::string_view opera
   const int64_t packed = 8 % value_bits(dtype) == 0 ? value_bits(dtype) : whole;
   const int64_t bits = element_bits_ == 0 ? whole : element_bits_;
   if (bits != whole && bits != packed) {
-    fail("{}: the layout {} gives each element {} bits; expected {}{} for {}; leave element_size_in_bits 0", operation,
-         to_string(), bits, whole, packed < whole ? fmt::format(" or {}", packed) : "", name(dtype));
+    throw_error("{}: the layout {} gives each element {} bits; expected {}{} for {}; leave element_size_in_bits 0",
+                operation, to_string(), bits, whole, packed < whole ? fmt::format(" or {}", packed) : "", name(dtype));
   }
   if (const int64_t over = elements % tail_alignment_; over != 0) {
     const auto padded = checked_add(elements, tail_alignment_ - over);
-    if (!padded) fail("{}: the tail of {} is more than fits 63 bits; use a smaller one", operation, to_string());
+    if (!padded) throw_error("{}: the tail of {} is more than fits 63 bits; use a smaller one", operation, to_string());
     elements = *padded;
   }
   const auto all_bits = checked_mul(elements, bits);
   if (!all_bits || *all_bits > std::numeric_limits<int64_t>::max() - 7) {
-    fail("{}: {} elements of {} bits are more than fit 63 bits; use a smaller shape", operation, elements, bits);
+    throw_error("{}: {} elements of {} bits are more than fit 63 bits; use a smaller shape", operation, elements, bits);
   }
   return (*all_bits + 7) / 8;
 }
@@ -180,8 +180,8 @@ TileStep tile_step(const Dims& shape, const Dims& tile, std::string_view operati
   for (int64_t i = 0; i < tile.size(); ++i) {
     const auto product = checked_mul(merged, padded[first + i]);
     if (!product) {
-      fail("{}: * in a tile merges dimensions of {} to more than fits 63 bits; use smaller ones", operation,
-           artifex_devices::to_string(shape));
+      throw_error("{}: * in a tile merges dimensions of {} to more than fits 63 bits; use smaller ones", operation,
+                  artifex_devices::to_string(shape));
     }
     merged = *product;
     if (tile[i] == Layout::kCombine) continue;

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "artifex_devices/array/layout.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -14,7 +14,7 @@ class Reader {
 
   Layout read() {
     if (std::ssize(text_) > Layout::kMaxText) {
-      fail("Layout.parse: the text has {} characters; expected at most {}", text_.size(), Layout::kMaxText);
+      throw_error("Layout.parse: the text has {} characters; expected at most {}", text_.size(), Layout::kMaxText);
     }
     expect('{', "that begins a layout");
     const Dims order = numbers('}', false, Layout::kMaxRank);
@@ -53,8 +53,8 @@ class Reader {
       const auto letter = static_cast<unsigned char>(text_[at_]);
       found = letter < 32 || letter > 126 ? fmt::format("the byte {:#04x}", letter) : fmt::format("'{}'", text_[at_]);
     }
-    fail("Layout.parse: character {} is {}; expected {}; write {{1,0:T(8,128)}}, with only dense parts", at_, found,
-         expected);
+    throw_error("Layout.parse: character {} is {}; expected {}; write {{1,0:T(8,128)}}, with only dense parts", at_,
+                found, expected);
   }
 
   void skip_spaces() {

@@ -9,6 +9,7 @@
 #include "artifex_devices/base/bytes_text.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -84,8 +85,8 @@ void fail_out_of_memory(std::string_view operation, std::string_view where, int6
   constexpr std::string_view kCode = "RESOURCE_EXHAUSTED: ";
   std::string_view why = reason.what();
   if (why.starts_with(kCode)) why.remove_prefix(kCode.size());
-  fail<OutOfMemory>("{}{}: no memory for {} bytes ({}) on {}: {}; biggest live arrays: {}; {}", kCode, operation, bytes,
-                    bytes_text(bytes), where, why, biggest_live_arrays(client, 3), repair);
+  throw_error<OutOfMemory>("{}{}: no memory for {} bytes ({}) on {}: {}; biggest live arrays: {}; {}", kCode, operation,
+                           bytes, bytes_text(bytes), where, why, biggest_live_arrays(client, 3), repair);
 }
 
 }  // namespace artifex_devices

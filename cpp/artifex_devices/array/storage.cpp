@@ -7,7 +7,7 @@
 #include "artifex_devices/array/shares.h"
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/bytes_text.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -19,8 +19,8 @@ int64_t round_up(int64_t value, int64_t unit) noexcept { return (value + unit - 
 /// Memory of others is of ordinary pages: it may stand for any kind but the one that promises locked pages.
 void check_kind(const Block& block, MemoryKind wanted, int64_t number, std::string_view operation) {
   if (block.is_foreign() ? wanted != MemoryKind::kPinnedHost : block.arena()->kind() == wanted) return;
-  fail("{}: buffer {} lies in {} memory; expected {}, the memory kind of the sharding; copy it by device_put",
-       operation, number, block.is_foreign() ? "foreign" : to_string(block.arena()->kind()), to_string(wanted));
+  throw_error("{}: buffer {} lies in {} memory; expected {}, the memory kind of the sharding; copy it by device_put",
+              operation, number, block.is_foreign() ? "foreign" : to_string(block.arena()->kind()), to_string(wanted));
 }
 
 constexpr std::string_view kRepair =
@@ -32,13 +32,13 @@ std::shared_ptr<Storage> Storage::make(ShardingRef sharding, const ShardDomains&
                                        std::string_view operation) {
   const Client& client = *sharding->devices()->client();
   if (client.is_compile_only()) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "{}: {} has no memory: it is for planning only, of a simulated cluster or a topology; place data on devices of "
         "this machine",
         operation, (*sharding->devices())[0]->to_string());
   }
   if (client.is_closed()) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "{}: the client of {} was closed; expected devices of one that is open; make another one, or use devices()",
         operation, (*sharding->devices())[0]->to_string());
   }
@@ -52,8 +52,9 @@ std::shared_ptr<Storage> Storage::make(ShardingRef sharding, const ShardDomains&
   const auto padded = tile_bytes ? checked_add(*tile_bytes, kSlabAlignment - 1) : std::nullopt;
   // The biggest number that comes up is the charge of all positions together.
   if (!padded || !checked_mul(*padded, sharding->num_devices())) {
-    fail("{}: shards of shape {} of {} on {} devices are more bytes than fit 63 bits{}; use smaller sizes", operation,
-         to_string(domains.shard_shape()), name(dtype), sharding->num_devices(), note_on_zeros(domains.shard_shape()));
+    throw_error("{}: shards of shape {} of {} on {} devices are more bytes than fit 63 bits{}; use smaller sizes",
+                operation, to_string(domains.shard_shape()), name(dtype), sharding->num_devices(),
+                note_on_zeros(domains.shard_shape()));
   }
   self.tile_bytes_ = *tile_bytes;
   if (!domains.is_even()) {
@@ -84,8 +85,8 @@ std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains
   auto storage = make(std::move(sharding), domains, dtype, operation);
   const auto given = static_cast<int64_t>(buffers.size());
   if (given != storage->count_) {
-    fail("{}: {} buffers for a sharding that has {}; give one for each distinct shard of an arena", operation, given,
-         storage->count_);
+    throw_error("{}: {} buffers for a sharding that has {}; give one for each distinct shard of an arena", operation,
+                given, storage->count_);
   }
   bool any = false;
   for (int64_t b = 0; b < given; ++b) {
@@ -98,7 +99,8 @@ std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains
     }
     any = true;
     if (buffer.offset < 0 || room < storage->buffer_bytes(b)) {
-      fail("{}: buffer {} has {} bytes from its offset on; expected {}", operation, b, room, storage->buffer_bytes(b));
+      throw_error("{}: buffer {} has {} bytes from its offset on; expected {}", operation, b, room,
+                  storage->buffer_bytes(b));
     }
     check_kind(*buffer.block, storage->kind(), b, operation);
     storage->foreign_ = storage->foreign_ || buffer.block->is_foreign();
@@ -137,7 +139,7 @@ void Storage::charge(std::string_view operation) {
     const int64_t asked = position_bytes(p);
     discharge_first(charged);
     const DeviceMemoryStats stats = device(p)->memory_stats();
-    fail<OutOfMemory>(
+    throw_error<OutOfMemory>(
         "RESOURCE_EXHAUSTED: {}: out of memory on {}: {} bytes ({}) asked for, {} bytes ({}) in use, limit {} bytes "
         "({}); biggest live arrays: {}; {}",
         operation, device(p)->to_string(), asked, bytes_text(asked), stats.bytes_in_use, bytes_text(stats.bytes_in_use),
@@ -175,7 +177,8 @@ void Storage::allocate_blocks(std::string_view operation) {
   } catch (const OutOfMemory& error) {  // what is charged and allocated goes with this object
     fail_out_of_memory(operation, where->to_string(), asked, error, *sharding_->devices()->client(), kRepair);
   } catch (const std::bad_alloc&) {
-    fail<OutOfMemory>("RESOURCE_EXHAUSTED: {}: no memory for the list of {} buffers; {}", operation, count_, kRepair);
+    throw_error<OutOfMemory>("RESOURCE_EXHAUSTED: {}: no memory for the list of {} buffers; {}", operation, count_,
+                             kRepair);
   }
 }
 
@@ -248,7 +251,7 @@ BufferRef Storage::buffer(int64_t number) const {
     leave();
     if (found.block) return found;
   }
-  fail<DeletedArray>("buffer: the Array was deleted; make it again, or delete it only after its last use");
+  throw_error<DeletedArray>("buffer: the Array was deleted; make it again, or delete it only after its last use");
 }
 
 std::shared_ptr<const HostView> Storage::cached_host_value() const {

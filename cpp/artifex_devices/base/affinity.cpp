@@ -6,7 +6,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr size_t kMostCpus = size_t{1} << 20;  // so that the search ends where the system refuses every size
+constexpr size_t kMostCpus = size_t{1} << 20;  // ends the search if the system rejects every size
 
 }  // namespace
 

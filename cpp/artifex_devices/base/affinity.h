@@ -8,14 +8,14 @@
 
 namespace artifex_devices {
 
-/// The CPUs that the calling thread may run on, for any number of CPUs: Linux refuses sets that are shorter than its
-/// own, and a `cpu_set_t` ends at 1,024. Allocates memory on larger systems only.
+/// The CPUs that the calling thread may run on. Works for any number of CPUs: Linux rejects sets shorter than its own,
+/// and a `cpu_set_t` has only 1,024 CPUs. Allocates memory only on larger systems.
 class AffinityMask {
  public:
   AffinityMask() noexcept;
-  /// How many; 0 where the system did not report them, for lack of memory.
+  /// Number of CPUs; 0 if the system did not report them for lack of memory.
   int count() const noexcept { return CPU_COUNT_S(bytes_, set()); }
-  /// Calls visit(cpu) with the system's numbers, ascending.
+  /// Calls visit(cpu) with the operating system's numbers, ascending.
   template <class Visit>
   void for_each(Visit visit) const {
     for (size_t cpu = 0; cpu < bytes_ * 8; ++cpu) {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -22,8 +22,8 @@ int64_t checked_bytes(const Dims& shape, DType dtype, std::string_view operation
   checked_product(shape, operation);
   const auto bytes = dense_bytes(shape, itemsize(dtype));
   if (!bytes) {
-    fail("{}: shape {} of {} is more bytes than fit 63 bits{}; use smaller sizes", operation, to_string(shape),
-         name(dtype), note_on_zeros(shape));
+    throw_error("{}: shape {} of {} is more bytes than fit 63 bits{}; use smaller sizes", operation, to_string(shape),
+                name(dtype), note_on_zeros(shape));
   }
   return *bytes;
 }

@@ -9,7 +9,7 @@
 
 namespace artifex_devices {
 
-/// For messages: "512 bytes", "1.5 KiB", "256.0 MiB".
+/// Formats bytes for messages: "512 bytes", "1.5 KiB", "256.0 MiB".
 inline std::string bytes_text(int64_t bytes) {
   if (bytes < 1024) return fmt::format("{} bytes", bytes);
   constexpr std::array<const char*, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

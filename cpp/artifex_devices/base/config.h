@@ -6,17 +6,18 @@
 
 namespace artifex_devices {
 
-/// The numbers that steer the core, one of its two pieces of state (the other is the base client). Each may be read
-/// and set from any thread at any time; a change acts on later calls. The Python `config` shows them by the same name.
+/// Settings of the core. Together with the base client they are its only global state. Each may be read and set from
+/// any thread at any time; a change affects later calls. Python's `config` has them under the same names.
 struct Config {
-  /// Bytes of freed blocks kept for reuse; -1: a quarter of the memory that the process may use. When the system is
-  /// short of memory, it takes back all but the smaller of 1 GiB and an eighth of that memory by itself.
+  /// Most bytes of freed blocks that are cached for reuse; -1: a quarter of the memory that the process may use. When
+  /// the system is short of memory, it takes cached pages back, except the smaller of 1 GiB and an eighth of that
+  /// memory.
   std::atomic<int64_t> cache_bytes{-1};
-  /// Copies below this run on the calling thread alone. Measured by bench/ (family put).
+  /// Copies of fewer bytes run on the calling thread only. Measured by bench/ (family put).
   std::atomic<int64_t> parallel_copy_bytes{int64_t{512} << 10};
-  /// Array-to-Array copies from here on run after the call has returned.
+  /// Array-to-Array copies of at least this many bytes run asynchronously.
   std::atomic<int64_t> async_copy_bytes{int64_t{4} << 20};
-  /// 1: each new array is kept with the line of the program that made it (array/creation_line.h).
+  /// 1: each new array is recorded with the line of the program that created it (array/creation_line.h).
   std::atomic<int64_t> trace_allocations{0};
 };
 

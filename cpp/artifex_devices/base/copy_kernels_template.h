@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of copies, compiled once for each instruction set: copy_kernels_*.cpp set ARTIFEX_COPY_KERNELS and include
-// this. All but the table of that name is private to each object, so that the linker cannot take code for AVX-512 where
-// the baseline asks for some (tools/check_isa_symbols.py makes sure); hence no header with inline functions is
-// included.
+// The loops of copies, compiled once for each instruction set: copy_kernels_*.cpp define ARTIFEX_COPY_KERNELS and
+// include this. Everything except that table is private to each object, so that the linker cannot use AVX-512 code in
+// the baseline (checked by tools/check_isa_symbols.py); therefore no header with inline functions is included.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -112,7 +111,7 @@ void stream_rows(std::byte* d, int64_t d_stride, const std::byte* s, int64_t lin
 
 // ---- runs
 
-/// Runs of one length that is known here.
+/// Runs of one length known at compile time.
 template <int kRun>
 void copy_known(std::byte* d, int64_t d_stride, const std::byte* s, int64_t s_stride, int64_t count, int64_t ahead) {
   if (ahead == 0) {
@@ -155,8 +154,8 @@ void copy_long(std::byte* d, int64_t d_stride, const std::byte* s, int64_t s_str
   }
 }
 
-/// Of the units that lie kStep units apart those that are in register `kFrom` of kStep: they go to their places of
-/// `out`, which holds those of the registers before.
+/// Picks the units in register `kFrom` of kStep registers whose units are kStep apart, and puts them into `out`, which
+/// has those of the registers before.
 template <int kFrom, int kStep, class V, int... kIndex>
 [[gnu::always_inline]] inline V pick(const V& out, const V& from, std::integer_sequence<int, kIndex...>) {
   constexpr int kCount = sizeof...(kIndex);
@@ -170,8 +169,8 @@ template <class V, int... kIndex>
   return __builtin_shufflevector(from, from, (kCount - 1 - kIndex)...);
 }
 
-/// Dense units from ones that lie kStep units apart (2 to 4), or backwards (-1); returns how many it copied. No unit
-/// behind the last one is read.
+/// Copies units that are kStep units apart (2 to 4) or reversed (-1) to dense units; returns the number copied. Reads
+/// nothing after the last unit.
 template <class T, int kStep>
 int64_t copy_steps(std::byte* d, const std::byte* s, int64_t count) {
   constexpr int kWidth = kRegisterBytes;
@@ -202,7 +201,7 @@ int64_t copy_steps(std::byte* d, const std::byte* s, int64_t count) {
   return i;
 }
 
-// SSE2 alone has no shuffle of units below 4 bytes: the compiler would take them apart one by one.
+// SSE2 has no shuffle of units below 4 bytes: the compiler would extract them one by one.
 #if defined(__x86_64__) && !defined(__AVX2__)
 constexpr int64_t kLeastShuffled = 4;
 #else
@@ -288,7 +287,7 @@ template <class T, int kWidth>
   for (int i = 0; i < kCount; ++i) __builtin_memcpy(destination + i * destination_stride, &rows[i], kWidth);
 }
 
-/// The same within each 16 bytes of two vectors, their lanes.
+/// The same within each 16-byte lane of two vectors.
 template <int kHalf, class V, int... kIndex>
 [[gnu::always_inline]] inline void interleave_lanes(V& out, const V& a, const V& b,
                                                     std::integer_sequence<int, kIndex...>) {
@@ -298,8 +297,8 @@ template <int kHalf, class V, int... kIndex>
       a, b, (kIndex / kLane * kLane + kIndex % kLane / 2 + kHalf * kLane / 2 + kIndex % 2 * kCount)...);
 }
 
-/// Transposes 16 / sizeof(T) rows of a whole register: as many squares side by side, one in each lane, so that a line
-/// of the source is read once, whole.
+/// Transposes 16 / sizeof(T) rows of a whole register as squares side by side, one in each lane, so that each line of
+/// the source is read once.
 template <class T>
 [[gnu::always_inline]] inline void transpose_lanes(std::byte* destination, int64_t destination_stride,
                                                    const std::byte* source, int64_t row_stride) {
@@ -333,15 +332,15 @@ template <class T>
   }
 }
 
-/// Asks for some rows of `bytes` each, which are read soon but not next: for the second-level cache.
+/// Prefetches rows of `bytes` each into the second-level cache: they are read soon, but not next.
 [[gnu::always_inline]] inline void fetch_rows(const std::byte* first, int64_t row_stride, int64_t rows, int64_t bytes) {
   for (int64_t i = 0; i < rows; ++i, first += row_stride) {
     for (int64_t c = 0; c < bytes; c += kLine) __builtin_prefetch(first + c, 0, 2);
   }
 }
 
-/// Squares where they fit, then the rest element by element. Squares of one register's width with kWidth, in lanes
-/// without (0).
+/// Transposes squares where they fit, the rest element by element. kWidth is the width of a square; 0: one in each
+/// lane.
 template <class T, int kWidth>
 void transpose_squares(std::byte* destination, const std::byte* source, int64_t row_stride, int64_t rows,
                        int64_t columns, int64_t ahead) {
@@ -371,7 +370,7 @@ void transpose_squares(std::byte* destination, const std::byte* source, int64_t 
   }
 }
 
-/// Two rows, unit by unit in turn; returns how many columns it did.
+/// Interleaves two rows unit by unit; returns the number of finished columns.
 template <class T>
 int64_t zip_rows(std::byte* destination, const std::byte* source, int64_t row_stride, int64_t columns) {
   constexpr int64_t kUnit = sizeof(T);
@@ -391,7 +390,7 @@ int64_t zip_rows(std::byte* destination, const std::byte* source, int64_t row_st
   return c;
 }
 
-/// Squares, but for two rows, as tiles of two half-words have them, and for two dense columns, the way back.
+/// Squares, except for two rows (tiles of two half-words) and for two dense columns (the inverse).
 template <class T, int kWidth>
 void transpose_units(std::byte* d, const std::byte* s, int64_t row_stride, int64_t rows, int64_t columns,
                      int64_t ahead) {
@@ -408,7 +407,8 @@ void transpose_units(std::byte* d, const std::byte* s, int64_t row_stride, int64
   transpose_squares<T, kWidth>(d, s, row_stride, rows, columns, ahead);
 }
 
-/// Units of 16 bytes: few rows at a time, which stay in the cache though their addresses may agree in all low bits.
+/// Units of 16 bytes: a few rows at a time, so that they stay in the cache even if their addresses agree in all low
+/// bits.
 void transpose_16(std::byte* destination, const std::byte* source, int64_t row_stride, int64_t rows, int64_t columns,
                   int64_t ahead) {
   constexpr int64_t kUnit = 16;

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <stdexcept>
-#include <string>
-#include <utility>
 
 namespace artifex_devices {
 
@@ -48,19 +44,19 @@ class FileNotFound : public Error {  // FileNotFoundError
   using Error::Error;
 };
 
-/// What is asked for is not here: a backend, memory of a compile-only device, a pool lost by fork.
+/// Something is not available: a backend, memory of a compile-only device, a pool lost by fork.
 class Unavailable : public Error {  // RuntimeError
  public:
   using Error::Error;
 };
 
-/// It lies in another process.
+/// The data is in another process.
 class NotAddressable : public Unavailable {  // RuntimeError
  public:
   using Unavailable::Unavailable;
 };
 
-/// The value of an Array was asked for after delete() or donation.
+/// The value of an Array was read after delete() or donation.
 class DeletedArray : public Unavailable {  // RuntimeError
  public:
   using Unavailable::Unavailable;
@@ -71,22 +67,28 @@ class OutOfMemory : public Error {  // ResourceExhaustedError(MemoryError, Runti
   using Error::Error;
 };
 
-/// A transfer that the guards of the calling context do not let pass.
+/// A transfer is disallowed by the transfer guards of the calling context.
 class TransferGuardError : public Error {  // TransferGuardError(JaxRuntimeError)
  public:
   using Error::Error;
 };
 
-/// A wait or copy was given up because the interrupt hook (base/interrupt.h) asked for it.
-class Interrupted : public Error {  // KeyboardInterrupt, already set by the hook
+/// A wait or copy was stopped by the interrupt hook (base/interrupt.h).
+/// A request that no algorithm here can fulfil.
+class NotImplemented : public Error {  // NotImplementedError
  public:
   using Error::Error;
 };
 
-/// Throws `E` with a formatted message.
-template <class E = InvalidArgument, class... Args>
-[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
-  throw E(fmt::format(format, std::forward<Args>(args)...));
-}
+/// Input for which JAX raises AssertionError.
+class AssertionFailed : public Error {  // AssertionError
+ public:
+  using Error::Error;
+};
+
+class Interrupted : public Error {  // KeyboardInterrupt, already set by the hook
+ public:
+  using Error::Error;
+};
 
 }  // namespace artifex_devices

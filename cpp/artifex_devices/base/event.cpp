@@ -16,8 +16,9 @@
 namespace artifex_devices {
 namespace {
 
-// Where all waiters of the process sleep. One place instead of one an event: events stay small, and a forked child
-// re-makes one object (destroying a condition variable that another thread of the parent waited on would hang).
+// All waiting threads of the process sleep here. One object instead of one for each event: events stay small, and a
+// forked child re-creates one object (destroying a condition variable that another thread of the parent waited on would
+// hang).
 struct Parking {
   Mutex<"waiters of events"> mutex;
   ConditionVariable changed;
@@ -32,7 +33,7 @@ Parking& parking() {
   return *made;
 }
 
-[[maybe_unused]] const Parking& g_parking_made_at_load = parking();  // so that no fork meets a half-made one
+[[maybe_unused]] const Parking& g_parking_made_at_load = parking();  // so that no fork sees a half-initialized one
 
 std::exception_ptr lost_error() {
   return std::make_exception_ptr(
@@ -47,7 +48,7 @@ Event::Continuation Event::closed_;
 
 Event::~Event() {
   if (is_set()) return;
-  // Nobody said it: its continuations are dropped without a call.
+  // It was never set: its continuations are destroyed without a call.
   Continuation* each = continuations_.load(std::memory_order_acquire);
   while (each != nullptr) delete std::exchange(each, each->next);
 }
@@ -56,10 +57,10 @@ void Event::finish(std::exception_ptr error) noexcept {
   if (claimed_.exchange(true, std::memory_order_acq_rel)) return wait_for_setter();
   error_ = error;
   Continuation* newest = continuations_.exchange(closed(), std::memory_order_acq_rel);
-  set_.store(true, std::memory_order_release);  // from here on a waiter may have destroyed this event
+  set_.store(true, std::memory_order_release);  // from here on a waiting thread may have destroyed this event
 
   Parking& place = parking();
-  // A waiter is now either before its look at set_ or asleep, never in between.
+  // A waiting thread is now either before its read of set_ or asleep, never in between.
   {
     const std::lock_guard lock(place.mutex);
   }
@@ -77,7 +78,7 @@ void Event::finish(std::exception_ptr error) noexcept {
   }
 }
 
-/// Of the setter that came first, which is between its first and its last store. In a forked child it may not exist.
+/// Waits for the first setter, which is between its first and its last store. In a forked child it may not exist.
 void Event::wait_for_setter() const noexcept {
   while (!is_set() && !lost_by_fork()) std::this_thread::yield();
 }

@@ -11,12 +11,12 @@
 
 namespace artifex_devices {
 
-/// "This data is ready", said once, with the error if there was one. Shared by `std::shared_ptr<Event>`; a null pointer
-/// means ready. Thread-safe and without a lock of its own, so that a fork at any moment leaves it usable in the child.
-/// Continuations run on the thread that sets the event, in the order of `then`, and must not block or throw.
+/// Signals once that data is ready, or the error that prevented it. Shared by `std::shared_ptr<Event>`; a null pointer
+/// means ready. Thread-safe and lock-free, so that it remains usable in a forked child. Continuations run on the thread
+/// that sets the event, in the order of `then`, and must not block or throw.
 ///
-/// Lifetime: the thread that sets the event does not touch it any more once is_set() is true, so that a waiter may
-/// destroy it at once, also one on its stack. An event that several threads may set must be shared by them.
+/// Lifetime: the thread that sets the event does not access it after is_set() is true, so a waiter may destroy it at
+/// once, even on its stack. If several threads may set an event, they must share it.
 class Event {
  public:
   Event() noexcept = default;
@@ -26,26 +26,26 @@ class Event {
 
   bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }
 
-  /// The first of `set` and `set_error` counts; after any of them is_set() is true, and it is true in continuations. A
-  /// null error is `set`.
+  /// The first call of `set` or `set_error` counts. After it, and in continuations, is_set() is true.
+  /// `set_error(nullptr)` is `set()`.
   void set() noexcept { finish(nullptr); }
   void set_error(std::exception_ptr error) noexcept { finish(std::move(error)); }
 
-  /// Blocks, calling `check_interrupt()` every 20 ms, then rethrows the error if there is one. Never on a worker.
-  /// In a forked child an event of the parent that was not set throws Unavailable.
+  /// Blocks, calling `check_interrupt()` every 20 ms, then rethrows the error if there is one. Must not be called on a
+  /// worker. Throws Unavailable in a forked child if the event was not set in the parent.
   void wait();
 
-  /// Waits at most `seconds`, as wait() does, and says whether it is set; an error is not rethrown.
+  /// Waits at most `seconds`, like wait(), and returns whether the event is set; does not rethrow an error.
   bool wait_for(double seconds);
 
-  /// Whether the process that would have set this event is not this one.
+  /// Returns whether the event belongs to the parent of this forked process.
   bool lost_by_fork() const noexcept { return fork_generation_ != fork_generation(); }
 
-  /// The error, once set (null without one, or while not set).
+  /// The error of a set event; null if there is none.
   std::exception_ptr error() const noexcept { return is_set() ? error_ : nullptr; }
 
-  /// Runs `continuation(error)` when set; at once if it is already. In a forked child an event of the parent that was
-  /// not set gives Unavailable at once.
+  /// Runs `continuation(error)` when the event is set, or at once if it is. In a forked child, an event that was not
+  /// set in the parent passes Unavailable at once.
   void then(std::function<void(std::exception_ptr)> continuation);
 
  private:
@@ -54,7 +54,7 @@ class Event {
     Continuation* next = nullptr;
   };
 
-  /// The end of the list once its continuations were taken.
+  /// Marks the list as closed after its continuations were taken.
   static Continuation* closed() noexcept { return &closed_; }
 
   void finish(std::exception_ptr error) noexcept;
@@ -62,8 +62,8 @@ class Event {
 
   static Continuation closed_;
 
-  std::atomic<bool> claimed_{false};  // somebody sets it now or has set it
-  std::atomic<bool> set_{false};      // error_ does not change any more, and nothing else of the setter's doing
+  std::atomic<bool> claimed_{false};  // a thread is setting it or has set it
+  std::atomic<bool> set_{false};      // error_ is final, and the setter accesses nothing else
   std::exception_ptr error_;
   std::atomic<Continuation*> continuations_{nullptr};  // newest first, then closed()
   int64_t fork_generation_ = fork_generation();

@@ -5,25 +5,25 @@
 
 namespace artifex_devices {
 
-/// What a piece of the library does around fork. `prepare` runs from the highest level down and, within one, in reverse
-/// order of registration (last registered first); `parent` and `child` the other way round. All run on the forking
-/// thread; children must not start threads there. Registered once for good.
+/// Functions of one part of the library that run around fork. `prepare` runs from the highest level down and, within a
+/// level, in reverse order of registration; `parent` and `child` run in the opposite order. All run on the forking
+/// thread and must not start threads in the child. Registration is permanent.
 ///
-/// Register when the library is loaded, from a namespace-scope object: a fork while another thread makes its first use
-/// of something then finds the lock held, not half a registration. For the same reason nothing that is first touched
-/// without Python's lock may be a guarded function-local static: the child would wait for the guard for ever.
+/// Register when the library is loaded, from an object at namespace scope, so that no fork can see half a registration.
+/// For the same reason nothing that is first used without the GIL may be a guarded function-local static: a forked
+/// child would wait for the guard forever.
 struct ForkHandlers {
   void (*prepare)() = nullptr;
   void (*parent)() = nullptr;
   void (*child)() = nullptr;
-  /// Of a lock: more than that of each lock that is taken while it is held. 0: workers, names, meshes, live arrays, the
-  /// live machine; 1: arenas; 2: the base client.
+  /// Higher than the level of each lock that is taken while this one is held. 0: workers, names, meshes, live arrays,
+  /// the live machine; 1: arenas; 2: the base client.
   int level = 0;
 };
 
 void register_fork_handlers(const ForkHandlers& handlers);
 
-/// 0 in the process that loaded the library, one more in each forked descendant.
+/// Returns 0 in the process that loaded the library, and one more in each generation of forked children.
 int64_t fork_generation() noexcept;
 
 }  // namespace artifex_devices

@@ -14,7 +14,7 @@ struct IndexDomain {
   Dims shape;
 
   int64_t rank() const noexcept { return shape.size(); }
-  /// How many elements; shapes that come from a checked array cannot overflow (a 0 anywhere makes it 0 first).
+  /// Number of elements. Cannot overflow for the shape of a checked array.
   int64_t volume() const noexcept {
     if (std::ranges::find(shape, 0) != shape.end()) return 0;
     int64_t product = 1;
@@ -24,7 +24,7 @@ struct IndexDomain {
   friend bool operator==(const IndexDomain&, const IndexDomain&) = default;
 };
 
-/// The common part of two boxes of equal rank, or nothing when it is empty.
+/// Returns the intersection of two boxes of equal rank, or nothing if it is empty.
 /// Example: [2, 6) and [4, 9) share [4, 6).
 inline std::optional<IndexDomain> intersect(const IndexDomain& a, const IndexDomain& b) {
   IndexDomain common{a.origin, a.shape};

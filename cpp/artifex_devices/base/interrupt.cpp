@@ -18,7 +18,7 @@ void set_interrupt_hook(InterruptHook hook) noexcept { g_interrupt_hook.store(ho
 void check_interrupt() {
   no_lock_held("check_interrupt");
   const InterruptHook hook = g_interrupt_hook.load(std::memory_order_acquire);
-  if (hook != nullptr && hook()) throw Interrupted("interrupted: the call was given up because a signal asked for it");
+  if (hook != nullptr && hook()) throw Interrupted("interrupted: the call was stopped by a signal");
 }
 
 }  // namespace artifex_devices

@@ -9,14 +9,15 @@
 #include <mutex>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
-/// One parallel_for or submit. Whoever works on it claims items until none is left; whoever ends the last one ends it.
+/// One call of parallel_for or submit. Each thread that works on it claims items until none is left; the thread that
+/// finishes the last item finishes the job.
 class Job {
  public:
   Job(int64_t count, const std::function<void(int64_t)>& body) : count_(count), body_(&body) {}
@@ -49,9 +50,9 @@ class Job {
     }
   }
 
-  /// Keeps further items from starting. The first error is the one of the job.
+  /// Prevents further items from starting. The first error is the error of the job.
   void fail_with(std::exception_ptr error) noexcept {
-    if (lost_by_fork()) {  // nobody else has this copy of the job; a worker of the parent may have held the lock
+    if (lost_by_fork()) {  // only this thread has this copy of the job; its lock may be held
       error_ = std::move(error);
       return;
     }
@@ -63,14 +64,14 @@ class Job {
     if (claimed < count_) ended(count_ - claimed);
   }
 
-  /// The error so far; null for none.
+  /// The first error, or null.
   std::exception_ptr failure() {
     if (lost_by_fork()) return error_;
     const std::lock_guard lock(mutex_);
     return error_;
   }
 
-  /// Waits until all items ended, asking check_interrupt() meanwhile, and rethrows the error.
+  /// Waits until all items have finished, calling check_interrupt() regularly, and rethrows the error.
   void wait() {
     bool interrupted = false;
     while (ended_.load(std::memory_order_acquire) < count_) {
@@ -88,7 +89,7 @@ class Job {
       all_ended_.wait_for(lock, std::chrono::milliseconds(20),
                           [this] { return ended_.load(std::memory_order_acquire) >= count_; });
     }
-    std::exception_ptr error;  // taken from the job, which a worker may keep for a while: it is to die on this thread
+    std::exception_ptr error;  // destroyed on this thread, not by a worker that owns the job
     {
       std::unique_lock lock(mutex_, std::defer_lock);
       if (!lost_by_fork()) lock.lock();
@@ -97,17 +98,18 @@ class Job {
     if (error) std::rethrow_exception(std::move(error));
   }
 
-  int64_t queued = 0;  // tickets in the lanes' queues; guarded by the pool's mutex
+  int64_t queued = 0;  // entries in the lanes' queues; guarded by the pool's mutex
 
  private:
-  /// Whether this is the copy that a forked child has of a job of its parent.
+  /// Returns whether this is a forked child's copy of a job of its parent.
   bool lost_by_fork() const noexcept { return generation_ != fork_generation(); }
 
   [[noreturn]] void fail_lost() {
     if (error_) std::rethrow_exception(std::move(error_));
-    fail<Unavailable>(
-        "parallel_for: the process was forked amid this call, by a signal handler or by one of its own items; expected "
-        "to end the items in the parent, got a child without the other workers; make the call again in the child");
+    throw_error<Unavailable>(
+        "parallel_for: the process was forked during this call, by a signal handler or by one of its own items; "
+        "expected to end the items in the parent, got a child without the other workers; make the call again in the "
+        "child");
   }
 
   void ended(int64_t items) noexcept {
@@ -119,12 +121,12 @@ class Job {
       all_ended_.notify_all();
     }
     if (!done_) return;
-    owned_ = nullptr;  // what the body holds must not outlive the work
+    owned_ = nullptr;  // objects captured by the body must not outlive the work
     auto done = std::exchange(done_, nullptr);
-    no_lock_held("what a job says at its end");
+    no_lock_held("the callback at the end of a job");
     try {
       done(std::move(error));
-    } catch (...) {  // it must not throw; if it does, the worker goes on
+    } catch (...) {  // it must not throw; if it does, the worker continues
     }
   }
 

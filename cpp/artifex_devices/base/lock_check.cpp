@@ -20,15 +20,15 @@ struct Held {
   const Kind* kind;
   const void* lock;
 };
-// Trivial, so that it also serves while a thread ends.
+// Trivial, so that it can be used while a thread ends.
 thread_local std::array<Held, kMostHeld> t_held;
 thread_local int t_count = 0;
 thread_local bool t_is_checked_worker = false;
 
 std::atomic<int> g_kinds{0};
 std::array<std::atomic<const Kind*>, kMostKinds> g_kind{};
-std::array<std::atomic<uint64_t>, kMostKinds> g_after{};  // bit j of i: j was taken with i held
-std::atomic<PythonLockHook> g_python{nullptr};
+std::array<std::atomic<uint64_t>, kMostKinds> g_after{};  // bit j of i: j was taken while i was held
+std::atomic<GilHook> g_python{nullptr};
 std::atomic<ViolationHook> g_violation_hook{nullptr};
 
 void violation(const std::string& message) {
@@ -46,20 +46,20 @@ int number_of(const Kind& kind) {
     std::abort();
   }
   g_kind[static_cast<size_t>(made)].store(&kind);
-  return kind.number.compare_exchange_strong(number, made) ? made : number;  // of two threads, one wins
+  return kind.number.compare_exchange_strong(number, made) ? made : number;  // one of two threads wins
 }
 
 bool is_after(int first, int second) {
   return (g_after[static_cast<size_t>(first)].load(std::memory_order_relaxed) >> second & 1) != 0;
 }
 
-// The way from `first` to `last` over locks taken under each other; empty when there is none.
+// Returns the path from `first` to `last` over locks taken under each other, or an empty one.
 std::string way(int first, int last) {
   std::array<int, kMostKinds> from{};
   from.fill(-1);
   std::array<int, kMostKinds> queue{};
   size_t count = 1;
-  queue[0] = last;  // from the end, so that the names come in order
+  queue[0] = last;  // from the end, so that the names are in order
   for (size_t i = 0; i < count; ++i) {
     for (int before = 0; before < kMostKinds; ++before) {
       if (from[static_cast<size_t>(before)] >= 0 || before == last || !is_after(before, queue[i])) continue;
@@ -76,8 +76,8 @@ std::string way(int first, int last) {
   return text;
 }
 
-bool has_python_lock() {
-  const PythonLockHook hook = g_python.load(std::memory_order_relaxed);
+bool has_gil() {
+  const GilHook hook = g_python.load(std::memory_order_relaxed);
   return hook != nullptr && hook();
 }
 
@@ -111,14 +111,14 @@ void taking(const Kind& kind, const void* lock) {
     g_after[static_cast<size_t>(other)].fetch_or(uint64_t{1} << number);
     if (const std::string back = way(number, other); !back.empty()) {
       violation(
-          fmt::format("lock order: this thread takes \"{}\" while it holds {}; the other way round was seen too: {}",
+          fmt::format("lock order: this thread takes \"{}\" while it holds {}; the opposite order occurred too: {}",
                       kind.name, held_names(), back));
     }
   }
-  if (kind.waits && !for_fork && has_python_lock()) {
+  if (kind.waits && !for_fork && has_gil()) {
     violation(
-        fmt::format("Python's lock: this thread takes \"{}\" with it held; whoever has that lock may wait for a thread "
-                    "that needs Python's",
+        fmt::format("GIL: this thread takes \"{}\" while it has the GIL; the thread that holds that lock may wait for "
+                    "one that needs the GIL",
                     kind.name));
   }
 }
@@ -131,7 +131,7 @@ void taken(const Kind& kind, const void* lock) {
   t_held[static_cast<size_t>(t_count++)] = {&kind, lock};
 }
 
-void letting_go(const Kind& kind, const void* lock) {
+void releasing(const Kind& kind, const void* lock) {
   for (int i = t_count - 1; i >= 0; --i) {
     if (t_held[static_cast<size_t>(i)].lock != lock) continue;
     for (int next = i + 1; next < t_count; ++next) {
@@ -140,7 +140,7 @@ void letting_go(const Kind& kind, const void* lock) {
     --t_count;
     return;
   }
-  violation(fmt::format("lock order: this thread lets go of \"{}\", which it does not hold", kind.name));
+  violation(fmt::format("lock order: this thread releases \"{}\", which it does not hold", kind.name));
 }
 
 void waiting(const Kind& kind, const void* lock) {
@@ -149,15 +149,14 @@ void waiting(const Kind& kind, const void* lock) {
     if (other != lock && !held->waits)
       violation(fmt::format("wait: this thread waits for others while it holds \"{}\"", held->name));
   }
-  if (!has_python_lock()) return;
-  violation(fmt::format(
-      "wait: this thread waits under \"{}\" with Python's lock held; release that lock before the wait", kind.name));
+  if (!has_gil()) return;
+  violation(fmt::format("wait: this thread waits under \"{}\" while it has the GIL; release the GIL before the wait",
+                        kind.name));
 }
 
 void waiting_for(const char* what) {
-  if (!has_python_lock()) return;
-  violation(
-      fmt::format("wait: this thread waits for {} with Python's lock held; release that lock before the wait", what));
+  if (!has_gil()) return;
+  violation(fmt::format("wait: this thread waits for {} while it has the GIL; release the GIL before the wait", what));
 }
 
 void no_lock_held(const char* what) {
@@ -165,15 +164,15 @@ void no_lock_held(const char* what) {
     violation(fmt::format("{}: foreign code would run under a lock; this thread holds {}", what, held_names()));
 }
 
-void asking_for_python(const char* what) {
+void acquiring_gil(const char* what) {
   no_lock_held(what);
   if (t_is_checked_worker)
-    violation(fmt::format("{}: a worker asks for Python's lock; queue the work for another thread", what));
+    violation(fmt::format("{}: a worker acquires the GIL; queue the work for another thread", what));
 }
 
 void mark_worker() noexcept { t_is_checked_worker = true; }
 
-void set_python_lock_hook(PythonLockHook hook) noexcept { g_python.store(hook); }
+void set_gil_hook(GilHook hook) noexcept { g_python.store(hook); }
 void set_violation_hook(ViolationHook hook) noexcept { g_violation_hook.store(hook); }
 
 }  // namespace artifex_devices::lock_check

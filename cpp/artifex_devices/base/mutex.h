@@ -11,22 +11,21 @@
 #include "artifex_devices/base/lock_check.h"
 #endif
 
-// The locks of the library. What a build with ARTIFEX_CHECK_LOCKS makes sure of (docs/decisions/0019):
-// - locks are taken in one order everywhere, seen by their names;
-// - no foreign code runs under a lock, Python least of all: whoever has Python's lock may be waiting for ours;
-// - with Python's lock held, a thread neither waits for others nor takes a lock under which others wait: those that are
+// The locks of the library. A build with ARTIFEX_CHECK_LOCKS checks these rules (docs/decisions/0019):
+// - locks are taken in one order everywhere, identified by their names;
+// - no foreign code runs under a lock, especially not Python: the thread that has the GIL may be waiting for our lock;
+// - a thread that has the GIL neither waits for others nor takes a lock under which others wait: the others
 //   waited for may need Python;
-// - a worker never asks for Python's lock.
-// Without it these are the standard's own types.
+// - a worker never acquires the GIL. In other builds these are the standard types.
 namespace artifex_devices {
 
 enum class LockUse : uint8_t {
-  kPlain,  // nobody waits for another thread under it
-  kWaits,  // somebody does
-  kFork,   // of fork.cpp: under it a thread takes all locks, several of one name too
+  kPlain,  // no thread waits for another one under it
+  kWaits,  // threads wait for others under it
+  kFork,   // used by fork.cpp: under it a thread takes all locks, including several with one name
 };
 
-/// The name of a lock; all locks of one name are one to the checks.
+/// The name of a lock. The checks treat all locks with one name as one lock.
 template <size_t N>
 struct LockName {
   char text[N];
@@ -35,8 +34,8 @@ struct LockName {
   }
 };
 
-/// Says before the call of something given from outside (a callback, a release, Python) that this thread holds no lock
-/// of the library. `what` is for the message. Nothing without ARTIFEX_CHECK_LOCKS.
+/// Checks before a call of foreign code (a callback, a release, Python) that this thread holds no lock of the library.
+/// `what` is for the message. Does nothing without ARTIFEX_CHECK_LOCKS.
 inline void no_lock_held(const char* what) {
 #ifdef ARTIFEX_CHECK_LOCKS
   lock_check::no_lock_held(what);
@@ -45,8 +44,8 @@ inline void no_lock_held(const char* what) {
 #endif
 }
 
-/// Reports before a wait for other threads, named by `what`, that this thread does not have Python's lock. Nothing
-/// without ARTIFEX_CHECK_LOCKS.
+/// Checks before a wait for other threads, named `what`, that this thread does not have the GIL. Does nothing without
+/// ARTIFEX_CHECK_LOCKS.
 inline void waiting_for(const char* what) {
 #ifdef ARTIFEX_CHECK_LOCKS
   lock_check::waiting_for(what);
@@ -55,11 +54,11 @@ inline void waiting_for(const char* what) {
 #endif
 }
 
-/// Reports before this thread asks for Python's lock that it is not a worker and holds no lock of the library. `what`
-/// is for the message. Nothing without ARTIFEX_CHECK_LOCKS.
-inline void asking_for_python(const char* what) {
+/// Checks before this thread acquires the GIL that it is not a worker and holds no lock of the library. `what` is for
+/// the message. Does nothing without ARTIFEX_CHECK_LOCKS.
+inline void acquiring_gil(const char* what) {
 #ifdef ARTIFEX_CHECK_LOCKS
-  lock_check::asking_for_python(what);
+  lock_check::acquiring_gil(what);
 #else
   static_cast<void>(what);
 #endif
@@ -75,7 +74,7 @@ using ConditionVariable = std::condition_variable;
 
 #else
 
-/// `Lockable` with a name, watched.
+/// `Lockable` with a name and checks.
 template <class Lockable, LockName kName, LockUse kUse = LockUse::kPlain>
 class NamedLock {
  public:
@@ -89,7 +88,7 @@ class NamedLock {
     lock_check::taken(kind_, this);
   }
   void unlock() {
-    lock_check::letting_go(kind_, this);
+    lock_check::releasing(kind_, this);
     lock_.unlock();
   }
 
@@ -102,7 +101,7 @@ class NamedLock {
 template <LockName kName, LockUse kUse = LockUse::kPlain>
 using Mutex = NamedLock<std::mutex, kName, kUse>;
 
-/// std::condition_variable for such mutexes: a wait lets go of the mutex and takes it again.
+/// std::condition_variable for such mutexes: a wait releases the mutex and takes it again.
 class ConditionVariable {
  public:
   void notify_one() noexcept { changed_.notify_one(); }
@@ -136,7 +135,7 @@ class ConditionVariable {
   static void waiting(std::unique_lock<M>& lock, Wait wait) {
     M& mutex = *lock.mutex();
     lock_check::waiting(M::kind_, &mutex);
-    lock_check::letting_go(M::kind_, &mutex);
+    lock_check::releasing(M::kind_, &mutex);
     std::unique_lock<std::mutex> inner(mutex.lock_, std::adopt_lock);
     wait(inner);
     inner.release();

@@ -4,7 +4,7 @@
 namespace artifex_devices {
 
 /// Bytes of the widest vector register that the file is compiled for. Differs between objects of one program: use it
-/// only in what is private to one, as in copy_kernels_template.h.
+/// only in code private to one object, as in copy_kernels_template.h.
 #if defined(__AVX512BW__)
 constexpr int kRegisterBytes = 64;
 #elif defined(__AVX2__)

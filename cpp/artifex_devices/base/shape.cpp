@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/base/shape.h"
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -36,16 +36,16 @@ int64_t checked_product(const Dims& dims, std::string_view operation) {
   bool zero = false;
   for (int64_t i = 0; i < dims.size(); ++i) {
     if (dims[i] < 0) {
-      fail("{}: dimension {} of {} is {}; expected sizes of 0 or more; give the size itself, not -1", operation, i,
-           to_string(dims), dims[i]);
+      throw_error("{}: dimension {} of {} is {}; expected sizes of 0 or more; give the size itself, not -1", operation,
+                  i, to_string(dims), dims[i]);
     }
     zero = zero || dims[i] == 0;
     overflow = overflow || __builtin_mul_overflow(product, dims[i], &product);
   }
   if (zero) return 0;
   if (overflow) {
-    fail("{}: the product of the sizes {} does not fit 63 bits; expected at most {}; use smaller sizes", operation,
-         to_string(dims), INT64_MAX);
+    throw_error("{}: the product of the sizes {} does not fit 63 bits; expected at most {}; use smaller sizes",
+                operation, to_string(dims), INT64_MAX);
   }
   return product;
 }

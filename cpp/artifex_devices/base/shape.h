@@ -12,8 +12,8 @@
 
 namespace artifex_devices {
 
-/// A short list of 64-bit numbers, one a dimension, major to minor: a shape, an index, strides, mesh sizes.
-/// Up to six dimensions live inside the object, so that shapes of everyday rank never allocate.
+/// A short list of 64-bit numbers, one for each dimension, major to minor: a shape, an index, strides, mesh sizes. Up
+/// to six dimensions are stored inside the object without an allocation.
 class Dims {
  public:
   static constexpr int kInline = 6;
@@ -97,7 +97,8 @@ int64_t checked_product(const Dims& dims, std::string_view operation);
 /// Example: row_major_strides({2, 3}, 4) is {12, 4}.
 Dims row_major_strides(const Dims& shape, int64_t itemsize);
 
-/// Whether memory of a checked shape is dense row-major; strides of dimensions with one element do not count.
+/// Returns whether memory of a checked shape is dense and row-major; strides of dimensions with one element are
+/// ignored.
 inline bool is_dense(const Dims& shape, const Dims& byte_strides, int64_t itemsize) noexcept {
   int64_t expected = itemsize;
   bool dense = true;
@@ -109,7 +110,7 @@ inline bool is_dense(const Dims& shape, const Dims& byte_strides, int64_t itemsi
   return dense;
 }
 
-/// As Python prints a tuple: "()", "(8,)", "(8, 16)".
+/// Formats like a Python tuple: "()", "(8,)", "(8, 16)".
 std::string to_string(const Dims& dims);
 
 size_t hash_value(const Dims& dims) noexcept;

@@ -17,23 +17,23 @@ namespace {
 
 constexpr int64_t kLine = 64;                          // bytes of a cache line
 constexpr int64_t kStagingBytes = int64_t{16} << 10;   // half of the smallest first-level cache
-constexpr int64_t kStagedRunBytes = 1024;              // shorter dense runs are put together before they are streamed
+constexpr int64_t kStagedRunBytes = 1024;              // shorter dense runs are assembled before they are streamed
 constexpr int64_t kShortestStreamed = 256;             // shorter runs are mostly partial lines
-constexpr int64_t kTransposeBytes = int64_t{1} << 10;  // below this tiles do not pay
-constexpr int64_t kShortRun = 1024;                    // up to here a loop of our own beats memcpy
-constexpr int64_t kFarApart = 256;                     // units that the processor does not fetch ahead by itself
-constexpr int64_t kBytesAhead = 4096;                  // fetched ahead in the source, in at most
+constexpr int64_t kTransposeBytes = int64_t{1} << 10;  // tiles are not worthwhile below this
+constexpr int64_t kShortRun = 1024;                    // up to this size our loop is faster than memcpy
+constexpr int64_t kFarApart = 256;                     // distance of units that the processor does not prefetch
+constexpr int64_t kBytesAhead = 4096;                  // prefetched in the source, in at most
 constexpr int64_t kRowsAhead = 16;                     // so many rows, where
 constexpr int64_t kRowsForeseen = 32;                  // so many are equally far apart
-constexpr int64_t kTogetherRuns = 1024;                // bytes of each of several copies that read one source in turn
+constexpr int64_t kTogetherRuns = 1024;                // bytes of each of several copies of one source
 constexpr int64_t kTogetherGathered = 2048;            // the same for units
-constexpr int64_t kCutBytes = 4096;                    // longer dense stretches may be cut inside
+constexpr int64_t kCutBytes = 4096;                    // longer dense stretches may be divided
 
 int64_t address(const std::byte* pointer) noexcept {
   return static_cast<int64_t>(reinterpret_cast<uintptr_t>(pointer));
 }
 
-/// Collects small writes to a dense stretch of the destination and streams them out in whole cache lines.
+/// Collects small writes to a dense part of the destination and streams them in whole cache lines.
 class Staging {
  public:
   explicit Staging(bool on) noexcept : on_(on) {}
@@ -43,7 +43,7 @@ class Staging {
 
   bool on() const noexcept { return on_; }
 
-  /// Where to write the `bytes` (at most half of kStagingBytes) that belong at `destination`.
+  /// Returns where to write the `bytes` (at most half of kStagingBytes) for `destination`.
   std::byte* room(std::byte* destination, int64_t bytes) noexcept {
     if (!on_) return destination;
     if (start_ + filled_ != destination) {
@@ -94,7 +94,7 @@ StridedCopy::StridedCopy(void* destination, const Dims& destination_strides, con
 }
 
 void StridedCopy::collapse() {
-  // Towards rising destination addresses, ones dropped, widest destination stride first.
+  // Ascending destination addresses, without dimensions of size 1, widest destination stride first.
   int64_t rank = 0;
   for (int64_t k = 0; k < shape_.size(); ++k) {
     const int64_t size = shape_[k];
@@ -117,7 +117,7 @@ void StridedCopy::collapse() {
     destination_strides_[at] = d;
     source_strides_[at] = s;
   }
-  // Merge from the inside: a dimension whose step is the whole of the next one on both sides.
+  // Merge from the inside: a dimension whose stride covers exactly the next one on both sides.
   int64_t first = rank;
   for (int64_t k = rank - 1; k >= 0; --k) {
     if (first < rank && destination_strides_[k] == shape_[first] * destination_strides_[first] &&
@@ -166,9 +166,9 @@ void StridedCopy::choose_kind() {
     destination_strides_[columns] = -destination_strides_[columns];
     source_strides_[columns] = unit_;
   }
-  // Tiles: two or four lines of a source row where both sides are long, all of a short side, within the staging buffer.
-  // They follow each other along the rows of the source, so that memory is read on where it was read last. Where a tile
-  // begins and ends with whole lines of the destination, two lines down are enough; else more, of which fewer are cut.
+  // Tiles have two or four lines of a source row if both sides are long, all of a short side, within the staging
+  // buffer. They are ordered along the rows of the source, so that memory is read sequentially. If tiles begin and end
+  // with whole lines of the destination, two lines down are enough; otherwise more, so that fewer are divided.
   const int64_t units = kStagingBytes / unit_;
   const int64_t all_rows = shape_[rank - 1];
   const int64_t all_columns = shape_[columns];
@@ -180,7 +180,7 @@ void StridedCopy::choose_kind() {
   t.rows = std::min(all_rows, tall);
   t.columns = std::min(all_columns, all_rows < tall ? std::max<int64_t>(units / t.rows / 16 * 16, 1) : wide);
   if (all_columns < wide) t.rows = std::min(all_rows, units / all_columns / 16 * 16);
-  // The first tile of a row ends where a line of the source does, so that later ones read whole lines.
+  // The first tile of a row ends at the end of a source line, so that later tiles read whole lines.
   const int64_t head = -address(source_) & (kLine - 1);
   const bool can_align = source_strides_[rank - 1] % kLine == 0 && head % unit_ == 0 && head / unit_ < t.columns;
   t.first_columns = can_align && head > 0 && all_columns > t.columns ? head / unit_ : t.columns;
@@ -202,7 +202,7 @@ void StridedCopy::choose_way() {
     way_ = Way::kStreamed;
   }
   if (way_ != Way::kLines && way_ != Way::kStreamed) return;
-  // Where neither side needs its order: in that of the source. Reading here and there costs more than writing so.
+  // If neither side needs its order, use that of the source: scattered reads cost more than scattered writes.
   for (int64_t i = 1; i < rank; ++i) {
     for (int64_t k = i; k > 0 && std::abs(source_strides_[k - 1]) < std::abs(source_strides_[k]); --k) {
       for (Dims* dims : {&shape_, &destination_strides_, &source_strides_}) std::swap((*dims)[k - 1], (*dims)[k]);
@@ -229,7 +229,7 @@ int64_t StridedCopy::boundary(int64_t index, int64_t count) const noexcept {
   const int64_t at = bytes_ / count * index + std::min(index, bytes_ % count);
   if (index == 0 || index == count) return at;
   if (dense_bytes_ < kCutBytes) return at - at % dense_bytes_;
-  // Inside a dense stretch: at a line's start, between units where these are not runs.
+  // Inside a dense part: at the start of a line, and between units if these are not runs.
   const int64_t step = kind_ == Kind::kRuns ? kLine : std::lcm(unit_, kLine);
   int64_t head = -address(destination_) & (kLine - 1);
   if (kind_ == Kind::kGather && head % unit_ != 0) head = 0;
@@ -247,7 +247,7 @@ void StridedCopy::run(int64_t index, int64_t count) const noexcept {
   if (stream_) stream_fence();
 }
 
-/// Goes through the rows of a copy, in the order of its dimensions.
+/// Iterates over the rows of a copy, in the order of its dimensions.
 class StridedCopy::Rows {
  public:
   Rows(const StridedCopy& copy, int64_t row) noexcept
@@ -264,12 +264,12 @@ class StridedCopy::Rows {
 
   std::byte* destination() const noexcept { return d_; }
   const std::byte* source() const noexcept { return s_; }
-  /// From this row on, as many are equally far apart on both sides.
+  /// Number of rows from this one on that are equally far apart on both sides.
   int64_t in_line() const noexcept { return last_ < 0 ? 1 : copy_.shape_[last_] - at(last_); }
   int64_t destination_stride() const noexcept { return last_ < 0 ? 0 : copy_.destination_strides_[last_]; }
   int64_t source_stride() const noexcept { return last_ < 0 ? 0 : copy_.source_strides_[last_]; }
 
-  /// By up to in_line() rows. Past the last row it is at the first one again.
+  /// Advances by up to in_line() rows. After the last row it is at the first one again.
   void forward(int64_t rows) noexcept {
     for (int64_t k = last_; k >= 0; --k, rows = 1) {
       d_ += rows * copy_.destination_strides_[k];
@@ -287,8 +287,8 @@ class StridedCopy::Rows {
   int64_t at(int64_t dimension) const noexcept { return at_[static_cast<size_t>(dimension)]; }
 
   const StridedCopy& copy_;
-  const int64_t last_;  // dimension that rows follow each other in; -1 with one row
-  // Every dimension has 2 or more: there are at most 62. No memory is asked for here, where nothing may fail.
+  const int64_t last_;  // dimension along which rows are ordered; -1 with one row
+  // Every dimension has 2 or more: there are at most 62. Allocates nothing, because nothing may fail here.
   std::array<int64_t, 62> at_;
   std::byte* d_;
   const std::byte* s_;
@@ -333,7 +333,7 @@ void StridedCopy::copy_runs(int64_t begin, int64_t end, int64_t rows_ahead) cons
       kernels.copy_runs(staging.room(d, count * unit_), rows.destination_stride(), s, rows.source_stride(), unit_,
                         count, ahead);
     } else {
-      // The last part of a row is long enough for what is needed of the next one at first.
+      // The last part of a row is long enough to prefetch the beginning of the next one.
       const int64_t tail = std::min(unit_, kBytesAhead);
       for (int64_t i = 0; i < count; ++i, d += rows.destination_stride(), s += rows.source_stride()) {
         const std::byte* const next = ahead != 0 ? s + ahead : nullptr;
@@ -448,7 +448,7 @@ void StridedCopy::copy_tiles(int64_t begin, int64_t end) const noexcept {
       next = at(number + 1);
       across = 0;
     }
-    // Rows that are a page and more apart are not foreseen by the processor.
+    // The processor does not prefetch rows that are a page or more apart.
     transpose_tile(staged, tile.from, s_row, tile.rows, tile.columns, unit_, stream_ ? next.from - tile.from : 0);
     const int64_t column_bytes = tile.rows * unit_;
     if (stream_ && (address(tile.to) | d_column | column_bytes) % kLine == 0) {

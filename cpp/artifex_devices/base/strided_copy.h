@@ -9,45 +9,45 @@
 
 namespace artifex_devices {
 
-/// One copy of a box of elements between two strided memories, made ready to run in pieces on several threads.
+/// One copy of a box of elements between two strided memories, prepared to run in pieces on several threads.
 ///
-/// Dimensions of size 1 are dropped and neighbours that are contiguous on both sides are merged, so that most copies
-/// become one or two loops. Strides are in bytes, may be negative, and are 0 for broadcast sources; the destination
-/// must not overlap itself or the source. Bits are moved as they are. From `stream_bytes()` on, stores bypass the
-/// cache.
+/// Dimensions of size 1 are dropped, and adjacent dimensions that are contiguous on both sides are merged, so that most
+/// copies become one or two loops. Strides are in bytes, may be negative, and are 0 for broadcast sources; the
+/// destination must not overlap itself or the source. Bits are copied unchanged. From `stream_bytes()` on, stores
+/// bypass the cache.
 ///
 /// Example: a (4, 6) float32 block out of a (4, 8) array, strides {32, 4}, into a dense one, strides {24, 4}, is four
 /// runs of 24 bytes.
 class StridedCopy {
  public:
-  /// `transfer_bytes`: what the workers of one lane write for the transfer of which this copy is a part (a shard of an
-  /// array), when that is more than this copy; it decides whether stores bypass the cache.
+  /// `transfer_bytes`: bytes that the workers of one lane write for the transfer that this copy is part of, if more
+  /// than this copy; it decides whether stores bypass the cache.
   StridedCopy(void* destination, const Dims& destination_strides, const void* source, const Dims& source_strides,
               const Dims& shape, int64_t itemsize, int64_t transfer_bytes = 0);
 
   int64_t bytes() const noexcept { return bytes_; }
 
-  /// Makes it the same copy between memories that begin so many bytes further on. False, and nothing is changed, where
-  /// the copy relies on an alignment of the destination that would be lost: create another one.
+  /// Moves both memories by these numbers of bytes. Returns false and changes nothing if the copy relies on an
+  /// alignment of the destination that would be lost: create another one.
   bool shift(int64_t destination_bytes, int64_t source_bytes) noexcept;
 
-  /// In how many pieces of about `piece_bytes` the copy can be cut (at least 1; 0 when there is nothing to copy).
-  /// Pieces never share a destination cache line where the layout allows it.
+  /// Number of pieces of about `piece_bytes` that the copy can be divided into (at least 1; 0 if there is nothing to
+  /// copy). Pieces share no destination cache line if the layout allows it.
   int64_t pieces(int64_t piece_bytes) const noexcept;
 
   /// Copies piece `index` of `count`, where `count` is any number up to `pieces(...)`. Thread-safe for distinct pieces.
   void run(int64_t index, int64_t count) const noexcept;
 
-  /// Whether this copy is as `before`, of memory that follows its runs in the source: the next columns of a matrix.
-  /// Then the two gain by being run together.
+  /// Returns whether this copy is like `before` for memory that follows its runs in the source, such as the next
+  /// columns of a matrix. Such copies are faster when run together.
   bool continues(const StridedCopy& before) const noexcept;
-  /// Whether it is, or is part of, so big a transfer that stores bypass the cache.
+  /// Returns whether stores bypass the cache.
   bool bypasses_cache() const noexcept { return stream_; }
-  /// The address that it reads first.
+  /// The first address that it reads.
   const std::byte* source() const noexcept { return source_; }
 
-  /// Piece `index` of `count` of each of some copies, where each continues the one before it: a block of each in turn,
-  /// so that the source is read from front to back. `count` is up to the `pieces(...)` of the first.
+  /// Copies piece `index` of `count` of several copies, each of which continues the one before it: one block of each in
+  /// turn, so that the source is read from front to back. `count` is at most the `pieces(...)` of the first.
   static void run_together(std::span<const StridedCopy* const> copies, int64_t index, int64_t count) noexcept;
 
   /// Copies all of it on the calling thread.
@@ -57,26 +57,26 @@ class StridedCopy {
 
  private:
   enum class Kind : uint8_t {
-    kRuns,       // units of unit_ bytes, one after the other
-    kGather,     // rows: the last dimension has small units that are not dense in the source
-    kTranspose,  // tiles: the last dimension is dense in the destination, the one before it in the source
+    kRuns,       // units of unit_ bytes, one after another
+    kGather,     // rows; the last dimension has small units that are not dense in the source
+    kTranspose,  // tiles; the last dimension is dense in the destination, the one before it in the source
   };
 
-  /// How runs and rows are written.
+  /// How runs and rows are stored.
   enum class Way : uint8_t {
-    kPlain,     // as they are
-    kStaged,    // put together in the cache, then past it
+    kPlain,     // ordinary stores
+    kStaged,    // assembled in the cache, then stored past it
     kStreamed,  // past the cache
-    kLines,     // past the cache, all of them whole lines
+    kLines,     // whole lines past the cache
   };
   class Rows;
 
   void collapse();
   void choose_kind();
   void choose_way();
-  /// Where piece `index` of `count` begins, in bytes of the copy in the order of the destination.
+  /// Returns the first byte of piece `index` of `count`, in the order of the destination.
   int64_t boundary(int64_t index, int64_t count) const noexcept;
-  /// `rows_ahead`: so many rows from the one that is copied the source is fetched (0: not; -1: as many as suit it).
+  /// `rows_ahead`: distance in rows at which the source is prefetched (0: none; -1: a suitable number).
   void copy_rows(int64_t begin, int64_t end, int64_t rows_ahead) const noexcept;
   void copy_runs(int64_t begin, int64_t end, int64_t rows_ahead) const noexcept;
   void copy_gathered(int64_t begin, int64_t end, int64_t rows_ahead) const noexcept;
@@ -84,12 +84,12 @@ class StridedCopy {
 
   std::byte* destination_;
   const std::byte* source_;
-  // Collapsed, in units of unit_ bytes; destination strides are positive and fall, but for the last two of kTranspose
-  // and where runs go past the cache.
+  // Collapsed, in units of unit_ bytes. Destination strides are positive and descending, except the last two of
+  // kTranspose and runs that bypass the cache.
   Dims shape_;
   Dims destination_strides_;
   Dims source_strides_;
-  int64_t unit_;  // bytes of one element, or of a run of them that is dense on both sides
+  int64_t unit_;  // bytes of one element, or of a run that is dense on both sides
   int64_t bytes_ = 0;
   int64_t row_bytes_ = 0;    // kRuns: unit_; kGather: of the last dimension
   int64_t dense_bytes_ = 0;  // of the longest dense stretches of the destination

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/base/wire.h"
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -42,16 +42,16 @@ void WireWriter::add_item(int field, std::string_view text) {
 }
 
 void WireReader::fail_here(std::string_view fault) const {
-  fail(
-      "{}: the bytes are no {}: {} at byte {}; expected bytes that serialize() made, got other or damaged ones; read "
-      "them again from where they were kept",
+  throw_error(
+      "{}: the bytes are not a valid {}: {} at byte {}; expected bytes returned by serialize(), got others or damaged "
+      "ones; read them again from their source",
       operation_, what_, fault, offset_ + start_);
 }
 
 uint64_t WireReader::varint() {
   uint64_t value = 0;
   for (int shift = 0; shift < 64; shift += 7) {
-    if (position_ == bytes_.size()) fail_here("they break off in a number");
+    if (position_ == bytes_.size()) fail_here("they end within a number");
     const auto byte = static_cast<uint8_t>(bytes_[position_++]);
     if (shift == 63 && byte > 1) break;
     value |= static_cast<uint64_t>(byte & 0x7f) << shift;
@@ -105,7 +105,7 @@ void WireReader::skip_group() {
     if (position_ == bytes_.size()) fail_here(fmt::format("group {} has no end", open[depth - 1]));
     key();
     if (type_ == Type::kGroup) {
-      if (depth == kDeepestGroup) fail_here(fmt::format("groups lie deeper than {}", kDeepestGroup));
+      if (depth == kDeepestGroup) fail_here(fmt::format("groups are nested deeper than {}", kDeepestGroup));
       open[depth++] = field_;
     } else if (type_ == Type::kGroupEnd) {
       if (open[--depth] != field_) fail_here(fmt::format("group {} ends as group {}", open[depth], field_));
@@ -139,7 +139,7 @@ int64_t WireReader::checked(uint64_t value, int64_t most) const {
   if (value > static_cast<uint64_t>(most)) {
     fail_here(static_cast<int64_t>(value) < 0
                   ? fmt::format("field {} is {}, below 0", field_, static_cast<int64_t>(value))
-                  : fmt::format("field {} is {}, and {} is the most", field_, value, most));
+                  : fmt::format("field {} is {}, the maximum is {}", field_, value, most));
   }
   return static_cast<int64_t>(value);
 }
@@ -186,7 +186,7 @@ bool is_utf8(std::string_view text) noexcept {
     const size_t more = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
     if (text.size() - i < more) return false;
     const auto second = static_cast<uint8_t>(text[i]);
-    // The second byte rules out longer forms than needed, surrogates, and what lies beyond U+10FFFF.
+    // The second byte excludes overlong forms, surrogates, and values above U+10FFFF.
     const int low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     const int high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
     if (second < low || second > high) return false;

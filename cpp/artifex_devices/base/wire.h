@@ -10,15 +10,15 @@
 
 namespace artifex_devices {
 
-/// Writes a message in the protobuf wire format, as proto3's own writers do when the fields are added in the order of
-/// their numbers. Equal calls make equal bytes.
+/// Writes a message in the protobuf wire format, with the same bytes as proto3's writers if fields are added in the
+/// order of their numbers.
 /// Example: `add_number(1, 150)` writes 08 96 01.
 class WireWriter {
  public:
-  void add_number(int field, int64_t value);                    // int32, int64 or not negative; left out where 0
-  void add_text(int field, std::string_view text);              // left out where empty
-  void add_packed(int field, std::span<const int64_t> values);  // left out where there are none
-  /// One of a repeated field: also where empty.
+  void add_number(int field, int64_t value);                    // int32, int64 or unsigned; omitted if 0
+  void add_text(int field, std::string_view text);              // omitted if empty
+  void add_packed(int field, std::span<const int64_t> values);  // omitted if empty
+  /// Adds one value of a repeated field, even if empty.
   void add_item(int field, std::string_view text);
   void add_item(int field, const WireWriter& message) { add_item(field, message.bytes_); }
   const std::string& bytes() const noexcept { return bytes_; }
@@ -30,21 +30,21 @@ class WireWriter {
   std::string bytes_;
 };
 
-/// Reads a message in the protobuf wire format from bytes of unknown origin, which must outlive it. Every fault throws
-/// InvalidArgument `operation: the bytes are no <what>: <fault> at byte <offset>; ...`: a length past the end, a varint
-/// of more than 64 bits, field number 0, an end of a group without its start, groups in groups deeper than 32. Takes
-/// time linear in the bytes and no memory of its own but for that of the results. Example:
+/// Reads a message in the protobuf wire format from untrusted bytes, which must outlive it. Every fault throws
+/// InvalidArgument `operation: the bytes are not a valid <what>: <fault> at byte <offset>; ...`: a length past the end,
+/// a varint of more than 64 bits, field number 0, an end of a group without its start, groups in groups deeper than 32.
+/// Takes linear time, and memory for the results only. Example:
 ///   WireReader reader(bytes, "load", "Point");
 ///   while (reader.next()) {
 ///     if (reader.field() == 1) x = reader.number(kMost);  // a field of another type throws
-///     // a field that nobody asks for is skipped: a newer writer knows more
+///     // unknown fields are skipped
 ///   }
 class WireReader {
  public:
   WireReader(std::string_view bytes, std::string_view operation, std::string_view what, size_t offset = 0) noexcept
       : bytes_(bytes), operation_(operation), what_(what), offset_(offset) {}
 
-  /// Goes to the next field; false at the end.
+  /// Advances to the next field; returns false at the end.
   bool next();
   int field() const noexcept { return field_; }
 
@@ -52,13 +52,13 @@ class WireReader {
   int64_t number(int64_t most = INT64_MAX) const;
   /// The field as text, which must be UTF-8.
   std::string text() const;
-  /// Appends the numbers of the field, packed or not, each from 0 to `most`; throws where there get to be more than
-  /// `count` in all.
+  /// Appends the numbers of the field, packed or not, each from 0 to `most`. Throws if `values` would have more than
+  /// `count`.
   void numbers(std::vector<int64_t>& values, int64_t most, int64_t count) const;
   /// A reader of the message in the field.
   WireReader message(std::string_view what) const;
 
-  /// Throws for what the reader cannot see, such as numbers that do not fit each other.
+  /// Throws for a fault found by the caller, such as inconsistent numbers.
   [[noreturn]] void fail_here(std::string_view fault) const;
 
  private:
@@ -75,7 +75,7 @@ class WireReader {
   std::string_view bytes_;
   std::string_view operation_;
   std::string_view what_;
-  size_t offset_ = 0;    // of bytes_ in the whole
+  size_t offset_ = 0;    // of bytes_ in the whole message
   size_t position_ = 0;  // of the next byte
   size_t start_ = 0;     // of the field
   int field_ = 0;
@@ -84,7 +84,7 @@ class WireReader {
   std::string_view content_;
 };
 
-/// Whether `text` is UTF-8: shortest forms only, no surrogates, nothing beyond U+10FFFF.
+/// Returns whether `text` is valid UTF-8: shortest forms only, no surrogates, nothing above U+10FFFF.
 bool is_utf8(std::string_view text) noexcept;
 
 }  // namespace artifex_devices

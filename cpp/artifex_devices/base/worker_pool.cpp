@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "artifex_devices/base/affinity.h"
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/job.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -27,7 +27,7 @@ namespace {
 
 thread_local bool t_is_worker = false;
 
-/// What is said once when several jobs have ended, with the error of the first that failed.
+/// Called once when several jobs have finished, with the error of the first that failed.
 class End {
  public:
   End(int64_t jobs, std::function<void(std::exception_ptr)> done) : left_(jobs), done_(std::move(done)) {}
@@ -52,17 +52,17 @@ struct WorkerPool::State {
   struct LaneState {
     Lane lane;
     int running = 0;
-    int idle = 0;   // asleep, woken ones included until they run
-    int woken = 0;  // of these, those that a ticket has woken
+    int idle = 0;   // asleep, including woken ones until they run
+    int woken = 0;  // idle workers that a ticket has woken
     std::deque<JobRef> tickets;
-    int64_t unserved = 0;  // of these, those that have woken nobody yet
+    int64_t unserved = 0;  // tickets that have not woken a worker yet
     ConditionVariable changed;
   };
   struct Start {
     State* state;
     size_t lane;
     int number;
-    int64_t epoch;  // at the start, and not when the thread first runs: a shutdown may come in between
+    int64_t epoch;  // read at creation, not when the thread first runs: a shutdown may happen in between
   };
 
   State(std::vector<Lane> set, bool into_python) : calls_python(into_python) { set_lanes_locked(std::move(set)); }
@@ -96,9 +96,9 @@ struct WorkerPool::State {
   void run_worker(size_t lane, int64_t started_in);
 
   Mutex<"worker pool"> mutex;
-  std::deque<LaneState> lanes;  // deque: their addresses must not change
+  std::deque<LaneState> lanes;  // a deque, so that addresses do not change
   bool used = false;
-  int64_t epoch = 0;  // one more with each shutdown
+  int64_t epoch = 0;  // incremented by each shutdown
   size_t next_lane = 0;
   std::vector<pthread_t> threads;
   Mutex<"shutdown of workers", LockUse::kWaits> shutdown_mutex;  // taken before `mutex`
@@ -115,15 +115,15 @@ extern "C" void* worker_main(void* argument) {
 #ifdef ARTIFEX_CHECK_LOCKS
   if (!calls_python) lock_check::mark_worker();
 #endif
-  std::array<char, 16> name;  // as long as the system takes; without memory of the heap, which may be short
+  std::array<char, 16> name;  // the system's maximum; not on the heap, which may be exhausted
   std::snprintf(name.data(), name.size(), calls_python ? "artifex-py-%d" : "artifex-%d", start->number);
   pthread_setname_np(pthread_self(), name.data());
   start->state->run_worker(start->lane, start->epoch);
   return nullptr;
 }
 
-/// Signals are for the threads of the program, except those that a thread causes by its own fault (a blocked SIGSEGV
-/// would end the process without its handler).
+/// Signals are handled by the threads of the program, except those caused by a thread's own fault (a blocked SIGSEGV
+/// would terminate the process without its handler).
 class BlockSignals {
  public:
   BlockSignals() noexcept {
@@ -142,7 +142,7 @@ class BlockSignals {
 
 }  // namespace
 
-/// False where there is no memory for one, or the system gives no thread.
+/// Returns false if there is too little memory, or the system cannot create a thread.
 bool WorkerPool::State::start_worker_locked(size_t lane) noexcept {
   std::unique_ptr<Start> start;
   try {
@@ -160,7 +160,7 @@ bool WorkerPool::State::start_worker_locked(size_t lane) noexcept {
   return true;
 }
 
-/// Wakes or starts a worker of a lane; false where all of them work.
+/// Wakes or starts a worker of a lane; returns false if all are busy.
 bool WorkerPool::State::wake_locked(size_t lane) noexcept {
   LaneState& each = lanes[lane];
   if (each.idle > each.woken) {
@@ -171,7 +171,7 @@ bool WorkerPool::State::wake_locked(size_t lane) noexcept {
   return each.running < each.lane.workers && start_worker_locked(lane);
 }
 
-/// Queues tickets: as many as there is memory for, each of which only asks one more worker to take part.
+/// Queues as many tickets as memory allows; each asks one more worker to take part.
 void WorkerPool::State::push_locked(const JobRef& job, int64_t tickets, int lane) noexcept {
   const auto count = static_cast<int64_t>(lanes.size());
   for (int64_t i = 0; i < tickets; ++i) {
@@ -186,8 +186,7 @@ void WorkerPool::State::push_locked(const JobRef& job, int64_t tickets, int lane
   }
 }
 
-/// Wakes workers for what was queued since the last time: each lane's own first, and for what is left those of lanes
-/// that have nothing queued.
+/// Wakes workers for tickets queued since the last call: first those of each lane, then those of lanes without tickets.
 void WorkerPool::State::serve_locked() noexcept {
   for (size_t i = 0; i < lanes.size(); ++i) {
     while (lanes[i].unserved > 0 && wake_locked(i)) --lanes[i].unserved;
@@ -208,7 +207,7 @@ void WorkerPool::State::withdraw_locked(const JobRef& job) {
   }
 }
 
-/// A ticket of the lane itself; of another one only where it has none.
+/// Takes a ticket of this lane, or of another lane if no links.
 JobRef WorkerPool::State::take_locked(size_t lane) {
   for (size_t i = 0; i < lanes.size(); ++i) {
     LaneState& each = lanes[(lane + i) % lanes.size()];
@@ -225,7 +224,7 @@ void WorkerPool::State::run_worker(size_t lane, int64_t started_in) {
   LaneState& home = lanes[lane];
   try {
     if (home.lane.bind) home.lane.bind();
-  } catch (...) {  // an unbound worker is slower, not wrong
+  } catch (...) {  // an unbound worker is slower but correct
   }
   std::unique_lock lock(mutex);
   for (;;) {
@@ -251,7 +250,7 @@ WorkerPool::WorkerPool(bool calls_python) : state_(new State({}, calls_python)) 
 void WorkerPool::before_fork() { state_->mutex.lock(); }
 void WorkerPool::after_fork_in_parent() { state_->mutex.unlock(); }
 void WorkerPool::after_fork_in_child() {
-  // The lock has kept the lanes whole; all else of the parent's state is left as it is.
+  // The lock has kept the lanes consistent; the rest of the parent's state is abandoned.
   State* const before = state_;
   std::vector<Lane> lanes;
   for (const State::LaneState& each : before->lanes) lanes.push_back(each.lane);
@@ -283,7 +282,7 @@ WorkerPool& WorkerPool::python() {
 
 namespace {
 
-// So that no fork meets a half-made one.
+// So that no fork sees a half-initialized one.
 [[maybe_unused]] const WorkerPool& g_process_pool_made_at_load = WorkerPool::process();
 [[maybe_unused]] const WorkerPool& g_python_pool_made_at_load = WorkerPool::python();
 
@@ -370,7 +369,7 @@ void WorkerPool::run_jobs(std::span<const JobRef> jobs, std::span<const int> lan
   std::exception_ptr error;
   for (const JobRef& job : jobs) {
     if (error) {
-      job->fail_with(error);  // nothing further of it starts
+      job->fail_with(error);  // no further item of it starts
     } else {
       job->work(check_interrupt);
       error = job->failure();
@@ -426,9 +425,9 @@ void WorkerPool::submit(std::vector<Work> work, std::function<void(std::exceptio
   }
   for (const JobRef& job : jobs) state_->withdraw_locked(job);
   if (!all_queued) throw std::bad_alloc();
-  fail<Unavailable>(
-      "submit: the system gives this process no further thread for copying; expected at least 1, got 0; raise the "
-      "limit on threads or memory (ulimit -u, ulimit -v, the cgroup's pids.max)");
+  throw_error<Unavailable>(
+      "submit: the system cannot create another thread for copying; expected at least 1, got 0; raise the limit on "
+      "threads or memory (ulimit -u, ulimit -v, the cgroup's pids.max)");
 }
 
 void WorkerPool::shutdown() {

@@ -12,64 +12,62 @@ namespace artifex_devices {
 
 class Job;
 
-/// Threads of the process, in one lane for each CPU domain of the machine; the workers of a lane are bound to its cores
-/// by the lane's `bind`. No thread exists before the first task and none after `shutdown()`; a later task starts them
-/// anew. Workers block all signals but those of their own faults. After fork the child has no workers until its first
-/// task; a fork waits for no task. A pool is never destroyed: threads that sleep or work do not hinder exit.
+/// Worker threads in one lane for each CPU domain of the machine; the workers of a lane are bound to its cores by the
+/// lane's `bind`. No thread exists before the first task or after `shutdown()`; a later task starts them again. Workers
+/// block all signals except those of their own faults. A forked child has no workers until its first task; a fork does
+/// not wait for tasks. A pool is never destroyed: its threads do not delay exit.
 class WorkerPool {
  public:
   struct Lane {
-    int workers = 1;             // cores that the process may use there
-    std::function<void()> bind;  // called first thing on each worker of the lane; may be empty; its errors are dropped
+    int workers = 1;             // number of cores that the process may use in the domain
+    std::function<void()> bind;  // called first on each worker of the lane; may be empty; errors are ignored
   };
 
-  /// The pool for copies and arithmetic. Its workers never ask for Python's lock and never wait for another thread, so
-  /// that any thread may wait for them. Without `configure`, one lane with as many workers as the affinity mask has
-  /// CPUs.
+  /// The pool for copies and arithmetic. Its workers never acquire the GIL and never wait for another thread, so any
+  /// thread may wait for them. Without `configure` it has one lane with one worker for each CPU of the affinity mask.
   static WorkerPool& process();
 
-  /// The pool for calls into Python, of the same lanes. Its workers may take Python's lock, run finalizers and wait; no
-  /// copy needs them.
+  /// The pool for calls into Python, with the same lanes. Its workers may acquire the GIL, run finalizers and wait; no
+  /// copy depends on them.
   static WorkerPool& python();
 
-  /// Sets the lanes of both pools; none means the default again. Only before the first task of this process: later
-  /// calls are ignored (false), as are lanes of which none has a worker.
+  /// Sets the lanes of both pools; an empty list restores the default. Returns false and does nothing after the first
+  /// task of this process, and if no lane has a worker.
   static bool configure(std::vector<Lane> lanes);
 
   int lanes() const noexcept;
-  /// Workers that a lane has at full work, at least 1; 0 for a lane that there is not.
+  /// Maximum number of workers of a lane, at least 1; 0 for unknown lanes.
   int lane_workers(int lane) const noexcept;
-  /// Threads that exist now, and those that would at full work.
+  /// Number of threads that exist now, and the maximum.
   int running_workers() const noexcept;
   int max_workers() const noexcept;
 
-  /// Runs body(0) .. body(count - 1), each once, on the calling thread and, from two items on, on workers of `lane`
-  /// first (-1: any). Returns when all are done. Between its own items the calling thread asks `check_interrupt()`;
-  /// when that throws, no further item starts and the exception leaves after the started ones ended. The first
-  /// exception of a body is rethrown, and ends the work in the same way. Callable from a worker (runs inline there, so
-  /// workers never wait).
+  /// Runs body(0) .. body(count - 1), each once, on the calling thread and, for two or more items, on workers, first
+  /// those of `lane` (-1: any). Returns when all have finished. Between its own items the calling thread calls
+  /// `check_interrupt()`; if that throws, no further item starts, and the exception is rethrown after the running items
+  /// have finished. The first exception of a body stops the work in the same way. On a worker it runs inline, so
+  /// workers never wait.
   void parallel_for(int64_t count, int lane, const std::function<void(int64_t)>& body);
 
-  /// What the workers of one lane are to run: body(0) .. body(count - 1).
+  /// Work for one lane: body(0) .. body(count - 1).
   struct Work {
     int64_t count = 0;
     int lane = -1;
     std::function<void(int64_t)> body;
   };
-  /// The same for several lanes. All of it is queued before a worker is woken, so that each lane's workers find their
-  /// own; they help other lanes when they have nothing left. One list's error keeps further items of the others from
-  /// starting once it is seen.
+  /// The same for several lanes. All work is queued before a worker is woken, so that each lane's workers begin with
+  /// their own; when finished they help other lanes. An error in one list stops the others.
   void parallel_for(std::span<const Work> work);
 
-  /// As parallel_for, but returns at once; `done(error)` runs on the worker that ended last (here when count is 0) and
-  /// must not throw. `body` is gone by then. Throws Unavailable when no thread can be made, std::bad_alloc; then
-  /// nothing of it runs.
+  /// Like parallel_for, but returns at once. `done(error)` runs on the worker that finishes last (on this thread if
+  /// count is 0) and must not throw; `body` is destroyed before. Throws Unavailable if no thread can be created, or
+  /// std::bad_alloc; then nothing runs.
   void submit(int64_t count, int lane, std::function<void(int64_t)> body, std::function<void(std::exception_ptr)> done);
 
-  /// The same for several lanes, as parallel_for has it; `done` gets the first error of any.
+  /// The same for several lanes, like parallel_for; `done` receives the first error.
   void submit(std::vector<Work> work, std::function<void(std::exception_ptr)> done);
 
-  /// Lets queued tasks end, joins all workers. Safe to call twice; not from a worker.
+  /// Finishes queued tasks and joins all workers. May be called twice, but not from a worker.
   void shutdown();
 
   struct State;
@@ -80,7 +78,7 @@ class WorkerPool {
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();
-  State* state_;  // replaced in a forked child, whose locks may be in any state; never freed
+  State* state_;  // replaced in a forked child, where its locks may be in any state; never freed
 };
 
 }  // namespace artifex_devices

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -23,7 +23,7 @@ class Problems {
     if (!text_.empty()) text_ += "; ";
     text_ += fmt::format(format, std::forward<Args>(args)...);
   }
-  void check(const std::optional<Figure>& figure, std::string_view what, bool may_be_zero = false) {
+  void check(const std::optional<SourcedNumber>& figure, std::string_view what, bool may_be_zero = false) {
     if (!figure) return;
     const double value = figure->value;
     if (!std::isfinite(value) || value < 0 || (value == 0 && !may_be_zero)) {
@@ -103,11 +103,11 @@ void check_size(const ClusterParts& parts, Problems& problems) {
   }
 }
 
-const Figure& known(const std::optional<Figure>& figure, const Cluster& cluster, const char* what,
-                    const char* argument) {
+const SourcedNumber& known(const std::optional<SourcedNumber>& figure, const Cluster& cluster, const char* what,
+                           const char* argument) {
   if (!figure) {
-    fail<Unavailable>("cluster {:?}: its {} is not known; expected a number to price with; give {}", cluster.name(),
-                      what, argument);
+    throw_error<Unavailable>("cluster {:?}: its {} is not known; expected a number to price with; give {}",
+                             cluster.name(), what, argument);
   }
   return *figure;
 }
@@ -132,7 +132,7 @@ std::shared_ptr<const Cluster> Cluster::make(ClusterParts parts) {
   check_chip(parts.chip, problems);
   check_network(parts, problems);
   check_size(parts, problems);
-  if (!problems.text().empty()) fail("cluster {:?}: {}", parts.name, problems.text());
+  if (!problems.text().empty()) throw_error("cluster {:?}: {}", parts.name, problems.text());
   return std::shared_ptr<const Cluster>(new Cluster(std::move(parts)));
 }
 
@@ -174,20 +174,20 @@ ClusterPlace Cluster::place_of(int64_t id) const noexcept {
   return place;
 }
 
-const Figure& Cluster::link_bandwidth() const {
+const SourcedNumber& Cluster::link_bandwidth() const {
   return known(parts_.inside.bandwidth, *this, "bandwidth inside a slice", "`bandwidth` (bytes/s, one way)");
 }
 
-const Figure& Cluster::link_latency() const {
+const SourcedNumber& Cluster::link_latency() const {
   return known(parts_.inside.latency, *this, "latency inside a slice", "`latency` (seconds)");
 }
 
-const Figure& Cluster::network_bandwidth() const {
+const SourcedNumber& Cluster::network_bandwidth() const {
   return known(parts_.between.bandwidth, *this, "bandwidth between slices",
                "`network_bandwidth` (bytes/s of each chip, one way)");
 }
 
-const Figure& Cluster::network_latency() const {
+const SourcedNumber& Cluster::network_latency() const {
   return known(parts_.between.latency, *this, "latency between slices", "`network_latency` (seconds)");
 }
 

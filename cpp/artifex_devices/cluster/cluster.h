@@ -15,10 +15,10 @@ namespace artifex_devices {
 
 /// A number and where it is from: an id of the catalogue's sources ("S5"), several of them ("S2 S5"), "measured",
 /// "model" (follows from other numbers), "given" (by the caller), or the path of the file that says it.
-struct Figure {
+struct SourcedNumber {
   double value = 0;
   std::string source;
-  friend bool operator==(const Figure&, const Figure&) = default;
+  friend bool operator==(const SourcedNumber&, const SourcedNumber&) = default;
 };
 
 /// How the chips of one slice are joined.
@@ -35,12 +35,12 @@ struct ClusterChip {
   std::string platform;     // of its devices: "tpu", "gpu" or "cpu"
   std::string device_kind;  // what its devices call themselves
   int devices_per_chip = 1;
-  std::array<std::optional<Figure>, kMatmulFormatCount> peak_flops;  // FLOP/s of the chip, dense
-  std::optional<Figure> memory_bytes;
-  std::optional<Figure> memory_bandwidth;  // bytes/s
-  std::optional<Figure> host_bandwidth;    // bytes/s between host and chip, one way (PCIe)
+  std::array<std::optional<SourcedNumber>, kMatmulFormatCount> peak_flops;  // FLOP/s of the chip, dense
+  std::optional<SourcedNumber> memory_bytes;
+  std::optional<SourcedNumber> memory_bandwidth;  // bytes/s
+  std::optional<SourcedNumber> host_bandwidth;    // bytes/s between host and chip, one way (PCIe)
 
-  const std::optional<Figure>& peak(MatmulFormat format) const noexcept {
+  const std::optional<SourcedNumber>& peak(MatmulFormat format) const noexcept {
     return peak_flops[static_cast<size_t>(format)];
   }
   friend bool operator==(const ClusterChip&, const ClusterChip&) = default;
@@ -52,17 +52,17 @@ struct SliceNetwork {
   std::string link_kind;    // "ICI", "NVLink 4", "PCIe", ...; "" where not known
   std::vector<int> dims;    // torus: chips along x, y, z, 1 to 3 of them; else one number, the chips of the slice
   std::vector<bool> wraps;  // torus: for each axis whether its ends are joined; else empty
-  std::optional<Figure>
+  std::optional<SourcedNumber>
       bandwidth;  // bytes/s one way. Torus: of one link. Switch: out of a chip. Full mesh: of a pair's link.
-  std::optional<Figure> latency;  // seconds: of a hop in a torus, else of a step from chip to chip
+  std::optional<SourcedNumber> latency;  // seconds: of a hop in a torus, else of a step from chip to chip
 
   friend bool operator==(const SliceNetwork&, const SliceNetwork&) = default;
 };
 
 /// The network between slices: through the hosts' NICs.
 struct NetworkBetween {
-  std::optional<Figure> bandwidth;  // bytes/s of each chip, one way; the chips of a host share the host's
-  std::optional<Figure> latency;    // seconds of a step
+  std::optional<SourcedNumber> bandwidth;  // bytes/s of each chip, one way; the chips of a host share the host's
+  std::optional<SourcedNumber> latency;    // seconds of a step
   friend bool operator==(const NetworkBetween&, const NetworkBetween&) = default;
 };
 
@@ -128,10 +128,10 @@ class Cluster {
 
   /// The figures that prices need. Each throws Unavailable, naming the figure, the cluster and how to give it, where it
   /// is not known.
-  const Figure& link_bandwidth() const;     // inside().bandwidth
-  const Figure& link_latency() const;       // inside().latency
-  const Figure& network_bandwidth() const;  // between().bandwidth
-  const Figure& network_latency() const;    // between().latency
+  const SourcedNumber& link_bandwidth() const;     // inside().bandwidth
+  const SourcedNumber& link_latency() const;       // inside().latency
+  const SourcedNumber& network_bandwidth() const;  // between().bandwidth
+  const SourcedNumber& network_latency() const;    // between().latency
 
   friend bool operator==(const Cluster& a, const Cluster& b) { return a.parts_ == b.parts_; }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/cluster/cluster_machine.h"
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
 std::string ClusterMachine::to_xml() const {
-  fail<Unavailable>(
+  throw_error<Unavailable>(
       "to_xml: {} is a cluster, of whose hosts nothing is known; expected a machine that hwloc loaded; write the XML "
       "on one of its hosts",
       source_);

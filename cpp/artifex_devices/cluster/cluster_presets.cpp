@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -28,8 +28,8 @@ std::string joined(const std::array<std::string_view, N>& ids) {
   return text;
 }
 
-std::optional<Figure> figure(std::optional<double> value, const std::string& source) {
-  return value ? std::optional(Figure{*value, source}) : std::nullopt;
+std::optional<SourcedNumber> figure(std::optional<double> value, const std::string& source) {
+  return value ? std::optional(SourcedNumber{*value, source}) : std::nullopt;
 }
 
 std::string lower(std::string_view text) {
@@ -88,7 +88,8 @@ const Accelerator& tpu_of(std::string_view generation) {
   const Accelerator* row = find_accelerator_by_kind(generation);
   if (row == nullptr) row = find_accelerator_by_name(generation);
   if (row != nullptr && row->platform == "tpu" && row->links.torus_dims) return *row;
-  fail("cluster.tpu: {:?} is no generation whose links are known; expected one of {}", generation, names_of(kTpus));
+  throw_error("cluster.tpu: {:?} is no generation whose links are known; expected one of {}", generation,
+              names_of(kTpus));
 }
 
 const std::vector<std::vector<int>> kFlatShapes = {{1, 1}, {2, 2}, {2, 4}, {4, 4}, {4, 8}, {8, 8}, {8, 16}, {16, 16}};
@@ -110,8 +111,8 @@ void check_shape(const Accelerator& row, const std::vector<int>& shape) {
   if (row.links.torus_dims == 2) {
     const std::vector<int> swapped(shape.rbegin(), shape.rend());
     if (!contains(kFlatShapes, shape) && !contains(kFlatShapes, swapped)) {
-      fail("cluster.tpu: {} has no slices of {}; expected one of {}, or the same with the axes swapped", row.name,
-           text_of(shape), texts_of(kFlatShapes));
+      throw_error("cluster.tpu: {} has no slices of {}; expected one of {}, or the same with the axes swapped",
+                  row.name, text_of(shape), texts_of(kFlatShapes));
     }
     return;
   }
@@ -124,7 +125,7 @@ void check_shape(const Accelerator& row, const std::vector<int>& shape) {
   // Of the 7x only the number of chips is known: 9216 [S6].
   if (is_cubes && pod[0] == 0) is_cubes = int64_t{shape[0]} * shape[1] * shape[2] <= 9216;
   if (is_cubes) return;
-  fail(
+  throw_error(
       "cluster.tpu: {} has no slices of {}; expected one of {}, or three multiples of 4, ascending, {}; sort the axes, "
       "or describe another torus in a TOML file (cluster.from_toml)",
       row.name, text_of(shape), texts_of(kSmallCubeShapes),
@@ -151,8 +152,9 @@ const Accelerator& gpu_of(std::string_view gpu) {
   if (row == nullptr) row = find_accelerator_by_name(gpu);
   if (row == nullptr) row = find_accelerator_by_kind(gpu);
   if (row != nullptr && row->platform == "gpu") return *row;
-  fail("cluster.gpus: {:?} is no GPU of the catalogue; expected one of {}, a name of the catalogue or a device kind",
-       gpu, names_of(kGpus));
+  throw_error(
+      "cluster.gpus: {:?} is no GPU of the catalogue; expected one of {}, a name of the catalogue or a device kind",
+      gpu, names_of(kGpus));
 }
 
 std::string short_name(const Accelerator& row) {
@@ -191,8 +193,8 @@ ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shap
   ClusterParts parts;
   if (std::ranges::any_of(shape, [](int size) { return size < 1; }) ||
       static_cast<int>(shape.size()) != *row.links.torus_dims) {
-    fail("cluster.tpu: the shape {} does not fit {}; expected {} numbers of chips, 1 or more each", text_of(shape),
-         row.name, *row.links.torus_dims);
+    throw_error("cluster.tpu: the shape {} does not fit {}; expected {} numbers of chips, 1 or more each",
+                text_of(shape), row.name, *row.links.torus_dims);
   }
   check_shape(row, shape);
   parts.inside.wraps = wraps_by_rule(row, shape);
@@ -205,9 +207,9 @@ ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shap
   parts.inside.dims = shape;
   parts.inside.bandwidth =
       row.links.one_way ? figure(row.links.one_way, links) : figure(row.links.nominal_one_way, links);
-  parts.inside.latency = Figure{kTorusHop, "S5"};
+  parts.inside.latency = SourcedNumber{kTorusHop, "S5"};
   parts.between.bandwidth = figure(row.network_per_chip, links);
-  parts.between.latency = Figure{kNetworkStep, kNcclModel};
+  parts.between.latency = SourcedNumber{kNetworkStep, kNcclModel};
   parts.host_shape = host_of(row, shape);
   parts.host_source = links;
   if (!row.note.empty()) parts.notes.emplace_back(row.note);
@@ -228,7 +230,7 @@ ClusterRef gpu_cluster(std::string_view gpu, int64_t nodes, const GpuOptions& op
                                    : is_dgx2              ? row.chips_per_host
                                                           : row.links.domain_chips;
   if (!chips) {
-    fail(
+    throw_error(
         "cluster.gpus: how {} are joined differs by machine ({}); expected chips_per_node, the GPUs of one domain of "
         "switches",
         row.name, row.links.domain_note);
@@ -242,13 +244,13 @@ ClusterRef gpu_cluster(std::string_view gpu, int64_t nodes, const GpuOptions& op
   parts.inside.link_kind = row.links.kind;
   parts.inside.dims = {*chips};
   if (row.links.one_way)
-    parts.inside.bandwidth = Figure{is_mesh ? *row.links.one_way : *row.links.one_way * row.links.links, links};
-  parts.inside.latency = Figure{kNvlinkStep, kNcclModel};
+    parts.inside.bandwidth = SourcedNumber{is_mesh ? *row.links.one_way : *row.links.one_way * row.links.links, links};
+  parts.inside.latency = SourcedNumber{kNvlinkStep, kNcclModel};
   const bool is_unverified = std::ranges::find(kUnverifiedNetworks, row.name) != kUnverifiedNetworks.end();
   const std::string network = is_unverified ? std::string(kUnverified) : links;
   parts.between.bandwidth =
       options.network_bandwidth ? options.network_bandwidth : figure(row.network_per_chip, network);
-  parts.between.latency = Figure{kNetworkStep, kNcclModel};
+  parts.between.latency = SourcedNumber{kNetworkStep, kNcclModel};
   // The 72 GPUs of an NVL72 sit in 18 trays of four.
   const bool is_rack = row.links.domain_chips == 72 && *chips % 4 == 0;
   parts.host_shape = {is_rack ? 4 : *chips};

@@ -28,8 +28,8 @@ ClusterRef tpu_cluster(std::string_view generation, const std::vector<int>& shap
 
 /// What a GPU's nodes are made with where the catalogue does not say it.
 struct GpuOptions {
-  std::optional<int> chips_per_node{};        // the catalogue's domain, where it has one
-  std::optional<Figure> network_bandwidth{};  // of each chip, one way; the catalogue's
+  std::optional<int> chips_per_node{};               // the catalogue's domain, where it has one
+  std::optional<SourcedNumber> network_bandwidth{};  // of each chip, one way; the catalogue's
 };
 
 /// `nodes` NVLink domains (or nodes of MI300X, each pair joined) of one GPU of the catalogue, by its HardwareType

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -13,12 +13,13 @@ LinkLoads::LinkLoads(std::vector<int64_t> dims, std::vector<bool> wraps)
     : dims_(std::move(dims)), wraps_(std::move(wraps)) {
   constexpr int64_t kMostChips = int64_t{1} << 24;
   if (dims_.size() != wraps_.size()) {
-    fail("LinkLoads: dims and wraps differ in length; expected one of each for an axis, got {} and {}", dims_.size(),
-         wraps_.size());
+    throw_error("LinkLoads: dims and wraps differ in length; expected one of each for an axis, got {} and {}",
+                dims_.size(), wraps_.size());
   }
   for (size_t axis = 0; axis < dims_.size(); ++axis) {
     if (dims_[axis] < 1 || dims_[axis] > kMostChips || chips_ * dims_[axis] > kMostChips) {
-      fail("LinkLoads: axis {} has {} chips; expected 1 or more, and at most 2**24 chips in all", axis, dims_[axis]);
+      throw_error("LinkLoads: axis {} has {} chips; expected 1 or more, and at most 2**24 chips in all", axis,
+                  dims_[axis]);
     }
     strides_.push_back(chips_);
     chips_ *= dims_[axis];
@@ -35,7 +36,7 @@ void LinkLoads::add_range(size_t axis, bool forward, int64_t base, int64_t first
 
 int64_t LinkLoads::add(int64_t from, int64_t to, double bytes) {
   if (std::min(from, to) < 0 || std::max(from, to) >= chips_) {
-    fail("LinkLoads: a message goes from chip {} to {}; expected chips 0 to {}", from, to, chips_ - 1);
+    throw_error("LinkLoads: a message goes from chip {} to {}; expected chips 0 to {}", from, to, chips_ - 1);
   }
   int64_t at = from;
   int64_t path = 0;

@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/topology/accelerators.h"
 
@@ -49,7 +49,7 @@ void check_one_kind(const std::vector<MachineChip>& chips) {
     kinds.insert(!each.catalogue_name.empty() ? each.catalogue_name : each.name.empty() ? "unknown" : each.name);
   }
   if (kinds.size() > 1) {
-    fail(
+    throw_error(
         "cluster.from_xml: the machine has accelerators of several kinds, {}; expected one kind; describe the one to "
         "plan for in a TOML file",
         fmt::join(kinds, ", "));
@@ -68,7 +68,7 @@ ClusterParts cpu_node(const Machine& machine, const std::string& source) {
     const auto node = std::ranges::find(machine.numa_nodes(), domain.default_node, &NumaNode::logical_index);
     smallest = std::min(smallest, node == machine.numa_nodes().end() ? 0 : node->memory_bytes);
   }
-  if (smallest > 0) parts.chip.memory_bytes = Figure{static_cast<double>(smallest), source};
+  if (smallest > 0) parts.chip.memory_bytes = SourcedNumber{static_cast<double>(smallest), source};
   return parts;
 }
 
@@ -94,7 +94,7 @@ ClusterParts accelerator_node(const std::vector<MachineChip>& chips, const Machi
     parts = unknown_node(name, first.platform, name, chips.size(), source);
     const auto memory = [](const MachineChip& each) { return each.memory_bytes.value_or(0); };
     const int64_t smallest = memory(*std::ranges::min_element(chips, {}, memory));
-    if (smallest > 0) parts.chip.memory_bytes = Figure{static_cast<double>(smallest), source};
+    if (smallest > 0) parts.chip.memory_bytes = SourcedNumber{static_cast<double>(smallest), source};
   }
   parts.inside.link_kind = "PCI Express";
   parts.host_source = source;
@@ -102,13 +102,13 @@ ClusterParts accelerator_node(const std::vector<MachineChip>& chips, const Machi
   for (const MachineChip& each : chips) addresses.push_back(each.pci_address);
   const std::optional<AcceleratorLinks> links = accelerator_links(machine, addresses);
   if (const std::optional<double> slowest = slowest_link(chips)) {
-    parts.inside.bandwidth = parts.chip.host_bandwidth = Figure{*slowest, source};
+    parts.inside.bandwidth = parts.chip.host_bandwidth = SourcedNumber{*slowest, source};
     if (!links) parts.notes.emplace_back(kJoinedByPci);
   }
   if (links) {
     parts.inside.link_kind = links->kind;
     parts.inside.kind = links->is_switched ? NetworkKind::kSwitch : NetworkKind::kFullMesh;
-    parts.inside.bandwidth = Figure{links->bandwidth, source};
+    parts.inside.bandwidth = SourcedNumber{links->bandwidth, source};
   }
   return parts;
 }

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "artifex_devices/base/error.h"
-#include "artifex_devices/base/python_errors.h"
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 
 namespace artifex_devices {
@@ -31,7 +30,7 @@ std::string titles_of_sources(const Accelerator& row) {
 
 void MeshDevices::check_coords() const {
   if (has_coords()) return;
-  fail(
+  throw_error(
       "create_device_mesh: {} has no coords; expected TPU devices with coords; set their platform to \"cpu\" or \"gpu\"",
       texts.device(without_coords));
 }
@@ -83,15 +82,15 @@ FilledTorus filled_torus(const MeshDevices& devices, const std::vector<int64_t>&
   const int64_t cores = result.dims[3];
   result.dims.pop_back();
   const auto refuse_holes = [&]() {
-    fail<AssertionFailed>("jax_devices={} dims={} cores_per_chip={}", devices.texts.list(positions),
-                          to_string(Dims(std::span<const int64_t>(result.dims.data(), 3))), cores);
+    throw_error<AssertionFailed>("jax_devices={} dims={} cores_per_chip={}", devices.texts.list(positions),
+                                 to_string(Dims(std::span<const int64_t>(result.dims.data(), 3))), cores);
   };
   const auto count = static_cast<int64_t>(positions.size());
   if (places != count) refuse_holes();
   const bool core_axis = has_core_axis(devices.device_kind, cores);
   if (!core_axis && cores > 1) {
     const auto second = std::ranges::find_if(positions, [&](int64_t each) { return at(each).core_on_chip != 0; });
-    fail<AssertionFailed>(
+    throw_error<AssertionFailed>(
         "Creating meshes for TPU >v3 requires one device per chip (\"megacore\" mode). Got device id {} for a device "
         "of kind {}: {}.",
         at(*second).core_on_chip, devices.texts.device_kind(*second), devices.texts.device(*second));

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -37,7 +37,7 @@ struct GroupSpan {
 };
 
 [[noreturn]] void refuse_unknown_network(const MeshDevices& devices) {
-  fail(
+  throw_error(
       "explain: the network of {} devices is not known; expected devices of a cluster that has its bandwidths; see "
       "artifex_devices.cluster",
       devices.device_kind);
@@ -51,8 +51,8 @@ void check_each_device_once(const MeshDevices& devices) {
   }
   for (const auto& [key, place] : found) {
     if (place.second == 1) continue;
-    fail("explain: {} is in the mesh {} times; expected each device once; leave the others out",
-         devices.texts.device(place.first), place.second);
+    throw_error("explain: {} is in the mesh {} times; expected each device once; leave the others out",
+                devices.texts.device(place.first), place.second);
   }
 }
 
@@ -80,8 +80,8 @@ void add_torus(const MeshDevices& devices, const std::string& prefix, Network* n
   for (const std::vector<int64_t>& slice : members) {
     const FilledTorus torus = filled_torus(devices, slice);
     if (first > 0 && torus.dims != dims) {
-      fail("explain: slices are of {} and {}; expected slices of one shape; explain them one by one",
-           to_string(Dims(torus.dims)), to_string(Dims(dims)));
+      throw_error("explain: slices are of {} and {}; expected slices of one shape; explain them one by one",
+                  to_string(Dims(torus.dims)), to_string(Dims(dims)));
     }
     dims = torus.dims;
     for (size_t place = 0; place < torus.order.size(); ++place) {
@@ -228,7 +228,7 @@ AxisExplanation explained_axis(const Network& network, int64_t size, const Group
   }
   if (span.slices == 1) return axis;
   if (!network.between) {
-    fail(
+    throw_error(
         "explain: the bandwidth between slices is not known; expected devices of a cluster that has network_bandwidth; "
         "see artifex_devices.cluster");
   }

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "artifex_devices/base/error.h"
-#include "artifex_devices/base/python_errors.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/torus_assignment.h"
 
 namespace artifex_devices {
@@ -39,7 +38,7 @@ std::array<size_t, 3> contiguous_axes(const Dims& dims, const Dims& shape) {
   const auto& tori = contiguous_tori();
   const auto torus = std::ranges::find(tori, dims, &ContiguousTorus::dims);
   if (torus == tori.end()) {
-    fail("create_device_mesh cannot create contiguous submeshes for physical mesh topology {}", to_string(dims));
+    throw_error("create_device_mesh cannot create contiguous submeshes for physical mesh topology {}", to_string(dims));
   }
   Dims long_axes;
   std::vector<std::string> known;
@@ -50,7 +49,7 @@ std::array<size_t, 3> contiguous_axes(const Dims& dims, const Dims& shape) {
     if (each.mesh == long_axes) return each.axes;
     known.push_back(to_string(each.mesh));
   }
-  fail(
+  throw_error(
       "create_device_mesh cannot create contiguous submeshes for mesh_shape {} and physical mesh topology {}. Available "
       "mesh_shapes: [{}]",
       to_string(shape), to_string(dims), fmt::join(known, ", "));
@@ -95,7 +94,7 @@ std::vector<int64_t> jax_mesh_order(const MeshDevices& devices, const Dims& shap
   if (!attempt.found) {
     const int axis = attempt.stopped.logical_axis;
     // JAX's text, with its two blanks.
-    fail<NotImplemented>(
+    throw_error<NotImplemented>(
         "Failed to find assignment for logical_axis_index {} of size {} with remaining assignable mesh [{}]. The size "
         "of each axis in your logical mesh must be equal to the product of some subset of the physical mesh axis sizes. "
         "E.g. logical mesh (4, 16) is compatible with physical mesh 4x4x4 since 4=4 and 16=4x4. If you want to split "
@@ -108,7 +107,7 @@ std::vector<int64_t> jax_mesh_order(const MeshDevices& devices, const Dims& shap
 std::vector<int64_t> exact_mesh_order(const MeshDevices& devices, const Dims& shape, const std::vector<double>& traffic,
                                       bool allow_split_axes) {
   if (devices.platform != "tpu") {
-    fail(
+    throw_error(
         "create_device_mesh: search=\"exact\" is for the axes of a torus; expected TPU devices, got {} ones; leave "
         "search out",
         devices.platform);
@@ -116,7 +115,7 @@ std::vector<int64_t> exact_mesh_order(const MeshDevices& devices, const Dims& sh
   const bool is_valid = static_cast<int64_t>(traffic.size()) == shape.size() &&
                         std::ranges::all_of(traffic, [](double each) { return std::isfinite(each) && each >= 0; });
   if (!is_valid) {
-    fail(
+    throw_error(
         "create_device_mesh: traffic is ({}); expected {} finite numbers >= 0, one for each axis of mesh_shape {}; "
         "correct traffic",
         fmt::join(traffic, ", "), shape.size(), to_string(shape));
@@ -126,7 +125,7 @@ std::vector<int64_t> exact_mesh_order(const MeshDevices& devices, const Dims& sh
   links.torus.hop_latency = 0;
   const auto assignment = assign_exactly(links.torus, sizes_of(shape), traffic, allow_split_axes);
   if (!assignment) {
-    fail<NotImplemented>(
+    throw_error<NotImplemented>(
         "create_device_mesh: there is no assignment of mesh_shape {} to the torus {} by {}; expected sizes that are "
         "products of its axes; {}",
         to_string(shape), fmt::join(torus.dims, "x"), allow_split_axes ? "splitting its axes" : "whole axes",
@@ -152,8 +151,9 @@ std::vector<int64_t> hybrid_mesh_order(const std::vector<std::vector<int64_t>>& 
                       return static_cast<int64_t>(each.size()) == places;
                     });
   if (!fits) {
-    fail("create_hybrid_device_mesh: {} granules do not fill {} meshes of {}; expected {} granules of {} devices each",
-         granule_orders.size(), to_string(outside), to_string(inside), granules, places);
+    throw_error(
+        "create_hybrid_device_mesh: {} granules do not fill {} meshes of {}; expected {} granules of {} devices each",
+        granule_orders.size(), to_string(outside), to_string(inside), granules, places);
   }
   const int64_t count = granules * places;
   std::vector<int64_t> order;

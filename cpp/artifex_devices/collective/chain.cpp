@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "artifex_devices/base/byte_count.h"
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/stream_copy.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/collective/halves.h"
 #include "artifex_devices/collective/reduce.h"
@@ -35,11 +35,12 @@ const std::byte* at_element(const HostView& view, int64_t element) {
 
 }  // namespace
 
-Chain::Chain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction, std::vector<HostView> blocks,
-             HostView out, Share share)
+ReductionChain::ReductionChain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction,
+                               std::vector<HostView> blocks, HostView out, Share share)
     : reduction_(reduction), blocks_(std::move(blocks)), out_(std::move(out)), share_(share) {
-  if (before < 0 && after < 0) fail("chain: this process stands alone; expected a neighbour; call all_reduce");
-  if (blocks_.empty() && before < 0) fail("chain: the first process has no blocks; expected 1 or more; give some");
+  if (before < 0 && after < 0) throw_error("chain: this process stands alone; expected a neighbour; call all_reduce");
+  if (blocks_.empty() && before < 0)
+    throw_error("chain: the first process has no blocks; expected 1 or more; give some");
   if (before >= 0) {
     from_before_ = &lanes.stream_from(before);
     to_before_ = &lanes.stream_to(before);
@@ -55,16 +56,17 @@ Chain::Chain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduct
         is_dense(block.shape, block.byte_strides, itemsize(block.dtype))) {
       continue;
     }
-    fail("chain: a block does not fit; expected dense {}{}, got {}{} with strides {}; make it contiguous first",
-         name(out_.dtype), to_string(blocks_[0].shape), name(block.dtype), to_string(block.shape),
-         to_string(block.byte_strides));
+    throw_error("chain: a block does not fit; expected dense {}{}, got {}{} with strides {}; make it contiguous first",
+                name(out_.dtype), to_string(blocks_[0].shape), name(block.dtype), to_string(block.shape),
+                to_string(block.byte_strides));
   }
   end_ = share_.begin + checked_product(out_.shape, "chain");
   elements_ = blocks_.empty() ? end_ : checked_product(blocks_[0].shape, "chain");
   if (share_.begin < 0 || end_ > elements_ || share_.handed_on < 0 || share_.handed_on > elements_ ||
       !is_dense(out_.shape, out_.byte_strides, itemsize(out_.dtype))) {
-    fail("chain: out does not fit; expected dense memory for at most {} elements, got {} from {} on with strides {}",
-         elements_, to_string(out_.shape), share_.begin, to_string(out_.byte_strides));
+    throw_error(
+        "chain: out does not fit; expected dense memory for at most {} elements, got {} from {} on with strides {}",
+        elements_, to_string(out_.shape), share_.begin, to_string(out_.byte_strides));
   }
   is_widened_ = (out_.dtype == DType::kFloat16 || out_.dtype == DType::kBFloat16) &&
                 (reduction == Reduction::kSum || reduction == Reduction::kProduct);
@@ -76,7 +78,7 @@ Chain::Chain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduct
   all_reduce(reduction, nothing, nothing.back());  // refuses what has no such reduction, before anybody waits for it
 }
 
-bool Chain::advance(std::chrono::nanoseconds patience) {
+bool ReductionChain::advance(std::chrono::nanoseconds patience) {
   while (!is_done()) {
     check_interrupt();
     if (step()) continue;
@@ -85,15 +87,15 @@ bool Chain::advance(std::chrono::nanoseconds patience) {
   return true;
 }
 
-Chain::Piece Chain::piece(int64_t number) const noexcept {
+ReductionChain::Piece ReductionChain::piece(int64_t number) const noexcept {
   const int64_t begin = number * step_;
   return {begin, std::min(step_, elements_ - begin)};
 }
 
 /// Does one thing, if there is one that can be done. What is finished goes first: others wait for it.
-bool Chain::step() { return take_back() || make(); }
+bool ReductionChain::step() { return take_back() || make(); }
 
-bool Chain::make() {
+bool ReductionChain::make() {
   if (made_ == pieces_) return false;
   if (from_before_ != nullptr && !from_before_->has_next()) return false;
   const Piece at = piece(made_);
@@ -109,7 +111,7 @@ bool Chain::make() {
   return true;
 }
 
-bool Chain::take_back() {
+bool ReductionChain::take_back() {
   if (returned_ == coming_back_ || !from_after_->has_next()) return false;
   const Piece at = piece(returned_);
   if (at.begin < share_.handed_on) {
@@ -123,7 +125,7 @@ bool Chain::take_back() {
   return true;
 }
 
-void Chain::combine_piece(const Piece& at, const std::byte* carried, std::byte* target) {
+void ReductionChain::combine_piece(const Piece& at, const std::byte* carried, std::byte* target) {
   in_parts(at, [&](const Piece& part) {
     const int64_t offset = part.begin - at.begin;
     const int64_t size = itemsize(is_widened_ ? DType::kFloat32 : out_.dtype);
@@ -133,7 +135,7 @@ void Chain::combine_piece(const Piece& at, const std::byte* carried, std::byte* 
   });
 }
 
-void Chain::combine_part(const Piece& at, const std::byte* carried, std::byte* target) const {
+void ReductionChain::combine_part(const Piece& at, const std::byte* carried, std::byte* target) const {
   const DType dtype = is_widened_ ? DType::kFloat32 : out_.dtype;
   std::vector<HostView> inputs;
   inputs.reserve(blocks_.size() + 1);
@@ -142,21 +144,21 @@ void Chain::combine_part(const Piece& at, const std::byte* carried, std::byte* t
     for (const HostView& block : blocks_) inputs.push_back(view_of(at_element(block, at.begin), dtype, at.count));
     return all_reduce(reduction_, inputs, view_of(target, dtype, at.count));
   }
-  const Lane lane = out_.dtype == DType::kFloat16 ? Lane::kFloat16 : Lane::kBFloat16;
+  const ArithmeticType type = out_.dtype == DType::kFloat16 ? ArithmeticType::kFloat16 : ArithmeticType::kBFloat16;
   std::vector<float> wide(blocks_.size() * static_cast<size_t>(at.count));
   float* next = wide.data();
   for (const HostView& block : blocks_) {
-    widen(lane, at_element(block, at.begin), at.count, next);
+    widen(type, at_element(block, at.begin), at.count, next);
     inputs.push_back(view_of(next, dtype, at.count));
     next += at.count;
   }
   if (to_after_ != nullptr) return all_reduce(reduction_, inputs, view_of(target, dtype, at.count));
   std::vector<float> total(static_cast<size_t>(at.count));
   all_reduce(reduction_, inputs, view_of(total.data(), dtype, at.count));
-  narrow(lane, total.data(), at.count, target);
+  narrow(type, total.data(), at.count, target);
 }
 
-void Chain::keep(const Piece& at, const std::byte* finished) const {
+void ReductionChain::keep(const Piece& at, const std::byte* finished) const {
   const int64_t begin = std::max(at.begin, share_.begin);
   const int64_t end = std::min(at.begin + at.count, end_);
   if (begin >= end) return;
@@ -175,7 +177,7 @@ void Chain::keep(const Piece& at, const std::byte* finished) const {
 }
 
 template <class Body>
-void Chain::in_parts(const Piece& at, const Body& body) const {
+void ReductionChain::in_parts(const Piece& at, const Body& body) const {
   const int64_t step = kPartBytes / itemsize(is_widened_ ? DType::kFloat32 : out_.dtype);
   const int64_t parts = (at.count + step - 1) / step;
   const auto run = [&](int64_t part) { body(Piece{at.begin + part * step, std::min(step, at.count - part * step)}); };

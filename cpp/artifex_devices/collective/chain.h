@@ -17,7 +17,7 @@ namespace artifex_devices {
 /// as float32 where they are added or multiplied, and are rounded once.
 ///
 /// Each piece is read from memory once and written to the result once, past the cache; what travels stays in it.
-class Chain {
+class ReductionChain {
  public:
   /// What a process wants of the result, in elements: `out` from `begin` on. Of what those before it want, it has to
   /// hand on all that lies below `handed_on`.
@@ -30,8 +30,8 @@ class Chain {
   /// `blocks`: of this process's members, in their order; dense, of one shape and the dtype of `out`, which overlaps
   /// none. Who has none wants all of the result. All stay until the end. Throws as all_reduce; InvalidArgument without
   /// a neighbour, or for a share that lies beyond the blocks.
-  Chain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction, std::vector<HostView> blocks,
-        HostView out, Share share);
+  ReductionChain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction, std::vector<HostView> blocks,
+                 HostView out, Share share);
 
   /// Goes on as far as it can, and waits at most so long for what others have to do; whether all is done. Throws
   /// Interrupted, after which the lanes are of no use.

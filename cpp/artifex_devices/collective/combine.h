@@ -10,7 +10,7 @@ enum class Reduction : uint8_t { kSum, kProduct, kMax, kMin };
 
 /// Numbers by how they are added: each width of integers and floats, and floats of 16 bits, which add up in float32 and
 /// are rounded once.
-enum class Lane : uint8_t {
+enum class ArithmeticType : uint8_t {
   kInt8,
   kInt16,
   kInt32,
@@ -30,7 +30,7 @@ enum class Lane : uint8_t {
 /// one. Up to eight inputs are read at a time, each as one long stream: a core reads as fast from them as from one
 /// array. `stream`: the result bypasses the cache, for results far larger than that; others see it after
 /// `stream_fence()` on this thread. At least one input; `out` overlaps none.
-void combine(Reduction reduction, Lane lane, std::span<const void* const> inputs, void* out, int64_t begin, int64_t end,
-             bool stream) noexcept;
+void combine(Reduction reduction, ArithmeticType type, std::span<const void* const> inputs, void* out, int64_t begin,
+             int64_t end, bool stream) noexcept;
 
 }  // namespace artifex_devices

@@ -6,25 +6,25 @@
 namespace artifex_devices {
 namespace {
 
-int format_of(Lane lane) noexcept { return lane == Lane::kFloat16 ? 0 : 1; }
+int format_of(ArithmeticType type) noexcept { return type == ArithmeticType::kFloat16 ? 0 : 1; }
 
 }  // namespace
 
-void widen(Lane lane, const void* from, int64_t count, float* to) noexcept {
-  combine_loops().widen[format_of(lane)](from, count, to);
+void widen(ArithmeticType type, const void* from, int64_t count, float* to) noexcept {
+  combine_loops().widen[format_of(type)](from, count, to);
 }
 
-void narrow(Lane lane, const float* from, int64_t count, void* to) noexcept {
-  combine_loops().narrow[format_of(lane)](from, count, to);
+void narrow(ArithmeticType type, const float* from, int64_t count, void* to) noexcept {
+  combine_loops().narrow[format_of(type)](from, count, to);
 }
 
-void divide(Lane lane, void* data, int64_t count, float by) noexcept {
-  combine_loops().divide[format_of(lane)](data, count, by);
+void divide(ArithmeticType type, void* data, int64_t count, float by) noexcept {
+  combine_loops().divide[format_of(type)](data, count, by);
 }
 
-void fold(Reduction reduction, Lane lane, const void* from, int64_t outer, int64_t reduced, int64_t inner,
+void fold(Reduction reduction, ArithmeticType type, const void* from, int64_t outer, int64_t reduced, int64_t inner,
           float* out) noexcept {
-  combine_loops().fold[static_cast<int>(reduction)][format_of(lane)](from, outer, reduced, inner, out);
+  combine_loops().fold[static_cast<int>(reduction)][format_of(type)](from, outer, reduced, inner, out);
 }
 
 }  // namespace artifex_devices

@@ -9,8 +9,8 @@
 
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/stream_copy.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/collective/halves.h"
 
@@ -40,10 +40,11 @@ void in_pieces(size_t inputs, int64_t elements, int64_t itemsize, const Body& bo
   });
 }
 
-void reduce_lanes(Reduction reduction, Lane lane, Inputs inputs, void* out, int64_t elements, int64_t itemsize) {
+void reduce_elements(Reduction reduction, ArithmeticType type, Inputs inputs, void* out, int64_t elements,
+                     int64_t itemsize) {
   const bool stream = elements * itemsize >= stream_bytes();
   in_pieces(inputs.size(), elements, itemsize, [&](int64_t begin, int64_t end) {
-    combine(reduction, lane, inputs, out, begin, end, stream);
+    combine(reduction, type, inputs, out, begin, end, stream);
     if (stream) stream_fence();
   });
 }
@@ -65,47 +66,48 @@ void multiply(Inputs inputs, void* out, int64_t begin, int64_t end) {
 }
 
 template <class T>
-void reduce_complex(Reduction reduction, Lane lane, Inputs inputs, const HostView& out, int64_t elements) {
-  if (reduction == Reduction::kSum) return reduce_lanes(reduction, lane, inputs, out.data, elements * 2, sizeof(T) / 2);
+void reduce_complex(Reduction reduction, ArithmeticType type, Inputs inputs, const HostView& out, int64_t elements) {
+  if (reduction == Reduction::kSum)
+    return reduce_elements(reduction, type, inputs, out.data, elements * 2, sizeof(T) / 2);
   if (reduction == Reduction::kProduct) {
     return in_pieces(inputs.size(), elements, sizeof(T),
                      [&](int64_t begin, int64_t end) { multiply<T>(inputs, out.data, begin, end); });
   }
-  fail<TypeMismatch>(
+  throw_error<TypeMismatch>(
       "all_reduce: complex numbers have no order; expected real numbers for max and min, got {}; reduce np.abs(x), or "
       "real and imaginary parts by themselves",
       name(out.dtype));
 }
 
-std::optional<Lane> lane_of(DType dtype, Reduction reduction) {
+std::optional<ArithmeticType> arithmetic_type(DType dtype, Reduction reduction) {
   switch (dtype) {
     case DType::kInt8:
-      return Lane::kInt8;
+      return ArithmeticType::kInt8;
     case DType::kInt16:
-      return Lane::kInt16;
+      return ArithmeticType::kInt16;
     case DType::kInt32:
-      return Lane::kInt32;
+      return ArithmeticType::kInt32;
     case DType::kInt64:
-      return Lane::kInt64;
+      return ArithmeticType::kInt64;
     case DType::kBool:  // max and min are or and and; sums of bool are their caller's to widen
-      if (reduction == Reduction::kMax || reduction == Reduction::kMin) return Lane::kUInt8;
+      if (reduction == Reduction::kMax || reduction == Reduction::kMin) return ArithmeticType::kUInt8;
       return std::nullopt;
     case DType::kUInt8:
-      return Lane::kUInt8;
+      return ArithmeticType::kUInt8;
     case DType::kUInt16:
-      return Lane::kUInt16;
+      return ArithmeticType::kUInt16;
     case DType::kUInt32:
-      return Lane::kUInt32;
+      return ArithmeticType::kUInt32;
     case DType::kUInt64:
-      return Lane::kUInt64;
+      return ArithmeticType::kUInt64;
     case DType::kFloat32:
-      return Lane::kFloat32;
+      return ArithmeticType::kFloat32;
     case DType::kFloat64:
-      return Lane::kFloat64;
+      return ArithmeticType::kFloat64;
     case DType::kFloat16:
-      return Lane::kFloat16;
+      return ArithmeticType::kFloat16;
     case DType::kBFloat16:
-      return Lane::kBFloat16;
+      return ArithmeticType::kBFloat16;
     default:
       return std::nullopt;
   }
@@ -113,16 +115,17 @@ std::optional<Lane> lane_of(DType dtype, Reduction reduction) {
 
 void check(std::span<const HostView> inputs, const HostView& out) {
   checked_bytes(out.shape, out.dtype, "all_reduce");
-  if (inputs.empty()) fail("all_reduce: there are no inputs; expected 1 or more, got 0; give each member's");
+  if (inputs.empty()) throw_error("all_reduce: there are no inputs; expected 1 or more, got 0; give each member's");
   for (size_t i = 0; i <= inputs.size(); ++i) {
     const HostView& view = i < inputs.size() ? inputs[i] : out;
     if (view.dtype == out.dtype && view.shape == out.shape &&
         is_dense(view.shape, view.byte_strides, itemsize(view.dtype))) {
       continue;
     }
-    fail("all_reduce: {} {} does not fit; expected dense {}{}, got {}{} with strides {}; make it contiguous first",
-         i < inputs.size() ? "input" : "out", i, name(out.dtype), to_string(out.shape), name(view.dtype),
-         to_string(view.shape), to_string(view.byte_strides));
+    throw_error(
+        "all_reduce: {} {} does not fit; expected dense {}{}, got {}{} with strides {}; make it contiguous first",
+        i < inputs.size() ? "input" : "out", i, name(out.dtype), to_string(out.shape), name(view.dtype),
+        to_string(view.shape), to_string(view.byte_strides));
   }
 }
 
@@ -130,12 +133,13 @@ void check(std::span<const HostView> inputs, const HostView& out) {
 
 void divide_in_place(const HostView& data, float by) {
   check({&data, 1}, data);
-  const std::optional<Lane> lane = lane_of(data.dtype, Reduction::kSum);
-  if (lane != Lane::kFloat16 && lane != Lane::kBFloat16) {
-    fail<TypeMismatch>("divide: data is {}; expected float16 or bfloat16; divide others by NumPy", name(data.dtype));
+  const std::optional<ArithmeticType> type = arithmetic_type(data.dtype, Reduction::kSum);
+  if (type != ArithmeticType::kFloat16 && type != ArithmeticType::kBFloat16) {
+    throw_error<TypeMismatch>("divide: data is {}; expected float16 or bfloat16; divide others by NumPy",
+                              name(data.dtype));
   }
   in_pieces(1, checked_product(data.shape, "divide"), itemsize(data.dtype), [&](int64_t begin, int64_t end) {
-    divide(*lane, static_cast<std::byte*>(data.data) + begin * itemsize(data.dtype), end - begin, by);
+    divide(*type, static_cast<std::byte*>(data.data) + begin * itemsize(data.dtype), end - begin, by);
   });
 }
 
@@ -145,18 +149,18 @@ void all_reduce(Reduction reduction, std::span<const HostView> inputs, const Hos
   std::vector<const void*> data;
   data.reserve(inputs.size());
   for (const HostView& input : inputs) data.push_back(input.data);
-  if (const std::optional<Lane> lane = lane_of(out.dtype, reduction)) {
-    return reduce_lanes(reduction, *lane, data, out.data, elements, itemsize(out.dtype));
+  if (const std::optional<ArithmeticType> type = arithmetic_type(out.dtype, reduction)) {
+    return reduce_elements(reduction, *type, data, out.data, elements, itemsize(out.dtype));
   }
   switch (out.dtype) {
     case DType::kComplex64:
-      return reduce_complex<std::complex<float>>(reduction, Lane::kFloat32, data, out, elements);
+      return reduce_complex<std::complex<float>>(reduction, ArithmeticType::kFloat32, data, out, elements);
     case DType::kComplex128:
-      return reduce_complex<std::complex<double>>(reduction, Lane::kFloat64, data, out, elements);
+      return reduce_complex<std::complex<double>>(reduction, ArithmeticType::kFloat64, data, out, elements);
     default:
       break;
   }
-  fail<TypeMismatch>(
+  throw_error<TypeMismatch>(
       "all_reduce: dtype {} has no such reduction; expected integers, floats, complex numbers or bfloat16, got {}; "
       "convert it first: x.astype(np.float32)",
       name(out.dtype), name(out.dtype));

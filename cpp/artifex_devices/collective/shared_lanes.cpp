@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -80,12 +80,13 @@ int SharedLanes::create(int64_t count) {
   }
   const int error = errno;
   if (file >= 0) close(file);
-  fail<OutOfMemory>("shared_lanes: the system gives no memory to share ({}); expected {} bytes of it; raise the limits",
-                    std::strerror(error), kSectionBytes * count);
+  throw_error<OutOfMemory>(
+      "shared_lanes: the system gives no memory to share ({}); expected {} bytes of it; raise the limits",
+      std::strerror(error), kSectionBytes * count);
 }
 
 SharedLanes::SharedLanes(int64_t me, std::span<const int> files) : me_(me), pairs_(files.size()) {
-  if (me < 0 || me >= count()) fail("shared_lanes: there is no neighbour {}; expected 0 to {}", me, count() - 1);
+  if (me < 0 || me >= count()) throw_error("shared_lanes: there is no neighbour {}; expected 0 to {}", me, count() - 1);
   try {
     for (int64_t i = 0; i < count(); ++i) {
       if (i == me) continue;
@@ -118,7 +119,7 @@ SharedLanes::~SharedLanes() { unmap(); }
 
 void SharedLanes::post(std::span<const int64_t> to, std::string_view letter) {
   if (static_cast<int64_t>(letter.size()) > kMostLetterBytes) {
-    fail("shared_lanes: a letter of {} bytes is too long; expected at most {}", letter.size(), kMostLetterBytes);
+    throw_error("shared_lanes: a letter of {} bytes is too long; expected at most {}", letter.size(), kMostLetterBytes);
   }
   for (const int64_t neighbour : to) pair(neighbour);
   size_t kept = 0;  // all of them get it, or none
@@ -148,7 +149,7 @@ bool SharedLanes::wait(std::span<const int64_t> from, std::chrono::nanoseconds p
 
 std::string SharedLanes::take(int64_t from) {
   Pair& other = pair(from);
-  if (!has_letter(other)) fail("shared_lanes: there is no letter of neighbour {}; wait for one first", from);
+  if (!has_letter(other)) throw_error("shared_lanes: there is no letter of neighbour {}; wait for one first", from);
   const std::byte* slot = other.letters_from.slot();
   uint32_t bytes = 0;
   std::memcpy(&bytes, slot, sizeof bytes);
@@ -164,8 +165,8 @@ LaneReader& SharedLanes::stream_from(int64_t neighbour) { return pair(neighbour)
 
 SharedLanes::Pair& SharedLanes::pair(int64_t neighbour) {
   if (neighbour < 0 || neighbour >= count() || neighbour == me_) {
-    fail<IndexOutOfRange>("shared_lanes: there is no neighbour {} of {}; expected another one of 0 to {}", neighbour,
-                          me_, count() - 1);
+    throw_error<IndexOutOfRange>("shared_lanes: there is no neighbour {} of {}; expected another one of 0 to {}",
+                                 neighbour, me_, count() - 1);
   }
   return pairs_[static_cast<size_t>(neighbour)];
 }
@@ -190,14 +191,15 @@ bool SharedLanes::has_letter(Pair& pair) noexcept {
 SharedLanes::Mapping SharedLanes::map(int file, int64_t offset, int64_t bytes, bool writable) {
   struct stat told{};
   if (fstat(file, &told) != 0 || told.st_size != kSectionBytes * count()) {
-    fail("shared_lanes: file {} is not of {} neighbours; expected one that create() has made", file, count());
+    throw_error("shared_lanes: file {} is not of {} neighbours; expected one that create() has made", file, count());
   }
   mappings_.reserve(mappings_.size() + 1);  // so that what is mapped is kept
   void* data = mmap(nullptr, static_cast<size_t>(bytes), writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
                     file, offset);
   if (data == MAP_FAILED) {
-    fail<OutOfMemory>("shared_lanes: {} bytes cannot be mapped ({}); expected addresses for them; raise the limits",
-                      bytes, std::strerror(errno));
+    throw_error<OutOfMemory>(
+        "shared_lanes: {} bytes cannot be mapped ({}); expected addresses for them; raise the limits", bytes,
+        std::strerror(errno));
   }
   mappings_.push_back({static_cast<std::byte*>(data), bytes});
   return mappings_.back();

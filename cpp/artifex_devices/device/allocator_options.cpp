@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -30,21 +30,21 @@ void AllocatorOptions::check(std::string_view operation) const {
     wrong += fmt::format("{}collective_memory_size is {}; expected a number of bytes, 0 or more",
                          wrong.empty() ? "" : "; ", collective_memory_size);
   }
-  if (!wrong.empty()) fail("{}: {}; correct it, or leave it out", operation, wrong);
+  if (!wrong.empty()) throw_error("{}: {}; correct it, or leave it out", operation, wrong);
 }
 
 void AllocatorOptions::check_for_cpu(std::string_view operation) const {
   check(operation);
   if (kind == AllocatorKind::kCudaAsync) {
-    fail(
-        "{}: the allocator kind CUDA_ASYNC is CUDA's; expected DEFAULT, BFC or PLATFORM for a CPU client; choose one "
-        "of them",
+    throw_error(
+        "{}: the allocator kind CUDA_ASYNC requires CUDA; expected DEFAULT, BFC or PLATFORM for a CPU client; choose "
+        "one of them",
         operation);
   }
   if (kind == AllocatorKind::kPlatform && preallocate) {
-    fail(
-        "{}: the allocator kind PLATFORM keeps no memory, so that none can be preallocated; expected preallocate=False "
-        "or the kind BFC, got preallocate=True; change one of them",
+    throw_error(
+        "{}: the allocator kind PLATFORM caches no memory, so none can be preallocated; expected preallocate=False or "
+        "the kind BFC, got preallocate=True; change one of them",
         operation);
   }
 }

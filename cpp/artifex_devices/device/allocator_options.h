@@ -9,21 +9,21 @@ namespace artifex_devices {
 enum class AllocatorKind : uint8_t { kDefault, kPlatform, kBfc, kCudaAsync };
 std::string_view to_string(AllocatorKind kind) noexcept;  // "DEFAULT", "PLATFORM", "BFC", "CUDA_ASYNC"
 
-/// How a client takes memory from the system.
+/// How a client allocates memory from the system.
 struct AllocatorOptions {
-  /// kBfc and kDefault: the caching allocator (device/arena.h). kPlatform: each array's pages come straight from the
-  /// system and go straight back. kCudaAsync: not on a CPU.
+  /// kBfc and kDefault: the caching allocator (device/arena.h). kPlatform: each array's pages are mapped and unmapped
+  /// directly, without a cache. kCudaAsync: not supported on a CPU.
   AllocatorKind kind = AllocatorKind::kDefault;
-  /// Of each device's memory_bytes, that its arrays may hold in the kind `device`: greater than 0, at most 1.
+  /// Fraction of each device's memory_bytes that arrays in the kind `device` may use: greater than 0, at most 1.
   double memory_fraction = 0.75;
-  /// Takes that much from the system when the client is made, and touches it. Not with kPlatform.
+  /// Whether that memory is taken from the system and touched when the client is created. Not with kPlatform.
   bool preallocate = false;
-  /// Bytes for collectives alone. A CPU's collectives work in the arrays' own memory: kept, and without effect.
+  /// Bytes reserved for collectives. Recorded without effect: collectives on a CPU work in the arrays' own memory.
   int64_t collective_memory_size = 0;
 
   /// Throws InvalidArgument naming all fields whose values are out of range.
   void check(std::string_view operation) const;
-  /// The same, and what a CPU cannot do.
+  /// The same, and for options that a CPU does not support.
   void check_for_cpu(std::string_view operation) const;
 };
 

@@ -5,15 +5,15 @@
 #include <atomic>
 #include <new>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/arena_reserve.h"
 #include "artifex_devices/device/arena_state.h"
 
 namespace artifex_devices {
 namespace {
 
-constinit Mutex<"making of arenas"> g_making;  // the arenas; held over a fork
+constinit Mutex<"making of arenas"> g_making;  // the arenas; held during a fork
 constinit std::atomic<const std::vector<Arena*>*> g_arenas{nullptr};
 
 [[maybe_unused]] const bool g_arenas_held_over_fork = [] {
@@ -41,14 +41,14 @@ BlockRef foreign_block(void* data, int64_t bytes, std::function<void()> release)
 }
 
 void BlockRef::dispose(Block* block) noexcept {
-  no_lock_held("the end of a block of memory");  // whose owner may be foreign
+  no_lock_held("the end of a block of memory");  // its owner may be foreign code
   if (Arena* arena = block->arena()) {
     arena->release(block);
     return;
   }
   try {
     if (block->release_) block->release_();
-  } catch (...) {  // the owner's trouble; there is nobody to tell here
+  } catch (...) {  // an error of the owner cannot be reported here
   }
   BlockOwner::destroy(block);
 }
@@ -64,7 +64,7 @@ const std::vector<Arena*>& Arena::State::arenas() {
   if (const auto* all = arenas_if_made()) return *all;
   const std::shared_ptr<const Machine> machine = Machine::live();
   std::vector<std::unique_ptr<Arena>> owned;
-  // By caching, kind and node, then the interleaved ones: of_node and interleaved count on it.
+  // By caching, kind and node, then the interleaved ones: of_node and interleaved rely on this order.
   for (const bool caching : {true, false}) {
     for (const MemoryKind kind : kMemoryKinds) {
       const auto make = [&](int node) { owned.push_back(std::unique_ptr<Arena>(new Arena(node, kind, caching))); };
@@ -98,7 +98,7 @@ Arena& Arena::interleaved(bool caching) {
 }
 
 BlockRef Arena::allocate(int64_t bytes) {
-  if (bytes < 0) fail("allocate: bytes is {}; expected 0 or more", bytes);
+  if (bytes < 0) throw_error("allocate: bytes is {}; expected 0 or more", bytes);
   Block* block = state_->take(bytes);
   if (!block) block = state_->take_again(bytes);
   if (state_->pinned) state_->lock_pages_of(block);
@@ -109,7 +109,7 @@ BlockRef Arena::allocate(int64_t bytes) {
 }
 
 void Arena::release(Block* block) noexcept {
-  if (state_->pinned) state_->let_go_of_pages(block);
+  if (state_->pinned) state_->release_pages(block);
   if (block->size_class_ >= 0) {
     state_->give_small(block);
   } else {
@@ -154,9 +154,9 @@ Block* Arena::State::take_again(int64_t bytes) {
     if (!wait_for_release(seen)) break;
   }
   const ArenaStats now = arena->stats();
-  fail<OutOfMemory>(
-      "RESOURCE_EXHAUSTED: allocate: no {}memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are kept "
-      "for reuse, and the process may use {} bytes in all; delete arrays or place smaller ones",
+  throw_error<OutOfMemory>(
+      "RESOURCE_EXHAUSTED: allocate: no {}memory for {} bytes on NUMA node {}; {} bytes are in use there, {} are "
+      "cached, and the process may use {} bytes in all; delete arrays or place smaller ones",
       arena->kind() == MemoryKind::kDevice ? "" : fmt::format("{} ", to_string(arena->kind())), bytes, arena->node(),
       now.bytes_in_use, now.bytes_cached, usable);
 }

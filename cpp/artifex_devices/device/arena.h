@@ -14,43 +14,43 @@ namespace artifex_devices {
 
 /// Physical state of one arena, in bytes.
 struct ArenaStats {
-  int64_t bytes_in_use = 0;  // blocks with users, capacity
-  int64_t bytes_cached = 0;  // blocks kept for reuse
+  int64_t bytes_in_use = 0;  // capacity of blocks with users
+  int64_t bytes_cached = 0;  // blocks cached for reuse
   int64_t bytes_mapped = 0;  // taken from the system: in use + cached + chunk remainders
   int64_t peak_bytes_in_use = 0;
   int64_t num_allocs = 0;
   int64_t cache_hits = 0;
-  int64_t bytes_locked = 0;        // whole pages in RAM for good, of blocks in use and cached ones
-  int64_t bytes_not_locked = 0;    // in use in a pinned arena, but the system would not lock them
+  int64_t bytes_locked = 0;        // locked pages of blocks in use and cached blocks
+  int64_t bytes_not_locked = 0;    // in use in a pinned arena, but the system refused to lock them
   int64_t bytes_preallocated = 0;  // taken up front; part of bytes_mapped
 };
 
-/// The memory of one kind near one NUMA node, or of all nodes in turn, with a caching allocator. Belongs to the
-/// process, never dies; clients share it.
+/// The memory of one kind near one NUMA node, or interleaved over all nodes, with a caching allocator. It belongs to
+/// the process, is never destroyed, and is shared by clients.
 ///
-/// Small sizes come from size classes cut out of 2 MiB chunks, at 64-byte alignment; sizes of 1 MiB and more are
-/// mapped on their own, aligned to 2 MiB and advised to be huge pages, first touched by whoever writes them first.
-/// Freed blocks are kept up to `config().cache_bytes` over all arenas. The least recently freed are dropped first, also
-/// where a limit of memory would be passed or an allocation fails. A forked child does not get free mapped blocks. No
-/// lock is held over a system call but fork, whose child can allocate (docs/decisions/0022). Thread-safe.
+/// Small sizes come from size classes within 2 MiB chunks, aligned to 64 bytes. Sizes of 1 MiB and more are mapped
+/// separately, aligned to 2 MiB and advised to be huge pages; the first writer touches them first. Freed blocks are
+/// cached up to `config().cache_bytes` over all arenas. The least recently freed are dropped first, also if a memory
+/// limit would be exceeded or an allocation fails. A forked child does not inherit free mapped blocks. No lock is held
+/// during a system call except fork, whose child can allocate (docs/decisions/0022). Thread-safe.
 ///
-/// Kinds: pages of `device` and `pinned_host` are bound to the node where there are several; those of `unpinned_host`
-/// are neither bound nor advised. Pages of `pinned_host` are locked, and stay so while cached; where the system locks
-/// no more (RLIMIT_MEMLOCK) the block is there without the lock, which Block::is_locked, the stats and
-/// page_lock_trouble say. Its next user asks again. An arena without cache maps every block by itself and unmaps it at
+/// Kinds: pages of `device` and `pinned_host` are bound to the node if there are several; those of `unpinned_host` are
+/// neither bound nor advised. Pages of `pinned_host` are locked, also while cached. If the system refuses to lock more
+/// (RLIMIT_MEMLOCK), the block is used without the lock, as reported by Block::is_locked, the stats and
+/// page_lock_trouble; its next user tries again. An arena without a cache maps every block separately and unmaps it at
 /// once.
 class Arena {
  public:
-  /// The arena of NUMA node `logical_index` of the live machine; one that the machine does not have is folded onto
-  /// those that it has.
+  /// Returns the arena of NUMA node `logical_index` of the live machine; indexes beyond its nodes wrap around.
   static Arena& of_node(int logical_index, MemoryKind kind = MemoryKind::kDevice, bool caching = true);
-  /// The one whose pages come from all nodes in turn, for big results that devices of several nodes read. Of kind
-  /// device; its node() is kAllNodes.
+  /// Returns the arena whose pages are interleaved over all nodes, for large results that devices of several nodes
+  /// read. Its kind is device, its node() is kAllNodes.
   static Arena& interleaved(bool caching = true);
   static constexpr int kAllNodes = -2;
 
-  /// Memory of `bytes` (0 gives a valid block of no size), 64-byte aligned, not cleared. Throws OutOfMemory, with what
-  /// was asked for, in use and cached here, when the system has no more even after the caches are dropped.
+  /// Allocates `bytes` of memory (0 gives a valid empty block), aligned to 64 bytes and not cleared. Throws
+  /// OutOfMemory, with the bytes requested, in use and cached, if the system has no memory even after the caches are
+  /// dropped.
   BlockRef allocate(int64_t bytes);
 
   ArenaStats stats() const;
@@ -58,13 +58,13 @@ class Arena {
   MemoryKind kind() const noexcept { return kind_; }
   bool is_caching() const noexcept { return caching_; }
 
-  /// Takes `bytes` (rounded up to 2 MiB) from the system and touches them; blocks of 1 MiB and more come from there
-  /// first. They go back to the system when the result is dropped and nobody uses them. Throws OutOfMemory when so much
-  /// is not free, Interrupted.
+  /// Takes `bytes` (rounded up to 2 MiB) from the system and touches them; blocks of 1 MiB and more are taken from them
+  /// first. They are returned to the system once the result is destroyed and they are unused. Throws OutOfMemory if
+  /// there is too little free memory, and Interrupted.
   std::shared_ptr<void> preallocate(int64_t bytes, std::string_view operation);
 
-  /// Gives the cached blocks of all arenas back to the system; returns their bytes. Small ones whose chunk has blocks
-  /// in use stay.
+  /// Returns the cached blocks of all arenas to the system, and returns their bytes. Small blocks whose chunk has
+  /// blocks in use remain.
   static int64_t trim_all();
   static int64_t total_cached_bytes() noexcept;
 
@@ -81,12 +81,12 @@ class Arena {
   std::unique_ptr<State> state_;
 };
 
-/// What went wrong when pages were to be locked for the first time in this process, with the limit and how to raise it;
-/// empty when nothing did.
+/// Describes the first failure to lock pages in this process, with the limit and how to raise it; empty if there was
+/// none.
 std::string page_lock_trouble();
-/// Whether there is such a text; a cheap question.
+/// Returns whether there was such a failure. Fast.
 bool has_page_lock_trouble() noexcept;
-/// RLIMIT_MEMLOCK in bytes, -1 for none. Privileged processes (CAP_IPC_LOCK) are not held to it.
+/// Returns RLIMIT_MEMLOCK in bytes, -1 for unlimited. It does not apply to privileged processes (CAP_IPC_LOCK).
 int64_t page_lock_limit() noexcept;
 
 }  // namespace artifex_devices

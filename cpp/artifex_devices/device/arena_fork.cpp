@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arenas around a fork. Its child gets the blocks in use and the chunks, and not the free blocks of 1 MiB and more.
+// Arenas around a fork. The child inherits the blocks in use and the chunks, but not the free blocks of 1 MiB and more.
 #include "artifex_devices/device/arena_state.h"
 
 namespace artifex_devices {
@@ -44,7 +44,7 @@ void Arena::State::after_fork_in_parent() noexcept {
   MappedBlock* dropped = nullptr;
   for_each_free([&](State& state, MappedBlock& block) {
     if (block.is_in_child || keep_in_children(block.data_, block.capacity_, true)) return;
-    // No later child would have it when it is in use.
+    // Otherwise later children would not inherit it when it is in use.
     state.remove_free_locked(block);
     block.next_dropped = dropped;
     dropped = &block;
@@ -61,7 +61,7 @@ void Arena::State::after_fork_in_child() noexcept {
     if (block.is_in_child) {
       unmap_pages(block.data_, block.capacity_);
     } else {
-      unpoison(block.data_, block.capacity_);  // something else may come to lie there
+      unpoison(block.data_, block.capacity_);  // other memory may be mapped there later
     }
     delete &block;
   });

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages that are to stay in RAM: the part of Arena that locks them, counts them and says when it could not.
+// The part of Arena that locks pages in RAM, counts them and reports failures.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -28,8 +30,8 @@ int64_t locked_in_all() noexcept {
   return bytes;
 }
 
-/// First page and the one after the last.
-std::pair<size_t, size_t> pages_of(const Chunk& chunk, const std::byte* data, int64_t bytes) noexcept {
+/// Returns the first page and the one after the last.
+std::pair<size_t, size_t> pages_of(const ArenaChunk& chunk, const std::byte* data, int64_t bytes) noexcept {
   const int64_t begin = data - chunk.data;
   return {static_cast<size_t>(begin / kPage), static_cast<size_t>((begin + bytes - 1) / kPage + 1)};
 }
@@ -51,29 +53,29 @@ std::string page_lock_trouble() {
   const int64_t limit = page_lock_limit();
   return fmt::format(
       "pinned_host: {} bytes could not be locked in RAM ({}); this process may lock {} (RLIMIT_MEMLOCK) and had {} "
-      "bytes locked; what does not fit is placed all the same, in pages that are not pinned; raise the limit, say by "
-      "`ulimit -l unlimited`, or place less in pinned_host; Memory.stats() and Array.describe() tell what is locked",
+      "bytes locked; the rest is placed in pages that are not pinned; raise the limit, say by `ulimit -l unlimited`, "
+      "or place less in pinned_host; Memory.stats() and Array.describe() report locked bytes",
       g_trouble.bytes.load(std::memory_order_relaxed), std::strerror(error),
       limit < 0 ? "any number of bytes" : fmt::format("{} bytes", limit),
       g_trouble.locked.load(std::memory_order_relaxed));
 }
 
 void Arena::State::count_users_locked(const Block* block, int by) noexcept {
-  const auto* chunk = static_cast<const Chunk*>(block->chunk_);
+  const auto* chunk = static_cast<const ArenaChunk*>(block->chunk_);
   const auto [first, end] = pages_of(*chunk, block->data_, block->capacity_);
   for (size_t page = first; page < end; ++page) {
     chunk->locks->users[page] = static_cast<uint16_t>(chunk->locks->users[page] + by);
   }
 }
 
-// Locks or unlocks pages of a chunk for as long as it lives. Others wait for the chunk, not for the arena's lock.
+// Held while pages of a chunk are locked or unlocked. Other threads wait for the chunk, not for the arena's lock.
 class PageTurn {
  public:
-  /// Waits until no other thread has its turn.
+  /// Waits until no other thread holds it.
   PageTurn(Arena::State& state, PageLocks& pages) noexcept : state_(state), pages_(pages) {
     while (!begin()) std::this_thread::yield();
   }
-  /// The turn has begun.
+  /// It is already held.
   PageTurn(Arena::State& state, PageLocks& pages, std::adopt_lock_t) noexcept : state_(state), pages_(pages) {}
   ~PageTurn() {
     const std::lock_guard lock(state_.mutex);
@@ -93,7 +95,7 @@ class PageTurn {
 };
 
 int Arena::State::lock_small(Block* block) noexcept {
-  const auto* chunk = static_cast<const Chunk*>(block->chunk_);
+  const auto* chunk = static_cast<const ArenaChunk*>(block->chunk_);
   const PageTurn turn(*this, *chunk->locks);
   auto& is_locked = chunk->locks->locked;
   const auto [first, end] = pages_of(*chunk, block->data_, block->capacity_);
@@ -109,9 +111,9 @@ int Arena::State::lock_small(Block* block) noexcept {
   return 0;
 }
 
-Chunk* Arena::State::begin_unlocking(std::bitset<PageLocks::kPages>& unused) noexcept {
+ArenaChunk* Arena::State::begin_unlocking(std::bitset<PageLocks::kPages>& unused) noexcept {
   const std::lock_guard lock(mutex);
-  for (Chunk* chunk = chunks; chunk; chunk = chunk->next) {
+  for (ArenaChunk* chunk = chunks; chunk; chunk = chunk->next) {
     PageLocks& pages = *chunk->locks;
     if (pages.is_busy) continue;
     unused = pages.locked;
@@ -128,8 +130,8 @@ Chunk* Arena::State::begin_unlocking(std::bitset<PageLocks::kPages>& unused) noe
 int64_t Arena::State::unlock_unused_pages() noexcept {
   int64_t bytes = 0;
   std::bitset<PageLocks::kPages> unused;
-  while (const Chunk* chunk = begin_unlocking(unused)) {
-    const PageTurn turn(*this, *chunk->locks, std::adopt_lock);  // a new user of these pages waits for its end
+  while (const ArenaChunk* chunk = begin_unlocking(unused)) {
+    const PageTurn turn(*this, *chunk->locks, std::adopt_lock);  // new users of these pages wait for its end
     for (size_t page = 0; page < PageLocks::kPages; ++page) {
       if (unused[page]) unlock_pages(chunk->data + static_cast<int64_t>(page) * kPage, kPage);
     }
@@ -158,7 +160,7 @@ void Arena::State::lock_pages_of(Block* block) noexcept {
     block->lock_generation_ = -1;
   }
   int error = try_lock(block);
-  // What is cached keeps its locks while nobody needs them.
+  // Cached blocks keep their locks until others need them.
   if (error != 0 && evict(-1, true) + unlock_unused_pages() > 0) error = try_lock(block);
   if (error == 0) {
     locked_in_use.fetch_add(block->capacity_, std::memory_order_relaxed);
@@ -167,7 +169,7 @@ void Arena::State::lock_pages_of(Block* block) noexcept {
   }
 }
 
-void Arena::State::let_go_of_pages(Block* block) noexcept {
+void Arena::State::release_pages(Block* block) noexcept {
   if (block->is_locked()) locked_in_use.fetch_sub(block->capacity_, std::memory_order_relaxed);
   if (block->size_class_ < 0) return;
   const std::lock_guard lock(mutex);
@@ -178,7 +180,7 @@ void Arena::State::forget_lock(const Block* block) noexcept {
   if (pinned && block->is_locked()) locked.fetch_sub(block->capacity_, std::memory_order_relaxed);
 }
 
-void Arena::State::forget_lock_of_chunk(const Chunk& chunk) noexcept {
+void Arena::State::forget_lock_of_chunk(const ArenaChunk& chunk) noexcept {
   if (!chunk.locks) return;
   locked.fetch_sub(static_cast<int64_t>(chunk.locks->locked.count()) * kPage, std::memory_order_relaxed);
 }
@@ -186,9 +188,9 @@ void Arena::State::forget_lock_of_chunk(const Chunk& chunk) noexcept {
 void Arena::State::forget_locks_in_child() noexcept {
   if (!pinned) return;
   g_trouble.error.store(0, std::memory_order_relaxed);
-  for (Chunk* chunk = chunks; chunk; chunk = chunk->next) {
+  for (ArenaChunk* chunk = chunks; chunk; chunk = chunk->next) {
     chunk->locks->locked.reset();
-    chunk->locks->is_busy = false;  // that thread is in the parent only
+    chunk->locks->is_busy = false;  // that thread exists only in the parent
   }
   locked.store(0, std::memory_order_relaxed);
   locked_in_use.store(0, std::memory_order_relaxed);

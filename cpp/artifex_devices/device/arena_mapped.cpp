@@ -6,16 +6,16 @@
 #include "artifex_devices/device/arena_state.h"
 #include "artifex_devices/topology/system_files.h"
 
-// Blocks of 1 MiB and more, mapped one by one.
+// Blocks of 1 MiB and more, each mapped separately.
 namespace artifex_devices {
 namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kLargest = int64_t{1} << 47;  // of a user's address space
+constexpr int64_t kLargest = int64_t{1} << 47;  // user address space
 
 constinit std::atomic<uint64_t> g_releases{0};
 
-// Whole huge pages where that adds at most a quarter: fresh huge pages cost a fifth of the same bytes in small ones.
+// Whole huge pages if that adds at most a quarter: new huge pages cost a fifth of the same bytes in small pages.
 int64_t rounded(int64_t bytes, bool huge_pages) noexcept {
   const int64_t huge = (bytes + kHugePage - 1) / kHugePage * kHugePage;
   return huge_pages && huge - bytes <= bytes / 4 ? huge : (std::max<int64_t>(bytes, 1) + kPage - 1) / kPage * kPage;
@@ -71,8 +71,8 @@ Block* Arena::State::take_mapped(int64_t bytes) {
   return block;
 }
 
-void Arena::State::give_mapped(Block* given) noexcept {
-  auto* block = static_cast<MappedBlock*>(given);
+void Arena::State::give_mapped(Block* freed) noexcept {
+  auto* block = static_cast<MappedBlock*>(freed);
   const int64_t bound = cache_bound();
   bool is_cached = arena->is_caching() && !block->to_system_.load(std::memory_order_relaxed) &&
                    block->capacity_ <= bound && !is_in_reserve(block->data_);
@@ -143,9 +143,9 @@ int64_t Arena::State::evict(int64_t bound, bool pinned_only) noexcept {
 int64_t Arena::State::drop_cached_for(int64_t bytes, int64_t usable) noexcept {
   const int64_t cached = Arena::total_cached_bytes();
   const int64_t mapped = mapped_bytes();
-  if (cached == 0 || mapped - cached > usable - bytes) return 0;  // nothing to drop, or it would not help
-  // Memory that others hold in this process counts too: the system kills it for all of its pages, and for those that
-  // the kernel has for it, such as page tables.
+  if (cached == 0 || mapped - cached > usable - bytes) return 0;  // nothing to drop, or dropping would not help
+  // Other memory of this process counts too, including the kernel's pages for it, such as page tables: the limit
+  // applies to all of them.
   const int64_t kernels = usable / 64;
   const int64_t excess = std::max(mapped, resident_memory_bytes()) - (usable - kernels - bytes);
   if (excess <= 0) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many pages the arenas have from the system, how many they may have, and who is giving some back.
+// Counts the pages that the arenas have mapped and may map, and the running releases.
 #include <algorithm>
 #include <atomic>
 #include <new>
@@ -32,8 +32,8 @@ bool claim(int64_t bytes) noexcept {
     if (dropped == 0 && !wait_for_release(seen)) break;
   }
   try {
-    return count_mapped(bytes, usable_memory_bytes_now());  // with the swap space, or the limit was raised
-  } catch (const std::bad_alloc&) {                         // not even memory to ask
+    return count_mapped(bytes, usable_memory_bytes_now());  // with swap space, or the limit was raised
+  } catch (const std::bad_alloc&) {                         // no memory for the query
     return false;
   }
 }
@@ -43,7 +43,7 @@ bool claim(int64_t bytes) noexcept {
 constinit std::atomic<int64_t> g_usable_bytes{-1};
 
 int64_t usable_bytes() noexcept {
-  // Not a guarded static: a child forked while it is read would wait for the guard forever.
+  // Not a guarded static: a child forked during its initialization would wait forever.
   int64_t bytes = g_usable_bytes.load(std::memory_order_relaxed);
   if (bytes < 0) {
     bytes = Machine::live()->usable_memory_bytes();
@@ -95,7 +95,7 @@ Releasing::~Releasing() {
 int ended_releases() noexcept { return g_released.load(std::memory_order_acquire); }
 
 bool wait_for_release(int seen) noexcept {
-  // Counts the end of a release before it leaves the releases under way.
+  // Counts the release as finished before it is no longer running.
   if (g_releasing.load(std::memory_order_acquire) == 0) return ended_releases() != seen;
   g_released.wait(seen, std::memory_order_acquire);
   return true;

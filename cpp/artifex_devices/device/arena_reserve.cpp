@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a client had taken up front: the part of Arena that hands it out and takes it back.
+// The part of Arena that allocates from memory preallocated by a client.
 #include "artifex_devices/device/arena_reserve.h"
 
 #include <algorithm>
 #include <atomic>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/device/arena_state.h"
 #include "artifex_devices/topology/system_files.h"
 
 namespace artifex_devices {
 
-std::byte* Reserve::cut(int64_t bytes) noexcept {
+std::byte* ArenaReserve::cut(int64_t bytes) noexcept {
   const auto units = static_cast<size_t>(rounded(bytes) / kUnit);
   size_t run = 0;
   for (size_t i = 0; i < used_.size(); ++i) {
@@ -27,7 +27,7 @@ std::byte* Reserve::cut(int64_t bytes) noexcept {
   return nullptr;
 }
 
-void Reserve::give(std::byte* data, int64_t bytes) noexcept {
+void ArenaReserve::give(std::byte* data, int64_t bytes) noexcept {
   const auto units = static_cast<size_t>(rounded(bytes) / kUnit);
   const auto first = static_cast<size_t>((data - data_) / kUnit);
   for (size_t unit = first; unit < first + units; ++unit) used_[unit] = false;
@@ -55,7 +55,7 @@ std::byte* Arena::State::cut_reserve(int64_t bytes) noexcept {
     if (reserve->is_retired) continue;
     std::byte* data = reserve->cut(bytes);
     if (!data) continue;
-    reserved_free.fetch_sub(Reserve::rounded(bytes), std::memory_order_relaxed);
+    reserved_free.fetch_sub(ArenaReserve::rounded(bytes), std::memory_order_relaxed);
     return data;
   }
   return nullptr;
@@ -69,31 +69,32 @@ bool Arena::State::is_in_reserve(const std::byte* data) noexcept {
 
 bool Arena::State::unmap_reserve(std::byte* data, int64_t bytes) noexcept {
   if (!has_reserves.load(std::memory_order_acquire)) return false;
-  std::unique_ptr<Reserve> unused;
+  std::unique_ptr<ArenaReserve> unused;
   {
     const std::lock_guard lock(reserves_mutex);
     const auto found = std::ranges::find_if(reserves, [&](const auto& reserve) { return reserve->contains(data); });
     if (found == reserves.end()) return false;
-    Reserve& reserve = **found;
+    ArenaReserve& reserve = **found;
     poison(data, bytes);
     reserve.give(data, bytes);
     (reserve.is_retired ? reserved_bytes : reserved_free)
-        .fetch_add(reserve.is_retired ? -Reserve::rounded(bytes) : Reserve::rounded(bytes), std::memory_order_relaxed);
+        .fetch_add(reserve.is_retired ? -ArenaReserve::rounded(bytes) : ArenaReserve::rounded(bytes),
+                   std::memory_order_relaxed);
     unused = take_unused_locked(found);
   }
   if (unused) return_pages(unused->data(), unused->bytes());
   return true;
 }
 
-void Arena::State::retire_reserve(const Reserve* retired) noexcept {
-  std::unique_ptr<Reserve> unused;
+void Arena::State::retire_reserve(const ArenaReserve* retired) noexcept {
+  std::unique_ptr<ArenaReserve> unused;
   {
     const std::lock_guard lock(reserves_mutex);
     const auto found = std::ranges::find_if(reserves, [&](const auto& reserve) { return reserve.get() == retired; });
     if (found == reserves.end()) return;
-    Reserve& reserve = **found;
+    ArenaReserve& reserve = **found;
     reserve.is_retired = true;
-    // What is in use counts until it is back.
+    // Pieces in use count until they are returned.
     reserved_free.fetch_sub(reserve.free_bytes(), std::memory_order_relaxed);
     reserved_bytes.fetch_sub(reserve.free_bytes(), std::memory_order_relaxed);
     unused = take_unused_locked(found);
@@ -101,9 +102,10 @@ void Arena::State::retire_reserve(const Reserve* retired) noexcept {
   if (unused) return_pages(unused->data(), unused->bytes());
 }
 
-std::unique_ptr<Reserve> Arena::State::take_unused_locked(std::vector<std::unique_ptr<Reserve>>::iterator at) noexcept {
+std::unique_ptr<ArenaReserve> Arena::State::take_unused_locked(
+    std::vector<std::unique_ptr<ArenaReserve>>::iterator at) noexcept {
   if (!(*at)->is_retired || !(*at)->is_unused()) return nullptr;
-  std::unique_ptr<Reserve> unused = std::move(*at);
+  std::unique_ptr<ArenaReserve> unused = std::move(*at);
   reserves.erase(at);
   has_reserves.store(!reserves.empty(), std::memory_order_release);
   return unused;
@@ -111,9 +113,9 @@ std::unique_ptr<Reserve> Arena::State::take_unused_locked(std::vector<std::uniqu
 
 std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operation) {
   if (bytes <= 0) return nullptr;
-  constexpr int64_t kLargest = int64_t{1} << 47;  // of a user's address space
-  constexpr int64_t kPiece = int64_t{64} << 20;   // touched without a look at Ctrl-C
-  const int64_t wanted = Reserve::rounded(std::min(bytes, kLargest));
+  constexpr int64_t kLargest = int64_t{1} << 47;  // user address space
+  constexpr int64_t kPiece = int64_t{64} << 20;   // touched between checks for Ctrl-C
+  const int64_t wanted = ArenaReserve::rounded(std::min(bytes, kLargest));
   const auto free_bytes = [] {
     return std::min(available_memory_bytes().value_or(INT64_MAX),
                     std::max<int64_t>(usable_memory_bytes_now() - mapped_bytes() + total_cached_bytes(), 0));
@@ -121,8 +123,8 @@ std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operati
   int64_t free = free_bytes();
   if (wanted > free && trim_all() > 0) free = free_bytes();
   const auto refuse = [&](std::string_view why) {
-    fail<OutOfMemory>(
-        "RESOURCE_EXHAUSTED: {}: {} bytes cannot be taken up front on NUMA node {}: {}; expected at most the {} bytes "
+    throw_error<OutOfMemory>(
+        "RESOURCE_EXHAUSTED: {}: {} bytes cannot be preallocated on NUMA node {}: {}; expected at most the {} bytes "
         "that are free; lower memory_fraction, or leave preallocate out",
         operation, wanted, node_, why, free);
   };
@@ -130,7 +132,8 @@ std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operati
   std::byte* data = take_pages(wanted, {.node = node_, .aligned = true, .huge = true});
   if (!data) refuse("the system has no address space for it");
   try {
-    // The system clears them, which more cores do faster; the pages are bound to the node whoever touches them.
+    // Touched by several cores, because the system clears pages; they are bound to the node whichever core touches
+    // them.
     check_interrupt();
     std::atomic<bool> touched{true};
     WorkerPool::process().parallel_for((wanted + kPiece - 1) / kPiece, -1, [&](int64_t i) {
@@ -140,9 +143,10 @@ std::shared_ptr<void> Arena::preallocate(int64_t bytes, std::string_view operati
       }
     });
     if (!touched.load(std::memory_order_relaxed)) refuse("the system has no pages for it");
-    auto made = std::make_unique<Reserve>(data, wanted);
-    const Reserve* reserve = made.get();
-    // Made first, as nothing may fail once the reserve is on the list; retiring one that is not there does nothing.
+    auto made = std::make_unique<ArenaReserve>(data, wanted);
+    const ArenaReserve* reserve = made.get();
+    // Created first, because nothing may fail once the reserve is on the list; retiring one that is not on the list
+    // does nothing.
     std::shared_ptr<void> held(nullptr, [this, reserve](void*) { state_->retire_reserve(reserve); });
     const std::lock_guard lock(state_->reserves_mutex);
     state_->reserves.push_back(std::move(made));

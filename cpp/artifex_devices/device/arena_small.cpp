@@ -5,15 +5,15 @@
 
 #include "artifex_devices/device/arena_state.h"
 
-// Blocks below 1 MiB: cut from chunks, kept on a free list a class together with their headers.
+// Blocks below 1 MiB: allocated from chunks, cached with their headers on a free list for each class.
 namespace artifex_devices {
 namespace {
 
 constexpr int kHeadersAtOnce = 32;
-// What is left of a chunk becomes this many blocks at most: each takes four fifths of the rest, down to 512 bytes.
+// The rest of a chunk becomes at most this many blocks: each takes four fifths of the rest, down to 512 bytes.
 constexpr int kMostOfRest = 8;
 
-// Kept forever: headers go round, and their peak number is that of the blocks.
+// Never freed: headers are reused, and there are at most as many as blocks at the peak.
 Block* new_headers() noexcept {
   return static_cast<Block*>(operator new(sizeof(Block) * kHeadersAtOnce, std::nothrow));
 }
@@ -38,7 +38,7 @@ inline Block* Arena::State::pop_small_locked(int size_class) noexcept {
 }
 
 inline void Arena::State::use_small_locked(Block* block, int64_t bytes, bool hit) noexcept {
-  auto* chunk = static_cast<Chunk*>(block->chunk_);
+  auto* chunk = static_cast<ArenaChunk*>(block->chunk_);
   if (chunk->in_use++ == 0) --empty_chunks;
   block->bytes_ = bytes;
   count_taken_locked(block->capacity_, hit);
@@ -57,9 +57,9 @@ Block* Arena::State::take_small(int64_t bytes) {
   return cut_small(size_class, bytes);
 }
 
-// What the lock must not be held for, a chunk or headers, is fetched when it turns out to be needed; then again.
+// Chunks and headers are allocated without the lock when they turn out to be needed; then the loop repeats.
 Block* Arena::State::cut_small(int size_class, int64_t bytes) noexcept {
-  Chunk* chunk = nullptr;
+  ArenaChunk* chunk = nullptr;
   Block* headers = nullptr;
   Block* block = nullptr;
   for (bool is_short = false; !block && !is_short;) {
@@ -78,7 +78,7 @@ Block* Arena::State::cut_small(int size_class, int64_t bytes) noexcept {
       needs_headers = num_spare_headers <= kMostOfRest;
       is_first = num_chunks == 0;
     }
-    // A process with a few small arrays should not have its first pages rounded up to 2 MiB.
+    // A process with a few small arrays should not map 2 MiB at once.
     if (needs_headers) {
       headers = new_headers();
       is_short = headers == nullptr;
@@ -87,7 +87,7 @@ Block* Arena::State::cut_small(int size_class, int64_t bytes) noexcept {
       is_short = chunk == nullptr;
     }
   }
-  if (chunk) drop_chunks(chunk);  // another thread's came first
+  if (chunk) drop_chunks(chunk);  // another thread was first
   return block;
 }
 
@@ -101,7 +101,7 @@ void Arena::State::give_small(Block* block) noexcept {
     in_use.store(in_use.load(std::memory_order_relaxed) - block->capacity_, std::memory_order_relaxed);
     const int64_t now = cached.load(std::memory_order_relaxed) + block->capacity_;
     cached.store(now, std::memory_order_relaxed);
-    auto* chunk = static_cast<Chunk*>(block->chunk_);
+    auto* chunk = static_cast<ArenaChunk*>(block->chunk_);
     if (--chunk->in_use > 0 || ++empty_chunks <= 1 || now <= cache_bound()) return;
   }
   trim_chunks(false);
@@ -117,8 +117,8 @@ void Arena::State::add_headers_locked(Block* slab) noexcept {
   num_spare_headers += kHeadersAtOnce;
 }
 
-Chunk* Arena::State::new_chunk(bool huge) noexcept {
-  std::unique_ptr<Chunk> chunk(new (std::nothrow) Chunk());
+ArenaChunk* Arena::State::new_chunk(bool huge) noexcept {
+  std::unique_ptr<ArenaChunk> chunk(new (std::nothrow) ArenaChunk());
   if (!chunk) return nullptr;
   if (pinned) {
     chunk->locks.reset(new (std::nothrow) PageLocks());
@@ -130,8 +130,8 @@ Chunk* Arena::State::new_chunk(bool huge) noexcept {
   return chunk.release();
 }
 
-// Returns null if no chunk has room. Takes `fresh` if it needs a chunk.
-Block* Arena::State::cut_locked(int size_class, Chunk*& fresh) noexcept {
+// Returns null if no chunk has space. Takes `fresh` if it needs a chunk.
+Block* Arena::State::cut_locked(int size_class, ArenaChunk*& fresh) noexcept {
   const int64_t capacity = class_bytes(size_class);
   if (!cutting || cutting->cut + capacity > kChunkBytes) {
     if (!fresh) return nullptr;
@@ -156,7 +156,7 @@ Block* Arena::State::cut_block_locked(int size_class) noexcept {
   return block;
 }
 
-// What is left of the chunk becomes free blocks of the largest classes that fit.
+// The rest of the chunk becomes free blocks of the largest classes that fit.
 void Arena::State::cut_rest_locked(int largest_class) noexcept {
   for (int c = largest_class; c >= 0;) {
     if (cutting->cut + class_bytes(c) > kChunkBytes) {
@@ -171,22 +171,22 @@ void Arena::State::cut_rest_locked(int largest_class) noexcept {
 }
 
 int64_t Arena::State::trim_chunks(bool cutting_too) noexcept {
-  const auto goes = [&](const Chunk& chunk) {
+  const auto goes = [&](const ArenaChunk& chunk) {
     return chunk.in_use == 0 && (cutting_too || &chunk != cutting) && !(chunk.locks && chunk.locks->is_busy);
   };
   Releasing releasing;
-  Chunk* gone = nullptr;
+  ArenaChunk* gone = nullptr;
   int64_t bytes = 0;
   {
     const std::lock_guard lock(mutex);
-    const Chunk* first = empty_chunks == 0 ? nullptr : chunks;
+    const ArenaChunk* first = empty_chunks == 0 ? nullptr : chunks;
     while (first && !goes(*first)) first = first->next;
     if (!first) return 0;
     releasing.begin();
     for (Block*& newest : free) {
       Block** link = &newest;
       while (Block* block = *link) {
-        if (!goes(*static_cast<const Chunk*>(block->chunk_))) {
+        if (!goes(*static_cast<const ArenaChunk*>(block->chunk_))) {
           link = &block->next_;
           continue;
         }
@@ -198,8 +198,8 @@ int64_t Arena::State::trim_chunks(bool cutting_too) noexcept {
       }
     }
     cached.store(cached.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
-    for (Chunk** link = &chunks; *link;) {
-      Chunk* chunk = *link;
+    for (ArenaChunk** link = &chunks; *link;) {
+      ArenaChunk* chunk = *link;
       if (!goes(*chunk)) {
         link = &chunk->next;
         continue;
@@ -216,8 +216,8 @@ int64_t Arena::State::trim_chunks(bool cutting_too) noexcept {
   return bytes;
 }
 
-void Arena::State::drop_chunks(Chunk* first) noexcept {
-  while (Chunk* chunk = first) {
+void Arena::State::drop_chunks(ArenaChunk* first) noexcept {
+  while (ArenaChunk* chunk = first) {
     first = chunk->next;
     forget_lock_of_chunk(*chunk);
     unmap(chunk->data, kChunkBytes);

@@ -28,14 +28,14 @@
 namespace artifex_devices {
 
 inline constexpr int64_t kAlignment = 64;
-inline constexpr int64_t kMappedFrom = int64_t{1} << 20;  // blocks of this size and more are mapped on their own
+inline constexpr int64_t kMappedFrom = int64_t{1} << 20;  // blocks of at least this size are mapped separately
 inline constexpr int64_t kChunkBytes = int64_t{2} << 20;
 inline constexpr int kSizeClasses = 52;
 inline constexpr int64_t kPage = 4096;
-inline constexpr int kMostTries = 32;  // to get memory: other threads may take what was released
+inline constexpr int kMostTries = 32;  // attempts to get memory: other threads may take what was released
 
-/// Classes are the multiples of 64 up to 512, then four a doubling up to 1 MiB: at most a fifth is lost.
-/// Example: 513 bytes are of class 8, which has 640.
+/// Classes are the multiples of 64 up to 512, then four for each doubling up to 1 MiB: at most a fifth is unused.
+/// Example: 513 bytes are in class 8, of 640 bytes.
 constexpr int class_of(int64_t bytes) noexcept {
   if (bytes <= 512) return bytes <= kAlignment ? 0 : static_cast<int>((bytes - 1) / kAlignment);
   const uint64_t last = static_cast<uint64_t>(bytes) - 1;
@@ -50,7 +50,7 @@ static_assert(class_of(0) == 0 && class_of(64) == 0 && class_of(65) == 1 && clas
 static_assert(class_bytes(8) == 640 && class_bytes(kSizeClasses - 1) == kMappedFrom);
 static_assert(class_of(kMappedFrom - 1) == kSizeClasses - 1);
 
-/// A lock for a few instructions: half the atomic operations of std::mutex. Waiters yield soon.
+/// A lock held for a few instructions, with half the atomic operations of std::mutex. Waiting threads yield soon.
 class ShortLock {
  public:
   void lock() noexcept {
@@ -67,32 +67,32 @@ class ShortLock {
   std::atomic<bool> held_{false};
 };
 
-/// The pages of a chunk that are locked in RAM, and how many blocks in use lie on each.
+/// The pages of a chunk that are locked in RAM, and the number of blocks in use on each.
 struct PageLocks {
   static constexpr size_t kPages = kChunkBytes / kPage;
-  std::bitset<kPages> locked;  // written by the thread whose turn it is
+  std::bitset<kPages> locked;  // written by the thread that is locking or unlocking
   std::array<uint16_t, kPages> users{};
-  bool is_busy = false;  // a thread has its turn to lock or unlock pages
+  bool is_busy = false;  // a thread is locking or unlocking pages
 };
 
-/// 2 MiB that small blocks of any class are cut from, front to back.
-struct Chunk {
+/// 2 MiB from which small blocks of any class are allocated, front to back.
+struct ArenaChunk {
   std::byte* data = nullptr;
-  int64_t cut = 0;                   // bytes from the front that are cut into blocks
+  int64_t cut = 0;                   // bytes from the front that are divided into blocks
   int64_t in_use = 0;                // blocks with users
   std::unique_ptr<PageLocks> locks;  // of a pinned arena
-  Chunk* next = nullptr;
+  ArenaChunk* next = nullptr;
 };
 
-class Reserve;
+class ArenaReserve;
 
-/// The counters and the free blocks of one arena, all under `mutex`; the atomics are written under it too. No system
-/// call is made under it, but for those of a fork.
+/// The counters and free blocks of one arena, all guarded by `mutex`; the atomics are also written under it. No system
+/// call is made under it, except during a fork.
 struct Arena::State {
   explicit State(Arena* owner);
   ~State();
 
-  struct MappedBlock;  // the header of a block that is mapped on its own
+  struct MappedBlock;  // the header of a block that is mapped separately
 
   Arena* const arena;
   const bool pinned;
@@ -100,9 +100,9 @@ struct Arena::State {
   std::array<Block*, kSizeClasses> free{};  // last in, first out
   Block* spare_headers = nullptr;
   int64_t num_spare_headers = 0;
-  Chunk* chunks = nullptr;  // the newest first
+  ArenaChunk* chunks = nullptr;  // newest first
   int64_t num_chunks = 0;
-  Chunk* cutting = nullptr;
+  ArenaChunk* cutting = nullptr;
   int64_t empty_chunks = 0;  // without a block in use
   FreeBlocks free_mapped;
   std::atomic<int64_t> in_use{0};
@@ -115,51 +115,51 @@ struct Arena::State {
   std::atomic<int64_t> locked{0};         // bytes of pages
   std::atomic<int64_t> locked_in_use{0};  // of blocks
 
-  // What was taken up front (arena_reserve.cpp).
+  // Preallocated pages (arena_reserve.cpp).
   Mutex<"reserves of an arena"> reserves_mutex;
-  std::vector<std::unique_ptr<Reserve>> reserves;
+  std::vector<std::unique_ptr<ArenaReserve>> reserves;
   std::atomic<bool> has_reserves{false};
   std::atomic<int64_t> reserved_bytes{0};
   std::atomic<int64_t> reserved_free{0};
 
-  /// Null when the system has no memory.
+  /// Returns null if the system has no memory.
   Block* take(int64_t bytes) {
     return bytes < kMappedFrom && arena->is_caching() ? take_small(bytes) : take_mapped(bytes);
   }
-  /// After a failure: drops what is cached, waits for threads that are unmapping pages, and tries again. Throws
+  /// After a failure, drops cached blocks, waits for threads that are unmapping pages, and tries again. Throws
   /// OutOfMemory.
   Block* take_again(int64_t bytes);
 
   void give_small(Block* block) noexcept;
-  /// Unmaps chunks without a block in use, the one being cut only when asked; returns the bytes of free blocks in them.
+  /// Unmaps chunks without a block in use (the current one only on request); returns the bytes of their free blocks.
   int64_t trim_chunks(bool cutting_too) noexcept;
 
   /// Blocks of 1 MiB and more.
   void give_mapped(Block* block) noexcept;
-  /// Unmaps the least recently freed ones of all arenas until no more than `bound` bytes are cached, small blocks
-  /// included; returns the bytes.
+  /// Unmaps the least recently freed ones of all arenas until at most `bound` bytes are cached, including small blocks;
+  /// returns the unmapped bytes.
   static int64_t evict(int64_t bound, bool pinned_only = false) noexcept;
-  /// Drops what is cached as far as the process would pass `usable` bytes with `bytes` more, if dropping can help.
-  /// Returns the bytes dropped.
+  /// Drops cached blocks if the process would exceed `usable` bytes with `bytes` more, and dropping can help. Returns
+  /// the bytes dropped.
   static int64_t drop_cached_for(int64_t bytes, int64_t usable) noexcept;
 
   static void before_fork() noexcept;
   static void after_fork_in_parent() noexcept;
   static void after_fork_in_child() noexcept;
 
-  /// Locks the pages of a block in use, or leaves it as it is and says so.
+  /// Locks the pages of a block in use, or records the failure.
   void lock_pages_of(Block* block) noexcept;
-  void let_go_of_pages(Block* block) noexcept;    // of a block that is no longer in use
-  void forget_lock(const Block* block) noexcept;  // before its own pages go
-  void forget_lock_of_chunk(const Chunk& chunk) noexcept;
+  void release_pages(Block* block) noexcept;      // of a block that is no longer in use
+  void forget_lock(const Block* block) noexcept;  // before its own pages are unmapped
+  void forget_lock_of_chunk(const ArenaChunk& chunk) noexcept;
   void forget_locks_in_child() noexcept;
 
-  /// Pages for this arena, from what was taken up front if there is enough; null when the system has no memory.
+  /// Returns pages for this arena, from the preallocated pages if there are enough; null if the system has no memory.
   std::byte* map(int64_t bytes, bool huge) noexcept;
   void unmap(std::byte* data, int64_t bytes) noexcept;
-  std::byte* cut_reserve(int64_t bytes) noexcept;  // null: nothing there
+  std::byte* cut_reserve(int64_t bytes) noexcept;  // null if there is none
   bool is_in_reserve(const std::byte* data) noexcept;
-  void retire_reserve(const Reserve* reserve) noexcept;
+  void retire_reserve(const ArenaReserve* reserve) noexcept;
 
   static const std::vector<Arena*>& arenas();
   static const std::vector<Arena*>* arenas_if_made() noexcept;
@@ -174,12 +174,12 @@ struct Arena::State {
   Block* cut_small(int size_class, int64_t bytes) noexcept;
   Block* pop_small_locked(int size_class) noexcept;
   void use_small_locked(Block* block, int64_t bytes, bool hit) noexcept;
-  Block* cut_locked(int size_class, Chunk*& fresh) noexcept;
+  Block* cut_locked(int size_class, ArenaChunk*& fresh) noexcept;
   Block* cut_block_locked(int size_class) noexcept;
   void cut_rest_locked(int largest_class) noexcept;
   void add_headers_locked(Block* slab) noexcept;
-  Chunk* new_chunk(bool huge) noexcept;
-  void drop_chunks(Chunk* first) noexcept;
+  ArenaChunk* new_chunk(bool huge) noexcept;
+  void drop_chunks(ArenaChunk* first) noexcept;
 
   MappedBlock* take_free(int64_t wanted) noexcept;
   MappedBlock* map_block(int64_t wanted) noexcept;
@@ -191,22 +191,22 @@ struct Arena::State {
   static void lock_all() noexcept;
   static void unlock_all() noexcept;
 
-  int try_lock(Block* block) noexcept;  // these two: 0, or the error number
+  int try_lock(Block* block) noexcept;  // both return 0 or the error number
   int lock_small(Block* block) noexcept;
-  Chunk* begin_unlocking(std::bitset<PageLocks::kPages>& unused) noexcept;
+  ArenaChunk* begin_unlocking(std::bitset<PageLocks::kPages>& unused) noexcept;
   void count_users_locked(const Block* block, int by) noexcept;
   int64_t unlock_unused_pages() noexcept;
   bool unmap_reserve(std::byte* data, int64_t bytes) noexcept;
-  /// Takes a retired reserve without a piece in use off the list; null: this one is not.
-  std::unique_ptr<Reserve> take_unused_locked(std::vector<std::unique_ptr<Reserve>>::iterator at) noexcept;
+  /// Removes a retired reserve without a piece in use from the list; returns null if it is in use.
+  std::unique_ptr<ArenaReserve> take_unused_locked(std::vector<std::unique_ptr<ArenaReserve>>::iterator at) noexcept;
 };
 
 struct Arena::State::MappedBlock : Block, FreeBlock {
   MappedBlock* next_dropped = nullptr;
-  bool is_in_child = true;  // a child that is being forked has its pages
+  bool is_in_child = true;  // a child that is being forked inherits its pages
 };
 
-/// All arenas, made at the first call and never destroyed.
+/// All arenas, created at the first call and never destroyed.
 inline const std::vector<Arena*>& all_arenas() { return Arena::State::arenas(); }
 
 /// Creates and deletes headers of blocks that no arena owns.
@@ -216,39 +216,39 @@ class BlockOwner {
   static BlockRef foreign(void* data, int64_t bytes, std::function<void()> release);
 };
 
-/// How pages are wanted.
+/// Properties of requested pages.
 struct PageAdvice {
-  int node = -1;        // bound to it where the machine has several; -1: not bound, kAllNodes: in turn
+  int node = -1;        // bound to this node if there are several; -1: not bound; kAllNodes: interleaved
   bool aligned = true;  // to 2 MiB
   bool huge = true;     // advised to be huge pages, from 2 MiB on
 };
-/// Pages from the system, or null.
+/// Maps pages from the system; returns null on failure.
 std::byte* map_pages(int64_t bytes, const PageAdvice& advice) noexcept;
 void unmap_pages(std::byte* data, int64_t bytes) noexcept;
-/// Writes to every page, so that it is there; false when the system has no memory for it.
+/// Writes to every page so that it is resident; returns false if the system has no memory.
 bool touch_pages(std::byte* data, int64_t bytes) noexcept;
-/// 0, or the error number.
+/// Returns 0 or the error number.
 int lock_pages(std::byte* data, int64_t bytes) noexcept;
 void unlock_pages(std::byte* data, int64_t bytes) noexcept;
-/// Whether a forked child gets these pages; false where the system does not say yes.
+/// Sets whether a forked child inherits these pages; returns false if the system refuses.
 bool keep_in_children(std::byte* data, int64_t bytes, bool keep) noexcept;
-/// Lets the system take the pages, with what is in them, when it is short of memory; until then they stay and can be
-/// written to without a page fault. False where it cannot.
+/// Lets the system reclaim the pages with their content when it is short of memory; until then they can be written
+/// without a page fault. Returns false if unsupported.
 bool offer_pages(std::byte* data, int64_t bytes) noexcept;
 
-/// Memory that the process may use, as the machine had it at the first use; tests set it.
+/// Memory that the process may use, read from the machine at the first use; tests set it.
 extern std::atomic<int64_t> g_usable_bytes;
 int64_t usable_bytes() noexcept;
 
-/// Bytes that all arenas have from the system, by take_pages.
+/// Bytes that all arenas have mapped with take_pages.
 int64_t mapped_bytes() noexcept;
-/// In a forked child: `missing` bytes of them are not there, and no thread is releasing any.
+/// Corrects the count in a forked child: `missing` bytes were not inherited, and no thread is releasing any.
 void correct_mapped_in_child(int64_t missing) noexcept;
-/// As map_pages, within what is usable; drops cached blocks where they would not fit beside the new pages.
+/// Like map_pages within the usable memory; drops cached blocks that would not fit beside the new pages.
 std::byte* take_pages(int64_t bytes, const PageAdvice& advice) noexcept;
 void return_pages(std::byte* data, int64_t bytes) noexcept;
 
-/// Begun by a thread before it takes pages that it will unmap off their list, so that others can wait for them.
+/// Created by a thread before it removes pages that it will unmap from their list, so that others can wait for them.
 class Releasing {
  public:
   Releasing() = default;
@@ -260,12 +260,13 @@ class Releasing {
  private:
   bool begun_ = false;
 };
-/// Number of releases that have ended.
+/// Number of finished releases.
 int ended_releases() noexcept;
-/// Waits for a release that is under way. False: there is none, and none has ended since ended_releases() was `seen`.
+/// Waits for a running release. Returns false if there is none, and none has finished since ended_releases() was
+/// `seen`.
 bool wait_for_release(int seen) noexcept;
 
-/// Under AddressSanitizer, makes every access an error (or fine again); else nothing.
+/// With AddressSanitizer, makes every access an error (or valid again); otherwise does nothing.
 #ifdef ARTIFEX_ASAN
 inline void poison(const void* data, int64_t bytes) noexcept {
   ASAN_POISON_MEMORY_REGION(data, static_cast<size_t>(bytes));
@@ -278,9 +279,9 @@ inline void poison(const void*, int64_t) noexcept {}
 inline void unpoison(const void*, int64_t) noexcept {}
 #endif
 
-/// `config().cache_bytes`, its default resolved.
+/// `config().cache_bytes` with its default resolved.
 int64_t cache_bound() noexcept;
-/// Bytes of cached blocks that the system cannot take by itself (offer_pages) are at most these.
+/// Upper bound of the bytes of cached blocks that the system cannot reclaim (offer_pages).
 int64_t firm_cache_bound() noexcept;
 
 }  // namespace artifex_devices

@@ -3,9 +3,9 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
 
 namespace artifex_devices {
@@ -15,11 +15,11 @@ constexpr const char* kCountVariable = "JAX_NUM_CPU_DEVICES";
 constexpr const char* kFlagsVariable = "XLA_FLAGS";
 constexpr std::string_view kCountFlag = "--xla_force_host_platform_device_count";
 
-// Never destroyed: arrays may be freed by static destructors of others.
+// Never destroyed: static destructors elsewhere may free arrays.
 struct BaseState {
   Mutex<"base client"> mutex;
   std::shared_ptr<Client> made;       // by base()
-  std::shared_ptr<Client> exchanged;  // stands before it
+  std::shared_ptr<Client> exchanged;  // takes precedence over it
   std::optional<int64_t> count;
   std::atomic<bool> exists{false};
 };
@@ -47,7 +47,7 @@ int64_t parse_count(std::string_view text, std::string_view variable, std::strin
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostClientDevices) {
-    fail(
+    throw_error(
         "devices: the environment variable {} is {:?}; expected a number of devices from 1 to {}, got {:?}; correct or "
         "unset the variable before the first use of a device",
         variable, whole, kMostClientDevices, text);
@@ -55,7 +55,7 @@ int64_t parse_count(std::string_view text, std::string_view variable, std::strin
   return value;
 }
 
-// The value of the last flag of ours; flags are separated by blanks, and quotes keep blanks inside one.
+// The value of our last flag; flags are separated by blanks, except within quotes.
 std::optional<int64_t> count_from_flags(std::string_view flags) {
   std::optional<int64_t> count;
   size_t i = 0;
@@ -116,14 +116,14 @@ bool Client::base_exists() noexcept { return state().exists.load(std::memory_ord
 void Client::set_num_cpu_devices(std::optional<int64_t> count) {
   BaseState& base = state();
   if (count && (*count < 1 || *count > kMostClientDevices)) {
-    fail("jax_num_cpu_devices: {} is no number of devices; expected 1 to {}, or None for one a CPU domain", *count,
-         kMostClientDevices);
+    throw_error("jax_num_cpu_devices: {} is not a number of devices; expected 1 to {}, or None for one per CPU domain",
+                *count, kMostClientDevices);
   }
   const std::lock_guard lock(base.mutex);
   if (base.made || base.exchanged) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "jax_num_cpu_devices: the devices are in use already; set the number before their first use, or use "
-        "simulate({}) for a world of its own",
+        "simulate({}) for a separate world",
         count ? *count : 8);
   }
   base.count = count;
@@ -139,7 +139,7 @@ std::shared_ptr<Client> Client::join(std::vector<ProcessInfo> processes, int pro
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
   if (base.made || base.exchanged) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "distributed.initialize: the devices are in use already; expected to come before their first use; call it at "
         "the beginning of the program");
   }

@@ -13,18 +13,18 @@ namespace artifex_devices {
 
 class Arena;
 
-/// A piece of memory with a count of its users; gives itself back to its arena when the last one lets go.
-/// Immutable after creation but for the count and the "give back to the system" mark. Thread-safe.
+/// A piece of memory with a reference count; returned to its arena when the last reference is released. Immutable after
+/// creation except the count and the mark "return to the system". Thread-safe.
 class Block {
  public:
   std::byte* data() const noexcept { return data_; }
-  int64_t bytes() const noexcept { return bytes_; }  // what was asked for
-  Arena* arena() const noexcept { return arena_; }   // null: memory that somebody else owns (see foreign_block)
+  int64_t bytes() const noexcept { return bytes_; }  // the requested size
+  Arena* arena() const noexcept { return arena_; }   // null: foreign memory (see foreign_block)
   bool is_foreign() const noexcept { return arena_ == nullptr; }
 
-  /// When the last user lets go, blocks of 1 MiB and more go back to the system instead of to the cache.
+  /// When the last reference is released, blocks of 1 MiB and more are returned to the system, not to the cache.
   void mark_for_system() noexcept { to_system_.store(true, std::memory_order_relaxed); }
-  /// Its pages are locked in RAM, in this process: a forked child has none that are.
+  /// Returns whether its pages are locked in RAM. A forked child has no locked pages.
   bool is_locked() const noexcept { return lock_generation_ == fork_generation(); }
   int64_t use_count() const noexcept { return uses_.load(std::memory_order_acquire); }
 
@@ -37,14 +37,14 @@ class Block {
 
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
-  int64_t capacity_ = 0;  // what was taken
+  int64_t capacity_ = 0;  // the allocated size
   Arena* arena_ = nullptr;
   std::atomic<int64_t> uses_{0};
   std::atomic<bool> to_system_{false};
-  int size_class_ = -1;            // -1: mapped on its own
+  int size_class_ = -1;            // -1: mapped separately
   int64_t lock_generation_ = -1;   // the fork_generation() in which its pages were locked
-  std::function<void()> release_;  // foreign blocks: called once, on the thread that lets go last
-  // The arena's own: the chunk that a small block was cut from, and the list that a free one is on.
+  std::function<void()> release_;  // foreign blocks: called once, by the thread that releases the last reference
+  // For the arena: the chunk of a small block, and the list of a free one.
   void* chunk_ = nullptr;
   Block* next_ = nullptr;
   Block* previous_ = nullptr;
@@ -64,7 +64,7 @@ class BlockRef {
     return *this;
   }
   ~BlockRef() {
-    // The only user can let go without an atomic subtraction: nobody else can add one.
+    // The only user can release it without an atomic subtraction: no other thread can add a reference.
     if (block_ && (block_->use_count() == 1 || block_->uses_.fetch_sub(1, std::memory_order_acq_rel) == 1)) {
       dispose(block_);
     }
@@ -82,7 +82,7 @@ class BlockRef {
   Block* block_ = nullptr;
 };
 
-/// Wraps memory that is not ours; `release` runs once when the last user is gone.
+/// Wraps foreign memory; `release` is called once when the last reference is released.
 BlockRef foreign_block(void* data, int64_t bytes, std::function<void()> release);
 
 }  // namespace artifex_devices

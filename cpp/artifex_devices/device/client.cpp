@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/stream_copy.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/cluster/cluster_machine.h"
 #include "artifex_devices/topology/binding.h"
@@ -16,8 +16,8 @@
 namespace artifex_devices {
 namespace {
 
-// One lane a CPU domain of the machine that we run on; together no more workers than CPUs that we may keep busy, but at
-// least one a lane.
+// One lane for each CPU domain of this machine, with no more workers in total than usable CPUs, but at least one per
+// lane.
 bool configure_workers() {
   const std::shared_ptr<const Machine> machine = Machine::live();
   const std::vector<CpuDomain>& domains = machine->cpu_domains();
@@ -25,7 +25,7 @@ bool configure_workers() {
   for (const CpuDomain& domain : domains) cores += domain.cores;
   const int64_t usable = machine->usable_cpus();
   std::vector<WorkerPool::Lane> lanes;
-  int64_t cache_bytes = INT64_MAX;  // of the lane that has the least
+  int64_t cache_bytes = INT64_MAX;  // smallest cache of a lane
   for (const CpuDomain& domain : domains) {
     cache_bytes = std::min(cache_bytes, last_level_cache_bytes(*machine, domain.cpus));
     const int64_t share = cores <= usable ? domain.cores : domain.cores * usable / std::max<int64_t>(cores, 1);
@@ -36,8 +36,8 @@ bool configure_workers() {
   return WorkerPool::configure(std::move(lanes));
 }
 
-// What a device's node has: hwloc's figure, scaled where the process may use less (or the system says there is more)
-// than the sum over the nodes.
+// Memory of a device's node: hwloc's value, scaled if the process may use less (or the system reports more) than the
+// sum over the nodes.
 int64_t memory_of_node(const Machine& machine, int node) {
   int64_t sum = 0;
   int64_t own = 0;
@@ -52,7 +52,7 @@ int64_t memory_of_node(const Machine& machine, int node) {
                               static_cast<long double>(usable));
 }
 
-/// The memories that devices on `domains` allocate from, each once, and which of them each domain has.
+/// The distinct memories of the devices on `domains`, and the index of each domain's memory.
 struct Memories {
   std::vector<int> nodes;
   std::vector<int> of_domain;
@@ -75,15 +75,15 @@ std::string host_name() {
 
 void check_count(int64_t count) {
   if (count >= 1 && count <= kMostClientDevices) return;
-  fail("make_client: num_devices is {}; expected a number of devices from 1 to {}", count, kMostClientDevices);
+  throw_error("make_client: num_devices is {}; expected a number of devices from 1 to {}", count, kMostClientDevices);
 }
 
-/// What is wrong with the list of processes, this one's entry above all; the number of all devices.
+/// Checks the list of processes, especially this one's entry; returns the number of all devices.
 int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, const ProcessInfo& expected) {
   const auto count = static_cast<int>(processes.size());
   if (own < 0 || own >= count) {
-    fail("make_client: process_index is {}; expected 0 to {}, one of the {} processes; number them from 0", own,
-         count - 1, count);
+    throw_error("make_client: process_index is {}; expected 0 to {}, one of the {} processes; number them from 0", own,
+                count - 1, count);
   }
   int64_t devices = 0;
   for (int p = 0; p < count; ++p) {
@@ -92,7 +92,7 @@ int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, cons
     devices += info.num_devices;
     check_count(devices);
     if (info.domains.empty() || memories_of(info.domains).nodes.size() != info.arena_memory_bytes.size()) {
-      fail(
+      throw_error(
           "make_client: process {} is described by {} CPU domains and {} memories; expected at least one domain, and a "
           "number of bytes for each memory that they name; take what Client::describe makes there",
           p, info.domains.size(), info.arena_memory_bytes.size());
@@ -100,7 +100,7 @@ int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, cons
   }
   const ProcessInfo& mine = processes[static_cast<size_t>(own)];
   if (mine.num_devices != expected.num_devices || mine.domains != expected.domains) {
-    fail(
+    throw_error(
         "make_client: process {}, which is this one, is described as {} devices on {} CPU domains; expected {} on {}, "
         "as they are here; take what Client::describe makes in this process",
         own, mine.num_devices, mine.domains.size(), expected.num_devices, expected.domains.size());
@@ -126,24 +126,24 @@ ProcessInfo Client::describe(const Machine& machine, std::optional<int64_t> num_
 }
 
 std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, const ClientOptions& options) {
-  if (!machine) fail("make_client: the machine is null; give one of Machine::live, from_xml or from_synthetic");
+  if (!machine) throw_error("make_client: the machine is null; give one of Machine::live, from_xml or from_synthetic");
   const ProcessInfo own = describe(*machine, options.num_devices);
   const int64_t count =
       options.processes.empty() ? own.num_devices : check_processes(options.processes, options.process_index, own);
   if (options.bytes_limit && *options.bytes_limit < 0) {
-    fail("make_client: bytes_limit is {}; expected a number of bytes, 0 or more, or none for no limit",
-         *options.bytes_limit);
+    throw_error("make_client: bytes_limit is {}; expected a number of bytes, 0 or more, or none for no limit",
+                *options.bytes_limit);
   }
 
   if (options.allocator) options.allocator->check_for_cpu("make_client");
   if (options.allocator && options.allocator->preallocate && options.compile_only) {
-    fail("make_client: preallocate is True for devices without memory; expected False; leave one of them out");
+    throw_error("make_client: preallocate is True for devices without memory; expected False; leave one of them out");
   }
 
   const Cluster* cluster = cluster_of(*machine);
   if (cluster && (count != cluster->device_count() || !options.compile_only || !options.processes.empty())) {
-    fail(
-        "make_client: {} devices of {} are asked for; expected all {}, compile-only and without processes; use "
+    throw_error(
+        "make_client: {} devices of {} are requested; expected all {}, compile-only and without processes; use "
         "make_cluster_client",
         count, machine->source(), cluster->device_count());
   }
@@ -170,7 +170,8 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   }
   if (options.allocator) client->set_limits(*options.allocator);
   if (!options.compile_only) {
-    // Not a guarded static (base/fork.h). Doing it twice is harmless: the same lanes, or nothing once they are in use.
+    // Not a guarded static (base/fork.h). Doing it twice is harmless: it sets the same lanes, or does nothing once they
+    // are in use.
     if (!workers_configured.load(std::memory_order_acquire)) {
       configure_workers();
       workers_configured.store(true, std::memory_order_release);
@@ -185,7 +186,7 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
   const bool caching = !options.allocator || options.allocator->kind != AllocatorKind::kPlatform;
   const size_t first_arena = arenas_.size();
   for (size_t i = 0; i < memories.nodes.size(); ++i) {
-    // A made-up machine's nodes are taken in turn for those that this one has.
+    // The nodes of a simulated machine are mapped to those of this machine in turn.
     const int node = machine_->is_live() ? memories.nodes[i] : static_cast<int>(i);
     arenas_.push_back(is_here ? &Arena::of_node(node, MemoryKind::kDevice, caching) : nullptr);
     arena_memory_bytes_.push_back(info.arena_memory_bytes[i]);
@@ -235,8 +236,8 @@ void Client::set_limits(const AllocatorOptions& allocator) {
 
 Device* Client::device(int64_t id) const {
   if (id < 0 || id >= count_) {
-    fail<IndexOutOfRange>("device: id {} is out of range; this client has {} {} device{}, ids 0 to {}", id, count_,
-                          platform_, count_ == 1 ? "" : "s", count_ - 1);
+    throw_error<IndexOutOfRange>("device: id {} is out of range; this client has {} {} device{}, ids 0 to {}", id,
+                                 count_, platform_, count_ == 1 ? "" : "s", count_ - 1);
   }
   return &devices_[static_cast<size_t>(id)];
 }

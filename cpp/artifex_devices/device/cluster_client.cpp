@@ -3,12 +3,13 @@
 
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
 std::shared_ptr<Client> make_cluster_client(ClusterRef cluster) {
-  if (!cluster) fail("make_cluster_client: the cluster is null; make one by Cluster::make, tpu_cluster or gpu_cluster");
+  if (!cluster)
+    throw_error("make_cluster_client: the cluster is null; make one by Cluster::make, tpu_cluster or gpu_cluster");
   const int64_t count = cluster->device_count();
   return Client::make(std::make_shared<ClusterMachine>(std::move(cluster)),
                       ClientOptions{.num_devices = count, .compile_only = true});

@@ -9,12 +9,12 @@
 
 namespace artifex_devices {
 
-/// Devices of a cluster, to plan with: compile-only, of the chip's platform and kind, each with its place. This process
-/// plans for all hosts: every device counts as its own, and `Device::process_index` is the number of the host. Throws
-/// InvalidArgument for a null cluster.
+/// Creates the devices of a cluster for planning: compile-only, with the chip's platform and kind and their places.
+/// This process plans for all hosts: every device is addressable, and `Device::process_index` is the number of the
+/// host. Throws InvalidArgument for a null cluster.
 std::shared_ptr<Client> make_cluster_client(ClusterRef cluster);
 
-/// The cluster that a client's devices are of; nullptr for those of a machine.
+/// Returns the cluster of a client's devices, or nullptr for devices of a machine.
 inline const Cluster* cluster_of(const Client& client) noexcept { return cluster_of(client.machine()); }
 
 }  // namespace artifex_devices

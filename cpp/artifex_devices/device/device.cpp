@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "artifex_devices/base/atomic_max.h"
@@ -41,7 +43,7 @@ const CpuDomain& Device::domain() const noexcept {
 }
 
 Arena& Client::shared_arena(const Device& nearest, int64_t bytes) const noexcept {
-  constexpr int64_t kFrom = int64_t{4} << 20;  // below, the caches hold what is read
+  constexpr int64_t kFrom = int64_t{4} << 20;  // smaller results fit the caches
   const auto here = std::ranges::count_if(arenas_, [](const Arena* arena) { return arena != nullptr; });
   Arena& near = nearest.arena();
   return here > 1 && bytes >= kFrom ? Arena::interleaved(near.is_caching()) : near;
@@ -76,8 +78,8 @@ bool Device::try_charge(int64_t bytes) noexcept {
     } while (!in_use_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
     in_use = before + bytes;
   }
-  raise_to(peak_, in_use);
-  raise_to(largest_, bytes);
+  atomic_max(peak_, in_use);
+  atomic_max(largest_, bytes);
   allocs_.fetch_add(1, std::memory_order_relaxed);
   if (watched_peak_.load(std::memory_order_relaxed) != kUnwatched) watch_charge(bytes, in_use);
   return true;
@@ -99,13 +101,13 @@ void Device::raise_watched(int64_t in_use) noexcept {
   }
 }
 
-Device::Watched Device::next_stretch() noexcept {
-  // A charge that raised the mark before the exchange is in the old stretch, and in `in_use` if it still holds; one
-  // that raises it later is in the new one.
+Device::Watched Device::next_interval() noexcept {
+  // An allocation that raised the peak before the exchange is in the old interval, and in `in_use` if it still exists;
+  // one that raises it later is in the new interval.
   const int64_t peak = watched_peak_.exchange(0);
   const int64_t in_use = in_use_.load();
   raise_watched(in_use);
-  return {.peak = std::max(peak, in_use),  // a charge may be in `in_use` and not have raised the mark yet
+  return {.peak = std::max(peak, in_use),  // an allocation in `in_use` may not have raised the peak yet
           .in_use = in_use,
           .allocated = allocated_.load(std::memory_order_relaxed),
           .freed = freed_.load(std::memory_order_relaxed)};
@@ -115,7 +117,7 @@ DeviceMemoryStats Device::memory_stats() const noexcept {
   const int64_t in_use = in_use_.load(std::memory_order_relaxed);
   return {
       .bytes_in_use = in_use,
-      .peak_bytes_in_use = std::max(peak_.load(std::memory_order_relaxed), in_use),  // as in next_stretch
+      .peak_bytes_in_use = std::max(peak_.load(std::memory_order_relaxed), in_use),  // as in next_interval
       .bytes_limit = bytes_limit().value_or(memory_bytes()),
       .bytes_reserved = reserved_.load(std::memory_order_relaxed),
       .largest_alloc_size = largest_.load(std::memory_order_relaxed),

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/wire.h"
 
 namespace artifex_devices {
@@ -37,18 +37,18 @@ std::vector<int64_t> repeated(std::vector<int64_t> numbers) {
 DeviceAssignment DeviceAssignment::make(int64_t replicas, int64_t computations, std::vector<int64_t> ordinals,
                                         std::string_view operation) {
   if (replicas < 1 || computations < 1) {
-    fail(
+    throw_error(
         "{}: there are {} replicas of {} computations; expected at least one of each, got none; give one device "
         "ordinal for each replica and computation",
         operation, replicas, computations);
   }
   if (replicas > kMostDevices / computations) {
-    fail("{}: {} replicas of {} computations are too many; expected {} devices at most; give fewer", operation,
-         replicas, computations, kMostDevices);
+    throw_error("{}: {} replicas of {} computations are too many; expected {} devices at most; give fewer", operation,
+                replicas, computations, kMostDevices);
   }
   if (static_cast<int64_t>(ordinals.size()) != replicas * computations) {
-    fail("{}: {} replicas of {} computations have {} device ordinals; expected {}; give one for each", operation,
-         replicas, computations, ordinals.size(), replicas * computations);
+    throw_error("{}: {} replicas of {} computations have {} device ordinals; expected {}; give one for each", operation,
+                replicas, computations, ordinals.size(), replicas * computations);
   }
   std::vector<int64_t> negative;
   std::ranges::copy_if(ordinals, std::back_inserter(negative), [](int64_t number) { return number < 0; });
@@ -57,7 +57,7 @@ DeviceAssignment DeviceAssignment::make(int64_t replicas, int64_t computations, 
     std::string faults;
     if (!negative.empty()) faults = fmt::format("negative: {}", listed(negative));
     if (!twice.empty()) faults += fmt::format("{}more than once: {}", faults.empty() ? "" : "; ", listed(twice));
-    fail(
+    throw_error(
         "{}: device ordinals are not usable, {}; expected numbers from 0, each of them once; give each replica and "
         "computation a device of its own",
         operation, faults);
@@ -131,7 +131,7 @@ DeviceAssignment DeviceAssignment::deserialize(std::string_view bytes) {
 
 int64_t DeviceAssignment::device_ordinal(int64_t replica, int64_t computation) const {
   if (replica < 0 || replica >= replicas_ || computation < 0 || computation >= computations_) {
-    fail<IndexOutOfRange>(
+    throw_error<IndexOutOfRange>(
         "device_ordinal: replica {} of computation {} is not there; expected a replica from 0 to {} and a computation "
         "from 0 to {}",
         replica, computation, replicas_ - 1, computations_ - 1);
@@ -142,7 +142,7 @@ int64_t DeviceAssignment::device_ordinal(int64_t replica, int64_t computation) c
 std::pair<int64_t, int64_t> DeviceAssignment::logical_ids_for_device(int64_t ordinal) const {
   const auto found = std::ranges::find(ordinals_, ordinal);
   if (found == ordinals_.end()) {
-    fail("logical_ids_for_device: device {} runs nothing here; expected one of {}", ordinal, listed(ordinals_));
+    throw_error("logical_ids_for_device: device {} runs nothing here; expected one of {}", ordinal, listed(ordinals_));
   }
   const int64_t position = found - ordinals_.begin();
   return {position / computations_, position % computations_};

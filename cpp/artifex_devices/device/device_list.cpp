@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <string>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
 
-// The names of at most `most` devices, so that a message about thousands of them stays readable.
+// The names of at most `most` devices, so that messages about thousands of devices stay readable.
 std::string names_of(const std::vector<Device*>& devices, size_t most = 8) {
   std::string text;
   for (size_t i = 0; i < devices.size() && i < most; ++i) {
@@ -22,7 +22,7 @@ std::string names_of(const std::vector<Device*>& devices, size_t most = 8) {
 }
 
 std::vector<Device*> repeated(std::vector<Device*> devices) {
-  // Marks a device are quicker than sorting, but not for a few devices of very many.
+  // A mark for each device is faster than sorting, except for a few devices of very many.
   const auto all = static_cast<size_t>(devices[0]->client().device_count());
   if (devices.size() > all / 64) {
     std::vector<bool> seen(all);
@@ -45,15 +45,16 @@ std::vector<Device*> repeated(std::vector<Device*> devices) {
 }  // namespace
 
 std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices, std::string_view operation) {
-  if (devices.empty()) fail("{}: the list of devices is empty; give at least one device", operation);
+  if (devices.empty()) throw_error("{}: the list of devices is empty; give at least one device", operation);
   for (size_t i = 0; i < devices.size(); ++i) {
-    if (!devices[i]) fail("{}: device {} of {} is null; give devices of one client", operation, i, devices.size());
+    if (!devices[i])
+      throw_error("{}: device {} of {} is null; give devices of one client", operation, i, devices.size());
   }
   const Client& client = devices[0]->client();
   bool ascending = true;
   for (size_t i = 1; i < devices.size(); ++i) {
     if (&devices[i]->client() != &client) {
-      fail(
+      throw_error(
           "{}: the devices are of different clients (worlds): {} at position 0 is of client {}, {} at position {} of "
           "client {}; use devices of one simulate() world only",
           operation, devices[0]->to_string(), client.uid(), devices[i]->to_string(), i, devices[i]->client().uid());
@@ -62,9 +63,9 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
   }
   if (!ascending) {
     if (const auto twice = repeated(devices); !twice.empty()) {
-      fail("{}: {} in the list of {} devices more than once: {}; name each device once", operation,
-           twice.size() == 1 ? "one device is" : fmt::format("{} devices are", twice.size()), devices.size(),
-           names_of(twice));
+      throw_error("{}: {} in the list of {} devices more than once: {}; name each device once", operation,
+                  twice.size() == 1 ? "one device is" : fmt::format("{} devices are", twice.size()), devices.size(),
+                  names_of(twice));
     }
   }
 
@@ -73,7 +74,7 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
   for (const Device* device : devices) {
     list->is_fully_addressable_ = list->is_fully_addressable_ && device->is_addressable();
   }
-  int arena = -1;  // of the first device that is here
+  int arena = -1;  // arena of the first local device
   size_t hash = static_cast<size_t>(client.uid());
   for (size_t i = 0; i < devices.size(); ++i) {
     const Device& device = *devices[i];

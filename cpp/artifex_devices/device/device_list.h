@@ -9,7 +9,7 @@
 
 namespace artifex_devices {
 
-/// Devices of one client in an order that counts; keeps the client alive. Immutable.
+/// An ordered list of devices of one client; keeps the client alive. Immutable.
 class DeviceList {
  public:
   /// Throws InvalidArgument for an empty list, devices of different clients, and duplicates (naming them).
@@ -19,18 +19,18 @@ class DeviceList {
   Device* operator[](int64_t position) const noexcept { return devices_[static_cast<size_t>(position)]; }
   const std::vector<Device*>& devices() const noexcept { return devices_; }
   const ClientRef& client() const noexcept { return client_; }
-  /// Whether all are of this process.
+  /// Returns whether all devices belong to this process.
   bool is_fully_addressable() const noexcept { return is_fully_addressable_; }
   int64_t addressable_count() const noexcept {
     return is_fully_addressable_ ? size() : static_cast<int64_t>(addressable_.size());
   }
-  /// The position of the i-th device of this process, of addressable_count().
+  /// Returns the position of the i-th device of this process; i is below addressable_count().
   int64_t addressable_position(int64_t i) const noexcept {
     return is_fully_addressable_ ? i : addressable_[static_cast<size_t>(i)];
   }
-  /// Those of this process are on one arena: replicas can share memory and everything is one copy away.
+  /// Returns whether this process's devices share one arena, so that replicas can share memory.
   bool on_one_arena() const noexcept { return on_one_arena_; }
-  /// Ascending numbers of the processes that own them.
+  /// Indexes of the processes that own the devices, ascending.
   std::vector<int> processes() const;
   bool contains(const Device* device) const noexcept;
   int64_t position_of(const Device* device) const noexcept;  // -1: not in the list
@@ -43,7 +43,7 @@ class DeviceList {
   DeviceList() = default;
   ClientRef client_;
   std::vector<Device*> devices_;
-  std::vector<int64_t> addressable_;  // positions; none are kept where all devices are of this process
+  std::vector<int64_t> addressable_;  // positions; empty if all devices belong to this process
   bool is_fully_addressable_ = true;
   bool on_one_arena_ = true;
   bool is_range_ = false;  // ids in ascending order without a gap

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/wire.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/device/topology_wire.h"
@@ -25,7 +25,7 @@ std::vector<std::string> memory_kinds_of(const Device&) {
   return kinds;
 }
 
-// Whether `next` goes on where `run` ends.
+// Returns whether `next` continues `run`.
 bool continues(const TopologyDevices& run, const TopologyDevices& next) {
   TopologyDevices moved = run;
   moved.first_id = next.first_id;
@@ -33,7 +33,7 @@ bool continues(const TopologyDevices& run, const TopologyDevices& next) {
   return next.first_id == run.first_id + run.count && moved == next;
 }
 
-// Collects what is wrong and throws it at the end.
+// Collects faults and throws them at the end.
 class Faults {
  public:
   explicit Faults(std::string_view operation) : operation_(operation) {}
@@ -44,8 +44,8 @@ class Faults {
   }
   void throw_if_any() const {
     if (count_ == 0) return;
-    fail(
-        "{}: no usable topology: {}{}; expected devices and a machine that fit each other; make it anew by "
+    throw_error(
+        "{}: no usable topology: {}{}; expected devices and a consistent machine; create it again by "
         "get_topology_for_devices",
         operation_, text_, count_ > kShown ? fmt::format("; and {} more faults", count_ - kShown) : "");
   }
@@ -117,7 +117,7 @@ void check_devices(Faults& faults, const MachineDescription& machine, const std:
                  DeviceTopology::kMostKinds);
     }
     if (run.cpu_domain < 0 || static_cast<size_t>(run.cpu_domain) >= machine.cpu_domains.size()) {
-      faults.add("device {} lies on CPU domain {} of {}", run.first_id, run.cpu_domain, machine.cpu_domains.size());
+      faults.add("device {} is on CPU domain {} of {}", run.first_id, run.cpu_domain, machine.cpu_domains.size());
     }
   }
 }
@@ -147,14 +147,14 @@ DeviceTopology DeviceTopology::make(std::string platform, MachineDescription mac
   }
   made.bytes_ = topology_bytes(made.platform_, *made.machine_, made.devices_);
   if (made.bytes_.size() > static_cast<size_t>(kMostBytes)) {
-    fail("{}: the topology takes {} bytes; expected {} at most", operation, made.bytes_.size(), kMostBytes);
+    throw_error("{}: the topology takes {} bytes; expected {} at most", operation, made.bytes_.size(), kMostBytes);
   }
   return made;
 }
 
 DeviceTopology DeviceTopology::of(const Client& client, std::string platform_version) {
   if (const Cluster* cluster = cluster_of(client)) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "get_topology_for_devices: the devices are of the cluster {:?}; expected devices of a machine; keep the "
         "Cluster itself, which can be pickled",
         cluster->name());
@@ -185,15 +185,15 @@ DeviceTopology DeviceTopology::of(const Client& client, std::string platform_ver
 DeviceTopology DeviceTopology::deserialize(std::string_view bytes) {
   constexpr std::string_view kOperation = "DeviceTopology.deserialize";
   if (bytes.size() > static_cast<size_t>(kMostBytes)) {
-    fail("{}: there are {} bytes; expected {} at most; give what serialize() returned", kOperation, bytes.size(),
-         kMostBytes);
+    throw_error("{}: there are {} bytes; expected {} at most; give what serialize() returned", kOperation, bytes.size(),
+                kMostBytes);
   }
   TopologyParts parts = topology_from_bytes(bytes, kOperation);
   DeviceTopology made = make(std::move(parts.platform), std::move(parts.machine), std::move(parts.devices), kOperation);
   if (made.device_count() != parts.device_count) {
-    fail(
-        "{}: the bytes have {} devices, and device_count says {}; expected all of the bytes that serialize() made; "
-        "read them again from where they were kept",
+    throw_error(
+        "{}: the bytes have {} devices, and device_count says {}; expected all bytes returned by serialize(); read "
+        "them again from their source",
         kOperation, made.device_count(), parts.device_count);
   }
   return made;
@@ -204,14 +204,14 @@ ClientRef DeviceTopology::make_compile_only_client() const {
   const auto foreign = std::ranges::find_if(devices_, [](const auto& run) { return run.kind != kCpuPlatform; });
   if (platform_ != kCpuPlatform || foreign != devices_.end()) {
     const TopologyDevices& run = foreign == devices_.end() ? devices_[0] : *foreign;
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "{}: device {} is of platform {:?} and kind {:?}; expected platform 'cpu' and kind 'cpu', the only ones that "
         "this version can make; use a newer version of artifex_devices",
         kOperation, run.first_id, platform_, run.kind);
   }
   ClientRef client = Client::make(machine_, {.num_devices = device_count(), .compile_only = true});
   for (const TopologyDevices& run : devices_) {
-    // A client spreads its devices in order: the first and the last tell of those between.
+    // A client spreads its devices in order: the first and the last determine those in between.
     for (const int64_t id : {run.first_id, run.first_id + run.count - 1}) {
       const Device& made = *client->device(id);
       const std::vector<std::string> kinds = memory_kinds_of(made);
@@ -219,8 +219,8 @@ ClientRef DeviceTopology::make_compile_only_client() const {
           made.process_index() == run.process_index && kinds == run.memory_kinds) {
         continue;
       }
-      fail<Unavailable>(
-          "{}: device {} lies on CPU domain {} with {} bytes in process {} and has memory kinds [{}]; expected CPU "
+      throw_error<Unavailable>(
+          "{}: device {} is on CPU domain {} with {} bytes in process {} and has memory kinds [{}]; expected CPU "
           "domain {}, {} bytes, process {} and [{}], as this version spreads devices over such a machine; use the "
           "version that made the topology",
           kOperation, id, run.cpu_domain, run.memory_bytes, run.process_index, fmt::join(run.memory_kinds, ", "),

@@ -12,23 +12,23 @@
 
 namespace artifex_devices {
 
-/// Devices of a topology with consecutive ids that are equal otherwise.
+/// Devices of a topology with consecutive ids and otherwise equal attributes.
 struct TopologyDevices {
   int64_t first_id = 0;
   int64_t count = 0;
   std::string kind;
   int process_index = 0;
-  int cpu_domain = 0;  // index into the machine's
+  int cpu_domain = 0;  // index into the machine's CPU domains
   int64_t memory_bytes = 0;
   std::vector<std::string> memory_kinds;
   friend bool operator==(const TopologyDevices&, const TopologyDevices&) = default;
 };
 
-/// What the devices of a client and their machine are, apart from the client: it can be kept as bytes, read on another
-/// machine, and planned with there. Immutable; equal where the bytes are equal.
+/// A description of a client's devices and their machine, independent of the client: it can be serialized, read on
+/// another machine, and used for planning there. Immutable; equal if the bytes are equal.
 class DeviceTopology {
  public:
-  /// More than these are refused, made or read.
+  /// Limits of created and deserialized topologies.
   static constexpr int64_t kMostDevices = int64_t{1} << 24;
   static constexpr int64_t kMostRuns = int64_t{1} << 18;
   static constexpr int64_t kMostNodes = 16384;     // NUMA nodes; CPU domains
@@ -37,15 +37,15 @@ class DeviceTopology {
   static constexpr int64_t kMostKinds = 16;        // memory kinds of a device
   static constexpr int64_t kMostBytes = 16 << 20;  // of the serialized form
 
-  /// All devices of a client. `platform_version` is what the platform says of itself; where the client was made by a
-  /// topology, that of the topology stands. Throws InvalidArgument beyond the limits.
+  /// Describes all devices of a client. `platform_version` is the platform's version; for a client created from a
+  /// topology, that of the topology is used. Throws InvalidArgument beyond the limits.
   static DeviceTopology of(const Client& client, std::string platform_version);
 
-  /// Reads what serialize() wrote, of this or an older library: fields of a newer one are skipped, another major
-  /// version is refused. Throws InvalidArgument for any other bytes, in time and memory that the limits bound.
+  /// Reads the result of serialize(). Unknown fields of newer versions are skipped; another major version is rejected.
+  /// Throws InvalidArgument for any other bytes, within time and memory bounded by the limits.
   static DeviceTopology deserialize(std::string_view bytes);
   /// An artifex_devices.DeviceTopology in the protobuf wire format (docs/formats/device_topology.proto). Equal
-  /// topologies give equal bytes.
+  /// topologies have equal bytes.
   const std::string& serialize() const noexcept { return bytes_; }
 
   const std::string& platform() const noexcept { return platform_; }
@@ -54,17 +54,17 @@ class DeviceTopology {
   const std::vector<TopologyDevices>& devices() const noexcept { return devices_; }
   int64_t device_count() const noexcept { return devices_.back().first_id + devices_.back().count; }
 
-  /// A new client with these devices, to plan with: placing on them throws Unavailable. Throws Unavailable for devices
-  /// of other platforms and kinds than this library has, or that lie as it would not put them.
+  /// Creates a client with these devices for planning: placing on them throws Unavailable. Throws Unavailable for
+  /// platforms and kinds that this library does not have, and for devices that it would place differently.
   ClientRef make_compile_only_client() const;
 
-  /// 64 bits of FNV-1a over the bytes: equal on all machines.
+  /// Returns the 64-bit FNV-1a hash of the bytes, equal on all machines.
   uint64_t fingerprint() const noexcept;
   friend bool operator==(const DeviceTopology& a, const DeviceTopology& b) noexcept { return a.bytes_ == b.bytes_; }
 
  private:
   DeviceTopology() = default;
-  /// Puts runs that belong together into one, checks that all numbers fit each other, and writes the bytes.
+  /// Merges adjacent runs, checks that all numbers are consistent, and writes the bytes.
   static DeviceTopology make(std::string platform, MachineDescription machine, std::vector<TopologyDevices> devices,
                              std::string_view operation);
   std::string platform_;

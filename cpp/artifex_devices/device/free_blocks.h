@@ -7,30 +7,30 @@
 // Private to device/arena*.cpp.
 namespace artifex_devices {
 
-/// A free block with its place in FreeBlocks.
+/// A free block and its links in FreeBlocks.
 struct FreeBlock {
   int64_t capacity = 0;
-  uint64_t freed_at = 0;  // numbers the releases of the process
+  uint64_t freed_at = 0;  // sequence number of the release in the process
   FreeBlock* smaller = nullptr;
   FreeBlock* larger = nullptr;
   FreeBlock* older = nullptr;
   FreeBlock* newer = nullptr;
 };
 
-/// The free blocks of one arena, by size (a treap) and by age (a list). Each operation visits as many blocks as the
-/// logarithm of their number. Allocates nothing. Not thread-safe, except for oldest_freed_at().
+/// The free blocks of one arena, by size (a treap) and by age (a list). Operations take logarithmic time and allocate
+/// nothing. Not thread-safe, except oldest_freed_at().
 class FreeBlocks {
  public:
   static constexpr uint64_t kNone = UINT64_MAX;
 
-  /// `freed_at` of each block in it differs.
+  /// `freed_at` must be unique.
   void add(FreeBlock& block) noexcept;
   void remove(FreeBlock& block) noexcept;
 
-  /// The smallest block of `least` to `most` bytes, of equal ones the one freed last; null when there is none.
+  /// Returns the smallest block of `least` to `most` bytes, the last freed among equals; null if there is none.
   FreeBlock* best_fit(int64_t least, int64_t most) const noexcept;
   FreeBlock* oldest() const noexcept { return oldest_; }
-  /// Of the oldest block, kNone when there is none; may be called at any time.
+  /// `freed_at` of the oldest block, or kNone; may be called at any time.
   uint64_t oldest_freed_at() const noexcept { return oldest_freed_at_.load(std::memory_order_relaxed); }
 
  private:

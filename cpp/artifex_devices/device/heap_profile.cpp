@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/wire.h"
 
 namespace artifex_devices {
@@ -20,7 +20,7 @@ enum LocationField { kId = 1, kLine = 4 };
 enum LineField { kFunctionId = 1, kLineNumber = 2 };
 enum FunctionField { kFunctionNumber = 1, kName = 2, kSystemName = 3, kFilename = 4 };
 
-// Numbers things in the order of their first mention, from `first`.
+// Numbers values in the order of their first occurrence, from `first`.
 template <class Key>
 class Numbered {
  public:
@@ -40,17 +40,18 @@ class Numbered {
 
 int64_t added(int64_t a, int64_t b) {
   int64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum)) fail("heap_profile: the samples add up to more than 2^63 - 1; give fewer");
+  if (__builtin_add_overflow(a, b, &sum))
+    throw_error("heap_profile: the samples add up to more than 2^63 - 1; give fewer");
   return sum;
 }
 
 void check(const HeapSample& sample, size_t position) {
   if (sample.count < 0 || sample.bytes < 0 || sample.line < 0) {
-    fail("heap_profile: sample {} has {} allocations of {} bytes made in line {}; expected 0 or more of each", position,
-         sample.count, sample.bytes, sample.line);
+    throw_error("heap_profile: sample {} has {} allocations of {} bytes made in line {}; expected 0 or more of each",
+                position, sample.count, sample.bytes, sample.line);
   }
   if (!is_utf8(sample.device) || !is_utf8(sample.file) || !is_utf8(sample.function)) {
-    fail("heap_profile: sample {} has text that is not UTF-8; give the names as UTF-8", position);
+    throw_error("heap_profile: sample {} has text that is not UTF-8; give the names as UTF-8", position);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "artifex_devices/base/atomic_max.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -39,14 +39,14 @@ std::string Memory::repr() const {
 
 Arena& Memory::arena() const {
   if (device_->is_compile_only()) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "memory: {} has no memory: it is for planning only, of a simulated cluster or a topology; take a device of "
         "this machine",
         device_->to_string());
   }
   if (!device_->is_addressable()) {
-    fail<NotAddressable>("memory: {} belongs to process {}; expected a device of this process, {}; ask there",
-                         device_->to_string(), device_->process_index(), device_->client().process_index());
+    throw_error<NotAddressable>("memory: {} belongs to process {}; expected a device of this process, {}; ask there",
+                                device_->to_string(), device_->process_index(), device_->client().process_index());
   }
   return device_->arena(kind_);
 }
@@ -65,8 +65,8 @@ DeviceMemoryStats Memory::stats() const noexcept {
 }
 
 void Memory::charge(int64_t bytes) noexcept {
-  raise_to(peak_, in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
-  raise_to(largest_, bytes);
+  atomic_max(peak_, in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+  atomic_max(largest_, bytes);
   allocs_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -111,22 +111,23 @@ void Device::add_reserved(int64_t bytes, MemoryKind kind) noexcept {
 
 MemoryKind memory_kind_of_device(const Device& device, std::string_view name) {
   if (const auto kind = kind_of(name)) return *kind;
-  fail<Unavailable>("memory: kind {:?} is unknown on {}; expected one of its memory kinds: {}; write one of them", name,
-                    device.to_string(), kKinds);
+  throw_error<Unavailable>(
+      "memory: kind {:?} is unknown on {}; expected one of its memory kinds: {}; write one of them", name,
+      device.to_string(), kKinds);
 }
 
 std::optional<MemoryKind> canonical_memory_kind(std::optional<std::string_view> name,
                                                 const std::vector<Device*>& devices) {
   if (devices.empty()) {
     if (!name) return std::nullopt;
-    fail(
+    throw_error(
         "check_and_canonicalize_memory_kind: no device can address memory_kind {:?}, as the list of devices is empty; "
         "give at least one device, or None for the kind",
         *name);
   }
   if (!name) return MemoryKind::kDevice;
   if (const auto kind = kind_of(*name)) return kind;
-  fail(
+  throw_error(
       "check_and_canonicalize_memory_kind: memory_kind {:?} is unknown on {}{}; expected one of: {}; write one of them",
       *name, devices[0]->to_string(),
       devices.size() > 1 ? fmt::format(" and the {} others", devices.size() - 1) : std::string(), kKinds);

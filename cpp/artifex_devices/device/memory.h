@@ -12,11 +12,10 @@
 
 namespace artifex_devices {
 
-/// One device's view of one kind of memory. Made at the first use of Device::memory, lives as long as its client;
-/// identity is (device, kind). Devices on one NUMA node share the pages behind their Memories of one kind.
+/// One device's view of one kind of memory. Created at the first use of Device::memory, lives as long as its client;
+/// identity is (device, kind). Devices on one NUMA node share the pages of one kind.
 ///
-/// The bytes of arrays in the host kinds are counted here, by kind: they are other memories than the device's, so its
-/// limit does not hold for them, only what the machine has. Thread-safe.
+/// Bytes of arrays in the host kinds are counted here, by kind: the device's limit does not apply to them. Thread-safe.
 class Memory {
  public:
   Memory(Device* device, MemoryKind kind) noexcept : device_(device), kind_(kind) {}
@@ -27,17 +26,17 @@ class Memory {
   MemoryKind kind() const noexcept { return kind_; }
   int process_index() const noexcept { return device_->process_index(); }
   const std::string& platform() const noexcept { return device_->platform(); }
-  /// Devices count up, three kinds each: device 1's are 3, 4 and 5.
+  /// Unique in the client, three for each device: device 1 has 3, 4 and 5.
   int64_t id() const noexcept { return device_->id() * 3 + static_cast<int64_t>(kind_); }
   std::string to_string() const;  // "PinnedHostMemory(id=1, process_index=0, client=cpu)"
   std::string repr() const;       // "PINNED_HOST_1"
 
-  /// Physical; of a device without memory Unavailable, of one of another process NotAddressable.
+  /// Physical bytes. Throws Unavailable for a device without memory, NotAddressable for a device of another process.
   Arena& arena() const;
-  /// Logical bytes, replicas included; the limit of a host kind is the device's share of the machine's memory.
+  /// Logical bytes, including replicas; the limit of a host kind is the device's share of the machine's memory.
   DeviceMemoryStats stats() const noexcept;
 
-  /// For host kinds; the kind `device` is counted by its Device.
+  /// For host kinds; Device counts the kind `device`.
   void charge(int64_t bytes) noexcept;
   void discharge(int64_t bytes) noexcept { in_use_.fetch_sub(bytes, std::memory_order_relaxed); }
   void add_reserved(int64_t bytes) noexcept { reserved_.fetch_add(bytes, std::memory_order_relaxed); }
@@ -52,19 +51,19 @@ class Memory {
   std::atomic<int64_t> allocs_{0};
 };
 
-/// The three of one device.
+/// The three memories of one device.
 struct Device::Memories {
   Memory device;
   Memory pinned;
   Memory unpinned;
 };
 
-/// As documented: "default" is the kind `device`, "pinned" is `pinned_host`, else the kind of that name. Throws
-/// Unavailable naming the device and its kinds.
+/// "default" is the kind `device`, "pinned" is `pinned_host`; other names are kinds. Throws Unavailable naming the
+/// device and its kinds.
 MemoryKind memory_kind_of_device(const Device& device, std::string_view name);
 
-/// The kind that `name` means on all of `devices`: the default one for no name, nothing for no name and no device.
-/// Throws InvalidArgument naming the kinds that they can address.
+/// Returns the kind called `name` on all `devices`: the default kind without a name, nothing without a name and
+/// devices. Throws InvalidArgument naming the addressable kinds.
 std::optional<MemoryKind> canonical_memory_kind(std::optional<std::string_view> name,
                                                 const std::vector<Device*>& devices);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/device/memory_kind.h"
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -21,7 +21,7 @@ MemoryKind memory_kind_from_name(std::string_view name, std::string_view operati
   for (const MemoryKind kind : kMemoryKinds) {
     if (name == to_string(kind)) return kind;
   }
-  fail(
+  throw_error(
       "{}: memory_kind {:?} is unknown; expected one of the memory kinds of a CPU device, 'device', 'pinned_host' and "
       "'unpinned_host'; write one of them",
       operation, name);

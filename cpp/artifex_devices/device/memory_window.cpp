@@ -28,10 +28,10 @@ MemoryWindow::MemoryWindow(ClientRef client)
   open_windows = this;
   for (size_t id = 0; id < marks_.size(); ++id) {
     Mark& mark = marks_[id];
-    const Device::Watched now = client_->device(static_cast<int64_t>(id))->next_stretch();
+    const Device::Watched now = client_->device(static_cast<int64_t>(id))->next_interval();
     mark.start = mark.now = now;
     mark.peak = now.in_use;
-    // What came before belongs to the others.
+    // Earlier values belong to the other windows.
     for (MemoryWindow* other = next_; other; other = other->next_) {
       if (other->client_ == client_) other->marks_[id].peak = std::max(other->marks_[id].peak, now.peak);
     }
@@ -40,9 +40,9 @@ MemoryWindow::MemoryWindow(ClientRef client)
 
 MemoryWindow::~MemoryWindow() { close(); }
 
-void MemoryWindow::next_stretch_locked(const Client* client) noexcept {
+void MemoryWindow::next_interval_locked(const Client* client) noexcept {
   for (int64_t id = 0; id < client->device_count(); ++id) {
-    const Device::Watched now = client->device(id)->next_stretch();
+    const Device::Watched now = client->device(id)->next_interval();
     for (MemoryWindow* window = open_windows; window; window = window->next_) {
       if (window->client_.get() != client) continue;
       Mark& mark = window->marks_[static_cast<size_t>(id)];
@@ -55,7 +55,7 @@ void MemoryWindow::next_stretch_locked(const Client* client) noexcept {
 std::vector<MemoryUse> MemoryWindow::use() {
   std::vector<MemoryUse> result(marks_.size());
   const std::lock_guard lock(mutex);
-  if (open_) next_stretch_locked(client_.get());
+  if (open_) next_interval_locked(client_.get());
   for (size_t id = 0; id < marks_.size(); ++id) {
     const Mark& mark = marks_[id];
     result[id] = {.at_start = mark.start.in_use,
@@ -70,7 +70,7 @@ std::vector<MemoryUse> MemoryWindow::use() {
 void MemoryWindow::close() noexcept {
   const std::lock_guard lock(mutex);
   if (!open_) return;
-  next_stretch_locked(client_.get());
+  next_interval_locked(client_.get());
   open_ = false;
   bool last = true;
   MemoryWindow** link = &open_windows;

@@ -8,7 +8,7 @@
 
 namespace artifex_devices {
 
-/// What arrays held on one device while a window was open: logical bytes, replicas included.
+/// Memory use of arrays on one device while a window was open, in logical bytes including replicas.
 struct MemoryUse {
   int64_t at_start = 0;
   int64_t in_use = 0;  // now, or when the window closed
@@ -17,9 +17,9 @@ struct MemoryUse {
   int64_t freed = 0;
 };
 
-/// Watches the devices of one client from its construction to close(). Any number may be open at once, nested or
-/// overlapping, from any threads: each has its own peaks. While none is open, placing costs one test of a flag more.
-/// Of what other threads allocate in the very moment of opening or closing, part may count and part not.
+/// Measures memory use on the devices of one client from its construction to close(). Any number may be open at once,
+/// nested or overlapping, on any threads; each has its own peaks. While none is open, it costs one test of a flag for
+/// each allocation. Concurrent allocations during opening or closing may be counted in part.
 class MemoryWindow {
  public:
   explicit MemoryWindow(ClientRef client);
@@ -28,9 +28,9 @@ class MemoryWindow {
   MemoryWindow& operator=(const MemoryWindow&) = delete;
 
   const ClientRef& client() const noexcept { return client_; }
-  /// By device id; so far while the window is open.
+  /// Returns the use by device id; the use so far while the window is open.
   std::vector<MemoryUse> use();
-  /// Fixes the numbers; the second time does nothing.
+  /// Fixes the numbers. Further calls do nothing.
   void close() noexcept;
 
  private:
@@ -39,12 +39,12 @@ class MemoryWindow {
     Device::Watched now;
     int64_t peak = 0;
   };
-  static void next_stretch_locked(const Client* client) noexcept;
+  static void next_interval_locked(const Client* client) noexcept;
 
   ClientRef client_;
   std::vector<Mark> marks_;
   bool open_ = true;
-  MemoryWindow* next_ = nullptr;  // of the open ones
+  MemoryWindow* next_ = nullptr;  // next open window
 };
 
 }  // namespace artifex_devices

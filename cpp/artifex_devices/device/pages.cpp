@@ -35,7 +35,7 @@ std::byte* map_pages(int64_t bytes, const PageAdvice& advice) noexcept {
   auto* data = static_cast<std::byte*>(map(bytes));
   if (!data) return nullptr;
   if (advice.aligned && past_alignment(data)) {
-    // Newer kernels align by themselves; else map too much and give the ends back.
+    // Newer kernels align mappings; otherwise map too much and unmap the ends.
     unmap(data, bytes);
     data = static_cast<std::byte*>(map(bytes + kHugePageBytes));
     if (!data) return nullptr;
@@ -66,11 +66,11 @@ bool touch_pages(std::byte* data, int64_t bytes) noexcept {
   return true;
 }
 
-// System calls of our own: the sanitizers' versions of mlock do nothing.
+// Direct system calls: the sanitizers' versions of mlock do nothing.
 int lock_pages(std::byte* data, int64_t bytes) noexcept {
   if (syscall(SYS_mlock, data, static_cast<size_t>(bytes)) == 0) return 0;
   const int error = errno;
-  unlock_pages(data, bytes);  // of what was begun
+  unlock_pages(data, bytes);  // undo the locked part
   return error;
 }
 

@@ -9,12 +9,12 @@
 
 namespace artifex_devices {
 
-/// One of the processes that share a world, as all of them know it. Made by Client::describe in that process.
+/// One of the processes that share a world. Created by Client::describe in that process.
 struct ProcessInfo {
-  std::string host;  // processes of one name are on one machine
+  std::string host;  // processes with equal names are on one machine
   int64_t num_devices = 0;
-  std::vector<CpuDomain> domains;           // that its devices are spread over in order, at least one
-  std::vector<int64_t> arena_memory_bytes;  // of each of its memories, in the order in which domains name them
+  std::vector<CpuDomain> domains;           // domains of its devices, in order; at least one
+  std::vector<int64_t> arena_memory_bytes;  // bytes of each of its memories, in the order in which domains name them
 
   friend bool operator==(const ProcessInfo&, const ProcessInfo&) = default;
 };

@@ -3,13 +3,13 @@
 
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/wire.h"
 
 namespace artifex_devices {
 namespace {
 
-// What a reader of this version understands; a change that it would misread needs the next number.
+// Version understood by this reader; incompatible changes need the next number.
 constexpr int64_t kMajorVersion = 1;
 
 enum TopologyField { kMajor = 1, kPlatform = 2, kPlatformVersion = 3, kMachine = 4, kDevices = 5, kDeviceCount = 6 };
@@ -106,7 +106,7 @@ WireWriter written(const TopologyDevices& run) {
   return writer;
 }
 
-// Reads the messages, and counts what could be many.
+// Reads the messages, and limits repeated fields.
 class Reading {
  public:
   void machine(WireReader reader, MachineDescription& into) {
@@ -288,7 +288,7 @@ TopologyParts topology_from_bytes(std::string_view bytes, std::string_view opera
       case kMajor:
         major = reader.number();
         if (major != kMajorVersion) {
-          fail(
+          throw_error(
               "{}: the bytes have major version {}; expected {}, the one that this version of artifex_devices reads; "
               "{}",
               operation, major, kMajorVersion,

@@ -14,14 +14,14 @@ struct TopologyParts {
   std::string platform;
   MachineDescription machine;
   std::vector<TopologyDevices> devices;
-  int64_t device_count = 0;  // the last field: bytes that were cut off lack it
+  int64_t device_count = 0;  // the last field: truncated bytes lack it
 };
 
 std::string topology_bytes(const std::string& platform, const DescribedMachine& machine,
                            const std::vector<TopologyDevices>& devices);
 
-/// Throws InvalidArgument for bytes that are no such message, have another major version, or are beyond the limits of
-/// DeviceTopology; whether the parts fit each other is not looked at.
+/// Throws InvalidArgument for bytes that are not such a message, have another major version, or exceed the limits of
+/// DeviceTopology. Does not check that the parts are consistent.
 TopologyParts topology_from_bytes(std::string_view bytes, std::string_view operation);
 
 }  // namespace artifex_devices

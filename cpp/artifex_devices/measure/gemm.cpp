@@ -1,94 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/measure/gemm.h"
 
-#include <algorithm>
-#include <array>
-#include <string>
+#include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/measure/gemm_variant.h"
 
 namespace artifex_devices {
 namespace {
 
-constexpr std::array<std::string_view, 3> kInstructionSets = {"baseline", "avx2", "avx512"};
-
-bool runs_here(GemmIsa isa) noexcept {
-  if (isa == GemmIsa::kBaseline) return true;
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (isa == GemmIsa::kAvx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (isa == GemmIsa::kAvx512) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
-  }
-#endif
-  return false;
-}
-
 template <class T>
-GemmFunction<T> function_of(GemmIsa isa) {
-#if defined(__x86_64__)
-  if (isa == GemmIsa::kAvx2) return gemm_avx2;
-  if (isa == GemmIsa::kAvx512) return gemm_avx512;
-#endif
-  return gemm_baseline;
-}
-
-std::string names_here() {
-  std::string text;
-  for (const GemmIsa isa : gemm_isas()) text += fmt::format("{}{:?}", text.empty() ? "" : ", ", to_string(isa));
-  return text;
-}
-
-template <class T>
-void checked_gemm(GemmIsa isa, const T* a, const T* b, T* c, int64_t m, int64_t k, int64_t n) {
-  if (!runs_here(isa)) {
-    fail("gemm: this processor does not run {:?}; expected one of {}; choose one of them", to_string(isa),
-         names_here());
-  }
+void checked_gemm(Isa isa, const T* a, const T* b, T* c, int64_t m, int64_t k, int64_t n) {
+  if (!is_supported(isa)) isa_from_name(to_string(isa), "gemm: isa");  // throws
   if (m < 0 || k < 0 || n < 0) {
-    fail("gemm: the sizes are m={}, k={}, n={}; expected none below 0; give the matrices' shapes", m, k, n);
+    throw_error("gemm: the sizes are m={}, k={}, n={}; expected none below 0; give the matrices' shapes", m, k, n);
   }
-  function_of<T>(isa)(a, b, c, m, k, n);
+  ARTIFEX_VARIANT(GemmFunction<T>, isa, gemm)(a, b, c, m, k, n);
 }
 
 }  // namespace
 
-std::string_view to_string(GemmIsa isa) noexcept {
-  const auto index = static_cast<size_t>(isa);
-  return index < kInstructionSets.size() ? kInstructionSets[index] : std::string_view("unknown");
-}
-
-std::vector<GemmIsa> gemm_isas() {
-  std::vector<GemmIsa> found;
-  for (const GemmIsa isa : {GemmIsa::kBaseline, GemmIsa::kAvx2, GemmIsa::kAvx512}) {
-    if (runs_here(isa)) found.push_back(isa);
-  }
-  return found;
-}
-
-GemmIsa gemm_isa_from_name(std::string_view name, std::string_view operation) {
-  for (const GemmIsa isa : gemm_isas()) {
-    if (to_string(isa) == name) return isa;
-  }
-  const bool known = std::ranges::find(kInstructionSets, name) != kInstructionSets.end();
-  fail("{}: isa is {:?}, which {}; expected one of {}; leave it out for the fastest", operation, name,
-       known ? "this processor does not run" : "is no instruction set known here", names_here());
-}
-
-void prepare_gemm(GemmIsa isa) {
+void prepare_gemm(Isa isa) {
   constexpr int64_t kSide = 32;  // too large for Eigen's product without blocks
   const std::vector<float> ones(kSide * kSide, 1.0F);
   std::vector<float> product(ones.size());
   gemm(isa, ones.data(), ones.data(), product.data(), kSide, kSide, kSide);
 }
 
-void gemm(GemmIsa isa, const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n) {
+void gemm(Isa isa, const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n) {
   checked_gemm(isa, a, b, c, m, k, n);
 }
 
-void gemm(GemmIsa isa, const double* a, const double* b, double* c, int64_t m, int64_t k, int64_t n) {
+void gemm(Isa isa, const double* a, const double* b, double* c, int64_t m, int64_t k, int64_t n) {
   checked_gemm(isa, a, b, c, m, k, n);
 }
 

@@ -2,30 +2,19 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
-#include <vector>
+
+#include "artifex_devices/base/isa.h"
 
 namespace artifex_devices {
 
-/// Instruction sets that the product is compiled for. On aarch64 there is the baseline (NEON) only.
-enum class GemmIsa : uint8_t { kBaseline, kAvx2, kAvx512 };
+/// Makes Eigen read the sizes of the caches, which it does once, in a guarded static. Call it with the GIL held before
+/// the first product without the GIL: a fork during the initialization would leave the guard locked in the child.
+void prepare_gemm(Isa isa);
 
-std::string_view to_string(GemmIsa isa) noexcept;  // "baseline", "avx2", "avx512"
-
-/// Those that this processor runs, least first; never empty.
-std::vector<GemmIsa> gemm_isas();
-
-/// Throws InvalidArgument naming those that this processor runs.
-GemmIsa gemm_isa_from_name(std::string_view name, std::string_view operation);
-
-/// Makes Eigen look up the sizes of the caches, which it does once, behind a guard. Call it under Python's lock before
-/// the product runs without it: a fork in between would leave the guard closed in the child.
-void prepare_gemm(GemmIsa isa);
-
-/// c = a b for row-major a (m x k), b (k x n), c (m x n), all packed, c apart from a and b; by Eigen's product for
-/// `isa`, on the calling thread. Throws InvalidArgument for a set that this processor does not run or a negative size.
-void gemm(GemmIsa isa, const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n);
-void gemm(GemmIsa isa, const double* a, const double* b, double* c, int64_t m, int64_t k, int64_t n);
+/// c = a b for row-major a (m x k), b (k x n), c (m x n), all packed, where c does not overlap a or b; uses Eigen's
+/// product for `isa` on the calling thread. Throws InvalidArgument if this processor does not support `isa` or a size
+/// is negative.
+void gemm(Isa isa, const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n);
+void gemm(Isa isa, const double* a, const double* b, double* c, int64_t m, int64_t k, int64_t n);
 
 }  // namespace artifex_devices

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every processor of the architecture has: SSE2 on x86-64, NEON on aarch64.
+// The instruction set of every processor of the architecture: SSE2 on x86-64, NEON on aarch64.
 #define Eigen artifex_eigen_baseline
 #include <Eigen/Core>
 

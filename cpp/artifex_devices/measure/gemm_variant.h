@@ -3,10 +3,9 @@
 
 #include <cstdint>
 
-// One product, compiled once for each instruction set, in a file with compile options of its own (CMakeLists.txt). Each
-// renames Eigen's namespace after its set, so that the linker cannot take an inline function compiled for AVX-512 where
-// the baseline asks for one. They include nothing but Eigen and this; tools/check_isa_symbols.py makes sure that no
-// other code comes out of them.
+// One product, compiled once for each instruction set, in files with their own compile options (CMakeLists.txt). Each
+// file renames Eigen's namespace, so that the linker cannot use an inline function compiled for AVX-512 in the
+// baseline. They include only Eigen and this header; tools/check_isa_symbols.py checks that they export no other code.
 namespace artifex_devices {
 
 /// c = a b for row-major a (m x k), b (k x n) and c (m x n), all packed; on the calling thread.

@@ -11,8 +11,8 @@
 #include <numeric>
 
 #include "artifex_devices/base/affinity.h"
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/event.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/device/client.h"
 
@@ -31,15 +31,15 @@ double clock_seconds(clockid_t clock) noexcept {
 struct Reading {
   double time;
   double cpu_time;
-  double units;  // done so far
+  double units;  // total so far
 };
 
-// What one worker did in one stretch.
+// Readings of one worker in one run.
 struct Record {
   std::vector<Reading> readings;
   bool bound = false;
 
-  /// Straight lines between the readings.
+  /// Interpolates linearly between the readings.
   double at(double time, double Reading::* what) const {
     const auto after = std::ranges::lower_bound(readings, time, {}, &Reading::time);  // readings before and after exist
     if (after == readings.begin()) return readings.front().*what;
@@ -50,7 +50,7 @@ struct Record {
   }
 };
 
-// Shared with the workers, who may outlive the call after Ctrl-C.
+// Shared with the workers, which may outlive the call after Ctrl-C.
 struct Stretch {
   std::function<WorkStep(int, int)> prepare;
   double seconds = 0;
@@ -67,9 +67,9 @@ struct Stretch {
     const WorkStep step = prepare(worker, workers);
     record.bound = cpus && is_bound_to(*cpus);
     record.readings.reserve(1024);
-    if (!stop.load(std::memory_order_relaxed)) step();  // pages, caches and branches are warm then
+    if (!stop.load(std::memory_order_relaxed)) step();  // warms up pages, caches and branch prediction
     double now = clock_seconds(CLOCK_MONOTONIC);
-    // The stretch begins when the last worker is ready. One that never comes (no thread for it) is not waited for.
+    // The run begins when the last worker is ready. Workers without a thread are not waited for.
     const double latest = now + 4 * seconds + 1;
     if (ready.fetch_add(1) + 1 == workers) deadline.store(now + seconds);
     double units = 0;
@@ -127,7 +127,7 @@ void run_stretch(const std::shared_ptr<Stretch>& stretch, const std::vector<int>
   }
 }
 
-// Adds the windows of the time in which all of `records` worked.
+// Adds the windows of the time in which all `records` overlap.
 void add_windows(const std::vector<const Record*>& records, double window, RateSeries& series) {
   double begin = -std::numeric_limits<double>::infinity();
   double end = std::numeric_limits<double>::infinity();
@@ -136,7 +136,7 @@ void add_windows(const std::vector<const Record*>& records, double window, RateS
     end = std::min(end, record->readings.back().time);
   }
   if (end - begin < 1e-6) return;
-  // Whole windows; a stretch that is shorter than one is one.
+  // Whole windows; a shorter run is one window.
   const auto count = std::max<int64_t>(1, static_cast<int64_t>((end - begin) / window));
   const double length = std::min(window, end - begin);
   for (int64_t i = 0; i < count; ++i) {
@@ -161,7 +161,7 @@ void add_stretch(const Stretch& stretch, double window, RateSeries& series) {
   if (worked.empty()) return;
   const size_t before = series.rates.size();
   add_windows(worked, window, series);
-  if (series.rates.size() == before) {  // one after the other, for want of threads: what one of them did
+  if (series.rates.size() == before) {  // one after another, for lack of threads: use the readings of one
     worked = {*std::ranges::max_element(worked, {}, [](const Record* each) { return each->readings.size(); })};
     add_windows(worked, window, series);
   }
@@ -182,15 +182,16 @@ RateSeries measure_rate(const std::vector<int>& lanes, const std::function<WorkS
                         const RateOptions& options) {
   if (!(options.seconds > 0) || !std::isfinite(options.seconds) || !(options.window_seconds > 0) ||
       !std::isfinite(options.window_seconds) || lanes.empty()) {
-    fail("measure_rate: expected positive times and at least one lane, got seconds={}, window_seconds={}, {} lanes",
-         options.seconds, options.window_seconds, lanes.size());
+    throw_error(
+        "measure_rate: expected positive times and at least one lane, got seconds={}, window_seconds={}, {} lanes",
+        options.seconds, options.window_seconds, lanes.size());
   }
   RateSeries series;
   double left = options.seconds;
   do {
     const auto stretch = std::make_shared<Stretch>();
     stretch->prepare = prepare;
-    // Six windows at least are needed to see that a rate is settled.
+    // At least six windows are needed to see that a rate is stable.
     stretch->seconds = std::min(left, std::max(kStretchSeconds, 2 * options.window_seconds));
     stretch->records.resize(static_cast<size_t>(workers_of(lanes)));
     run_stretch(stretch, lanes);
@@ -202,8 +203,9 @@ RateSeries measure_rate(const std::vector<int>& lanes, const std::function<WorkS
 
 std::vector<int> lanes_of(const Device& device) {
   if (device.is_compile_only()) {
-    fail<Unavailable>("measure: {} is compile-only; expected a device with memory and cores; take one of devices()",
-                      device.to_string());
+    throw_error<Unavailable>(
+        "measure: {} is compile-only; expected a device with memory and cores; take one of devices()",
+        device.to_string());
   }
   if (device.lane() < WorkerPool::process().lanes()) return {device.lane()};
   return all_lanes();

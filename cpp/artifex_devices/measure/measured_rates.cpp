@@ -10,29 +10,29 @@
 #include <set>
 #include <string>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/machine.h"
 #include "artifex_devices/topology/system_files.h"
 
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kSide = 256;        // of the matrices: three of them fit the second-level cache
-constexpr int64_t kPiece = 64 << 10;  // elements of a stream that are timed together
+constexpr int64_t kSide = 256;        // side of the matrices: three of them fit the second-level cache
+constexpr int64_t kPiece = 64 << 10;  // elements of a stream timed together
 constexpr int64_t kPieceBytes = 8 * kPiece;
 constexpr int64_t kUnknownCache = 32 << 20;
-constexpr int64_t kCacheMultiple = 4;  // arrays to caches, as STREAM asks for
+constexpr int64_t kCacheMultiple = 4;  // ratio of arrays to caches, as required by STREAM
 constexpr int64_t kMostArrayBytes = int64_t{1} << 30;
 
-// Pages of one's own: nothing of this may stay in the arenas' caches.
+// Separate pages, so that nothing remains in the arenas' caches.
 class Pages {
  public:
   explicit Pages(int64_t bytes) : bytes_(static_cast<size_t>(bytes)) {
     data_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data_ == MAP_FAILED) {
-      fail<OutOfMemory>(
-          "RESOURCE_EXHAUSTED: measure_roofline: the system gives no {} bytes for an array to stream over; expected an "
-          "eighth of the usable memory to be free; free memory or raise the limit (ulimit -v, the cgroup's memory.max)",
+      throw_error<OutOfMemory>(
+          "RESOURCE_EXHAUSTED: measure_roofline: the system has no {} bytes for an array; expected an eighth of the "
+          "usable memory to be free; free memory or raise the limit (ulimit -v, the cgroup's memory.max)",
           bytes_);
     }
 #ifdef MADV_HUGEPAGE
@@ -51,7 +51,7 @@ class Pages {
   void* data_ = nullptr;
 };
 
-// One worker's part of the three arrays; touched first by the worker, so that it lies near it.
+// One worker's part of the three arrays; the worker touches it first, so that it is near.
 struct Slice {
   explicit Slice(int64_t bytes) : a(bytes), b(bytes), c(bytes) {
     std::fill_n(a.elements(), a.count(), 1.0);
@@ -62,7 +62,7 @@ struct Slice {
 };
 
 template <class T>
-WorkStep product_step(GemmIsa isa) {
+WorkStep product_step(Isa isa) {
   struct Matrices {
     std::vector<T> a, b, c;
   };
@@ -98,9 +98,9 @@ std::string first_line(const std::string& path) {
 
 }  // namespace
 
-RateSeries measure_gemm_rate(const std::vector<int>& lanes, GemmIsa isa, DType dtype, const RateOptions& options) {
+RateSeries measure_gemm_rate(const std::vector<int>& lanes, Isa isa, DType dtype, const RateOptions& options) {
   if (dtype != DType::kFloat32 && dtype != DType::kFloat64) {
-    fail<TypeMismatch>(
+    throw_error<TypeMismatch>(
         "measure_roofline: dtype is {}; expected float32 or float64; the cores have no products of others",
         name(dtype));
   }
@@ -133,9 +133,9 @@ StreamRates measure_stream_rates(const std::vector<int>& lanes, const RateOption
   const int64_t wanted = kCacheMultiple * (rates.cache_bytes > 0 ? rates.cache_bytes : kUnknownCache);
   const int64_t pieces = std::min({wanted, memory / 3, kMostArrayBytes}) / workers / kPieceBytes;
   if (pieces < 1) {
-    fail<OutOfMemory>(
-        "RESOURCE_EXHAUSTED: measure_roofline: {} bytes of memory are to spare; expected at least {} for {} workers to "
-        "stream over; free memory or raise the limit (ulimit -v, the cgroup's memory.max)",
+    throw_error<OutOfMemory>(
+        "RESOURCE_EXHAUSTED: measure_roofline: {} bytes of memory are available; expected at least {} for {} workers; "
+        "free memory or raise the limit (ulimit -v, the cgroup's memory.max)",
         memory, 3 * workers * kPieceBytes, workers);
   }
   const int64_t slice = pieces * kPieceBytes;

@@ -12,27 +12,27 @@
 
 namespace artifex_devices {
 
-/// FLOP/s of products of matrices that stay in the caches, one a worker at a time: what the cores can do at most.
-/// `dtype` is float32 or float64 (else TypeMismatch).
-RateSeries measure_gemm_rate(const std::vector<int>& lanes, GemmIsa isa, DType dtype, const RateOptions& options);
+/// Measures FLOP/s of products of matrices that fit the caches, one product per worker at a time: the peak of the
+/// cores. `dtype` is float32 or float64 (else TypeMismatch).
+RateSeries measure_gemm_rate(const std::vector<int>& lanes, Isa isa, DType dtype, const RateOptions& options);
 
 struct StreamRates {
-  int64_t array_bytes = 0;  // of each of the three arrays, all workers together
-  int64_t cache_bytes = 0;  // last-level caches of the lanes' CPUs; 0 where the system does not say
+  int64_t array_bytes = 0;  // of each of the three arrays, over all workers
+  int64_t cache_bytes = 0;  // last-level caches of the lanes' CPUs; 0 if unknown
   std::vector<StreamKernel> kernels;
   std::vector<RateSeries> series;  // bytes/s, one for each kernel
 };
 
-/// Bytes/s of STREAM's loops on arrays of four times the last-level caches, each worker on memory near it; smaller
-/// where an eighth of the memory that the process may use, or a quarter of what the system has left, does not hold
-/// them. `options.seconds` are for all kernels together. Throws OutOfMemory when there is not even that.
+/// Measures bytes/s of STREAM's loops on arrays of four times the last-level caches, each worker on memory near it. The
+/// arrays are smaller if they do not fit into an eighth of the memory that the process may use, or a quarter of the
+/// available memory. `options.seconds` is the time for all kernels together. Throws OutOfMemory if there is too little
+/// memory.
 StreamRates measure_stream_rates(const std::vector<int>& lanes, const RateOptions& options);
 
 /// CPUs of the lanes on the live machine.
 std::vector<int> cpus_of(const std::vector<int>& lanes);
 
-/// Bytes of the last-level caches that the CPUs have, each counted once; 0 where the system does not say. Read under
-/// `root` (tests give a made-up one).
+/// Returns the bytes of the last-level caches of the CPUs, each counted once; 0 if unknown. Read under `root`.
 int64_t last_level_cache_bytes(const std::vector<int>& cpus, const std::string& root = "");
 
 }  // namespace artifex_devices

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "artifex_devices/base/isa.h"
 #include "artifex_devices/base/stream_copy.h"
 
 #if defined(__x86_64__)
@@ -15,6 +16,15 @@ namespace {
 constexpr std::array<std::string_view, kStreamKernels.size()> kStreamNames = {"copy", "copy, streaming stores", "triad",
                                                                               "triad, streaming stores"};
 constexpr double kScale = 3.0;
+
+using Copy = void (*)(const double*, double*, int64_t) noexcept;
+using Triad = void (*)(const double*, const double*, double*, int64_t) noexcept;
+
+struct Loops {
+  Copy copy;
+  Triad triad;
+  Triad triad_streaming;
+};
 
 #if defined(__x86_64__)
 
@@ -58,24 +68,9 @@ void copy_sse2(const double* a, double* c, int64_t count) noexcept {
   for (int64_t i = 0; i < count; i += 2) _mm_store_pd(c + i, _mm_load_pd(a + i));
 }
 
-using Copy = void (*)(const double*, double*, int64_t) noexcept;
-using Triad = void (*)(const double*, const double*, double*, int64_t) noexcept;
-
-struct Loops {
-  Copy copy;
-  Triad triad;
-  Triad triad_streaming;
-};
-
-Loops best_loops() noexcept {
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f")) return {copy_avx512, triad_avx512<false>, triad_avx512<true>};
-  if (__builtin_cpu_supports("avx")) return {copy_avx, triad_avx<false>, triad_avx<true>};
-  return {copy_sse2, triad_sse2<false>, triad_sse2<true>};
-}
-
-// Chosen when the library is loaded: a guarded static could be in the making when another thread forks.
-const Loops g_loops = best_loops();
+constexpr Loops loops_avx512 = {copy_avx512, triad_avx512<false>, triad_avx512<true>};
+constexpr Loops loops_avx2 = {copy_avx, triad_avx<false>, triad_avx<true>};
+constexpr Loops loops_baseline = {copy_sse2, triad_sse2<false>, triad_sse2<true>};
 
 #else
 
@@ -87,13 +82,12 @@ void plain_triad(const double* a, const double* b, double* c, int64_t count) noe
   for (int64_t i = 0; i < count; ++i) c[i] = a[i] + kScale * b[i];
 }
 
-struct {
-  void (*copy)(const double*, double*, int64_t) noexcept = plain_copy;
-  void (*triad)(const double*, const double*, double*, int64_t) noexcept = plain_triad;
-  void (*triad_streaming)(const double*, const double*, double*, int64_t) noexcept = plain_triad;
-} const g_loops;
+constexpr Loops loops_baseline = {plain_copy, plain_triad, plain_triad};
 
 #endif
+
+// Chosen when the library is loaded: a fork could interrupt the initialization of a guarded static.
+const Loops g_loops = *ARTIFEX_VARIANT(const Loops*, supported_isas().back(), &loops);
 
 }  // namespace
 

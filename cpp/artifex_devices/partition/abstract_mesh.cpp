@@ -3,7 +3,7 @@
 
 #include <unordered_set>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -55,8 +55,9 @@ AbstractMesh::AbstractMesh(std::vector<AxisName> names, Dims sizes, std::vector<
     }
   }
   if (!wrong.empty()) {
-    fail("AbstractMesh: {}; expected distinct names with one size of 1 or more and one type for each; correct the axes",
-         fmt::join(wrong, "; "));
+    throw_error(
+        "AbstractMesh: {}; expected distinct names with one size of 1 or more and one type for each; correct the axes",
+        fmt::join(wrong, "; "));
   }
 }
 

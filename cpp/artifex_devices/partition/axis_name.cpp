@@ -5,9 +5,9 @@
 #include <memory>
 #include <unordered_map>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/abstract_mesh.h"
 #include "artifex_devices/partition/python_repr.h"
 
@@ -64,7 +64,7 @@ class NameTable {
 
   int32_t add_locked(Entry entry) {
     if (size_ > INT32_MAX - static_cast<int32_t>(kFirstChunk)) {
-      fail("AxisName: the table of mesh axis names is full; expected at most {} names; use fewer", size_);
+      throw_error("AxisName: the table of mesh axis names is full; expected at most {} names; use fewer", size_);
     }
     const auto [chunk, offset] = place(size_);
     Entry* entries = chunks_[chunk].load(std::memory_order_relaxed);

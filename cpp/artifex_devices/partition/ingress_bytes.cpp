@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/reshard_check.h"
 #include "artifex_devices/partition/reshard_plan.h"
 
@@ -70,8 +70,8 @@ std::vector<int64_t> ingress_bytes(const ShardDomains& source, const std::vector
   const bool any = check_reshard(source, destination, itemsize, "ingress_bytes");
   const auto check_positions = [](const ShardDomains& domains, const std::vector<int64_t>& devices, const char* which) {
     if (static_cast<int64_t>(devices.size()) == domains.grid().positions()) return;
-    fail("ingress_bytes: the {} has {} devices; expected one for each of its {} positions; give all of them", which,
-         devices.size(), domains.grid().positions());
+    throw_error("ingress_bytes: the {} has {} devices; expected one for each of its {} positions; give all of them",
+                which, devices.size(), domains.grid().positions());
   };
   check_positions(source, source_device_of_position, "source");
   check_positions(destination, destination_device_of_position, "destination");

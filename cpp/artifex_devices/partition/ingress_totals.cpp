@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/reshard_check.h"
 #include "artifex_devices/partition/reshard_plan.h"
 
@@ -232,8 +232,8 @@ IngressTotals ingress_totals(const ShardDomains& source, const ShardDomains& des
                              std::string_view operation) {
   const int64_t positions = source.grid().positions();
   if (positions != destination.grid().positions()) {
-    fail("{}: the source has {} positions and the destination {}; expected the same devices; name them", operation,
-         positions, destination.grid().positions());
+    throw_error("{}: the source has {} positions and the destination {}; expected the same devices; name them",
+                operation, positions, destination.grid().positions());
   }
   if (!check_reshard(source, destination, itemsize, operation)) return {};
   if (auto digits = shared_digits(source.grid(), destination.grid())) {

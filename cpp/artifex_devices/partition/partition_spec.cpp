@@ -5,7 +5,7 @@
 #include <cctype>
 #include <unordered_map>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -70,12 +70,12 @@ void PartitionSpec::check(const AbstractMesh& mesh, std::string_view operation) 
     if (!mesh.find(axis)) unknown.push_back(axis.repr() + suggestion(mesh, axis));
   }
   if (!repeated.empty()) {
-    fail<DuplicateSpecError>(
+    throw_error<DuplicateSpecError>(
         "{}: {} of {}; expected each mesh axis in at most one dimension; keep each axis in one place, or use None",
         operation, fmt::join(repeated, ", "), to_string());
   }
   if (!unknown.empty()) {
-    fail(
+    throw_error(
         "{}: {} names mesh axes that the mesh does not have: {}; expected axes of Mesh({}); correct the names or make "
         "a mesh with these axes",
         operation, to_string(), fmt::join(unknown, ", "), mesh.axes_text());

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/reshard_check.h"
 
 namespace artifex_devices {
@@ -49,8 +49,9 @@ void ReshardPlan::sort_sources() {
   for (size_t i = 0; i < source_places_.size(); ++i) {
     const int64_t tile = source_places_[i].tile;
     if (tile < 0 || tile >= tiles) {
-      fail("reshard: a source buffer holds tile {}; expected one of 0 to {}; number tiles as the sharding's grid does",
-           tile, tiles - 1);
+      throw_error(
+          "reshard: a source buffer holds tile {}; expected one of 0 to {}; number tiles as the sharding's grid does",
+          tile, tiles - 1);
     }
     ++first_[static_cast<size_t>(tile) + 1];
     is_sorted = is_sorted && tile == static_cast<int64_t>(i);
@@ -83,7 +84,7 @@ void ReshardPlan::plan_destinations(bool copies_all) {
     const auto number = static_cast<int64_t>(i);
     const int64_t tile = destination_places_[i].tile;
     if (tile < 0 || tile >= destination_.grid().tiles()) {
-      fail(
+      throw_error(
           "reshard: destination buffer {} holds tile {}; expected one of 0 to {}; number tiles as the sharding's grid "
           "does",
           number, tile, destination_.grid().tiles() - 1);
@@ -106,7 +107,7 @@ void ReshardPlan::plan_destinations(bool copies_all) {
     if (!is_complete) check_sources(number);
     if (is_source_tile) {
       const int64_t from = source_of(source_tile, number);
-      if (!copies_all && link(from, number) <= Link::kSameArena) {
+      if (!copies_all && link(from, number) <= LinkKind::kSameArena) {
         is_copied_[i] = false;
         reused_.emplace_back(number, from);
         add_bytes(&bytes_reused_, bytes, 1, "reshard");
@@ -123,20 +124,20 @@ void ReshardPlan::check_sources(int64_t destination) const {
     for (int64_t i = 0; i < runs.run().count; ++i) {
       const int64_t tile = runs.run().tile + i * runs.run().tile_step;
       if (first_[static_cast<size_t>(tile)] < first_[static_cast<size_t>(tile) + 1]) continue;
-      fail(
+      throw_error(
           "reshard: no source buffer holds tile {}; expected at least one of each tile; give all buffers of the source",
           tile);
     }
   }
 }
 
-Link ReshardPlan::link(int64_t source, int64_t destination) const noexcept {
+LinkKind ReshardPlan::link(int64_t source, int64_t destination) const noexcept {
   const BufferPlace& from = source_places_[static_cast<size_t>(source)];
   const BufferPlace& to = destination_places_[static_cast<size_t>(destination)];
-  if (from.host != to.host) return Link::kOtherHost;
-  if (from.process != to.process) return Link::kOtherProcess;
-  if (from.arena != to.arena) return Link::kOtherArena;
-  return from.device == to.device ? Link::kSameDevice : Link::kSameArena;
+  if (from.host != to.host) return LinkKind::kOtherHost;
+  if (from.process != to.process) return LinkKind::kOtherProcess;
+  if (from.arena != to.arena) return LinkKind::kOtherArena;
+  return from.device == to.device ? LinkKind::kSameDevice : LinkKind::kSameArena;
 }
 
 int64_t ReshardPlan::nearest(int64_t tile, int64_t destination) const {
@@ -194,11 +195,11 @@ std::array<int64_t, kLinks> ReshardPlan::bytes_by_link() const {
       if (const auto common = intersect(box, source_.domain(tile))) bytes[0] += common->volume() * itemsize_;
     }
   }
-  bytes[static_cast<size_t>(Link::kSameArena)] = bytes_copied_ - bytes[0];
+  bytes[static_cast<size_t>(LinkKind::kSameArena)] = bytes_copied_ - bytes[0];
   return bytes;
 }
 
-int64_t ReshardPlan::bytes_over(Link link) const {
+int64_t ReshardPlan::bytes_over(LinkKind link) const {
   const auto bytes = bytes_by_link();
   return std::accumulate(bytes.begin() + static_cast<int64_t>(link), bytes.end(), int64_t{0});
 }

@@ -20,7 +20,7 @@ struct BufferPlace {
   int32_t host = 0;  // the machine of the process
 };
 
-enum class Link : uint8_t { kSameDevice, kSameArena, kOtherArena, kOtherProcess, kOtherHost };
+enum class LinkKind : uint8_t { kSameDevice, kSameArena, kOtherArena, kOtherProcess, kOtherHost };
 inline constexpr size_t kLinks = 5;
 
 /// Copy the elements of `box` (in indices of the global array) from one buffer to another.
@@ -29,7 +29,7 @@ struct ReshardCopy {
   int64_t destination = 0;  // index into the destination's buffers
   IndexDomain box;
   int64_t bytes = 0;
-  Link link = Link::kSameDevice;
+  LinkKind link = LinkKind::kSameDevice;
 };
 
 /// Boxes of equal shape that one destination buffer receives. They follow each other along one dimension, and each is
@@ -85,10 +85,10 @@ class ReshardPlan {
   /// Number of copies, and the sum of their bytes.
   int64_t copy_count() const noexcept { return copy_count_; }
   int64_t bytes_copied() const noexcept { return bytes_copied_; }
-  /// The bytes of copies by Link. In one arena this costs the buffers, else the copies.
+  /// The bytes of copies by LinkKind. In one arena this costs the buffers, else the copies.
   std::array<int64_t, kLinks> bytes_by_link() const;
   /// The bytes of copies over `link` and longer ones.
-  int64_t bytes_over(Link link) const;
+  int64_t bytes_over(LinkKind link) const;
 
   /// Calls `f(const ReshardCopy&)` for each copy: by destination, then by box, row-major.
   template <class F>
@@ -107,7 +107,7 @@ class ReshardPlan {
     if (first_[static_cast<size_t>(tile) + 1] - first == 1) return order_[static_cast<size_t>(first)];
     return nearest(tile, destination);
   }
-  Link link(int64_t source, int64_t destination) const noexcept;
+  LinkKind link(int64_t source, int64_t destination) const noexcept;
   /// The smallest range that has all source tiles that a process holds.
   CutRange cuts_of_process(int process) const;
 

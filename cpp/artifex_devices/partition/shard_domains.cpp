@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -141,7 +141,7 @@ ShardDomains::ShardDomains(const TileGrid& grid, const Dims& shape, Uneven uneve
   checked_product(shape, names.operation);
   const int64_t least_rank = names.spec ? names.spec->rank() : grid.parts().size();
   if (least_rank > shape.size()) {
-    fail(
+    throw_error(
         "{}: the sharding{} is only valid for values of rank at least {}, but was applied to a value of rank {} (shape "
         "{}); drop entries of the spec, trailing None included, or add dimensions to the value",
         names.operation, where_text(names), least_rank, shape.size(), to_string(shape));
@@ -163,7 +163,7 @@ ShardDomains::ShardDomains(const TileGrid& grid, const Dims& shape, Uneven uneve
       repair += fmt::format("{}dimension {} to {}", repair.empty() ? "pad " : ", ", d, *padded);
     }
   }
-  fail<IndivisibleError>(
+  throw_error<IndivisibleError>(
       "{}: {}, which does not divide; expected sizes that are multiples of the parts, got shape {}{}; {}{}cut by other "
       "mesh axes, or use uneven=\"last-short\"",
       names.operation, wrong, to_string(shape), where_text(names), repair, repair.empty() ? "" : ", ");

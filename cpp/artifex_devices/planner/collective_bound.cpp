@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -47,13 +47,13 @@ std::vector<int64_t> parts_of(const std::vector<int64_t>& group, int64_t devices
 void check_groups(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups) {
   for (const auto& group : groups) {
     if (group.size() != groups.front().size()) {
-      fail("plan_collective: a group has {} devices, another {}; expected as many each; make them alike",
-           groups.front().size(), group.size());
+      throw_error("plan_collective: a group has {} devices, another {}; expected as many each; make them alike",
+                  groups.front().size(), group.size());
     }
     for (const int64_t id : group) {
       if (id >= 0 && id < cluster.device_count()) continue;
-      fail("plan_collective: device {} is not in the cluster {}; expected 0 to {}; name devices of the cluster", id,
-           cluster.name(), cluster.device_count() - 1);
+      throw_error("plan_collective: device {} is not in the cluster {}; expected 0 to {}; name devices of the cluster",
+                  id, cluster.name(), cluster.device_count() - 1);
     }
   }
 }
@@ -63,14 +63,15 @@ void check_pairs(const PermutePairs& pairs, int64_t size) {
   std::set<int64_t> destinations;
   for (const auto& [from, to] : pairs) {
     if (std::min(from, to) < 0 || std::max(from, to) >= size) {
-      fail("plan_collective: perm has the pair ({}, {}); expected places 0 to {} of a group; correct it", from, to,
-           size - 1);
+      throw_error("plan_collective: perm has the pair ({}, {}); expected places 0 to {} of a group; correct it", from,
+                  to, size - 1);
     }
     if (!sources.insert(from).second) {
-      fail("plan_collective: perm sends from place {} twice; expected each place once at most; correct it", from);
+      throw_error("plan_collective: perm sends from place {} twice; expected each place once at most; correct it",
+                  from);
     }
     if (!destinations.insert(to).second) {
-      fail("plan_collective: perm sends to place {} twice; expected each place once at most; correct it", to);
+      throw_error("plan_collective: perm sends to place {} twice; expected each place once at most; correct it", to);
     }
   }
 }
@@ -124,10 +125,10 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
   check_pairs(pairs, size);
   check_groups(cluster, groups);
   if (static_cast<int64_t>(groups.size()) > kMostMessages / std::max<int64_t>(static_cast<int64_t>(pairs.size()), 1)) {
-    fail("plan_collective: {} groups send {} messages each; expected at most {} in all; plan a smaller cluster",
-         groups.size(), pairs.size(), kMostMessages);
+    throw_error("plan_collective: {} groups send {} messages each; expected at most {} in all; plan a smaller cluster",
+                groups.size(), pairs.size(), kMostMessages);
   }
-  std::vector<Message> messages;  // of blocks
+  std::vector<DeviceMessage> messages;  // of blocks
   Totals into_chips;
   Totals out_of_chips;
   Totals slices;
@@ -135,8 +136,8 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
   for (const auto& group : groups) {
     for (const auto& [from, to] : pairs) {
       if (from == to) continue;
-      const Message& message =
-          messages.emplace_back(Message{group[static_cast<size_t>(from)], group[static_cast<size_t>(to)], 1});
+      const DeviceMessage& message =
+          messages.emplace_back(DeviceMessage{group[static_cast<size_t>(from)], group[static_cast<size_t>(to)], 1});
       const ClusterLink link = link_between(cluster, message.from, message.to);
       if (link >= ClusterLink::kInside) {
         into_chips.add(message.to / cluster.chip().devices_per_chip, block_bytes);
@@ -147,7 +148,7 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
       slices.add(message.to / cluster.devices_per_slice(), block_bytes);
     }
   }
-  const Price price = price_messages(cluster, messages, "plan_collective").price;
+  const ReshardPrice price = price_messages(cluster, messages, "plan_collective").price;
   if (!messages.empty()) result.bound.device_bytes = block_bytes;
   result.bound.chip_bytes = std::max(into_chips.most(), out_of_chips.most());
   std::vector<double>& by_chip = result.bound.bytes_by_chip = into_chips.bytes();
@@ -173,7 +174,7 @@ std::vector<std::vector<int64_t>> groups_along(const Cluster& cluster, const std
     const bool twice = std::ranges::find(chosen, name, &Axis::name) != chosen.end();
     std::vector<std::string> known;
     for (const Axis& axis : axes_of(cluster)) known.push_back(axis.name);
-    fail(
+    throw_error(
         "plan_collective: {:?} {} the cluster {}; expected some of {}; \"slice\" is the network between slices or "
         "nodes",
         name, twice ? "is named twice of the axes of" : "is no axis of", cluster.name(), fmt::join(known, ", "));

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -24,20 +24,22 @@ double square_of(int64_t n) { return static_cast<double>(n * n - n % 2); }
 
 void check_rate(double rate, std::string_view what) {
   if (!(rate > 0) || std::isinf(rate)) {
-    fail("{}: {} is {} bytes/s; expected more than 0; give the rate of one direction", kCostOperation, what, rate);
+    throw_error("{}: {} is {} bytes/s; expected more than 0; give the rate of one direction", kCostOperation, what,
+                rate);
   }
 }
 
-void check_latency(const Latency& latency) {
+void check_latency(const CollectiveLatency& latency) {
   if (!(latency.once >= 0) || !(latency.step >= 0) || std::isinf(latency.once + latency.step)) {
-    fail("{}: the latency is {} s and {} s a step; expected 0 or more", kCostOperation, latency.once, latency.step);
+    throw_error("{}: the latency is {} s and {} s a step; expected 0 or more", kCostOperation, latency.once,
+                latency.step);
   }
 }
 
 void check_count(int64_t count, std::string_view what) {
   // Squares of it must be exact.
   if (count < 1 || count > (int64_t{1} << 26)) {
-    fail("{}: {} is {}; expected 1 to 2**26; count the devices of one group", kCostOperation, what, count);
+    throw_error("{}: {} is {}; expected 1 to 2**26; count the devices of one group", kCostOperation, what, count);
   }
 }
 
@@ -52,7 +54,7 @@ void check(const LocalGroup& group) {
       devices *= static_cast<double>(axis.size);
     }
     if (devices > double{1 << 26})
-      fail("{}: the group has {} devices; expected at most 2**26", kCostOperation, devices);
+      throw_error("{}: the group has {} devices; expected at most 2**26", kCostOperation, devices);
   } else if (const auto* behind = std::get_if<SwitchGroup>(&group)) {
     check_rate(behind->egress, "the egress");
     check_latency(behind->latency);
@@ -67,7 +69,8 @@ void check(const LocalGroup& group) {
 
 void check_bytes(double bytes) {
   if (!(bytes >= 0) || std::isinf(bytes)) {
-    fail("{}: bytes is {}; expected 0 or more; give the bytes of the whole array of the group", kCostOperation, bytes);
+    throw_error("{}: bytes is {}; expected 0 or more; give the bytes of the whole array of the group", kCostOperation,
+                bytes);
   }
 }
 
@@ -117,7 +120,7 @@ Costs torus_costs(Collective op, double bytes, TorusGroup group) {
     in += (axis.wrap ? 2 : 1) / stride;
     longest += static_cast<double>(axis.wrap ? axis.size / 2 : axis.size - 1) * stride;
   }
-  const Latency& latency = group.latency;
+  const CollectiveLatency& latency = group.latency;
   const std::string_view name = torus_algorithm(group.axes);
   const double hops = latency.once + longest * latency.step;
   CollectiveCost gather{name, "links", hops, bytes * (devices - 1) / (devices * in * group.link)};
@@ -160,7 +163,7 @@ Costs torus_costs(Collective op, double bytes, TorusGroup group) {
 Costs switch_costs(Collective op, double bytes, const SwitchGroup& group) {
   const auto n = static_cast<double>(group.devices);
   const auto rounds = static_cast<double>(rounds_of(group.devices));
-  const Latency& latency = group.latency;
+  const CollectiveLatency& latency = group.latency;
   const auto after = [&](double steps) { return latency.once + steps * latency.step; };
   const double gather = bytes * (n - 1) / (n * group.egress);
   const double whole = bytes / group.egress;
@@ -186,7 +189,7 @@ Costs switch_costs(Collective op, double bytes, const SwitchGroup& group) {
 
 Costs full_mesh_costs(Collective op, double bytes, const FullMeshGroup& group) {
   const auto n = static_cast<double>(group.devices);
-  const Latency& latency = group.latency;
+  const CollectiveLatency& latency = group.latency;
   const double step = latency.once + latency.step;
   const CollectiveCost gather{"direct", "links", step, bytes / (n * group.link)};
   switch (op) {
@@ -230,7 +233,7 @@ Costs hierarchy_costs(Collective op, double bytes, const NodeGroup& group) {
   const auto g = static_cast<double>(devices_of(group.local));
   const double node_egress = group.egress * g;
   const auto rounds = static_cast<double>(rounds_of(group.nodes));
-  const Latency& latency = group.latency;
+  const CollectiveLatency& latency = group.latency;
   const auto after = [&](double steps) { return latency.once + steps * latency.step; };
   const double across = bytes * (m - 1) / (m * node_egress);
   constexpr std::string_view kAtOnce = "nodes and devices at once";

@@ -16,7 +16,7 @@ std::string_view to_string(Collective op) noexcept;  // "all_gather", ...
 std::optional<Collective> collective_from_name(std::string_view name) noexcept;
 
 /// Seconds that go by before bytes flow: once, and once more a step (a hop of a torus, a round behind a switch).
-struct Latency {
+struct CollectiveLatency {
   double once = 0;
   double step = 0;
 };
@@ -33,21 +33,21 @@ struct GroupAxis {
 struct TorusGroup {
   std::vector<GroupAxis> axes;
   double link = 0;  // bytes/s of one link one way
-  Latency latency;
+  CollectiveLatency latency;
 };
 
 /// Devices behind switches that never block.
 struct SwitchGroup {
   int64_t devices = 1;
   double egress = 0;  // bytes/s out of one device
-  Latency latency;
+  CollectiveLatency latency;
 };
 
 /// Each pair of devices has a link of its own.
 struct FullMeshGroup {
   int64_t devices = 1;
   double link = 0;  // bytes/s of one pair one way
-  Latency latency;
+  CollectiveLatency latency;
 };
 
 using LocalGroup = std::variant<TorusGroup, SwitchGroup, FullMeshGroup>;
@@ -58,7 +58,7 @@ struct NodeGroup {
   LocalGroup local;
   int64_t nodes = 1;
   double egress = 0;  // bytes/s a device
-  Latency latency;
+  CollectiveLatency latency;
 };
 
 /// One way to do it. seconds = latency + transfer.

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -58,7 +58,7 @@ int64_t dense_bytes(const Dims& box, std::initializer_list<const Dims*> tiles, i
 
 CopyTerms dense_copy_terms(int64_t bytes, int64_t copies, const CopyLimits& limits) {
   if (bytes < 0 || copies < 0) {
-    fail("calibrate: {} bytes in {} copies; expected 0 or more of both; correct them", bytes, copies);
+    throw_error("calibrate: {} bytes in {} copies; expected 0 or more of both; correct them", bytes, copies);
   }
   CopyTerms terms{};
   if (bytes == 0 || copies == 0) return terms;

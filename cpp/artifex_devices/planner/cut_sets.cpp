@@ -4,8 +4,8 @@
 #include <bit>
 #include <numeric>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -17,8 +17,8 @@ constexpr size_t kSetsBetweenInterrupts = size_t{1} << 14;
 
 CutSets::CutSets(const StepModel& model, const std::vector<int>& may_cut) : divisors_(model.logical_axes.size(), 0) {
   if (model.logical_axes.size() > 64) {
-    fail("{}: the model has {} logical axes; expected at most 64; join some", kSuggestOperation,
-         model.logical_axes.size());
+    throw_error("{}: the model has {} logical axes; expected at most 64; join some", kSuggestOperation,
+                model.logical_axes.size());
   }
   std::vector<AxisSet> rivals(divisors_.size(), 0);  // axes that share a tensor with one
   for (const StepTensor& tensor : model.tensors) {
@@ -39,7 +39,7 @@ CutSets::CutSets(const StepModel& model, const std::vector<int>& may_cut) : divi
       if ((sets_[i] & against) == 0) sets_.push_back(sets_[i] | bit);
     }
     if (sets_.size() > size_t{1} << 20) {
-      fail(
+      throw_error(
           "{}: one axis of a mesh may cut more than 2^20 sets of the model's logical axes; expected fewer; name those "
           "that may be cut",
           kSuggestOperation);

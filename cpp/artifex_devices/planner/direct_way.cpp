@@ -5,7 +5,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -13,13 +13,13 @@ PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_
   PlacedEnd end{domains, devices, {}, {}};
   const std::vector<int64_t> tiles = domains.grid().tiles_by_position();
   if (tiles.size() != devices.size()) {
-    fail("plan_reshard: {} devices are given for {} positions; expected one each", devices.size(), tiles.size());
+    throw_error("plan_reshard: {} devices are given for {} positions; expected one each", devices.size(), tiles.size());
   }
   end.buffers.resize(devices.size());
   std::iota(end.buffers.begin(), end.buffers.end(), int64_t{0});
   for (size_t i = 0; i < devices.size(); ++i) {
     if (devices[i] < 0 || devices[i] >= cluster.device_count()) {
-      fail(
+      throw_error(
           "plan_reshard: the mesh has device {}, which the cluster {} has not; expected ids of 0 to {}; make the mesh "
           "of cluster.devices(), or take a larger cluster",
           devices[i], cluster.name(), cluster.device_count() - 1);
@@ -52,7 +52,7 @@ DirectWay make_direct_way(const PlacedEnd& source, const PlacedEnd& destination,
       ReshardPlan(source.domains, source.places, destination.domains, destination.places, itemsize, copies_all), {}};
   std::vector<int64_t> into(destination.places.size(), 0);
   way.plan.for_each_copy([&](const ReshardCopy& copy) {
-    if (copy.link != Link::kSameDevice) into[static_cast<size_t>(copy.destination)] += copy.bytes;
+    if (copy.link != LinkKind::kSameDevice) into[static_cast<size_t>(copy.destination)] += copy.bytes;
   });
   std::vector<bool> is_reused(destination.places.size(), false);
   for (const auto& [to, from] : way.plan.reused()) is_reused[static_cast<size_t>(to)] = true;
@@ -74,8 +74,8 @@ DirectWay make_direct_way(const PlacedEnd& source, const PlacedEnd& destination,
   return way;
 }
 
-std::vector<Message> messages_of(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination) {
-  std::vector<Message> messages;
+std::vector<DeviceMessage> messages_of(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination) {
+  std::vector<DeviceMessage> messages;
   messages.reserve(static_cast<size_t>(way.plan.copy_count()));
   way.plan.for_each_copy([&](const ReshardCopy& copy) {
     messages.push_back({source.places[static_cast<size_t>(copy.source)].device,

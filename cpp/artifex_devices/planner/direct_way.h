@@ -39,6 +39,6 @@ DirectWay make_direct_way(const PlacedEnd& source, const PlacedEnd& destination,
                           bool copies_all = false);
 
 /// The copies as messages between devices, for price_messages.
-std::vector<Message> messages_of(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination);
+std::vector<DeviceMessage> messages_of(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination);
 
 }  // namespace artifex_devices

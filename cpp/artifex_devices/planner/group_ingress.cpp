@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -15,14 +15,14 @@ std::vector<std::vector<int64_t>> tiles_of(const ShardDomains& domains, const st
                                            int64_t groups, std::string_view which) {
   const std::vector<int64_t> tiles = domains.grid().tiles_by_position();
   if (group_of.size() != tiles.size()) {
-    fail("group_ingress_bytes: {} groups are given for {} positions of the {}; expected one each", group_of.size(),
-         tiles.size(), which);
+    throw_error("group_ingress_bytes: {} groups are given for {} positions of the {}; expected one each",
+                group_of.size(), tiles.size(), which);
   }
   std::vector<std::vector<int64_t>> result(static_cast<size_t>(groups));
   for (size_t i = 0; i < tiles.size(); ++i) {
     if (group_of[i] < 0 || group_of[i] >= groups) {
-      fail("group_ingress_bytes: position {} of the {} is in group {}; expected 0 to {}", i, which, group_of[i],
-           groups - 1);
+      throw_error("group_ingress_bytes: position {} of the {} is in group {}; expected 0 to {}", i, which, group_of[i],
+                  groups - 1);
     }
     result[static_cast<size_t>(group_of[i])].push_back(tiles[i]);
   }
@@ -176,8 +176,8 @@ std::vector<int64_t> group_ingress_bytes(const ShardDomains& source, const std::
                                          const std::vector<int64_t>& destination_groups, int64_t groups,
                                          int64_t itemsize) {
   if (source.shape() != destination.shape()) {
-    fail("group_ingress_bytes: source and destination differ in shape; expected equal ones, got {} and {}",
-         to_string(source.shape()), to_string(destination.shape()));
+    throw_error("group_ingress_bytes: source and destination differ in shape; expected equal ones, got {} and {}",
+                to_string(source.shape()), to_string(destination.shape()));
   }
   const auto held = tiles_of(source, source_groups, groups, "source");
   const auto wanted = tiles_of(destination, destination_groups, groups, "destination");

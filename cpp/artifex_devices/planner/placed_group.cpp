@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -39,15 +39,15 @@ std::optional<Box> box_of(const std::vector<int64_t>& chips, const std::vector<i
 }
 
 void check_devices(const Cluster& cluster, const std::vector<int64_t>& devices) {
-  if (devices.empty()) fail("plan_collective: the group has no devices; expected 1 or more");
+  if (devices.empty()) throw_error("plan_collective: the group has no devices; expected 1 or more");
   std::vector<int64_t> sorted = devices;
   if (!std::ranges::is_sorted(sorted)) std::ranges::sort(sorted);
   if (sorted.front() < 0 || sorted.back() >= cluster.device_count()) {
-    fail("plan_collective: device {} is not in the cluster {}; expected 0 to {}",
-         sorted.front() < 0 ? sorted.front() : sorted.back(), cluster.name(), cluster.device_count() - 1);
+    throw_error("plan_collective: device {} is not in the cluster {}; expected 0 to {}",
+                sorted.front() < 0 ? sorted.front() : sorted.back(), cluster.name(), cluster.device_count() - 1);
   }
   if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
-    fail("plan_collective: device {} is in the group twice; expected each once", *twice);
+    throw_error("plan_collective: device {} is in the group twice; expected each once", *twice);
   }
 }
 
@@ -89,7 +89,7 @@ std::optional<NodeGroup> placed_group(const Cluster& cluster, const std::vector<
   NodeGroup group{SwitchGroup{1, 1, {}}, static_cast<int64_t>(chips_of_slices.size()), 0, {}};
   if (local_chips > 1) {
     const double rate = cluster.link_bandwidth().value * share;
-    const Latency latency{0, cluster.link_latency().value};
+    const CollectiveLatency latency{0, cluster.link_latency().value};
     if (is_torus) {
       TorusGroup torus{.axes = {}, .link = rate, .latency = latency};
       for (size_t axis = 0; axis < inside.dims.size(); ++axis) {

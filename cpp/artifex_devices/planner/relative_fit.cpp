@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -17,16 +17,17 @@ using Eigen::VectorXd;
 constexpr double kSmall = 1e-12;  // of columns of length 1
 
 void check(const std::vector<TimedTerms>& samples) {
-  if (samples.empty()) fail("fit_relative: there are no samples; expected one at least; measure something");
+  if (samples.empty()) throw_error("fit_relative: there are no samples; expected one at least; measure something");
   for (const TimedTerms& sample : samples) {
     if (sample.terms.size() != samples.front().terms.size()) {
-      fail("fit_relative: samples have {} and {} terms; expected the same ones for all", samples.front().terms.size(),
-           sample.terms.size());
+      throw_error("fit_relative: samples have {} and {} terms; expected the same ones for all",
+                  samples.front().terms.size(), sample.terms.size());
     }
     const bool good = std::ranges::all_of(sample.terms, [](double term) { return std::isfinite(term) && term >= 0; });
     if (!good || !std::isfinite(sample.seconds) || sample.seconds <= 0) {
-      fail("fit_relative: a sample of {} s has a term that is no number or below 0, or no time; expected finite ones",
-           sample.seconds);
+      throw_error(
+          "fit_relative: a sample of {} s has a term that is no number or below 0, or no time; expected finite ones",
+          sample.seconds);
     }
   }
 }
@@ -80,7 +81,8 @@ RelativeFit fit_relative(const std::vector<TimedTerms>& samples) {
     for (Index k = 0; k < columns; ++k) matrix(i, k) = sample.terms[static_cast<size_t>(k)] / sample.seconds;
   }
   if (!matrix.allFinite()) {
-    fail("fit_relative: a term is more than 1.8e308 times its seconds; expected smaller terms; correct the sample");
+    throw_error(
+        "fit_relative: a term is more than 1.8e308 times its seconds; expected smaller terms; correct the sample");
   }
   // Squares of what is left neither overflow nor vanish.
   const VectorXd largest = matrix.colwise().maxCoeff();

@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/link_loads.h"
 #include "artifex_devices/planner/placed_group.h"
 #include "artifex_devices/planner/position_ranges.h"
@@ -40,7 +40,7 @@ double most_of(const std::vector<int64_t>& bytes) {
   return bytes.empty() ? 0.0 : static_cast<double>(*std::ranges::max_element(bytes));
 }
 
-void take_slower(Price* price, double transfer, std::string_view limit) {
+void take_slower(ReshardPrice* price, double transfer, std::string_view limit) {
   if (transfer <= price->transfer) return;
   price->transfer = transfer;
   price->limit = limit;
@@ -93,11 +93,11 @@ Groups groups_of(const std::vector<PositionRange>& ranges, const std::vector<int
 }
 
 /// The messages of a permute; replicas send one each where none keeps its own.
-std::vector<Message> messages_of_permute(const TileGrid& before, const TileGrid& after, int64_t shard_bytes,
-                                         const std::vector<int64_t>& devices) {
+std::vector<DeviceMessage> messages_of_permute(const TileGrid& before, const TileGrid& after, int64_t shard_bytes,
+                                               const std::vector<int64_t>& devices) {
   const std::vector<int64_t> had = before.tiles_by_position();
   const std::vector<int64_t> wanted = after.tiles_by_position();
-  std::vector<Message> messages;
+  std::vector<DeviceMessage> messages;
   messages.reserve(wanted.size());
   const bool has_replicas = after.replicas() > 1;
   for (size_t position = 0; position < wanted.size(); ++position) {
@@ -109,14 +109,15 @@ std::vector<Message> messages_of_permute(const TileGrid& before, const TileGrid&
   return messages;
 }
 
-Price price_as_ring(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups, int64_t shard_bytes) {
-  std::vector<Message> messages;
+ReshardPrice price_as_ring(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups,
+                           int64_t shard_bytes) {
+  std::vector<DeviceMessage> messages;
   for (const auto& group : groups) {
     for (size_t i = 0; i < group.size(); ++i) {
       messages.push_back({group[i], group[(i + 1) % group.size()], shard_bytes});
     }
   }
-  Price price = price_messages(cluster, messages).price;
+  ReshardPrice price = price_messages(cluster, messages).price;
   const auto rounds = static_cast<double>(groups.front().size() - 1);
   price.latency *= rounds;
   price.transfer *= rounds;
@@ -124,15 +125,16 @@ Price price_as_ring(const Cluster& cluster, const std::vector<std::vector<int64_
   return price;
 }
 
-Price price_as_messages(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups, int64_t part_bytes) {
+ReshardPrice price_as_messages(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups,
+                               int64_t part_bytes) {
   const auto size = static_cast<int64_t>(groups.front().size());
   if (static_cast<int64_t>(groups.size()) * size > kMostMessages / size) {
-    fail(
+    throw_error(
         "plan_reshard: {} groups of {} devices are no boxes of the cluster {}, and too many to price message by "
         "message; expected at most {} messages; lay the mesh out with mesh_utils.create_device_mesh",
         groups.size(), size, cluster.name(), kMostMessages);
   }
-  std::vector<Message> messages;
+  std::vector<DeviceMessage> messages;
   for (const auto& group : groups) {
     for (const int64_t from : group) {
       for (const int64_t to : group) {
@@ -140,7 +142,7 @@ Price price_as_messages(const Cluster& cluster, const std::vector<std::vector<in
       }
     }
   }
-  Price price = price_messages(cluster, messages).price;
+  ReshardPrice price = price_messages(cluster, messages).price;
   price.algorithm = "direct";
   return price;
 }
@@ -155,15 +157,16 @@ ClusterLink link_between(const Cluster& cluster, int64_t from, int64_t to) noexc
   return from / per_slice == to / per_slice ? ClusterLink::kInside : ClusterLink::kNetwork;
 }
 
-LinkBytes bytes_by_link(const Cluster& cluster, const std::vector<Message>& messages) noexcept {
+LinkBytes bytes_by_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages) noexcept {
   LinkBytes bytes{};
-  for (const Message& each : messages) {
+  for (const DeviceMessage& each : messages) {
     bytes[static_cast<size_t>(link_between(cluster, each.from, each.to))] += each.bytes;
   }
   return bytes;
 }
 
-MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>& messages, std::string_view operation) {
+MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMessage>& messages,
+                             std::string_view operation) {
   const SliceNetwork& inside = cluster.inside();
   const int64_t per_chip = cluster.chip().devices_per_chip;
   const int64_t per_slice = cluster.chips_per_slice();
@@ -180,12 +183,12 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>&
     return chip / per_slice * cluster.hosts_per_slice() + host_of_chip[static_cast<size_t>(chip % per_slice)];
   };
   int64_t looked_at = 0;
-  for (const Message& message : messages) {
+  for (const DeviceMessage& message : messages) {
     if (looked_at++ % 1024 == 0) check_interrupt();
     for (const int64_t id : {message.from, message.to}) {
       if (id < 0 || id >= cluster.device_count()) {
-        fail("{}: device {} is not in the cluster {}; expected 0 to {}; plan with devices of the cluster", operation,
-             id, cluster.name(), cluster.device_count() - 1);
+        throw_error("{}: device {} is not in the cluster {}; expected 0 to {}; plan with devices of the cluster",
+                    operation, id, cluster.name(), cluster.device_count() - 1);
       }
     }
     const int64_t from = message.from / per_chip;
@@ -210,7 +213,7 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>&
       }
     }
   }
-  Price& price = result.price;
+  ReshardPrice& price = result.price;
   price.algorithm = "all at once";
   if (result.bytes[static_cast<size_t>(ClusterLink::kInside)] > 0) {
     const double rate = cluster.link_bandwidth().value;
@@ -232,34 +235,36 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>&
   return result;
 }
 
-void add_host_link(const Cluster& cluster, const std::vector<Message>& messages, bool from_device, Price* price) {
+void add_host_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages, bool from_device,
+                   ReshardPrice* price) {
   if (messages.empty()) return;
   if (!cluster.chip().host_bandwidth) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "cluster {:?}: its bandwidth between host and chip is not known; expected a number to price with; give "
         "`bandwidth` of [host] in a TOML file",
         cluster.name());
   }
   std::map<int64_t, int64_t> chips;
   double most = 0;
-  for (const Message& each : messages) {
+  for (const DeviceMessage& each : messages) {
     int64_t& chip = chips[(from_device ? each.from : each.to) / cluster.chip().devices_per_chip];
     most = std::max(most, static_cast<double>(chip += each.bytes));
   }
   take_slower(price, most / cluster.chip().host_bandwidth->value, "host");
 }
 
-std::vector<Message> permute_messages(const ReshardSequence& sequence, size_t step,
-                                      const std::vector<int64_t>& devices) {
+std::vector<DeviceMessage> permute_messages(const ReshardSequence& sequence, size_t step,
+                                            const std::vector<int64_t>& devices) {
   return messages_of_permute(sequence.grids[step], sequence.grids[step + 1], sequence.steps[step].shard_bytes, devices);
 }
 
-Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
-                 const std::vector<int64_t>& devices) {
+ReshardPrice price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
+                        const std::vector<int64_t>& devices) {
   const ReshardStep& what = sequence.steps[step];
   const TileGrid& before = sequence.grids[step];
   if (static_cast<int64_t>(devices.size()) != before.positions()) {
-    fail("plan_reshard: {} devices are given for {} positions; expected one each", devices.size(), before.positions());
+    throw_error("plan_reshard: {} devices are given for {} positions; expected one each", devices.size(),
+                before.positions());
   }
   if (what.move == ReshardMove::kSlice) return {.algorithm = "in place"};
   if (what.move == ReshardMove::kPermute) {
@@ -270,7 +275,7 @@ Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t
   const bool gathers = what.move == ReshardMove::kAllGather;
   const Collective op = gathers ? Collective::kAllGather : Collective::kAllToAll;
   const auto bytes = static_cast<double>(gathers ? what.shard_bytes_after : what.shard_bytes * what.group);
-  Price slowest;
+  ReshardPrice slowest;
   for (const auto& group : groups.devices) {
     check_interrupt();
     const std::optional<NodeGroup> placed = placed_group(cluster, group);

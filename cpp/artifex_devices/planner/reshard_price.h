@@ -16,14 +16,14 @@ enum class ClusterLink : uint8_t { kSameDevice, kSameChip, kInside, kNetwork };
 inline constexpr int kClusterLinks = 4;
 
 /// Bytes from one device of a cluster to another.
-struct Message {
+struct DeviceMessage {
   int64_t from = 0;
   int64_t to = 0;
   int64_t bytes = 0;
 };
 
 /// Model: seconds = latency + transfer.
-struct Price {
+struct ReshardPrice {
   double latency = 0;
   double transfer = 0;
   std::string_view algorithm;
@@ -35,10 +35,10 @@ struct Price {
 ClusterLink link_between(const Cluster& cluster, int64_t from, int64_t to) noexcept;
 
 using LinkBytes = std::array<int64_t, kClusterLinks>;  // by ClusterLink
-LinkBytes bytes_by_link(const Cluster& cluster, const std::vector<Message>& messages) noexcept;
+LinkBytes bytes_by_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages) noexcept;
 
 struct MessagesPrice {
-  Price price;
+  ReshardPrice price;
   LinkBytes bytes{};
 };
 
@@ -47,21 +47,22 @@ struct MessagesPrice {
 /// share what they have of the network. Copies on one chip take no time here.
 /// Throws Unavailable for rates that are needed and not known, InvalidArgument for numbers that are no device; these
 /// are errors of `operation`.
-MessagesPrice price_messages(const Cluster& cluster, const std::vector<Message>& messages,
+MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMessage>& messages,
                              std::string_view operation = "plan_reshard");
 
 /// Between device memory and that of hosts: all of the messages cross the links from host to chip, on the side that is
 /// `from_device` or not; the slower of these and the price counts. Throws Unavailable where their rate is not known.
-void add_host_link(const Cluster& cluster, const std::vector<Message>& messages, bool from_device, Price* price);
+void add_host_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages, bool from_device,
+                   ReshardPrice* price);
 
 /// What a permute of a sequence sends, for price_messages; replicas send one message each where none keeps its own.
-std::vector<Message> permute_messages(const ReshardSequence& sequence, size_t step,
-                                      const std::vector<int64_t>& devices);
+std::vector<DeviceMessage> permute_messages(const ReshardSequence& sequence, size_t step,
+                                            const std::vector<int64_t>& devices);
 
 /// One step of a sequence whose positions lie on `devices` (ids, one a position). Groups that are boxes are priced by
 /// the formulas (the slowest group), others by their messages: a ring in the order of the mesh.
-Price price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
-                 const std::vector<int64_t>& devices);
+ReshardPrice price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
+                        const std::vector<int64_t>& devices);
 
 /// Bytes of one step that go from slice to slice. A gather's group brings each shard into a slice once, and hands it on
 /// inside.

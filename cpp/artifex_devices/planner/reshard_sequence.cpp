@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/partition/ingress_totals.h"
 
 namespace artifex_devices {
@@ -77,8 +77,8 @@ CommonAxes common_axes(const ReshardEnd& source, const ReshardEnd& destination, 
   std::vector<int64_t> strides = strides_of(source.mesh);
   const std::vector<int64_t> others = strides_of(destination.mesh);
   if (strides.front() != others.front()) {
-    fail("{}: no sequence of collectives leads from {} devices to {}; expected equally many; use direct copies",
-         kSequenceOperation, strides.front(), others.front());
+    throw_error("{}: no sequence of collectives leads from {} devices to {}; expected equally many; use direct copies",
+                kSequenceOperation, strides.front(), others.front());
   }
   strides.insert(strides.end(), others.begin(), others.end());
   std::ranges::sort(strides, std::greater<>());
@@ -86,7 +86,7 @@ CommonAxes common_axes(const ReshardEnd& source, const ReshardEnd& destination, 
   CommonAxes common;
   for (size_t i = 1; i < strides.size(); ++i) {
     if (strides[i - 1] % strides[i] != 0) {
-      fail(
+      throw_error(
           "{}: the meshes ({}) and ({}) have no common factors; expected axes that can be taken apart into the same "
           "ones, as 8 and 2 x 4; use direct copies",
           kSequenceOperation, source.mesh.axes_text(), destination.mesh.axes_text());
@@ -328,8 +328,8 @@ std::optional<Found> cheapest_path(const CutSpace& space, const CommonAxes& comm
 void check_end(const ReshardEnd& end) {
   for (const SpecEntry& entry : end.spec.entries()) {
     if (entry.kind == SpecEntry::Kind::kUnconstrained) {
-      fail("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut", kSequenceOperation,
-           end.spec.to_string());
+      throw_error("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut",
+                  kSequenceOperation, end.spec.to_string());
     }
   }
   end.spec.check(end.mesh, kSequenceOperation);
@@ -352,12 +352,13 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
   const ShardDomains to_domains(to, shape, Uneven::kError, {kSequenceOperation, &destination.spec, &destination.mesh});
   const auto bytes = checked_mul(checked_product(shape, kSequenceOperation), itemsize);
   if (itemsize < 1 || !bytes || *bytes > kMostBytes) {
-    fail("{}: shape {} times itemsize {} is out of range; expected 1 byte an element or more and at most 2**58 in all",
-         kSequenceOperation, to_string(shape), itemsize);
+    throw_error(
+        "{}: shape {} times itemsize {} is out of range; expected 1 byte an element or more and at most 2**58 in all",
+        kSequenceOperation, to_string(shape), itemsize);
   }
   const CommonAxes common = common_axes(source, destination, shape.size());
   if (common.axes.size() > kMostAxes)
-    fail("{}: the mesh has {} prime factors; expected fewer", kSequenceOperation, kMostAxes);
+    throw_error("{}: the mesh has {} prime factors; expected fewer", kSequenceOperation, kMostAxes);
 
   CutSpace space{shape, *bytes, {}, 0, 0, options.memory_limit};
   for (const SubAxis& axis : common.axes) space.sizes.push_back(axis.size);
@@ -372,7 +373,7 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
     CutSpace free = space;
     free.memory_limit.reset();
     const Found least = cheapest_path(free, common, sequence.lower_bound, options.search).value();
-    fail(
+    throw_error(
         "{}: memory_limit is {} bytes; expected what a sequence of collectives needs on each device, {} bytes for the "
         "one that moves least ({} of them are the source's shard); raise the limit or use more devices",
         kSequenceOperation, *options.memory_limit, peak_of(free, least.path), space.source_bytes);

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -17,7 +17,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 double peak_of(const StepHardware& hardware, MatmulFormat format) {
   const std::optional<double>& peak = hardware.peak_flops[static_cast<size_t>(format)];
   if (!peak) {
-    fail<Unavailable>(
+    throw_error<Unavailable>(
         "{}: nobody publishes FLOP/s of {} for this chip; expected a format that it has; give the operations another "
         "dtype, or a cluster with this figure",
         hardware.operation, to_string(format));
@@ -27,7 +27,8 @@ double peak_of(const StepHardware& hardware, MatmulFormat format) {
 
 const std::vector<NodeGroup>& groups_of(const StepNetwork& network, MeshAxes axes) {
   if (axes >= network.groups.size() || network.groups[axes].empty()) {
-    fail<Unavailable>("step_seconds: the axes {:#b} of the mesh have no groups; expected them from step_network", axes);
+    throw_error<Unavailable>("step_seconds: the axes {:#b} of the mesh have no groups; expected them from step_network",
+                             axes);
   }
   return network.groups[axes];
 }
@@ -53,7 +54,7 @@ struct Line {
     return *this;
   }
 };
-Line line_of(const Amount& amount, double rate) noexcept { return {amount.fixed / rate, amount.scaled / rate}; }
+Line line_of(const BatchAmount& amount, double rate) noexcept { return {amount.fixed / rate, amount.scaled / rate}; }
 const Line& larger(const Line& a, const Line& b, double scale) noexcept { return a.at(scale) >= b.at(scale) ? a : b; }
 
 /// What goes on at once, as lines that touch the curves at one scale.
@@ -133,8 +134,9 @@ StepHardware step_hardware(const Cluster& cluster, std::string_view operation) {
   const ClusterChip& chip = cluster.chip();
   const auto share = static_cast<double>(chip.devices_per_chip);
   if (!chip.memory_bandwidth || !cluster.device_memory_bytes()) {
-    fail<Unavailable>("{}: the {} of {} in the cluster {} is not known; expected a figure; give it in a cluster file",
-                      operation, chip.memory_bandwidth ? "memory" : "memory bandwidth", chip.name, cluster.name());
+    throw_error<Unavailable>(
+        "{}: the {} of {} in the cluster {} is not known; expected a figure; give it in a cluster file", operation,
+        chip.memory_bandwidth ? "memory" : "memory bandwidth", chip.name, cluster.name());
   }
   StepHardware hardware;
   hardware.operation = operation;
@@ -218,15 +220,15 @@ std::vector<StepRegime> step_regimes(const StepFlow& flow, const StepHardware& h
 }
 
 double largest_step_scale(const StepMemory& memory, int64_t memory_bytes) noexcept {
-  const Amount kept = memory.kept();
+  const BatchAmount kept = memory.kept();
   const double room = static_cast<double>(memory_bytes) - kept.fixed;
-  const auto most = [&](const Amount& working) {
+  const auto most = [&](const BatchAmount& working) {
     const double grows = kept.scaled + working.scaled;
     const double left = room - working.fixed;
     return grows > 0 ? left / grows : left >= 0 ? kInfinity : -1.0;
   };
   double scale = most({});
-  for (const Amount& each : memory.working) scale = std::min(scale, most(each));
+  for (const BatchAmount& each : memory.working) scale = std::min(scale, most(each));
   return scale;
 }
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -20,16 +20,16 @@ void check_model(const StepModel& model, size_t mesh_axes, const StepRules& rule
   for (const StepOp& op : model.ops) {
     const bool has_two = op.kind == StepOpKind::kMatmul || op.kind == StepOpKind::kElementwise;
     if (!is_sound(op, 0, op.inputs[0]) || (has_two && !is_sound(op, 1, op.inputs[1])) || !is_sound(op, 2, op.output)) {
-      fail("{}: operation {} names no tensor, or another number of indices than it has dimensions; correct it",
-           operation, op.name);
+      throw_error("{}: operation {} names no tensor, or another number of indices than it has dimensions; correct it",
+                  operation, op.name);
     }
   }
   if (mesh_axes > kStepMeshAxes) {
-    fail("{}: the mesh has {} axes; expected at most {}; join some", operation, mesh_axes, kStepMeshAxes);
+    throw_error("{}: the mesh has {} axes; expected at most {}; join some", operation, mesh_axes, kStepMeshAxes);
   }
   if (rules.size() != model.logical_axes.size()) {
-    fail("{}: there are {} rules; expected one for each of {} logical axes", operation, rules.size(),
-         model.logical_axes.size());
+    throw_error("{}: there are {} rules; expected one for each of {} logical axes", operation, rules.size(),
+                model.logical_axes.size());
   }
 }
 
@@ -94,9 +94,11 @@ class Walk {
     for (const int64_t size : each.shape) result *= static_cast<double>(size);
     return result;
   }
-  static Amount amount(double value, bool scales) { return scales ? Amount{0, value} : Amount{value, 0}; }
+  static BatchAmount amount(double value, bool scales) {
+    return scales ? BatchAmount{0, value} : BatchAmount{value, 0};
+  }
   /// Bytes of what a device holds, or more of it where some axes do not cut.
-  Amount shard(const Part& part, MeshAxes without = 0) const {
+  BatchAmount shard(const Part& part, MeshAxes without = 0) const {
     if (part.tensor < 0) return {};
     const StepTensor& own = tensor(part.tensor);
     return amount(elements(own) * itemsize(part) / parts(cuts_of(own) & ~without), own.scales);
@@ -113,7 +115,7 @@ class Walk {
         if ((axes >> axis & 1) != 0 && mesh_[axis] > 1) result.array.cut[axis] = static_cast<int8_t>(indices[d]);
       }
     }
-    const Amount mine = shard(result);
+    const BatchAmount mine = shard(result);
     result.array.bytes = mine.at(1);
     return result;
   }
@@ -121,15 +123,15 @@ class Walk {
   void keep(const StepTensor& each) {
     const double count = static_cast<double>(each.count);
     const double mine = elements(each) * count / parts(cuts_of(each));
-    const Amount bytes = amount(mine * each.itemsize, each.scales);
+    const BatchAmount bytes = amount(mine * each.itemsize, each.scales);
     if (each.role == StepRole::kGiven) flow_.memory.given += bytes;
     if (each.role == StepRole::kActivation && is_stored(each)) flow_.memory.activations += bytes;
     if (each.role != StepRole::kParameter) return;
     flow_.memory.parameters += bytes;
     if (!model_.is_training) return;
     const double size = model_.gradient_itemsize == 0 ? each.itemsize : model_.gradient_itemsize;
-    const Amount gradient = amount(mine * size, each.scales);
-    const Amount state = amount(mine * model_.optimizer_bytes, each.scales);
+    const BatchAmount gradient = amount(mine * size, each.scales);
+    const BatchAmount state = amount(mine * model_.optimizer_bytes, each.scales);
     if (model_.holds_gradients) flow_.memory.gradients += gradient;
     flow_.memory.optimizer += state;
     flow_.update_bytes += gradient;  // read; the rest is read and written
@@ -154,7 +156,7 @@ class Walk {
 
   /// Notes a collective, once for all operations that need the same one: all-to-alls are the same where their
   /// exchanges are.
-  void collective(const Part& part, int op, StepPass pass, Collective kind, MeshAxes axes, const Amount& bytes,
+  void collective(const Part& part, int op, StepPass pass, Collective kind, MeshAxes axes, const BatchAmount& bytes,
                   const Exchange& exchange = kNoExchange) {
     if (axes == 0) return;
     const int64_t count = model_.ops[static_cast<size_t>(op)].count;
@@ -176,7 +178,7 @@ class Walk {
   }
 
   /// What follows a product whose result each device holds `local` bytes of.
-  void finish(const Part& result, const EinsumMoves& moves, int op, StepPass pass, Amount local) {
+  void finish(const Part& result, const EinsumMoves& moves, int op, StepPass pass, BatchAmount local) {
     collective(result, op, pass, Collective::kReduceScatter, moves.reduce_scatter, local);
     local = local * (1 / parts(moves.reduce_scatter));
     collective(result, op, pass, Collective::kAllReduce, moves.all_reduce, local);
@@ -196,7 +198,7 @@ class Walk {
     return result;
   }
   /// Bytes of an operand or result that the product of one device works on.
-  Amount in_product(const Part& part, const EinsumMoves& moves) const {
+  BatchAmount in_product(const Part& part, const EinsumMoves& moves) const {
     if (part.tensor < 0) return {};
     const StepTensor& own = tensor(part.tensor);
     const double whole = elements(own) * itemsize(part);
@@ -207,8 +209,8 @@ class Walk {
                StepProductKind kind) {
     const StepOp& op = model_.ops[static_cast<size_t>(number)];
     const EinsumMoves moves = einsum_moves(operands[0].array, operands[1].array, result.array, sizes_);
-    Amount working;
-    Amount traffic;
+    BatchAmount working;
+    BatchAmount traffic;
     for (size_t i = 0; i < 2; ++i) {
       if (operands[i].tensor < 0) continue;
       const StepTensor& own = tensor(operands[i].tensor);
@@ -217,13 +219,13 @@ class Walk {
                  exchange(operands[i], operands[i].array.cut, operands[i], moves.product, moves.exchange[i]));
       collective(operands[i], number, pass, Collective::kAllGather, moves.gather[i],
                  shard(operands[i], moves.gather[i]));
-      const Amount used = in_product(operands[i], moves);
+      const BatchAmount used = in_product(operands[i], moves);
       if ((moves.gather[i] | moves.exchange[i]) != 0) working += shard(operands[i], moves.gather[i]);
       if (own.is_on_chip) continue;
       if (operands[i].is_gradient || !is_stored(own)) working += shard(operands[i]);
       traffic += used;
     }
-    const Amount local = in_product(result, moves);
+    const BatchAmount local = in_product(result, moves);
     finish(result, moves, number, pass, local);
     if (!tensor(result.tensor).is_on_chip) {
       working += local;
@@ -236,7 +238,7 @@ class Walk {
   }
 
   /// 2 for each combination of indices.
-  Amount flops_of(const StepOp& op, const EinsumMoves& moves) const {
+  BatchAmount flops_of(const StepOp& op, const EinsumMoves& moves) const {
     std::array<int64_t, 32> sizes{};
     bool scales = false;
     const std::array<int, 3> tensors = {op.inputs[0], op.inputs[1], op.output};
@@ -287,7 +289,7 @@ class Walk {
     collective(to, op, pass, Collective::kAllToAll, crossing, shard(larger, crossing),
                exchange(from, from.array.cut, to, to.array.cut, crossing));
     collective(to, op, pass, Collective::kAllGather, gather, shard(to));
-    Amount working = shard(to);
+    BatchAmount working = shard(to);
     if (!is_stored(before)) working += shard(from);
     flow_.memory.working.push_back(working);
   }
@@ -344,15 +346,15 @@ class Walk {
 
 }  // namespace
 
-Amount StepMemory::kept() const noexcept {
-  Amount sum = parameters;
-  for (const Amount* each : {&gradients, &optimizer, &activations, &given}) sum += *each;
+BatchAmount StepMemory::kept() const noexcept {
+  BatchAmount sum = parameters;
+  for (const BatchAmount* each : {&gradients, &optimizer, &activations, &given}) sum += *each;
   return sum;
 }
 
 double StepMemory::working_at(double scale) const noexcept {
   double most = 0;
-  for (const Amount& each : working) most = std::max(most, each.at(scale));
+  for (const BatchAmount& each : working) most = std::max(most, each.at(scale));
   return most;
 }
 
@@ -360,7 +362,7 @@ StepFlow step_flow(const StepModel& model, const std::vector<int64_t>& mesh_size
                    std::string_view operation) {
   check_model(model, mesh_sizes.size(), rules, operation);
   if (!step_fits_mesh(model, mesh_sizes, rules)) {
-    fail(
+    throw_error(
         "{}: the rules do not fit the model's tensors; expected dimensions that divide, each axis of the mesh once a "
         "tensor; step_mismatches lists them",
         operation);

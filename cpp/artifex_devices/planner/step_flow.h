@@ -10,19 +10,19 @@
 namespace artifex_devices {
 
 /// A quantity as a function of the batch: fixed + scaled * s, with s = 1 for the batch that the model's shapes are of.
-struct Amount {
+struct BatchAmount {
   double fixed = 0;
   double scaled = 0;
   double at(double scale) const noexcept { return fixed + scaled * scale; }
-  Amount& operator+=(const Amount& other) noexcept {
+  BatchAmount& operator+=(const BatchAmount& other) noexcept {
     fixed += other.fixed;
     scaled += other.scaled;
     return *this;
   }
-  friend Amount operator*(const Amount& amount, double factor) noexcept {
+  friend BatchAmount operator*(const BatchAmount& amount, double factor) noexcept {
     return {amount.fixed * factor, amount.scaled * factor};
   }
-  friend bool operator==(const Amount&, const Amount&) = default;
+  friend bool operator==(const BatchAmount&, const BatchAmount&) = default;
 };
 
 enum class StepPass : uint8_t { kForward, kBackward };
@@ -37,7 +37,7 @@ struct StepCollective {
   MeshAxes axes = 0;
   int64_t group = 1;  // devices that work together
   int64_t count = 1;  // times a step
-  Amount bytes;       // of the whole array of a group, each time (collective_cost.h)
+  BatchAmount bytes;  // of the whole array of a group, each time (collective_cost.h)
 };
 
 /// What one product is: the operation itself, or the gradient of one of its inputs.
@@ -48,20 +48,20 @@ struct StepProduct {
   int op = 0;
   StepProductKind kind = StepProductKind::kForward;
   MatmulFormat format = MatmulFormat::kBFloat16;
-  Amount flops;
-  Amount bytes;  // operands and result, once each; nothing of what stays on the chip
+  BatchAmount flops;
+  BatchAmount bytes;  // operands and result, once each; nothing of what stays on the chip
 };
 
 /// Bytes on each device.
 struct StepMemory {
-  Amount parameters;
-  Amount gradients;
-  Amount optimizer;
-  Amount activations;           // kept for the backward pass
-  Amount given;                 // data and caches
-  std::vector<Amount> working;  // of each product: gathered operands, those that are not kept, and the result
+  BatchAmount parameters;
+  BatchAmount gradients;
+  BatchAmount optimizer;
+  BatchAmount activations;           // kept for the backward pass
+  BatchAmount given;                 // data and caches
+  std::vector<BatchAmount> working;  // of each product: gathered operands, those that are not kept, and the result
   /// All but `working`.
-  Amount kept() const noexcept;
+  BatchAmount kept() const noexcept;
   double working_at(double scale) const noexcept;
   double at(double scale) const noexcept { return kept().at(scale) + working_at(scale); }
 };
@@ -71,7 +71,7 @@ struct StepFlow {
   StepMemory memory;
   std::vector<StepProduct> products;
   std::vector<StepCollective> collectives;
-  Amount update_bytes;  // read and written by the update of parameters
+  BatchAmount update_bytes;  // read and written by the update of parameters
 };
 
 /// What cutting a model by these rules comes to. In each pass an array is gathered once over the same axes, however

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/planner/placed_group.h"
 
 namespace artifex_devices {
@@ -110,8 +110,8 @@ StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& siz
   int64_t positions = 1;
   for (const int64_t size : sizes) positions *= size;
   if (positions != static_cast<int64_t>(devices.size()) || sizes.size() > kStepMeshAxes) {
-    fail("{}: {} devices for a mesh of {} axes and {} positions; expected one a position, and at most {} axes",
-         operation, devices.size(), sizes.size(), positions, kStepMeshAxes);
+    throw_error("{}: {} devices for a mesh of {} axes and {} positions; expected one a position, and at most {} axes",
+                operation, devices.size(), sizes.size(), positions, kStepMeshAxes);
   }
   StepNetwork network{sizes, std::vector<std::vector<NodeGroup>>(size_t{1} << sizes.size())};
   for (const MeshAxes axes : wanted) {
@@ -125,7 +125,7 @@ StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& siz
       for (size_t i = 0; i < group.size(); ++i) group[i] = id_of(i);
       std::optional<NodeGroup> placed = placed_group(cluster, group);
       if (!placed) {
-        fail(
+        throw_error(
             "{}: the {} devices of a group of the mesh, {} first, are no box of the cluster {}; expected evenly spaced "
             "chips along its axes; lay the mesh out with mesh_utils.create_device_mesh",
             operation, group.size(), group.front(), cluster.name());

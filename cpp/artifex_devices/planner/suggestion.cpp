@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/planner/cut_sets.h"
 
 namespace artifex_devices {
@@ -99,7 +99,7 @@ class Search {
         families_(families_of(space)) {
     const int64_t count = count_of(families_, cuts_);
     if (count > kMostCandidates) {
-      fail(
+      throw_error(
           "{}: the space has {} candidates; expected at most {}; allow fewer axes of the mesh, or name fewer logical "
           "axes that may be cut",
           kSearchOperation, count, kMostCandidates);
@@ -274,8 +274,8 @@ void add_shapes(int64_t rest, size_t axes, std::vector<int64_t>& shape, std::vec
 
 std::vector<std::vector<int64_t>> mesh_shapes(int64_t devices, int most_axes) {
   if (devices < 1 || most_axes < 1 || most_axes > kStepMeshAxes) {
-    fail("{}: there are {} devices and at most {} axes; expected 1 or more devices, 1 to {} axes; correct them",
-         kSearchOperation, devices, most_axes, kStepMeshAxes);
+    throw_error("{}: there are {} devices and at most {} axes; expected 1 or more devices, 1 to {} axes; correct them",
+                kSearchOperation, devices, most_axes, kStepMeshAxes);
   }
   std::vector<std::vector<int64_t>> shapes;
   std::vector<int64_t> shape;

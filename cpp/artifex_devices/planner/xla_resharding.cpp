@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -61,14 +61,14 @@ bool gathers_and_slices(int64_t devices, const Dims& from, const Dims& to) {
 }  // namespace
 
 std::optional<bool> xla_gathers_everything(int64_t devices, const Dims& source_parts, const Dims& destination_parts) {
-  if (devices < 1) fail("xla_gathers_everything: {} devices; expected 1 or more", devices);
+  if (devices < 1) throw_error("xla_gathers_everything: {} devices; expected 1 or more", devices);
   if (source_parts.size() != destination_parts.size()) {
-    fail("xla_gathers_everything: parts of {} and {} dimensions; expected equally many", source_parts.size(),
-         destination_parts.size());
+    throw_error("xla_gathers_everything: parts of {} and {} dimensions; expected equally many", source_parts.size(),
+                destination_parts.size());
   }
   for (const Dims* parts : {&source_parts, &destination_parts}) {
     if (std::ranges::any_of(*parts, [](int64_t count) { return count < 1; })) {
-      fail("xla_gathers_everything: parts are {}; expected 1 or more of each dimension", to_string(*parts));
+      throw_error("xla_gathers_everything: parts are {}; expected 1 or more of each dimension", to_string(*parts));
     }
   }
   if (divides(source_parts, destination_parts) || divides(destination_parts, source_parts)) return false;

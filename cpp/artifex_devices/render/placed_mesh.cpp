@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/render/labels.h"
 
@@ -14,7 +14,7 @@ namespace artifex_devices {
 PlacedMesh placed_mesh(const Mesh& mesh) {
   const Cluster* cluster = mesh.empty() ? nullptr : cluster_of((*mesh.devices())[0]->client());
   if (cluster == nullptr) {
-    fail(
+    throw_error(
         "placed_mesh_svg: {} is of devices whose network is not known; expected a mesh of a cluster's devices; see "
         "artifex_devices.cluster, or use mesh_svg",
         mesh.to_string());

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/render/labels.h"
 #include "artifex_devices/render/placed_mesh.h"
 #include "artifex_devices/render/svg_document.h"
@@ -83,20 +83,20 @@ class PlacedMeshPicture {
     int64_t wanted = 1;
     for (const PlacedAxis& axis : mesh_.axes) {
       if (axis.size < 1 || wanted > (int64_t{1} << 40) / axis.size) {
-        fail("placed_mesh_svg: axis {} has size {}; expected sizes that multiply to the number of devices", axis.name,
-             axis.size);
+        throw_error("placed_mesh_svg: axis {} has size {}; expected sizes that multiply to the number of devices",
+                    axis.name, axis.size);
       }
       wanted *= axis.size;
     }
     if (wanted != static_cast<int64_t>(mesh_.devices.size())) {
-      fail("placed_mesh_svg: there are {} devices; expected {}, the product of the sizes", mesh_.devices.size(),
-           wanted);
+      throw_error("placed_mesh_svg: there are {} devices; expected {}, the product of the sizes", mesh_.devices.size(),
+                  wanted);
     }
     for (const PlacedDevice& device : mesh_.devices) {
       const auto is_far = [](int64_t place) { return place < 0 || place >= kMostPlaces; };
       if (is_far(device.core) || std::ranges::any_of(device.at, is_far)) {
-        fail("placed_mesh_svg: device {} is at ({}), core {}; expected places of 0 to {}", device.id,
-             fmt::join(device.at, ","), device.core, kMostPlaces - 1);
+        throw_error("placed_mesh_svg: device {} is at ({}), core {}; expected places of 0 to {}", device.id,
+                    fmt::join(device.at, ","), device.core, kMostPlaces - 1);
       }
     }
   }
@@ -172,8 +172,8 @@ class PlacedMeshPicture {
       }
       int64_t& here = position_of_[static_cast<size_t>(cell(slice, at[2], at[1], at[0], device.core - first_core_))];
       if (here >= 0) {
-        fail("placed_mesh_svg: devices {} and {} are at one place; expected each at a place of its own",
-             mesh_.devices[static_cast<size_t>(here)].id, device.id);
+        throw_error("placed_mesh_svg: devices {} and {} are at one place; expected each at a place of its own",
+                    mesh_.devices[static_cast<size_t>(here)].id, device.id);
       }
       here = static_cast<int64_t>(position);
       ++drawn_;
@@ -379,7 +379,7 @@ class PlacedMeshPicture {
 }  // namespace
 
 std::string placed_mesh_svg(const PlacedMesh& mesh, int max_cells) {
-  if (mesh.devices.empty()) fail("placed_mesh_svg: the mesh has no devices; expected one at least");
+  if (mesh.devices.empty()) throw_error("placed_mesh_svg: the mesh has no devices; expected one at least");
   return PlacedMeshPicture(mesh, max_cells).draw();
 }
 

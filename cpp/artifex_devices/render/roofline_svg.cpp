@@ -9,7 +9,7 @@
 #include <functional>
 #include <optional>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/render/labels.h"
 #include "artifex_devices/render/log_axis.h"
 #include "artifex_devices/render/svg_document.h"
@@ -58,7 +58,7 @@ void check(const RooflinePlot& plot) {
     if (wrong.size() > 10) break;
   }
   if (wrong.empty()) return;
-  fail(
+  throw_error(
       "to_svg: {}; expected a roof of each kind, at most {} roofs and {} points, and numbers of {:g} to {:g}; correct "
       "them",
       fmt::join(wrong, "; "), kMaxRoofs, kMaxPoints, kLeast, kMost);

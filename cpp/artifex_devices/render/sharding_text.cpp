@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/render/array_grid.h"
 #include "artifex_devices/render/box_table.h"
 #include "artifex_devices/render/labels.h"
@@ -96,7 +96,7 @@ class Picture {
 
 std::string sharding_text(const Sharding& sharding, const Dims& shape, int max_columns, int min_width, double scale) {
   if (!(scale > 0 && scale <= 100)) {
-    fail("visualize_sharding: scale is {}; expected a number above 0 and at most 100; 1 is JAX's size", scale);
+    throw_error("visualize_sharding: scale is {}; expected a number above 0 and at most 100; 1 is JAX's size", scale);
   }
   const int64_t width = std::max(max_columns, 20);
   // Two characters are the least that a column takes; fewer columns until every label has room.

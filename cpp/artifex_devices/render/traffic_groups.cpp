@@ -8,7 +8,7 @@
 #include <set>
 
 #include "artifex_devices/base/bytes_text.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -70,8 +70,9 @@ TrafficGroups group_traffic(const std::vector<DeviceTraffic>& traffic, const std
   Bytes by_device;
   for (const DeviceTraffic& each : traffic) {
     if (!sources.contains(each.from) || !destinations.contains(each.to)) {
-      fail("reshard_svg: traffic goes from device {} to {}; expected devices of the source and of the destination",
-           each.from, each.to);
+      throw_error(
+          "reshard_svg: traffic goes from device {} to {}; expected devices of the source and of the destination",
+          each.from, each.to);
     }
     if (each.bytes > 0) by_device[{each.to, each.from}] += each.bytes;
   }

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -75,7 +75,7 @@ class MeshTable {
 MeshRef Mesh::make(AbstractMesh abstract, DeviceListRef devices, std::string_view operation) {
   const int64_t count = devices ? devices->size() : 0;
   if (count != abstract.size()) {
-    fail(
+    throw_error(
         "{}: a mesh of axes ({}) has {} positions but {} devices were given; expected one device for each position; "
         "change the axis sizes or the devices",
         operation, abstract.axes_text(), abstract.size(), count);
@@ -115,6 +115,20 @@ bool operator==(const Mesh& a, const Mesh& b) noexcept {
   if (&a == &b) return true;
   if (a.hash_ != b.hash_ || a.empty() || b.empty()) return a.empty() && b.empty();
   return a.abstract_ == b.abstract_ && *a.devices_ == *b.devices_;
+}
+
+MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<AxisType> types,
+                  const std::vector<Device*>& devices, std::string_view operation) {
+  AbstractMesh abstract(std::move(names), sizes, std::move(types));
+  const auto count = static_cast<int64_t>(devices.size());
+  if (abstract.size() > count) {
+    throw_error(
+        "{}: Number of devices {} must be >= the product of mesh_shape {}; expected at least {} devices, got {}; use a "
+        "smaller mesh or more devices",
+        operation, count, to_string(sizes), abstract.size(), count);
+  }
+  std::vector<Device*> first(devices.begin(), devices.begin() + abstract.size());
+  return Mesh::make(std::move(abstract), DeviceList::make(std::move(first), operation), operation);
 }
 
 }  // namespace artifex_devices

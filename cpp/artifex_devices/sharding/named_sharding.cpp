@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/sharding/named_sharding.h"
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -19,7 +19,7 @@ NamedSharding::NamedSharding(MeshRef mesh, AbstractMesh abstract, PartitionSpec 
 std::shared_ptr<const NamedSharding> NamedSharding::make(MeshRef mesh, PartitionSpec spec, MemoryKind kind,
                                                          Uneven uneven) {
   if (!mesh || mesh->empty()) {
-    fail(
+    throw_error(
         "NamedSharding: the mesh has no devices; expected at least one, got {}; make a mesh with devices, such as "
         "make_mesh((8,), ('data',))",
         mesh ? mesh->to_string() : "none");
@@ -31,7 +31,7 @@ std::shared_ptr<const NamedSharding> NamedSharding::make(MeshRef mesh, Partition
 std::shared_ptr<const NamedSharding> NamedSharding::make_abstract(AbstractMesh mesh, PartitionSpec spec,
                                                                   MemoryKind kind, Uneven uneven) {
   if (mesh.empty()) {
-    fail(
+    throw_error(
         "NamedSharding: the mesh has no axes; expected at least one, got {}; make one with axes, such as "
         "AbstractMesh((8,), ('data',))",
         mesh.to_string());

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -49,7 +49,7 @@ bool Sharding::is_equivalent_to(const Sharding& other, int64_t ndim) const {
   for (const Sharding* sharding : {this, &other}) {
     const int64_t least = sharding->grid_.parts().size();
     if (ndim < least) {
-      fail(
+      throw_error(
           "is_equivalent_to: ndim is {} but {} cuts {} dimensions; expected ndim of {} or more; give the rank of the "
           "arrays",
           ndim, sharding->to_string(), least, least);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/sharding/single_device_sharding.h"
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -10,7 +10,7 @@ SingleDeviceSharding::SingleDeviceSharding(DeviceListRef device, MemoryKind kind
 
 std::shared_ptr<const SingleDeviceSharding> SingleDeviceSharding::make(Device* device, MemoryKind kind) {
   if (device == nullptr) {
-    fail("SingleDeviceSharding: no device was given; expected one; pass one of devices()");
+    throw_error("SingleDeviceSharding: no device was given; expected one; pass one of devices()");
   }
   return std::shared_ptr<const SingleDeviceSharding>(
       new SingleDeviceSharding(DeviceList::make({device}, "SingleDeviceSharding"), kind));

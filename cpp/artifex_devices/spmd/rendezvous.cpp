@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
 Rendezvous::Rendezvous(int64_t participants) : able_(participants) {
   if (participants < 1)
-    artifex_devices::fail("Rendezvous: no participants; expected 1 or more, got {}; give devices", participants);
+    throw_error("Rendezvous: no participants; expected 1 or more, got {}; give devices", participants);
   seats_.reserve(static_cast<size_t>(participants));
   for (int64_t i = 0; i < participants; ++i) seats_.push_back(std::make_unique<Seat>());
   at_failure_.reserve(seats_.size());  // a failure must reach all, also where memory is short
@@ -18,23 +18,21 @@ Rendezvous::Rendezvous(int64_t participants) : able_(participants) {
 
 void Rendezvous::check_participant(int64_t participant) const {
   if (participant < 0 || participant >= participants()) {
-    artifex_devices::fail("Rendezvous: there is no participant {}; expected 0 to {}; count from 0", participant,
-                          participants() - 1);
+    throw_error("Rendezvous: there is no participant {}; expected 0 to {}; count from 0", participant,
+                participants() - 1);
   }
 }
 
 int64_t Rendezvous::group(const std::vector<int64_t>& members) {
   const std::lock_guard lock(mutex_);
   if (const auto known = group_numbers_.find(members); known != group_numbers_.end()) return known->second;
-  if (members.empty())
-    artifex_devices::fail("Rendezvous: a group has no members; expected 1 or more, got 0; name some");
+  if (members.empty()) throw_error("Rendezvous: a group has no members; expected 1 or more, got 0; name some");
   std::vector<int64_t> sorted = members;
   std::ranges::sort(sorted);
   for (size_t i = 0; i < sorted.size(); ++i) {
     check_participant(sorted[i]);
     if (i > 0 && sorted[i] == sorted[i - 1]) {
-      artifex_devices::fail("Rendezvous: participant {} comes twice in a group; expected each once; drop one",
-                            sorted[i]);
+      throw_error("Rendezvous: participant {} comes twice in a group; expected each once; drop one", sorted[i]);
     }
   }
   const auto number = static_cast<int64_t>(groups_.size());
@@ -51,13 +49,13 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
   check_participant(participant);
   const std::lock_guard lock(mutex_);
   if (group < 0 || group >= static_cast<int64_t>(groups_.size())) {
-    artifex_devices::fail("Rendezvous: there is no group {}; expected 0 to {}; make it by group()", group,
-                          static_cast<int64_t>(groups_.size()) - 1);
+    throw_error("Rendezvous: there is no group {}; expected 0 to {}; make it by group()", group,
+                static_cast<int64_t>(groups_.size()) - 1);
   }
   Seat& seat = *seats_[static_cast<size_t>(participant)];
   Group& meeting = groups_[static_cast<size_t>(group)];
   if (seat.standing.state != State::kRunning || !meeting.has[static_cast<size_t>(participant)]) {
-    artifex_devices::fail(
+    throw_error(
         "Rendezvous: participant {} cannot arrive at group {}: it waits, works, has ended or is no member; expected a "
         "running member; arrive once at a time",
         participant, group);
@@ -99,8 +97,7 @@ void Rendezvous::delivered(int64_t participant) {
   const std::lock_guard lock(mutex_);
   Seat& seat = *seats_[static_cast<size_t>(participant)];
   if (seat.standing.state != State::kWorking) {
-    artifex_devices::fail("Rendezvous: participant {} has completed nothing; expected arrive() to say so first",
-                          participant);
+    throw_error("Rendezvous: participant {} has completed nothing; expected arrive() to say so first", participant);
   }
   seat.slot->delivered = true;
   for (const int64_t member : groups_[static_cast<size_t>(seat.standing.group)].members) {

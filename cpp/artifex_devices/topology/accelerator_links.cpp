@@ -27,7 +27,7 @@ Matrix matrix_of(hwloc_topology_t topology, const char* name) {
   return Matrix(found, ReleaseDistances{topology});
 }
 
-/// The PCI device that an object is, or is of; null for others.
+/// Returns the PCI device of an object, or null.
 hwloc_obj_t pci_device_of(hwloc_obj_t object) {
   if (object != nullptr && object->type == HWLOC_OBJ_OS_DEVICE) object = object->parent;
   return object != nullptr && object->type == HWLOC_OBJ_PCI_DEVICE ? object : nullptr;
@@ -42,7 +42,7 @@ struct Rates {
 Rates rates_of(const hwloc_distances_s& matrix, const std::vector<std::string>& addresses) {
   const size_t count = addresses.size();
   Rates rates{std::vector<std::vector<double>>(count, std::vector<double>(count, 0)), std::vector<double>(count, 0)};
-  std::vector<size_t> numbers(matrix.nbobjs, count);  // count: none of the accelerators
+  std::vector<size_t> numbers(matrix.nbobjs, count);  // `count` means: not an accelerator
   std::vector<bool> is_on_bus(matrix.nbobjs, false);
   for (unsigned i = 0; i < matrix.nbobjs; ++i) {
     const hwloc_obj_t pci = pci_device_of(matrix.objs[i]);

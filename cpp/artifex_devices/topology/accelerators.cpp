@@ -55,7 +55,7 @@ constexpr std::array kNames = {
     PciName{kAmd, 0x7408, "AMD Instinct MI250X"},
 };
 
-// hwloc's keys for the whole memory of a GPU, in KiB. What the vendor's own library says comes first.
+// hwloc's keys for the total memory of a GPU, in KiB; the vendor's own library comes first.
 constexpr std::array kMemoryKeys = {"CUDAGlobalMemorySize", "RSMIVRAMSize", "LevelZeroHBMSize",
                                     "OpenCLGlobalMemorySize"};
 
@@ -75,7 +75,7 @@ std::optional<AcceleratorKind> kind_of(const PciFunction& function, const std::m
   return std::nullopt;
 }
 
-/// A VGA controller that no table knows and no driver for computing runs.
+/// Returns whether it is a VGA controller that is in no table and has no compute driver.
 bool is_display_card(const PciFunction& function, const std::map<std::string, KfdGpu>& kfd) {
   constexpr std::array<std::string_view, 3> kComputing = {"CUDA", "NVML", "RSMI"};
   const PciAccelerator& facts = function.facts;
@@ -121,7 +121,7 @@ std::optional<int64_t> memory_of(hwloc_obj_t device, const char* key) {
   return kib * 1024;
 }
 
-// What the OS devices of a PCI device say of it.
+// Reads the attributes of a PCI device from its OS devices.
 void read_os_devices(hwloc_obj_t pci, PciAccelerator& facts) {
   std::string model;
   for (hwloc_obj_t device = pci->io_first_child; device; device = device->next_sibling) {

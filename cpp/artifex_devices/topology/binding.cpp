@@ -15,7 +15,7 @@ struct FreeBitmap {
 };
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
 
-// The topology to bind with, or null: on others than the live machine hwloc says that it bound and does nothing.
+// Returns the topology to bind with, or null: on machines that are not live, hwloc reports success and does nothing.
 hwloc_topology_t bindable(const Machine& machine) noexcept {
   const auto* loaded = dynamic_cast<const LoadedMachine*>(&machine);
   if (!loaded || !loaded->is_live() || !loaded->topology()) return nullptr;
@@ -43,7 +43,7 @@ bool bind_memory(const Machine& machine, int numa_logical_index, void* data, siz
   const hwloc_obj_t node =
       hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, static_cast<unsigned>(numa_logical_index));
   if (!node) return false;
-  // By nodeset: a set of CPUs cannot name nodes without CPUs, and names two nodes where they share them.
+  // By nodeset: a CPU set cannot name nodes without CPUs, and is ambiguous if two nodes share CPUs.
   return hwloc_set_area_membind(topology, data, bytes, node->nodeset, HWLOC_MEMBIND_BIND, HWLOC_MEMBIND_BYNODESET) == 0;
 }
 

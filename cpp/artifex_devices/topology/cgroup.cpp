@@ -15,17 +15,17 @@
 #include "artifex_devices/topology/folder_entries.h"
 
 // Limits of control groups. A process is in one group of version 2 and in one of each controller of version 1; every
-// group on the way up to what is mounted limits it.
+// ancestor group up to the mount point limits it.
 namespace artifex_devices {
 namespace {
 
 struct Mount {
   std::string point;        // where in the file system
-  std::string root;         // which group lies there
+  std::string root;         // the group mounted there
   std::string controllers;  // "" for version 2
 };
 
-// As std::getline, to which a shortage of memory is the end of the file. Call with errno 0.
+// Like std::getline, which treats lack of memory as the end of the file. Call with errno 0.
 bool next_line(std::istream& stream, std::string& line, char separator = '\n') {
   if (std::getline(stream, line, separator)) return true;
   if (stream.bad() && (errno == 0 || errno == ENOMEM)) throw std::bad_alloc();
@@ -63,7 +63,7 @@ std::string problem_with(const std::string& path) {
   return fmt::format("{} cannot be read ({})", path, std::strerror(errno != 0 ? errno : ENOENT));
 }
 
-// A container may put something else where the mount was.
+// A container may have replaced the mount point.
 std::string folder_problem(const std::string& path) {
   std::error_code error;
   const bool is_empty = folder_entries(path, error, 1).empty();
@@ -102,7 +102,7 @@ void tighten(std::optional<T>& limit, T value, std::string& from, const std::str
   from = path;
 }
 
-// Reads the files of one group after the other.
+// Reads the files of one group after another.
 class GroupReader {
  public:
   explicit GroupReader(CgroupReport& report) : report_(report) {}
@@ -136,13 +136,13 @@ class GroupReader {
     std::string line;
     if (next_line(file, line)) {
       report_.files.push_back({path, line});
-    } else if (errno != ENOENT && errno != ENOTDIR) {  // groups have files of the controllers that are on
+    } else if (errno != ENOENT && errno != ENOTDIR) {  // groups have files for enabled controllers only
       report_.problems.push_back(errno == 0 ? path + " is empty" : problem_with(path));
     }
     return line;
   }
 
-  // "max" is no limit. Other text is not understood, and told.
+  // "max" means no limit. Other text is reported as a problem.
   std::optional<int64_t> number(const std::string& text, const std::string& path) {
     if (text.empty() || text == "max") return std::nullopt;
     const std::optional<int64_t> value = to_number(text);
@@ -150,7 +150,7 @@ class GroupReader {
     return value;
   }
 
-  // Of the innermost group, which is read first: the others can only be wider.
+  // From the innermost group, which is read first: the others can only be wider.
   void read_cpuset(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) {
       if (!report_.cpuset.empty()) return;
@@ -177,8 +177,8 @@ class GroupReader {
   CgroupReport& report_;
 };
 
-// The part of `path` below the group that is mounted. Inside a container the two may not fit together; then the mounted
-// group is the container's own.
+// The part of `path` below the mounted group. Inside a container they may not match; then the mounted group is the
+// container's own.
 std::string below_mount(const std::string& path, const std::string& mounted) {
   std::string rest = path;
   if (mounted != "/") {

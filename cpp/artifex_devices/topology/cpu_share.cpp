@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
 namespace artifex_devices {
 namespace {
 
-// The cores of a domain, in hwloc's order; its CPUs where cores are not known.
+// Returns the cores of a domain, in hwloc's order, or its CPUs if cores are unknown.
 std::vector<CpuSet> cores_of(const Machine& machine, const CpuDomain& domain) {
   std::vector<CpuSet> cores;
   const auto* loaded = dynamic_cast<const LoadedMachine*>(&machine);
@@ -36,7 +36,7 @@ void add(CpuSet& set, const CpuSet& more) {
   std::ranges::sort(set.cpus);
 }
 
-// What part `part` of `parts` has of `items`: neighbours, or one that others have too.
+// Returns the items of part `part` of `parts`: adjacent ones, or one shared with other parts.
 template <class Item>
 std::vector<Item> slice(const std::vector<Item>& items, size_t part, size_t parts) {
   const size_t first = part * items.size() / parts;
@@ -47,7 +47,7 @@ std::vector<Item> slice(const std::vector<Item>& items, size_t part, size_t part
 }  // namespace
 
 std::vector<CpuSet> share_cpus(const Machine& machine, int parts) {
-  if (parts < 1) fail("share_cpus: parts is {}; expected at least 1", parts);
+  if (parts < 1) throw_error("share_cpus: parts is {}; expected at least 1", parts);
   const std::vector<CpuDomain>& domains = machine.cpu_domains();
   const auto count = static_cast<size_t>(parts);
   std::vector<CpuSet> shares(count);
@@ -71,7 +71,7 @@ std::vector<CpuSet> share_cpus(const Machine& machine, int parts) {
 
 CpuSet share_of_live_cpus(int part, int parts) {
   const std::vector<CpuSet> shares = share_cpus(*load_live_machine(), parts);
-  if (part < 0 || part >= parts) fail("share_of_live_cpus: part is {}; expected 0 to {}", part, parts - 1);
+  if (part < 0 || part >= parts) throw_error("share_of_live_cpus: part is {}; expected 0 to {}", part, parts - 1);
   return shares[static_cast<size_t>(part)];
 }
 

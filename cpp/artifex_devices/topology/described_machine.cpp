@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/topology/described_machine.h"
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 
@@ -16,7 +16,7 @@ MachineDescription MachineDescription::of(const Machine& machine, std::string pl
 }
 
 std::string DescribedMachine::to_xml() const {
-  fail<Unavailable>(
+  throw_error<Unavailable>(
       "to_xml: this machine is known from a DeviceTopology only, which has no caches or distances; expected a machine "
       "that hwloc loaded; write the XML where the machine is");
 }

@@ -9,10 +9,10 @@
 
 namespace artifex_devices {
 
-/// What is known of a machine, without hwloc's topology behind it.
+/// Facts about a machine, without an hwloc topology.
 struct MachineDescription {
-  std::string source;            // of the machine that is described
-  std::string platform_version;  // of what described it
+  std::string source;            // Machine::source() of the described machine
+  std::string platform_version;  // version of the library that described it
   MachineCounts counts;
   std::vector<NumaNode> numa_nodes;
   std::vector<CpuDomain> cpu_domains;
@@ -22,7 +22,7 @@ struct MachineDescription {
   static MachineDescription of(const Machine& machine, std::string platform_version);
 };
 
-/// A machine that is known by its description only, perhaps another one than that it is read on. Never live.
+/// A machine of which only a description is available; it may be another machine than this one. Never live.
 class DescribedMachine final : public Machine {
  public:
   explicit DescribedMachine(MachineDescription description) noexcept : description_(std::move(description)) {}

@@ -8,9 +8,9 @@
 
 namespace artifex_devices {
 
-/// The names in a folder but for "." and "..", sorted; at most `most` of those that the system tells first. None where
-/// it cannot be read, and then `error` says why. Instead of std::filesystem::directory_iterator, which in libstdc++ 12
-/// ends the process where memory is short.
+/// Returns the sorted names in a folder without "." and "..", at most the first `most` that the system lists. If the
+/// folder cannot be read, returns none and sets `error`. Replaces std::filesystem::directory_iterator, which in
+/// libstdc++ 12 terminates the process when memory runs out.
 std::vector<std::string> folder_entries(const std::string& folder, std::error_code& error, size_t most = 65536);
 
 }  // namespace artifex_devices

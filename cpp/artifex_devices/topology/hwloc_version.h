@@ -5,7 +5,7 @@
 
 namespace artifex_devices {
 
-/// Of the hwloc that the library was built with: "2.9.0".
+/// Returns the version of hwloc that the library was built with: "2.9.0".
 std::string_view hwloc_version() noexcept;
 
 }  // namespace artifex_devices

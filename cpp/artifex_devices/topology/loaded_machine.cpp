@@ -7,12 +7,12 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
 
-constexpr int kMostNumaNodes = 4096;  // the search for domains compares all pairs
+constexpr int kMostNumaNodes = 4096;  // limits the search for domains, which compares all pairs
 
 CpuSet cpus_of(hwloc_const_cpuset_t set) {
   CpuSet cpus;
@@ -23,7 +23,7 @@ CpuSet cpus_of(hwloc_const_cpuset_t set) {
 
 bool is_dram(const NumaNode& node) { return node.subtype.empty() || node.subtype == "DRAM"; }
 
-// Whether all CPUs of a (ascending) are in b.
+// Returns whether all CPUs of a (ascending) are in b.
 bool is_within(const CpuSet& a, const CpuSet& b) { return std::ranges::includes(b.cpus, a.cpus); }
 
 int to_int(int64_t value) { return static_cast<int>(std::clamp<int64_t>(value, 0, INT32_MAX)); }
@@ -35,13 +35,13 @@ void DestroyTopology::operator()(hwloc_topology* topology) const noexcept { hwlo
 LoadedMachine::LoadedMachine(OwnTopology topology, std::string source, bool is_live, const std::string& operation)
     : topology_(topology.release()), source_(std::move(source)), is_live_(is_live) {
   try {
-    // Distances and memory attributes are made up to date now, so that later readers change nothing.
+    // Update distances and memory attributes now, so that later reads do not modify the topology.
     hwloc_topology_refresh(topology_);
     count_objects();
     read_numa_nodes(operation);
     find_cpu_domains();
     if (cpu_domains_[0].cpus.cpus.empty())
-      fail("{} describes a machine without a CPU; expected at least one", operation);
+      throw_error("{} describes a machine without a CPU; expected at least one", operation);
     sum_up();
   } catch (...) {
     hwloc_topology_destroy(topology_);
@@ -86,7 +86,7 @@ void LoadedMachine::count_objects() {
 
 void LoadedMachine::read_numa_nodes(const std::string& operation) {
   if (counts_.numa_nodes > kMostNumaNodes) {
-    fail("{} has {} NUMA nodes; expected at most {}", operation, counts_.numa_nodes, kMostNumaNodes);
+    throw_error("{} has {} NUMA nodes; expected at most {}", operation, counts_.numa_nodes, kMostNumaNodes);
   }
   for (hwloc_obj_t node = nullptr; (node = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_NUMANODE, node));) {
     numa_nodes_.push_back(
@@ -157,7 +157,7 @@ void LoadedMachine::sum_up() noexcept {
 
 void LoadedMachine::apply_limits(std::optional<double> cpus, std::optional<int64_t> memory_bytes) noexcept {
   if (cpus && *cpus < usable_cpus_) usable_cpus_ = std::max(static_cast<int>(std::ceil(*cpus)), 1);
-  // Machines with memory plugged in later show it here or there; containers may hide the node's own figure.
+  // Hot-plugged memory may appear in either place, and containers may hide the node's value.
   if (numa_nodes_.size() == 1 && numa_nodes_[0].memory_bytes == 0) numa_nodes_[0].memory_bytes = system_memory_bytes();
   usable_memory_bytes_ = std::max(usable_memory_bytes_, system_memory_bytes());
   if (memory_bytes) usable_memory_bytes_ = std::min(usable_memory_bytes_, *memory_bytes);
@@ -165,7 +165,7 @@ void LoadedMachine::apply_limits(std::optional<double> cpus, std::optional<int64
 
 void LoadedMachine::divide_memory(const std::vector<NumaNode>& nodes, const std::vector<CpuSet>& shares) noexcept {
   const auto users = [&](const NumaNode& node) -> int64_t {
-    if (node.cpus.cpus.empty()) return to_int(static_cast<int64_t>(shares.size()));  // of nobody more than of others
+    if (node.cpus.cpus.empty()) return to_int(static_cast<int64_t>(shares.size()));  // shared by all processes equally
     return std::ranges::count_if(shares, [&](const CpuSet& share) {
       return std::ranges::any_of(share.cpus, [&](int cpu) { return std::ranges::binary_search(node.cpus.cpus, cpu); });
     });
@@ -182,7 +182,7 @@ std::string LoadedMachine::to_xml() const {
   char* text = nullptr;
   int length = 0;
   if (!topology_ || hwloc_topology_export_xmlbuffer(topology_, &text, &length, 0) < 0) {
-    fail<Unavailable>("to_xml: hwloc has no topology of this machine ({})", source_);
+    throw_error<Unavailable>("to_xml: hwloc has no topology of this machine ({})", source_);
   }
   const auto free_text = [this](char* buffer) { hwloc_free_xmlbuffer(topology_, buffer); };
   const std::unique_ptr<char, decltype(free_text)> own(text, free_text);

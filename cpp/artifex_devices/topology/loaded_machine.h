@@ -17,12 +17,12 @@ struct DestroyTopology {
 };
 using OwnTopology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
-/// A machine with hwloc's topology behind it (null when even that could not be loaded).
+/// A machine with an hwloc topology (null if hwloc could not load it).
 class LoadedMachine final : public Machine {
  public:
-  /// Takes `topology` over and reads it; `operation` begins the message of a refusal.
+  /// Takes ownership of `topology` and reads it; error messages begin with `operation`.
   LoadedMachine(OwnTopology topology, std::string source, bool is_live, const std::string& operation);
-  /// The live machine without a topology: one domain.
+  /// Creates the live machine without a topology, with one domain.
   LoadedMachine(CpuSet cpus, int64_t memory_bytes);
   ~LoadedMachine() override;
   LoadedMachine(const LoadedMachine&) = delete;
@@ -39,10 +39,10 @@ class LoadedMachine final : public Machine {
 
   hwloc_topology* topology() const noexcept { return topology_; }
 
-  /// The live machine's limits that hwloc does not see.
+  /// Applies limits of the live machine that hwloc does not report.
   void apply_limits(std::optional<double> cpus, std::optional<int64_t> memory_bytes) noexcept;
-  /// Divides the memory of each node by the number of `shares` that have CPUs of it. `nodes` are those of the whole
-  /// machine, by number of the operating system.
+  /// Divides the memory of each node by the number of `shares` that have CPUs of it. `nodes` are all nodes of the
+  /// machine.
   void divide_memory(const std::vector<NumaNode>& nodes, const std::vector<CpuSet>& shares) noexcept;
 
  private:
@@ -61,8 +61,8 @@ class LoadedMachine final : public Machine {
   int64_t usable_memory_bytes_ = 0;
 };
 
-/// The live machine loaded once more, with its PCI and OS devices. No topology where the environment tells hwloc to
-/// show another machine, or hwloc cannot load it.
+/// The live machine, loaded again with its PCI and OS devices. Has no topology if environment variables make hwloc show
+/// another machine, or if hwloc cannot load it.
 class LiveIoTopology {
  public:
   LiveIoTopology();
@@ -75,30 +75,31 @@ class LiveIoTopology {
   hwloc_topology* topology_ = nullptr;
 };
 
-/// What this process has of the machine where others of its job run beside it.
+/// The CPUs of this process on a machine that it shares with other processes of its job.
 struct LiveShare {
   CpuSet mine;
-  std::vector<CpuSet> all;  // of every process there, mine among them
+  std::vector<CpuSet> all;  // one entry for each process on the machine, including this one
 };
 
-/// Loads the live machine, or a share of it (null: all); never throws but for want of memory.
+/// Loads the live machine, or a share of it (null: all of it). Throws only if memory runs out.
 std::shared_ptr<const Machine> load_live_machine(const LiveShare* share = nullptr);
 
-/// The running system as hwloc XML, from `root`/sys and the affinity mask alone: machine, NUMA nodes, PUs.
+/// Returns the running system as hwloc XML with machine, NUMA nodes and PUs, from `root`/sys and the affinity mask
+/// only.
 std::string system_xml(const CpuSet& affinity, const std::string& root);
 
 /// The CPUs of this thread's affinity mask.
 CpuSet affinity_cpus();
 
-/// Bytes of memory of the whole system, with or without its swap space; 0 where unreadable. Without a root and
-/// without /proc/meminfo it is what sysinfo(2) says.
+/// Returns the bytes of memory of the system, with or without swap space; 0 if unreadable. Without a root and without
+/// /proc/meminfo, uses sysinfo(2).
 int64_t system_memory_bytes(const std::string& root = "", bool with_swap = false);
 
-/// Throws InvalidArgument unless `text` is XML that hwloc may be shown: an element `topology` of a version that it
-/// reads, no DTD but hwloc's own without a body, no deep nesting. `name` is what messages call it.
+/// Throws InvalidArgument unless `text` is XML that is safe for hwloc: an element `topology` of a known version, no DTD
+/// except hwloc's own without a body, no deep nesting. Error messages call it `name`.
 void check_xml(std::string_view text, const std::string& name);
 
-/// Throws InvalidArgument unless `description` is a synthetic machine of a size that hwloc can build.
+/// Throws InvalidArgument unless `description` is a valid synthetic machine that is small enough for hwloc.
 void check_synthetic(const std::string& description);
 
 }  // namespace artifex_devices

@@ -26,17 +26,17 @@ struct NumaNode {
   std::string subtype;  // "DRAM", "HBM", "NVM", "MCDRAM", "GPUMemory" or ""
 };
 
-/// One natural CPU device: a minimal distinct non-empty cpuset that has a NUMA node. Nodes are logical indexes.
+/// One natural CPU device: a minimal, distinct, non-empty set of CPUs with a NUMA node.
 struct CpuDomain {
   CpuSet cpus;
   std::vector<int> nodes;        // logical indexes of nodes with exactly these CPUs
-  std::vector<int> wider_nodes;  // of nodes with these and more CPUs
+  std::vector<int> wider_nodes;  // logical indexes of nodes with these and other CPUs
   int default_node = 0;          // logical index: the DRAM node, else the largest
-  int cores = 0;                 // physical cores among them; CPUs where unknown
+  int cores = 0;                 // physical cores; CPUs if unknown
   friend bool operator==(const CpuDomain&, const CpuDomain&) = default;
 };
 
-/// Counts by type, as hwloc's default load with all I/O types kept says; the live machine is loaded without I/O.
+/// Number of objects by type. The live machine is loaded without I/O devices.
 struct MachineCounts {
   int packages = 0, numa_nodes = 0, l3_caches = 0, cores = 0, pus = 0, groups = 0, pci_devices = 0, os_devices = 0;
 };
@@ -45,19 +45,18 @@ struct MachineCounts {
 /// hwloc's types stay in topology/*.cpp.
 class Machine {
  public:
-  /// The machine that this process runs on, less what affinity and cgroups forbid. Loaded at the first call, then kept;
-  /// `HWLOC_XMLFILE`, `HWLOC_SYNTHETIC` and the like are ignored (a world of one's own is made by simulate). Without
-  /// any readable topology it has one domain with the CPUs of the affinity mask.
+  /// Returns the machine that this process runs on, restricted by affinity and cgroups. Loaded at the first call and
+  /// cached. `HWLOC_XMLFILE`, `HWLOC_SYNTHETIC` and similar variables are ignored. Without a readable topology it has
+  /// one domain with the CPUs of the affinity mask.
   static std::shared_ptr<const Machine> live();
 
-  /// Reads an hwloc XML file. Throws FileNotFound, or InvalidArgument when it is no such XML, is larger than 64 MiB or
-  /// cannot be imported; never falls back to the live machine, never reads another file or the network, expands no
-  /// entity.
+  /// Reads an hwloc XML file. Throws FileNotFound, or InvalidArgument if it is not hwloc XML, is larger than 64 MiB or
+  /// cannot be imported. Never uses the live machine instead, reads no other file, and expands no entities.
   static std::shared_ptr<const Machine> from_xml(const std::string& path);
   static std::shared_ptr<const Machine> from_xml_text(std::string_view text);
 
-  /// hwloc's synthetic form, such as "pack:2 numa:2 core:4 pu:2". Throws InvalidArgument for a malformed one and,
-  /// before hwloc is called, for one of more than 4,096 PUs (flat ones cost more than quadratic time in hwloc).
+  /// Builds a machine from hwloc's synthetic notation, such as "pack:2 numa:2 core:4 pu:2". Throws InvalidArgument if
+  /// it is malformed, or describes more than 4,096 PUs (hwloc needs more than quadratic time).
   static std::shared_ptr<const Machine> from_synthetic(const std::string& description);
 
   virtual ~Machine() = default;
@@ -70,23 +69,23 @@ class Machine {
   /// At least one; ordered by first CPU.
   virtual const std::vector<CpuDomain>& cpu_domains() const noexcept = 0;
 
-  /// CPUs that the process may keep busy: the CPUs of the domains, less what a cgroup quota takes (live machine only),
-  /// rounded up, at least 1.
+  /// Number of CPUs that the process may use: those of the domains, limited by a cgroup quota (live machine only) and
+  /// rounded up; at least 1.
   virtual int usable_cpus() const noexcept = 0;
 
-  /// Memory that the process may use: the sum over the nodes, or less where a cgroup or RLIMIT_AS says so (live only).
+  /// Memory that the process may use: the sum over the nodes, limited by a cgroup or RLIMIT_AS (live machine only).
   virtual int64_t usable_memory_bytes() const noexcept = 0;
 
   /// The machine as hwloc XML text, format 2.
   virtual std::string to_xml() const = 0;
 };
 
-/// As `Machine::live()->usable_memory_bytes()`, read anew and with the swap space: memory can be plugged in and limits
-/// can move while a process runs.
+/// Like `Machine::live()->usable_memory_bytes()`, but read again and including swap space: memory and limits can change
+/// while a process runs.
 int64_t usable_memory_bytes_now();
 
-/// Limits that hwloc does not see. Each is nothing where unlimited or unreadable; read from /proc and /sys under
-/// `root` (tests give a made-up one), cgroup versions 1 and 2, the tightest on the way up.
+/// Limits that hwloc does not report; absent if unlimited or unreadable. Read from /proc and /sys under `root`, for
+/// cgroup versions 1 and 2; the tightest limit of the group and its parents counts.
 struct CgroupLimits {
   std::optional<double> cpus;
   std::optional<int64_t> memory_bytes;

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "artifex_devices/base/affinity.h"
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/cpu_share.h"
 #include "artifex_devices/topology/loaded_machine.h"
 #include "artifex_devices/topology/system_files.h"
@@ -23,8 +23,8 @@
 namespace artifex_devices {
 namespace {
 
-constinit Mutex<"live machine"> g_loading;  // held over a fork: hwloc has locks of its own
-constinit std::atomic<const std::shared_ptr<const Machine>*> g_live{nullptr};  // what it points to is never freed
+constinit Mutex<"live machine"> g_loading;  // held during a fork: hwloc has its own locks
+constinit std::atomic<const std::shared_ptr<const Machine>*> g_live{nullptr};  // the target is never freed
 
 [[maybe_unused]] const bool g_held_over_fork = [] {
   register_fork_handlers(
@@ -32,7 +32,7 @@ constinit std::atomic<const std::shared_ptr<const Machine>*> g_live{nullptr};  /
   return true;
 }();
 
-// Bridges are left out. Vendors' libraries stay uncalled: they start threads and open devices.
+// Without bridges. Vendor libraries are not called: they start threads and open devices.
 bool ask_for_devices(hwloc_topology_t topology) {
   for (const char* component : {"cuda", "nvml", "rsmi", "opencl", "levelzero", "gl"}) {
     hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);  // -1: not there
@@ -41,7 +41,7 @@ bool ask_for_devices(hwloc_topology_t topology) {
          hwloc_topology_set_type_filter(topology, HWLOC_OBJ_OS_DEVICE, HWLOC_TYPE_FILTER_KEEP_ALL) == 0;
 }
 
-// hwloc restricts the topology itself, but learns the binding from /proc, which may be hidden.
+// hwloc restricts the topology itself, but reads the binding from /proc, which may be hidden.
 bool restrict_to(hwloc_topology_t topology, const CpuSet& cpus) {
   hwloc_bitmap_t set = hwloc_bitmap_alloc();
   if (!set) return false;
@@ -124,7 +124,7 @@ std::shared_ptr<const Machine> load_live_machine(const LiveShare* share) {
   const CpuSet cpus = share ? share->mine : affinity_cpus();
   if (variable_that_replaces_machine().empty() && sysfs_problem(cpus).empty()) {
     machine = as_machine(load_topology(nullptr, cpus));
-    if (machine && !has_cpus(*machine, cpus)) machine = nullptr;  // files that do not fit together
+    if (machine && !has_cpus(*machine, cpus)) machine = nullptr;  // inconsistent files
   }
   if (!machine) {
     const std::string xml = system_xml(cpus, "");
@@ -172,8 +172,8 @@ void restrict_live_machine(const CpuSet& mine, const std::vector<CpuSet>& all) {
   LiveShare share{.mine = {}, .all = all};
   std::ranges::set_intersection(mine.cpus, allowed.cpus, std::back_inserter(share.mine.cpus));
   if (share.mine.cpus.empty()) {
-    fail("restrict_live_machine: none of the CPUs {} may be used; expected some of {}", mine.to_string(),
-         allowed.to_string());
+    throw_error("restrict_live_machine: none of the CPUs {} may be used; expected some of {}", mine.to_string(),
+                allowed.to_string());
   }
   if (share.all.empty()) share.all.push_back(share.mine);
   const std::lock_guard lock(g_loading);

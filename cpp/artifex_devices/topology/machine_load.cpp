@@ -9,10 +9,10 @@
 #include <memory>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
-// Machines that are described to us: XML and synthetic.
+// Machines from XML files and synthetic strings.
 namespace artifex_devices {
 namespace {
 
@@ -20,45 +20,46 @@ constexpr int64_t kMostXmlBytes = int64_t{64} << 20;
 
 OwnTopology new_topology(const std::string& operation) {
   hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) < 0) fail<OutOfMemory>("{}: hwloc cannot start", operation);
+  if (hwloc_topology_init(&topology) < 0) throw_error<OutOfMemory>("{}: hwloc cannot start", operation);
   return OwnTopology(topology);
 }
 
 std::string read_file(const std::string& path) {
-  if (path.find('\0') != std::string::npos) fail("from_xml: the path {:?} contains a zero byte", path);
+  if (path.find('\0') != std::string::npos) throw_error("from_xml: the path {:?} contains a zero byte", path);
   struct Descriptor {
     int fd;
     ~Descriptor() {
       if (fd >= 0) close(fd);
     }
   };
-  // Not blocking: a named pipe must not hang us before its type is seen.
+  // Non-blocking, so that a named pipe does not hang before its type is checked.
   const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) {
     const int error = errno;
     if (error == ENOENT || error == ENOTDIR) {
-      fail<FileNotFound>(
+      throw_error<FileNotFound>(
           "from_xml: there is no file {:?}; expected an hwloc XML file (lstopo --of xml makes one); correct the path",
           path);
     }
-    fail("from_xml: cannot open {:?}: {}; expected an hwloc XML file that can be read; correct the path", path,
-         std::strerror(error));
+    throw_error("from_xml: cannot open {:?}: {}; expected an hwloc XML file that can be read; correct the path", path,
+                std::strerror(error));
   }
   struct stat status = {};
   const auto unreadable = [&] {
-    fail("from_xml: cannot read {:?}: {}; expected an hwloc XML file that can be read; correct the path", path,
-         std::strerror(errno));
+    throw_error("from_xml: cannot read {:?}: {}; expected an hwloc XML file that can be read; correct the path", path,
+                std::strerror(errno));
   };
   if (fstat(file.fd, &status) < 0) unreadable();
   if (!S_ISREG(status.st_mode)) {
-    fail("from_xml: {:?} is {}; expected a regular file with hwloc XML", path,
-         S_ISDIR(status.st_mode) ? "a directory" : "not a regular file");
+    throw_error("from_xml: {:?} is {}; expected a regular file with hwloc XML", path,
+                S_ISDIR(status.st_mode) ? "a directory" : "not a regular file");
   }
   if (status.st_size > kMostXmlBytes) {
-    fail("from_xml: {:?} has {} bytes; expected hwloc XML of at most {} (64 MiB)", path, status.st_size, kMostXmlBytes);
+    throw_error("from_xml: {:?} has {} bytes; expected hwloc XML of at most {} (64 MiB)", path, status.st_size,
+                kMostXmlBytes);
   }
   std::string text;
-  text.resize(static_cast<size_t>(status.st_size) + 1);  // one more, to see a file that grows
+  text.resize(static_cast<size_t>(status.st_size) + 1);  // one more, to detect a growing file
   size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = read(file.fd, text.data() + size, text.size() - size);
@@ -67,7 +68,8 @@ std::string read_file(const std::string& path) {
     if (got == 0) break;
     size += static_cast<size_t>(got);
   }
-  if (size > static_cast<size_t>(status.st_size)) fail("from_xml: {:?} changed while it was read; read it again", path);
+  if (size > static_cast<size_t>(status.st_size))
+    throw_error("from_xml: {:?} changed while it was read; read it again", path);
   text.resize(size);
   return text;
 }
@@ -80,8 +82,9 @@ std::shared_ptr<const Machine> load_xml(const std::string& text, const std::stri
       hwloc_topology_set_xmlbuffer(topology.get(), text.c_str(), static_cast<int>(text.size() + 1)) == 0 &&
       hwloc_topology_load(topology.get()) == 0;
   if (!loaded) {
-    fail("from_xml: hwloc cannot import {}; expected a whole file as written by `lstopo --of xml` (format 1 or 2)",
-         name);
+    throw_error(
+        "from_xml: hwloc cannot import {}; expected a whole file as written by `lstopo --of xml` (format 1 or 2)",
+        name);
   }
   return std::make_shared<LoadedMachine>(std::move(topology), source, false, fmt::format("from_xml: {}", name));
 }
@@ -94,7 +97,8 @@ std::shared_ptr<const Machine> Machine::from_xml(const std::string& path) {
 
 std::shared_ptr<const Machine> Machine::from_xml_text(std::string_view text) {
   if (text.size() > static_cast<size_t>(kMostXmlBytes)) {
-    fail("from_xml: the text has {} bytes; expected hwloc XML of at most {} (64 MiB)", text.size(), kMostXmlBytes);
+    throw_error("from_xml: the text has {} bytes; expected hwloc XML of at most {} (64 MiB)", text.size(),
+                kMostXmlBytes);
   }
   return load_xml(std::string(text), "xml text", "the text");
 }
@@ -104,8 +108,8 @@ std::shared_ptr<const Machine> Machine::from_synthetic(const std::string& descri
   OwnTopology topology = new_topology("from_synthetic");
   if (hwloc_topology_set_synthetic(topology.get(), description.c_str()) < 0 ||
       hwloc_topology_load(topology.get()) < 0) {
-    fail(
-        "from_synthetic: {:?} is no synthetic machine of hwloc; expected levels from the outside in that end in pu, "
+    throw_error(
+        "from_synthetic: {:?} is not a synthetic machine of hwloc; expected levels from the outside in that end in pu, "
         "such as \"pack:2 numa:2 core:4 pu:2\"",
         description);
   }

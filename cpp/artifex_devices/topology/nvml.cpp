@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/nvml_abi.h"
 
 namespace artifex_devices {
@@ -18,7 +18,7 @@ namespace {
 
 constexpr unsigned kMostGpus = 256;
 
-// nvmlReturn_t. The library's own texts are pointers that we would have to believe.
+// nvmlReturn_t. The library's own texts are untrusted pointers.
 std::string reason_of(nvml::Return code) {
   static constexpr std::array<std::string_view, 29> kReasons = {
       "success",
@@ -57,7 +57,7 @@ std::string reason_of(nvml::Return code) {
                      code);
 }
 
-// Up to the zero byte or the end of the buffer.
+// Reads up to the zero byte or the end of the buffer.
 std::string text_of(const char* buffer, size_t size) {
   std::string text(buffer, strnlen(buffer, size));
   std::ranges::replace_if(text, [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -68,7 +68,7 @@ class Library {
  public:
   Library(void* handle, std::vector<std::string>& problems) : handle_(handle), problems_(&problems) {}
 
-  /// The function, or null and a problem.
+  /// Returns the function, or null and adds a problem.
   template <class F>
   F* find(const char* name) const {
     void* symbol = dlsym(handle_, name);
@@ -81,7 +81,7 @@ class Library {
   std::vector<std::string>* problems_;
 };
 
-// What a GPU is asked. Null where the library lacks it; the report says so once.
+// Functions called for each GPU. Null if the library lacks one, which is reported once.
 struct Queries {
   nvml::GetHandle* handle;
   nvml::GetName* name;
@@ -93,7 +93,7 @@ struct Queries {
   nvml::GetLinkPeerKind* link_peer_kind;
 };
 
-// Whether it answered; if not, why not goes to `problems`.
+// Returns whether the call succeeded; otherwise adds the reason to `problems`.
 bool answered(nvml::Return code, const char* function, std::vector<std::string>& problems) {
   if (code == nvml::kSuccess) return true;
   problems.push_back(fmt::format("{}: {}", function, reason_of(code)));
@@ -120,7 +120,7 @@ std::string peer_kind(int kind) {
 
 void read_links(const Queries& queries, nvml::Device device, NvmlGpu& gpu) {
   if (!queries.link_state) return;
-  // As answered(); of links that fail in the same function the first one is told.
+  // Like answered(); reports only the first of several links that fail in the same function.
   const auto link_answered = [&gpu](nvml::Return code, std::string_view function, unsigned link) {
     if (code == nvml::kSuccess) return true;
     const auto is_told = [&](const std::string& problem) { return problem.starts_with(function); };
@@ -132,8 +132,8 @@ void read_links(const Queries& queries, nvml::Device device, NvmlGpu& gpu) {
   for (unsigned link = 0; link < nvml::kMostLinks; ++link) {
     int state = nvml::kDisabled;
     const nvml::Return code = queries.link_state(device, link, &state);
-    if (code == nvml::kInvalidArgument && link > 0) return;        // it has no more
-    if (code == nvml::kNotSupported && gpu.links.empty()) return;  // it has none
+    if (code == nvml::kInvalidArgument && link > 0) return;        // no more links
+    if (code == nvml::kNotSupported && gpu.links.empty()) return;  // no links
     if (code == nvml::kNotSupported || !link_answered(code, "nvmlDeviceGetNvLinkState", link)) continue;
     NvLink found;
     found.link = static_cast<int>(link);
@@ -169,7 +169,7 @@ NvmlGpu read_gpu(const Queries& queries, unsigned index) {
     if (memory.total > 0 && memory.total <= uint64_t{1} << 50) {
       gpu.memory_bytes = static_cast<int64_t>(memory.total);
     } else {
-      gpu.problems.push_back(fmt::format("nvmlDeviceGetMemoryInfo: {} bytes are no size of a memory", memory.total));
+      gpu.problems.push_back(fmt::format("nvmlDeviceGetMemoryInfo: {} bytes is not a memory size", memory.total));
     }
   }
 
@@ -180,7 +180,7 @@ NvmlGpu read_gpu(const Queries& queries, unsigned index) {
     gpu.device_id = static_cast<uint16_t>(pci.ids >> 16);
     if (gpu.pci_address.empty()) {
       gpu.problems.push_back(
-          fmt::format("nvmlDeviceGetPciInfo_v3: bus {} and device {} are no PCI address", pci.bus, pci.device));
+          fmt::format("nvmlDeviceGetPciInfo_v3: bus {} and device {} are not a PCI address", pci.bus, pci.device));
     }
   }
 
@@ -190,7 +190,7 @@ NvmlGpu read_gpu(const Queries& queries, unsigned index) {
     if (capability.major > 0 && capability.major < 100 && capability.minor >= 0 && capability.minor < 10) {
       gpu.compute_capability = capability;
     } else {
-      gpu.problems.push_back(fmt::format("nvmlDeviceGetCudaComputeCapability: {}.{} is no compute capability",
+      gpu.problems.push_back(fmt::format("nvmlDeviceGetCudaComputeCapability: {}.{} is not a compute capability",
                                          capability.major, capability.minor));
     }
   }
@@ -210,7 +210,7 @@ void read_driver(const Library& library, NvmlReport& report) {
   if (version >= 1000 && version < 1'000'000) {
     report.cuda_version = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
   } else {
-    report.problems.push_back(fmt::format("nvmlSystemGetCudaDriverVersion: {} is no version", version));
+    report.problems.push_back(fmt::format("nvmlSystemGetCudaDriverVersion: {} is not a version", version));
   }
 }
 
@@ -221,7 +221,7 @@ void read_gpus(const Library& library, nvml::GetCount* count_gpus, nvml::GetHand
   if (count == 0) return;
   if (count > kMostGpus) {
     report.problems.push_back(
-        fmt::format("nvmlDeviceGetCount_v2: {} GPUs; only the first {} were asked", count, kMostGpus));
+        fmt::format("nvmlDeviceGetCount_v2: {} GPUs; only the first {} were queried", count, kMostGpus));
     count = kMostGpus;
   }
   const Queries queries = {
@@ -241,14 +241,14 @@ void read_gpus(const Library& library, nvml::GetCount* count_gpus, nvml::GetHand
 
 NvmlReport read_nvml(const std::string& library) {
   if ((!library.empty() && !library.starts_with('/')) || library.find('\0') != std::string::npos) {
-    fail(
+    throw_error(
         "read_nvml: library {:?} is not an absolute path; expected one such as "
         "\"/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1\"; leave it out for the driver's own",
         library);
   }
   NvmlReport report;
   report.library = library.empty() ? kNvmlSoname : library;
-  // Never closed: the library keeps state that does not survive it, and somebody else may use it too.
+  // Never closed: the library has state that does not survive closing, and others may use it too.
   void* handle = dlopen(report.library.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (!handle) {
     const char* why = dlerror();

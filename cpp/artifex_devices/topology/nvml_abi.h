@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The part of NVML's C interface that read_nvml calls, declared anew from its public description: "NVML API Reference
+// The part of NVML's C interface that read_nvml calls, declared here from its public description: "NVML API Reference
 // Guide", docs.nvidia.com/deploy/nvml-api (vR590): Device Structs, Device Enums, Initialization and Cleanup, System
 // Queries, Device Queries, NvLink Methods. The tests' stand-in library is compiled against the same declarations.
 namespace artifex_devices::nvml {
 
-using Return = int;  // an enumeration there
+using Return = int;  // an enumeration in NVML
 inline constexpr Return kSuccess = 0, kInvalidArgument = 2, kNotSupported = 3;
 
 using Device = void*;

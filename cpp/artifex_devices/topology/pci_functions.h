@@ -10,22 +10,22 @@
 // Private to topology/*.cpp.
 namespace artifex_devices {
 
-/// What stands on the PCI bus, an accelerator or not.
+/// A function on the PCI bus; it may or may not be an accelerator.
 struct PciFunction {
   uint16_t pci_class = 0;  // base and sub class, 0x0302
-  PciAccelerator facts;    // but for its kind
+  PciAccelerator facts;    // except its kind
 };
 
-/// A GPU that Linux's KFD, the driver of ROCm, runs.
+/// A GPU driven by Linux's KFD, the driver of ROCm.
 struct KfdGpu {
-  std::string name;  // "gfx942"; "" where not known
+  std::string name;  // "gfx942"; "" if unknown
   std::optional<int64_t> memory_bytes;
 };
 
-/// Every function in `root`/sys/bus/pci/devices, by address. What cannot be read is told in `problems`.
+/// Returns every function in `root`/sys/bus/pci/devices, by address. Unreadable files are reported in `problems`.
 std::vector<PciFunction> read_sysfs_pci(const std::string& root, std::vector<std::string>& problems);
 
-/// GPUs in `root`/sys/class/kfd/kfd/topology/nodes by PCI address; empty where there is no KFD.
+/// Returns the GPUs in `root`/sys/class/kfd/kfd/topology/nodes by PCI address; empty without KFD.
 std::map<std::string, KfdGpu> read_kfd_gpus(const std::string& root);
 
 /// "0000:34:00.0".

@@ -5,11 +5,11 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
-// Sizes of a synthetic machine, before hwloc builds it: its time grows faster than their square.
+// Checks the sizes of a synthetic machine before hwloc builds it in more than quadratic time.
 namespace artifex_devices {
 namespace {
 
@@ -20,9 +20,9 @@ constexpr size_t kMostCharacters = size_t{64} << 10;
 
 [[noreturn]] void refuse(const std::string& description, const std::string& why) {
   const bool is_long = description.size() > 200;
-  fail(
-      "from_synthetic: {:?}{} is no synthetic machine: {}; expected levels from the outside in, each type:count, that "
-      "end in pu, such as \"pack:2 numa:2 core:4 pu:2\"",
+  throw_error(
+      "from_synthetic: {:?}{} is not a synthetic machine: {}; expected levels from the outside in, each type:count, "
+      "that end in pu, such as \"pack:2 numa:2 core:4 pu:2\"",
       is_long ? description.substr(0, 200) : description, is_long ? "..." : "", why);
 }
 
@@ -33,7 +33,7 @@ bool begins_with_any(std::string_view text, std::initializer_list<std::string_vi
   });
 }
 
-// hwloc asserts on types that are no level, such as memcache.
+// hwloc aborts for types that are not a level, such as memcache.
 bool is_level(std::string_view type) {
   return begins_with_any(type, {"pack", "sock", "die", "numa", "node", "core", "pu", "group", "tile", "module",
                                 "cluster", "l1", "l2", "l3", "l4", "l5"});
@@ -98,7 +98,7 @@ void check_synthetic(const std::string& description) {
       const size_t colon = level.find(':');
       const std::string_view digits = colon == std::string_view::npos ? level : level.substr(colon + 1);
       if (colon != std::string_view::npos && !is_level(level)) {
-        refuse(description, fmt::format("level {:?} is of no type that can be a level", level));
+        refuse(description, fmt::format("level {:?} has a type that cannot be a level", level));
       }
       int64_t count = 0;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);

@@ -9,7 +9,7 @@
 #include "artifex_devices/topology/folder_entries.h"
 #include "artifex_devices/topology/pci_functions.h"
 
-// The PCI bus and the KFD as Linux's sysfs shows them. Files there are small; of what is longer the rest is not read.
+// The PCI bus and the KFD in Linux's sysfs. Files there are small; longer ones are truncated.
 namespace artifex_devices {
 namespace {
 

@@ -21,15 +21,15 @@
 #include "artifex_devices/topology/folder_entries.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
-// Files of /sys and /proc: containers hide them in part or altogether.
+// Files of /sys and /proc: containers may hide some or all of them.
 namespace artifex_devices {
 namespace {
 
-// "" when the file can be read and says something, else why not.
+// Returns "" if the file is readable and not empty, otherwise the reason.
 std::string file_problem(const std::string& path) {
-  // Not by a stream, to which a shortage of memory is an empty file.
+  // Not by a stream, which treats lack of memory as an empty file.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  std::array<char, 4096> text;  // a page: masks of CPUs give nothing to who asks for one byte
+  std::array<char, 4096> text;  // a page: CPU masks cannot be read by single bytes
   const ssize_t bytes = file < 0 ? -1 : read(file, text.data(), text.size());
   const int error = errno;
   if (file >= 0) close(file);
@@ -37,7 +37,7 @@ std::string file_problem(const std::string& path) {
   return bytes > 0 ? "" : fmt::format("{} is empty", path);
 }
 
-// Of a file that old kernels do not have.
+// For a file that old kernels do not have.
 std::string content_problem(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error) ? file_problem(path) : "";
@@ -60,7 +60,7 @@ constexpr const char* kCores = "cores, caches and packages";
 constexpr const char* kCoresAssumed = "each CPU of the affinity mask is a core";
 constexpr const char* kNodes = "/sys/devices/system/node";
 
-// The nodes' folders, in any order; `problem` says why there are none.
+// Returns the nodes' folders in any order; `problem` has the reason if there are none.
 std::vector<std::string> node_folders(const std::string& root, std::string& problem) {
   std::vector<std::string> found;
   const std::string folder = root + kNodes;
@@ -110,7 +110,7 @@ MemoryPolicy memory_policy() {
   constexpr std::array kNames = {"default",        "preferred",          "bind", "interleave", "local",
                                  "preferred-many", "weighted-interleave"};
   constexpr size_t kBits = 8 * sizeof(unsigned long);
-  constexpr size_t kMostNodes = 4096;  // the kernel demands room for as many as it was built for
+  constexpr size_t kMostNodes = 4096;  // the kernel needs space for the number it was built for
   MemoryPolicy policy;
   int mode = 0;
   std::array<unsigned long, kMostNodes / kBits> nodes = {};
@@ -169,10 +169,10 @@ std::vector<MissingFact> missing_facts(const std::string& root) {
     add(fmt::format("memory of {}", folder.substr(folder.rfind('/') + 1)), file_problem(folder + "/meminfo"),
         "0 bytes; the memory of the whole system where there is one node");
   }
-  add("memory size from the kernel's table", file_problem(root + "/proc/meminfo"), "what the call sysinfo says");
+  add("memory size from the kernel's table", file_problem(root + "/proc/meminfo"), "what sysinfo reports");
   CgroupReport report = read_cgroup_report(root);
   for (std::string& problem : report.problems) {
-    add("limits of the cgroup", std::move(problem), "no limit but those that were read");
+    add("limits of the cgroup", std::move(problem), "only the limits that were read");
   }
   return missing;
 }

@@ -10,42 +10,41 @@
 
 namespace artifex_devices {
 
-/// Something that the system does not show to this process.
+/// A fact about the system that this process cannot read.
 struct MissingFact {
-  std::string fact;     // what is not known: "cores, caches and packages"
-  std::string reason;   // which file, and why
-  std::string assumed;  // what is taken instead
+  std::string fact;     // the missing fact: "cores, caches and packages"
+  std::string reason;   // the file, and why it cannot be read
+  std::string assumed;  // the value used instead
 };
 
-/// What cannot be read of the running system under `root`; empty on a machine that shows all. Reads files only.
+/// Returns the facts that cannot be read from the running system under `root`. Reads files only.
 std::vector<MissingFact> missing_facts(const std::string& root = "");
 
-/// The same of the machine that we run on, as it was loaded.
+/// Returns the facts that were missing when the live machine was loaded.
 std::vector<MissingFact> missing_facts(const Machine& live);
 
-/// Why hwloc must not be shown `root`/sys: it would end the process, or complain on standard error. "" when it may.
+/// Returns why hwloc must not read `root`/sys (it would terminate the process or write to standard error), or "".
 std::string sysfs_problem(const CpuSet& affinity, const std::string& root = "");
 
-/// Name of a set variable by which hwloc would show another machine, whatever its caller asks for; "" when there is
-/// none.
+/// Returns the name of an environment variable that is set and makes hwloc show another machine, or "".
 std::string variable_that_replaces_machine();
 
-/// Where new pages of this thread come from, as numactl sets it.
+/// The NUMA policy for new pages of this thread, as set by numactl.
 struct MemoryPolicy {
-  std::string name;        // "default", "preferred", "bind", "interleave", "local", ...; "" when it cannot be read
-  std::vector<int> nodes;  // by the system's numbers; empty where the policy names none
+  std::string name;        // "default", "preferred", "bind", "interleave", "local", ...; "" if unreadable
+  std::vector<int> nodes;  // node numbers of the operating system; empty if the policy names none
   std::string problem;     // why it cannot be read
 };
 MemoryPolicy memory_policy();
 
-/// What the system could give to this process now, without that others lose theirs (MemAvailable of
-/// `root`/proc/meminfo); nothing if it does not say.
+/// Returns the memory that is available without swapping (MemAvailable of `root`/proc/meminfo), or nothing if
+/// unreadable.
 std::optional<int64_t> available_memory_bytes(const std::string& root = "");
 
-/// Memory that this process has in RAM, shared pages included; 0 where the system does not say. Allocates nothing.
+/// Returns the resident memory of this process, including shared pages; 0 if unreadable. Does not allocate.
 int64_t resident_memory_bytes() noexcept;
 
-/// The hwloc that was built against: "2.9.0".
+/// Version of hwloc that the library was built with: "2.9.0".
 std::string hwloc_version();
 
 }  // namespace artifex_devices

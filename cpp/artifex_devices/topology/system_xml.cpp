@@ -13,7 +13,7 @@
 #include "artifex_devices/topology/folder_entries.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
-// The running machine described by ourselves: for the rare case that the environment tells hwloc to show another one.
+// Our own description of the running machine, used if environment variables make hwloc show another one.
 namespace artifex_devices {
 namespace {
 

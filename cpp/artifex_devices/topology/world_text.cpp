@@ -5,8 +5,8 @@
 #include <charconv>
 #include <string_view>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
 }
 
-// Takes a number, then the blanks after it, from the front; nothing when there are no digits.
+// Removes a number and the blanks after it from the front; returns nothing without digits.
 std::optional<int64_t> take_number(std::string_view& text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -43,7 +43,7 @@ bool take_word(std::string_view& text, std::string_view word) {
 WorldText parse_world(const std::string& text) {
   std::string_view rest = trimmed(text);
   if (rest.empty()) {
-    fail(
+    throw_error(
         "simulate: the world is an empty text; expected a number of devices, \"2 nodes x 4\", an hwloc synthetic "
         "string such as \"pack:2 numa:2 core:4 pu:2\", or the path of an hwloc XML file");
   }
@@ -53,7 +53,7 @@ WorldText parse_world(const std::string& text) {
   if (!first) return as_it_stands;
   if (rest.empty()) {
     if (*first < 1 || *first > kMostDevices) {
-      fail("simulate: {:?} is no number of devices; expected 1 to {}", text, kMostDevices);
+      throw_error("simulate: {:?} is not a number of devices; expected 1 to {}", text, kMostDevices);
     }
     return {.num_devices = first, .synthetic = "", .xml_path = ""};
   }
@@ -61,13 +61,13 @@ WorldText parse_world(const std::string& text) {
   std::optional<int64_t> each;
   if ((take_word(rest, "x") || take_word(rest, "*")) && !rest.empty()) each = take_number(rest);
   if (!take_word(rest, "devices")) take_word(rest, "device");
-  if (!each || !rest.empty()) fail("simulate: {:?} is no world; expected it as in \"2 nodes x 4\"", text);
+  if (!each || !rest.empty()) throw_error("simulate: {:?} is not a world; expected it as in \"2 nodes x 4\"", text);
   const std::optional<int64_t> devices = checked_mul(*first, *each);
   if (*first < 1 || *each < 1 || *first > kMostWorldNodes || !devices || *devices > kMostDevices) {
-    fail("simulate: {:?} has {} nodes with {} devices each; expected 1 to {} nodes and at most {} devices", text,
-         *first, *each, kMostWorldNodes, kMostDevices);
+    throw_error("simulate: {:?} has {} nodes with {} devices each; expected 1 to {} nodes and at most {} devices", text,
+                *first, *each, kMostWorldNodes, kMostDevices);
   }
-  // Cores are for show here; hwloc's time grows faster than the square of their number.
+  // The number of cores is only displayed; hwloc's time grows more than quadratically with it.
   const int64_t cores = std::clamp<int64_t>(*each, 1, std::max<int64_t>(kMostWorldPus / *first, 1));
   return {.num_devices = devices, .synthetic = fmt::format("numa:{} core:{} pu:1", *first, cores), .xml_path = ""};
 }

@@ -7,7 +7,7 @@
 
 namespace artifex_devices {
 
-/// What a string given to simulate() asks for. Exactly one of `xml_path` and `synthetic` is set, or neither: then the
+/// The world described by a string for simulate(). At most one of `xml_path` and `synthetic` is set; if neither is, the
 /// machine is the live one.
 struct WorldText {
   std::optional<int64_t> num_devices;
@@ -15,9 +15,9 @@ struct WorldText {
   std::string xml_path;
 };
 
-/// Reads "8" (eight devices on the live machine), "2 nodes x 4" (eight devices on two NUMA nodes), a path that ends in
-/// ".xml", or else hwloc's synthetic form as it stands. Throws InvalidArgument for an empty text and for counts of 0 or
-/// of more than 1,024 nodes.
+/// Parses "8" (eight devices on the live machine), "2 nodes x 4" (eight devices on two NUMA nodes), a path that ends in
+/// ".xml", or hwloc's synthetic notation. Throws InvalidArgument for an empty text, for counts of 0, and for more than
+/// 1,024 nodes.
 /// Example: "2 nodes x 4" is {8, "numa:2 core:4 pu:1", ""}.
 WorldText parse_world(const std::string& text);
 

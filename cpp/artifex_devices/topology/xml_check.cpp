@@ -4,11 +4,11 @@
 #include <charconv>
 #include <optional>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/topology/loaded_machine.h"
 #include "artifex_devices/topology/xml_objects.h"
 
-// A look at XML before hwloc's parsers get it: not whether it is right, but whether it is safe to find out.
+// Checks XML before hwloc parses it: not whether it is correct, but whether it is safe to parse.
 namespace artifex_devices {
 namespace {
 
@@ -21,7 +21,7 @@ class XmlScan {
   XmlScan(std::string_view text, const std::string& name) : text_(text), name_(name) {}
 
   void run() {
-    if (text_.find('\0') != std::string_view::npos) refuse("it contains zero bytes, so it is no text");
+    if (text_.find('\0') != std::string_view::npos) refuse("it contains zero bytes, so it is not text");
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
     skip_blanks();
     if (at_ == text_.size()) refuse("it is empty");
@@ -38,23 +38,23 @@ class XmlScan {
         refuse("it has a declaration or CDATA, which hwloc never writes");
       } else if (rest.starts_with("</")) {
         skip_past(">", "an end tag");
-        if (--depth_ < 0) refuse("it has an end tag too many");
+        if (--depth_ < 0) refuse("it has one end tag too many");
         objects_->close();
       } else {
         element();
       }
     }
     if (!seen_root_) refuse("it has no element <topology>");
-    if (depth_ != 0) refuse(fmt::format("it ends with {} elements open: the file is cut short", depth_));
+    if (depth_ != 0) refuse(fmt::format("it ends with {} elements open: the file is truncated", depth_));
     if (const std::string wrong = objects_->finish(); !wrong.empty()) refuse(wrong);
   }
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    fail("from_xml: {} is no hwloc XML: {}; expected a file as written by `lstopo --of xml`", name_, why);
+    throw_error("from_xml: {} is not hwloc XML: {}; expected a file as written by `lstopo --of xml`", name_, why);
   }
 
-  // Moves to the next '<'. hwloc stops reading where text lies among objects.
+  // Moves to the next '<'. hwloc stops reading at text between objects.
   bool next_tag() {
     const size_t found = std::min(text_.find('<', at_), text_.size());
     const std::string_view between = text_.substr(at_, found - at_);
@@ -73,11 +73,11 @@ class XmlScan {
 
   void skip_past(std::string_view end, const char* what) {
     const size_t found = text_.find(end, at_);
-    if (found == std::string_view::npos) refuse(fmt::format("it ends inside {}: the file is cut short", what));
+    if (found == std::string_view::npos) refuse(fmt::format("it ends inside {}: the file is truncated", what));
     at_ = found + end.size();
   }
 
-  // hwloc's own, which names a file that nobody reads; a body could declare entities.
+  // hwloc's own, which names a file that is never read; a body could declare entities.
   void document_type() {
     const size_t begin = at_;
     skip_past(">", "a document type");
@@ -97,7 +97,7 @@ class XmlScan {
     for (;;) {
       const size_t begin = at_;
       skip_blanks();
-      if (at_ == text_.size()) refuse("it ends inside a tag: the file is cut short");
+      if (at_ == text_.size()) refuse("it ends inside a tag: the file is truncated");
       if (text_.substr(begin, at_ - begin).find('\r') != std::string_view::npos) {
         refuse(fmt::format("the tag <{}> has a carriage return", name.substr(0, 40)));
       }
@@ -129,7 +129,7 @@ class XmlScan {
     return text_.substr(begin, at_ - begin);
   }
 
-  // As hwloc's own parser reads them: it stops without a word at the first one that is written otherwise.
+  // The same syntax as hwloc's own parser, which silently stops at the first attribute written differently.
   void attribute(std::string_view element) {
     const std::string_view name = take_name();
     if (name.empty() || name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") != std::string_view::npos ||
@@ -168,7 +168,7 @@ class XmlScan {
       if (key == "version") std::from_chars(value.data(), value.data() + value.size(), major);
     }
     if (major > 2) {
-      fail(
+      throw_error(
           "from_xml: {} is hwloc XML of format {}; expected format 1 or 2; write it again with `lstopo --of xml "
           "--export-xml-flags v2`",
           name_, major);

@@ -17,8 +17,8 @@ constexpr size_t kMostSetCharacters = 32'768;  // 65,536 bits as hwloc writes th
 constexpr size_t kMostXmlPus = 16'384;         // hwloc's time grows with their square
 constexpr int64_t kMostDistances = 4096;       // objects in one matrix
 
-// "0x00000003,,0x1": words of 32 bits, highest first, zero ones perhaps left out. hwloc's own parser asserts what it
-// does not check.
+// "0x00000003,,0x1": words of 32 bits, highest first, zero ones may be omitted. hwloc's own parser asserts instead of
+// checking.
 bool is_set_text(std::string_view text) {
   bool first = true;
   for (;;) {
@@ -33,7 +33,7 @@ bool is_set_text(std::string_view text) {
   }
 }
 
-// A bitmap that comes from the file; null when the file has none.
+// A bitmap from the file, or null.
 class Bits {
  public:
   Bits() = default;
@@ -44,7 +44,7 @@ class Bits {
   }
   ~Bits() { hwloc_bitmap_free(set_); }
 
-  // False when it is no finite set of small numbers.
+  // Returns false if it is not a finite set of small numbers.
   bool parse(std::string_view text) {
     if (text.size() > kMostSetCharacters || !is_set_text(text)) return false;
     set_ = hwloc_bitmap_alloc();
@@ -87,7 +87,7 @@ struct XmlObjects::Frame {
   std::string name;  // for messages: "PU 3", "info"
   bool has_objects = false;
   Bits cpus, complete_cpus, allowed_cpus, nodes, complete_nodes, allowed_nodes;
-  Bits taken;           // by the normal children seen so far
+  Bits taken;           // by the normal children so far
   int last_first = -1;  // the first CPU of the last normal child
 };
 
@@ -127,7 +127,7 @@ std::string XmlObjects::open(std::string_view element, const XmlAttributes& attr
     }
     const std::string_view cpus = value_of(attributes, "cpuset");
     if (wrong.empty() && cpus.data() && !Bits().parse(cpus)) {
-      wrong = fmt::format("the cpuset of <{}> is no set of CPUs", frame.name);
+      wrong = fmt::format("the cpuset of <{}> is not a set of CPUs", frame.name);
     }
   }
   open_.push_back(std::move(frame));
@@ -136,7 +136,7 @@ std::string XmlObjects::open(std::string_view element, const XmlAttributes& attr
 
 void XmlObjects::close() { open_.pop_back(); }
 
-// What an object says about itself stands before the objects in it.
+// Attributes of an object precede its children.
 std::string XmlObjects::check_detail(std::string_view element, const XmlAttributes& attributes) {
   const Frame* parent = parent_object();
   if (!parent || parent->kind == Kind::kOther) return "";
@@ -163,7 +163,7 @@ std::string XmlObjects::open_object(Frame& frame, const XmlAttributes& attribute
   const std::string_view type = attributes[0].second;
   frame.kind = kind_of(type);
   frame.name = fmt::format("{} {}", type.substr(0, 40), value_of(attributes, "os_index").substr(0, 20));
-  if (frame.kind == Kind::kOther) return fmt::format("{:?} is no type of object", type.substr(0, 40));
+  if (frame.kind == Kind::kOther) return fmt::format("{:?} is not an object type", type.substr(0, 40));
   std::string wrong = check_sets(frame, attributes);
   if (wrong.empty()) wrong = check_place(frame, attributes);
   return wrong;
@@ -184,7 +184,7 @@ std::string XmlObjects::check_sets(Frame& frame, const XmlAttributes& attributes
     if (!set) continue;
     if (*set) return fmt::format("{} has {} twice", frame.name, key);
     if (!set->parse(text))
-      return fmt::format("{} of {} is no finite set with indexes up to {}", key, frame.name, kMostXmlIndex);
+      return fmt::format("{} of {} is not a finite set with indexes up to {}", key, frame.name, kMostXmlIndex);
   }
   if (special) {
     const bool any = frame.cpus || frame.complete_cpus || frame.nodes || frame.complete_nodes;
@@ -205,7 +205,7 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
   const std::string_view index_text = value_of(attributes, "os_index");
   const std::optional<int64_t> index = number(index_text);
   if (index_text.data() && (!index || *index < 0 || *index > UINT32_MAX)) {
-    return fmt::format("the os_index of {} is no index", frame.name);
+    return fmt::format("the os_index of {} is not an index", frame.name);
   }
   if (frame.kind == Kind::kPu || frame.kind == Kind::kNode) {
     if (!index || *index > kMostXmlIndex) return fmt::format("{} has no os_index up to {}", frame.name, kMostXmlIndex);
@@ -224,7 +224,7 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
     const bool allowed_nodes = !frame.allowed_nodes || !frame.nodes || frame.allowed_nodes.intersects(frame.nodes);
     return allowed && allowed_nodes ? "" : "its machine may use no CPU or no memory";
   }
-  if (parent->kind == Kind::kOther) return fmt::format("{} lies in <{}>", frame.name, parent->name);
+  if (parent->kind == Kind::kOther) return fmt::format("{} is in <{}>", frame.name, parent->name);
   const bool normal =
       frame.kind == Kind::kNormal || frame.kind == Kind::kPu || (format_ < 2 && frame.kind == Kind::kNode);
   const bool memory = frame.kind == Kind::kMemory || frame.kind == Kind::kNode;
@@ -233,8 +233,9 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
                     : memory                  ? below_normal || parent->kind == Kind::kMemory
                     : frame.kind == Kind::kIo ? below_normal || parent->kind == Kind::kIo
                                               : true;
-  if (!fits) return fmt::format("{} lies in {}", frame.name, parent->name);
-  // Format 1 hangs what a node without CPUs shares under it, and has CPUs and nodes that may not be used.
+  if (!fits) return fmt::format("{} is in {}", frame.name, parent->name);
+  // Format 1 puts the objects that a node without CPUs shares below it, and includes CPUs and nodes that may not be
+  // used.
   const bool holds = format_ >= 2 ? frame.cpus.is_within(parent->cpus) && frame.nodes.is_within(parent->nodes) &&
                                         frame.complete_cpus.is_within(parent->complete_cpus) &&
                                         frame.complete_nodes.is_within(parent->complete_nodes)
@@ -242,7 +243,7 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
   if (!holds) {
     return fmt::format("the sets of {} are not within those of {}", frame.name, parent->name);
   }
-  // hwloc looks for it only after it has put a group between a node and what it lies in.
+  // hwloc checks for it only after it has inserted a group between a node and its parent.
   if (frame.nodes && !parent->nodes) return fmt::format("{} has a nodeset, and {} has none", frame.name, parent->name);
   if (normal && !frame.complete_cpus.is_empty()) {
     if (frame.complete_cpus.intersects(parent->taken)) return fmt::format("{} shares CPUs with a sibling", frame.name);

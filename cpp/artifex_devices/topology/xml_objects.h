@@ -15,9 +15,9 @@ namespace artifex_devices {
 
 using XmlAttributes = std::vector<std::pair<std::string_view, std::string_view>>;
 
-/// Follows the elements of an hwloc XML and finds what hwloc takes for granted and dies of when it is not so: sets that
-/// are missing, endless or not within the parent's, huge indexes, objects under the wrong parent or out of order.
-/// Each method returns what is wrong, or an empty text.
+/// Checks the elements of an hwloc XML file for faults that crash hwloc: sets that are missing, infinite or not within
+/// the parent's, huge indexes, objects under the wrong parent or out of order. Each method returns the fault, or an
+/// empty text.
 class XmlObjects {
  public:
   explicit XmlObjects(int format);
@@ -27,7 +27,7 @@ class XmlObjects {
 
   std::string open(std::string_view element, const XmlAttributes& attributes);
   void close();
-  /// Whether text may stand here: inside lists of values, not among objects.
+  /// Returns whether text is allowed here: inside lists of values, not between objects.
   bool allows_text() const noexcept;
   std::string finish() const;
 
@@ -46,7 +46,7 @@ class XmlObjects {
   std::vector<Frame> open_;
   std::set<int64_t> pus_;
   std::set<int64_t> nodes_;
-  bool any_pu_ = false;  // that may be used
+  bool any_pu_ = false;  // that the process may use
   bool any_node_ = false;
 };
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/transfer/copy_batch.h"
 #include "artifex_devices/transfer/counters.h"
@@ -164,7 +164,7 @@ class Assembler {
     const bool is_asked_for = given_.dtype.has_value();
     if (devices_.addressable_count() == 0 && given_.parts.empty()) {
       if (is_asked_for && given_.shape) return;
-      fail(
+      throw_error(
           "{}: no device of {} is of this process, so that no part says shape and dtype; expected both, got {}; give "
           "{}",
           given_.operation, sharding_.to_string(),
@@ -316,7 +316,7 @@ void ShardWriter::copy_in(int64_t buffer, const HostView& source) {
   const int64_t bytes = storage_->buffer_bytes(buffer);
   const int64_t position = sharding_->buffers().position(sharding_->grid(), buffer);
   if (bytes > 0) copy_dense(storage_->data(buffer), source, (*sharding_->devices())[position]->lane());
-  counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 ArrayRef ShardWriter::finish() {

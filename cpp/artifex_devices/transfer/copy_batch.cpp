@@ -110,7 +110,7 @@ void CopyBatch::cut() {
     i = last - 1;
   }
   cut_bulks(piece_bytes);
-  counters.copies_listed.fetch_add(count, std::memory_order_relaxed);
+  g_transfer_counters.copies_listed.fetch_add(count, std::memory_order_relaxed);
 }
 
 void CopyBatch::run_piece(const Piece& piece) const {

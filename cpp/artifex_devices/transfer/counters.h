@@ -7,12 +7,12 @@
 namespace artifex_devices {
 
 /// Behind transfer_counters().
-struct Counters {
+struct AtomicTransferCounters {
   std::atomic<int64_t> host_to_device_bytes{0};
   std::atomic<int64_t> device_to_host_bytes{0};
   std::atomic<int64_t> device_to_device_bytes{0};
   std::atomic<int64_t> copies_listed{0};
 };
-inline constinit Counters counters;
+inline constinit AtomicTransferCounters g_transfer_counters;
 
 }  // namespace artifex_devices

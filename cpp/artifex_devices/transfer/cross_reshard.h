@@ -124,7 +124,7 @@ class CrossReshard {
   std::vector<Parts> receive_parts_;
   std::vector<BufferRef> held_;          // of the source, by its numbers here
   std::vector<std::byte*> only_buffer_;  // by source tile: the memory of its one buffer, null unless that is here
-  Moved moved_;
+  PendingStorage moved_;
 };
 
 }  // namespace artifex_devices

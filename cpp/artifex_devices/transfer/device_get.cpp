@@ -3,7 +3,7 @@
 
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/copy_batch.h"
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
@@ -82,7 +82,7 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
 void gather(const Array& array, const ShardDomains& domains, void* data, const Dims& byte_strides) {
   const auto batch = gathering(array, domains, data, byte_strides);
   batch->run();
-  counters.device_to_host_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
+  g_transfer_counters.device_to_host_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
 }
 
 /// Room for the value in our cache.
@@ -157,7 +157,7 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
   auto view = show_gathered(*array, memory);
   auto batch = gathering(*array, domains, view->data, view->byte_strides);
   batch->hold(memory);
-  view->ready = start_after(source_ready, std::move(batch), counters.device_to_host_bytes);
+  view->ready = start_after(source_ready, std::move(batch), g_transfer_counters.device_to_host_bytes);
   array->cache_host_value(view);
   return view;
 }
@@ -177,8 +177,8 @@ void device_get_into(const ArrayRef& array, const HostView& destination) {
   }
   if (!destination.writable) differ("writable", true, false);
   if (!wrong.empty()) {
-    fail("{}: destination does not fit the array; {}; give a writable array of the same shape and dtype", kOperation,
-         wrong);
+    throw_error("{}: destination does not fit the array; {}; give a writable array of the same shape and dtype",
+                kOperation, wrong);
   }
   wait_for(array->ready_event());
   gather(*array, array->sharding()->domains(array->shape(), kOperation), destination.data, destination.byte_strides);

@@ -5,7 +5,7 @@
 
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/copy_batch.h"
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
@@ -17,8 +17,8 @@ namespace {
 /// The bytes of the whole value. Throws when strides do not go with the shape, or when that does not fit 63 bits.
 int64_t bytes_of(const HostView& source, std::string_view operation) {
   if (source.byte_strides.size() != source.shape.size()) {
-    fail("{}: source has {} strides for the {} dimensions of shape {}; expected one each", operation,
-         source.byte_strides.size(), source.shape.size(), to_string(source.shape));
+    throw_error("{}: source has {} strides for the {} dimensions of shape {}; expected one each", operation,
+                source.byte_strides.size(), source.shape.size(), to_string(source.shape));
   }
   return checked_bytes(source.shape, source.dtype, operation);
 }
@@ -84,7 +84,7 @@ ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool co
   auto storage = Storage::allocate(sharding, domains, source.dtype, "device_put");
   const int64_t bytes = physical_bytes(*storage);
   fill(source, domains, *storage, layout.get(), bytes);
-  counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
   return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed, std::move(layout));
 }
 
@@ -95,7 +95,7 @@ ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, b
   const bool dense = is_dense(source.shape, source.byte_strides, itemsize(source.dtype));
   const int64_t buffers = sharding->buffers().size();
   if (sharding->memory_kind() == MemoryKind::kPinnedHost) {
-    fail(
+    throw_error(
         "{}: may_alias=True shows the source's own memory, which is not locked: sharding {} is of memory kind "
         "pinned_host; expected device or unpinned_host; leave may_alias out for a copy",
         kOperation, sharding->to_string());
@@ -113,7 +113,8 @@ ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, b
       wrong += fmt::format("{}sharding {} has only a part here; expected all of it", dense ? "" : ", and ",
                            sharding->to_string());
     }
-    fail("{}: may_alias=True shows the source's own memory: {}; leave may_alias out for a copy", kOperation, wrong);
+    throw_error("{}: may_alias=True shows the source's own memory: {}; leave may_alias out for a copy", kOperation,
+                wrong);
   }
   std::vector<BufferRef> memory;
   memory.push_back({foreign_block(source.data, bytes, [owner = source.owner] {}), 0});

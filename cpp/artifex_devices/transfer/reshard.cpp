@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/copy_batch.h"
 #include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/cross_reshard.h"
@@ -48,19 +48,19 @@ struct Move {
 };
 
 /// Runs the copies into `storage` now where they are few and the source is written, else when it is.
-Moved run_or_start(const Move& move, std::shared_ptr<Storage> storage, std::shared_ptr<CopyBatch> batch) {
+PendingStorage run_or_start(const Move& move, std::shared_ptr<Storage> storage, std::shared_ptr<CopyBatch> batch) {
   if (move.source_is_good() && batch->bytes() < config().async_copy_bytes.load(std::memory_order_relaxed)) {
     batch->run();
-    counters.device_to_device_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
+    g_transfer_counters.device_to_device_bytes.fetch_add(batch->bytes(), std::memory_order_relaxed);
     return {std::move(storage), nullptr};
   }
-  EventRef ready = start_after(move.source.ready_event(), std::move(batch), counters.device_to_device_bytes);
+  EventRef ready = start_after(move.source.ready_event(), std::move(batch), g_transfer_counters.device_to_device_bytes);
   return {std::move(storage), std::move(ready)};
 }
 
 /// What the plan comes to in one memory, without making it: tiles of equal shapes are shared, others are moved by one
 /// copy where both ends are slabs. Nothing where it is not as simple as that.
-std::optional<Moved> move_tilings(const Move& move) {
+std::optional<PendingStorage> move_tilings(const Move& move) {
   const Sharding& from = *move.source.sharding();
   const Sharding& to = *move.sharding;
   const bool in_one_memory = from.buffers().is_tile() && to.buffers().is_tile() &&
@@ -74,7 +74,7 @@ std::optional<Moved> move_tilings(const Move& move) {
     buffers.reserve(static_cast<size_t>(to.buffers().size()));
     for (int64_t b = 0; b < to.buffers().size(); ++b) buffers.push_back(move.source_buffer(b));
     auto storage = Storage::adopt(move.sharding, move.domains, move.source.dtype(), std::move(buffers), kOperation);
-    return Moved{std::move(storage), move.source.ready_event()};
+    return PendingStorage{std::move(storage), move.source.ready_event()};
   }
 
   const bool is_slab = to.grid().tiles() == 1 || move.source.nbytes() / to.grid().tiles() < Storage::kSlabShardBytes;
@@ -96,8 +96,8 @@ std::optional<Moved> move_tilings(const Move& move) {
   const bool small = copy.bytes() < config().parallel_copy_bytes.load(std::memory_order_relaxed);
   if (small && move.source_is_good()) {
     copy.run();
-    counters.device_to_device_bytes.fetch_add(copy.bytes(), std::memory_order_relaxed);
-    return Moved{std::move(storage), nullptr};
+    g_transfer_counters.device_to_device_bytes.fetch_add(copy.bytes(), std::memory_order_relaxed);
+    return PendingStorage{std::move(storage), nullptr};
   }
   auto batch = std::make_shared<CopyBatch>();
   batch->add(copy, (*to.devices())[0]->lane());
@@ -107,8 +107,8 @@ std::optional<Moved> move_tilings(const Move& move) {
 }
 
 /// `from` and `to`: the ends as the plan numbers their buffers.
-Moved move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from,
-                   const WorldPlaces& to) {
+PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from,
+                            const WorldPlaces& to) {
   auto batch = std::make_shared<CopyBatch>();
   PlannedCopies::End source{{}, {}, move.source.layout()};
   source.data.resize(from.places.size());
@@ -130,8 +130,8 @@ Moved move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan> plan, co
     if (local_of(number) < 0) continue;
     buffers[static_cast<size_t>(local_of(number))] = held[static_cast<size_t>(reused)];
   }
-  Moved moved{Storage::adopt(move.sharding, move.domains, move.source.dtype(), std::move(buffers), kOperation),
-              move.source.ready_event()};
+  PendingStorage moved{Storage::adopt(move.sharding, move.domains, move.source.dtype(), std::move(buffers), kOperation),
+                       move.source.ready_event()};
   if (plan->copy_count() == 0) return moved;
 
   const Sharding& sharding = *move.sharding;
@@ -180,8 +180,8 @@ std::shared_ptr<const ReshardPlan> make_plan(const Array& source, const Sharding
   return {std::move(made), plan};
 }
 
-Moved execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options,
-                   std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from, const WorldPlaces& to) {
+PendingStorage execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options,
+                            std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from, const WorldPlaces& to) {
   return move_by_plan(Move(source, sharding, options), std::move(plan), from, to);
 }
 
@@ -197,7 +197,7 @@ static ArrayRef reshard_without_messages(const ArrayRef& source, const ShardingR
                                          const ReshardOptions& options) {
   CrossReshard cross(source, sharding, options);
   if (cross.has_messages()) {
-    fail<NotAddressable>(
+    throw_error<NotAddressable>(
         "{}: parts of the Array would come from other processes; expected to find all of them in this one, {}; move it "
         "by device_put in all processes",
         kOperation, cross.client()->process_index());
@@ -209,7 +209,7 @@ static ArrayRef reshard_without_messages(const ArrayRef& source, const ShardingR
 ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {
   source->check_alive(kOperation);
   if (source->sharding()->devices()->client() != sharding->devices()->client()) {
-    fail(
+    throw_error(
         "{}: the Array lies on devices of another world than sharding {}; expected devices of one; get its value with "
         "device_get and put that",
         kOperation, sharding->to_string());
@@ -218,7 +218,7 @@ ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const Resh
     return reshard_without_messages(source, sharding, options);
   }
   const Move move(*source, sharding, options);
-  std::optional<Moved> moved = move_tilings(move);
+  std::optional<PendingStorage> moved = move_tilings(move);
   if (!moved) {
     const WorldPlaces from(*source->sharding());
     const WorldPlaces to(*sharding);
@@ -237,10 +237,10 @@ ArrayRef row_major(const ArrayRef& array) {
 }
 
 TransferCounters transfer_counters() noexcept {
-  return {counters.host_to_device_bytes.load(std::memory_order_relaxed),
-          counters.device_to_host_bytes.load(std::memory_order_relaxed),
-          counters.device_to_device_bytes.load(std::memory_order_relaxed),
-          counters.copies_listed.load(std::memory_order_relaxed)};
+  return {g_transfer_counters.host_to_device_bytes.load(std::memory_order_relaxed),
+          g_transfer_counters.device_to_host_bytes.load(std::memory_order_relaxed),
+          g_transfer_counters.device_to_device_bytes.load(std::memory_order_relaxed),
+          g_transfer_counters.copies_listed.load(std::memory_order_relaxed)};
 }
 
 }  // namespace artifex_devices

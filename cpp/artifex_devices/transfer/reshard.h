@@ -30,7 +30,7 @@ ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const Resh
 ArrayRef row_major(const ArrayRef& array);
 
 /// What came of copies: the memory, and when it is written (null: now).
-struct Moved {
+struct PendingStorage {
   std::shared_ptr<Storage> storage;
   EventRef ready;
 };
@@ -42,8 +42,8 @@ std::shared_ptr<const ReshardPlan> make_plan(const Array& source, const Sharding
 
 /// The part of a reshard that happens within this process: allocates, and runs the copies of `plan` between buffers of
 /// this process. What comes from other processes is for the caller to write.
-Moved execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options,
-                   std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from, const WorldPlaces& to);
+PendingStorage execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options,
+                            std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from, const WorldPlaces& to);
 
 /// The plan that reshard() would execute; of all processes. Both shardings must outlive it.
 ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding);

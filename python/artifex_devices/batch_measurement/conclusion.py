@@ -44,7 +44,7 @@ def conclude(
     step = search.step_of_sizes
     if step != multiple_of:
         notes.append(
-            f"The step raised for sizes that are no multiples of {step}; multiple_of={step} saves these probes."
+            f"The step raised for sizes that are not multiples of {step}; multiple_of={step} saves these probes."
         )
     recommended, by = _recommended(search, target, notes)
     model = search.model()

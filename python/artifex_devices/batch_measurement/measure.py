@@ -186,15 +186,15 @@ def _nothing_worked(search: Search) -> Exception:
             f"max_seconds to hold make_batch ({last.make_batch_s or 0:.3g} s here) and two calls; give more or a "
             "smaller min_batch_size"
         )
-    told = "; ".join(f"{probe.batch_size}: {probe.error}" for probe in probes)
+    errors = "; ".join(f"{probe.batch_size}: {probe.error}" for probe in probes)
     if any(probe.outcome == "out of memory" for probe in probes):
         return MemoryError(
-            f"measure_batch_size: not even the smallest batch fits; expected one that does, got {told}; free memory, "
+            f"measure_batch_size: not even the smallest batch fits; expected one that does, got {errors}; free memory, "
             "or give a smaller min_batch_size or multiple_of"
         )
     return RuntimeError(
-        f"measure_batch_size: step_fn or make_batch raised for every batch size; expected one that works, got {told}; "
-        f"if sizes must be divisible, say by a mesh axis of the {len(devices())} devices, give multiple_of"
+        f"measure_batch_size: step_fn or make_batch raised for every batch size; expected one that works, got "
+        f"{errors}; if sizes must be divisible, say by a mesh axis of the {len(devices())} devices, give multiple_of"
     )
 
 

@@ -86,7 +86,7 @@ class ProcessMemory:
         self._window: _core._MemoryWindow | None = None
 
     def start(self) -> None:
-        """Begins to count; freed memory that is kept for reuse is given back first, so that it does not count."""
+        """Begins to count; freed memory that is kept for reuse is released first, so that it does not count."""
         _core._trim()
         self._window = _core._MemoryWindow()
         self._host.start()

@@ -13,7 +13,7 @@ __all__ = ["Progress", "progress_on"]
 
 
 class Progress(Protocol):
-    """What is told while a measurement runs."""
+    """Progress of a measurement, shown while it runs."""
 
     def starting(self, size: int) -> None:
         """A probe of that size begins."""
@@ -63,7 +63,7 @@ class _Rich(_Silent):
         for name in COLUMNS[:-1]:
             self._table.add_column(name, justify="right")
         self._table.add_column(COLUMNS[-1], overflow="fold")
-        # What a step raised is shown as it is: "[data]" in it is no markup.
+        # What a step raised is shown as it is: "[data]" in it is not markup.
         console = Console(file=stream, markup=False, emoji=False, highlight=False)
         self._live = Live(self._table, console=console, auto_refresh=False, transient=True, redirect_stdout=False)
         self._live.start()

@@ -27,7 +27,7 @@ class BatchSizeMeasurement:
     Attributes:
         recommended_batch_size: The smallest batch that reaches the share `target` of the throughput of large batches.
             It never is larger than what ran.
-        recommended_by: "model, probed" (the fit says so, a probe of it agrees), "model" (not probed itself), "measured"
+        recommended_by: "model, probed" (the fit, confirmed by a probe), "model" (not probed itself), "measured"
             (the best answer among the probes, see `notes`).
         recommended_range: Its smallest and largest value when any one probe is left out; None for too few probes.
         critical_batch_size: The knee, by the model: a batch whose own work takes as long as what each call costs

@@ -48,7 +48,7 @@ class Search:
         watch: Callable[[int], None],
         report: Callable[[BatchProbe], None],
     ) -> None:
-        """`target`: the share of the throughput to reach; `watch` and `report` are told before and after each probe."""
+        """`target`: the share of the throughput to reach; `watch` is called before each probe, `report` after it."""
         self._prober = prober
         self._meter = meter
         self._multiple_of = multiple_of
@@ -72,7 +72,7 @@ class Search:
 
     @property
     def step_of_sizes(self) -> int:
-        """What sizes must be multiples of: as told, or as the sizes show that raised and those that did not."""
+        """The number that divides every batch size: the one passed in, or the one that the failed sizes suggest."""
         worked = [probe.batch_size for probe in self.measured]
         raised = [probe.batch_size for probe in self.evidence if probe.outcome == "raised"]
         common = math.gcd(*worked) if worked else self._multiple_of

@@ -58,7 +58,7 @@ class ThroughputModel:
 def fit_throughput(times: Sequence[tuple[int, float]]) -> ThroughputModel | None:
     """Fits the model by least absolute relative error, so that single wrong times change little.
 
-    Times that lie on a model exactly are met exactly: the best line goes through two of the points, and all are tried.
+    Times that follow a model exactly are met exactly: the best line goes through two of the points, and all are tried.
 
     Args:
         times: (batch size, seconds of a call), at least 3 sizes, each once.

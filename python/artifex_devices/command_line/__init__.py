@@ -40,7 +40,7 @@ examples:
   artifex_devices topology --machine "numa:2 pu:4"  devices of a machine that you do not own
   artifex_devices doctor                            what this machine gives, and what to repair
   artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
-                                                    how a mesh lies on a cluster that you do not own
+                                                    how a mesh maps to a described cluster
   artifex_devices topology --help                   options and examples of one command
 """
 

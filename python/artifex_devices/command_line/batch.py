@@ -24,7 +24,7 @@ validate   whether a batch size is good for a hardware
 measure    the throughput knee and the memory bound of your own function on this machine"""
 EXAMPLES = """\
 examples:
-  artifex_devices batch recommend                     for the hardware at hand
+  artifex_devices batch recommend                     for this hardware
   artifex_devices batch recommend --hardware h100 --bytes-per-example 4MB --free-bytes 80GB
   artifex_devices batch recommend --hardware "NVIDIA H200"  a chip of the catalogue that the table does not have
   artifex_devices batch validate 256 --hardware a100
@@ -126,7 +126,7 @@ def _add_hardware(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hardware",
         metavar="NAME",
-        help=f"{', '.join(_TYPES)}; or a chip of the catalogue, such as H200 or 'TPU v6e'; that at hand if not given",
+        help=f"{', '.join(_TYPES)}; or a chip of the catalogue, such as H200 or 'TPU v6e'; this machine's if not given",
     )
     parser.add_argument(
         "--bytes-per-example",
@@ -137,9 +137,7 @@ def _add_hardware(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state-bytes", type=bytes_of, default=0, metavar="BYTES", help="beside the batch: parameters ..."
     )
-    parser.add_argument(
-        "--free-bytes", type=bytes_of, metavar="BYTES", help="free memory; of the device at hand if not given"
-    )
+    parser.add_argument("--free-bytes", type=bytes_of, metavar="BYTES", help="free memory; of this device if not given")
     parser.add_argument("--json", action="store_true", help="the same as JSON")
 
 
@@ -269,7 +267,7 @@ def _hardware(wanted: str | None) -> str:
     chips = ", ".join(chip.name for chip in accelerators())
     raise UsageError(
         f"--hardware: {wanted!r} is not known; expected one of {', '.join(_TYPES)}, or of the catalogue: {chips}; "
-        "leave it out for the hardware at hand"
+        "leave it out for this hardware"
     )
 
 

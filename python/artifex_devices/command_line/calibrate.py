@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rounds",
         type=_rounds,
         help="turns of each thing that is measured (calibration 10, check 3); "
-        "measured anew where what is kept had fewer; with 1 or 2 it cannot be known whether the machine was busy",
+        "measured again where what is kept had fewer; with 1 or 2 it cannot be known whether the machine was busy",
     )
     parser.add_argument("--json", action="store_true", help="all figures as JSON")
 

@@ -93,7 +93,7 @@ def _value_lines(fact: Fact) -> list[str]:
 
 
 def _visible(text: str) -> str:
-    """Control characters, which a terminal would obey, and bytes that are no text, escaped."""
+    """Control characters, which a terminal would obey, and bytes that are not text, escaped."""
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 

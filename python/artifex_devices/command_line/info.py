@@ -13,7 +13,7 @@ SUMMARY = "the devices that programs get here, as print_device_info() prints the
 DESCRIPTION = f"""\
 Prints {SUMMARY}.
 Backend, counts and default device are the runtime's; Device Type, CUDA Version and Compute Capability are the
-detector's word; where the two differ, a note says so."""
+detector's word; a note says where the two differ."""
 EXAMPLES = """\
 examples:
   artifex_devices info

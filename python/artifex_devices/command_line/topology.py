@@ -84,7 +84,7 @@ def _read(source: str | None) -> tuple[Machine, list[Device]]:
     try:
         source.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"--machine: {source!r} is no text in UTF-8; expected it to be; rename the file") from None
+        raise UsageError(f"--machine: {source!r} is not text in UTF-8; expected it to be; rename the file") from None
     try:
         is_file = source.endswith(".xml") or Path(source).is_file()
         machine = ad.Machine.from_xml(source) if is_file else ad.Machine.from_synthetic(source)

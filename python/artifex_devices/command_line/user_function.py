@@ -69,7 +69,7 @@ def _import_module(name: str) -> ModuleType:
             f"there is no module {error.name!r} where Python looks for modules; {_FORM}, or set PYTHONPATH"
         ) from None
     except (TypeError, ValueError) as error:  # "", ".name"
-        raise UsageError(f"{name!r} is no module's name ({error}); {_FORM}") from None
+        raise UsageError(f"{name!r} is not a module's name ({error}); {_FORM}") from None
 
 
 @functools.cache

@@ -62,7 +62,7 @@ class DeviceConfiguration:
     Raises:
         ValueError: The fraction is not between 0.1 and 1.0, a platform has no such name, or there is none.
         TypeError: A value is of another type.
-        AttributeError: A name is assigned that is no setting.
+        AttributeError: A name is assigned that is not a setting.
 
     Example:
         >>> from artifex_devices import DeviceConfiguration, MemoryStrategy
@@ -97,7 +97,7 @@ class DeviceConfiguration:
         object.__setattr__(self, name, value)
 
     def copy(self) -> DeviceConfiguration:
-        """An equal configuration that shares nothing with this one, checked anew.
+        """An equal configuration that shares nothing with this one, checked again.
 
         Raises:
             ValueError: A list or dict was changed in place to something that is not allowed.
@@ -168,7 +168,7 @@ def _variables(name: str, value: Any) -> dict[str, str]:
     wrong = [f"{shown(key)}: {shown(entry)}" for key, entry in value.items() if not (_is_text(key) and _is_text(entry))]
     if wrong:
         raise TypeError(
-            f"DeviceConfiguration: {name} has entries that are no text: {', '.join(wrong)}; expected text for names "
+            f"DeviceConfiguration: {name} has entries that are not text: {', '.join(wrong)}; expected text for names "
             "and values; write '1' or 'false'"
         )
     bad = [repr(key) for key, entry in value.items() if not key or "=" in key or not _can_be_held(key + entry)]

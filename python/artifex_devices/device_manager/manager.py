@@ -178,7 +178,7 @@ class DeviceManager:
             once a DeviceManager is made with it.
 
         Raises:
-            TypeError: It is no number.
+            TypeError: It is not a number.
             ValueError: It is negative or not finite.
 
         Example:
@@ -234,7 +234,7 @@ class DeviceManager:
         """Raises: a copy would not hold the settings, and could not take them back."""
         raise TypeError(
             "DeviceManager: a manager holds settings of its process and cannot be copied or pickled; expected its "
-            "configuration; copy or pickle manager.config, and say DeviceManager(config) where it shall act"
+            "configuration; copy or pickle manager.config, and write DeviceManager(config) there"
         )
 
     def __enter__(self) -> DeviceManager:

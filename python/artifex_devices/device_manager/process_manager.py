@@ -122,7 +122,7 @@ def print_device_info() -> None:
     """Prints what the process's manager knows; makes it if need be.
 
     The title has its sign only where the output can show it. Where the detector's word differs from the devices that
-    there are, a last line says so.
+    there are, a last line reports it.
     """
     manager = get_device_manager()
     known = manager.capabilities

@@ -145,7 +145,7 @@ class _X64(Settings):
 
 
 def merged_flags(there: str | None, asked: str) -> tuple[str, list[str]]:
-    """Adds flags to those of XLA_FLAGS; of two with one name that which is asked for wins.
+    """Adds flags to those of XLA_FLAGS; of two with one name the one that is asked for wins.
 
     Args:
         there: The variable's text; None where it is not set. Text that begins without "-" names a file of flags,

@@ -77,7 +77,7 @@ class SettingsReport:
             yield "memory_fraction", problem
         if self.applied.enable_x64 != config.jax_enable_x64:
             if self.applied.enable_x64:
-                why = "jax_enable_x64 is False here: another setting or a scope of enable_x64 says so"
+                why = "jax_enable_x64 is False here: another setting or a scope of enable_x64 sets it"
             else:
                 why = "False leaves the process's jax_enable_x64, True; config.update('jax_enable_x64', False) narrows"
             yield "enable_x64", why
@@ -141,7 +141,7 @@ class SettingsReport:
             if name in _READ or name.startswith(_READ_PREFIX) or (name == "XLA_FLAGS" and _COUNT_FLAG in value):
                 late.append(name)
             if name == "XLA_FLAGS" and any(not flag.startswith(_COUNT_FLAG) for flag in value.split()):
-                unread.append("XLA_FLAGS but for the number of devices")
+                unread.append("XLA_FLAGS except for the number of devices")
             elif name != "XLA_FLAGS" and name not in late:
                 unread.append(name)
         problems = []

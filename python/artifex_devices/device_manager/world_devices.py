@@ -85,7 +85,7 @@ class JAXDeviceManager:
         Raises:
             ValueError: There are no devices, or one comes twice; an array has no rows to cut, other numbers of rows
                 than the rest, or fewer than there are devices (all such are named).
-            TypeError: An entry of `target_devices` is no Device, or a leaf no array of numbers.
+            TypeError: An entry of `target_devices` is not a Device, or a leaf no array of numbers.
         """
         name = "JAXDeviceManager.distribute_data"
         if target_devices is None:
@@ -142,7 +142,7 @@ def _cuttable(leaf: Any) -> Any:
 
 
 def _on_auto_axes(sharding: NamedSharding) -> NamedSharding:
-    assert isinstance(sharding.mesh, Mesh)  # Arrays lie on devices
+    assert isinstance(sharding.mesh, Mesh)  # Arrays have devices
     mesh = Mesh(sharding.mesh.devices, sharding.mesh.axis_names)
     return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind, uneven=sharding.uneven)
 

@@ -21,7 +21,7 @@ from artifex_devices.doctor.facts import Fact, Finding, Section
 __all__ = ["FORMAT", "Fact", "Finding", "Report", "Section", "examine"]
 
 FORMAT = "artifex_devices/doctor/1"
-"""Of the JSON document; the schema lies beside this file: report.schema.json."""
+"""Version of the JSON document; its schema is report.schema.json in this folder."""
 
 
 @dataclass

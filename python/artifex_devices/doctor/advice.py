@@ -151,7 +151,7 @@ def _memory_policy(sections: _Sections) -> Iterator[Finding]:
             "numa-balancing-on",
             _HINT,
             f"the kernel moves pages between {nodes:g} memory nodes (kernel.numa_balancing)",
-            "it unmaps pages now and then to see who uses them; memory here is bound to its node already",
+            "it unmaps pages now and then to see which node uses them; memory here is bound to its node already",
             "sudo sysctl kernel.numa_balancing=0",
             ("numa_policy.balancing", "topology.numa_nodes"),
         )

@@ -58,7 +58,7 @@ def topology(machine: Machine, files: Files) -> Section:
 
 
 def affinity(machine: Machine, files: Files) -> Section:
-    """Which CPUs the process may run on, and who says so."""
+    """Which CPUs the process may run on, and what limits them."""
     section = Section("CPUs of this process")
     mine = sorted(os.sched_getaffinity(0))
     section.add("affinity", cpu_list(mine), "sched_getaffinity")

@@ -8,22 +8,22 @@
 #include <string>
 #include <vector>
 
-#include "artifex_devices/base/error.h"
+#include "artifex_devices/base/isa.h"
 
 namespace artifex_devices {
 namespace {
 
 /// The sets that this processor runs, each chosen in turn.
-class CopyKernelsTest : public testing::TestWithParam<CopyIsa> {
+class CopyKernelsTest : public testing::TestWithParam<Isa> {
  protected:
   void SetUp() override {
-    before_ = copy_isa();
-    use_copy_isa(to_string(GetParam()), "test");
+    before_ = active_isa();
+    set_active_isa(to_string(GetParam()), "test");
   }
-  void TearDown() override { use_copy_isa(to_string(before_), "test"); }
+  void TearDown() override { set_active_isa(to_string(before_), "test"); }
 
  private:
-  CopyIsa before_{};
+  Isa before_{};
 };
 
 std::vector<std::byte> random_bytes(int64_t count) {
@@ -95,31 +95,8 @@ TEST_P(CopyKernelsTest, TransposesEqualALoop) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryIsa, CopyKernelsTest, testing::ValuesIn(copy_isas()),
+INSTANTIATE_TEST_SUITE_P(EveryIsa, CopyKernelsTest, testing::ValuesIn(supported_isas()),
                          [](const auto& each) { return std::string(to_string(each.param)); });
-
-TEST(CopyIsa, TheGreatestIsUsedUnlessAnotherIsChosen) {
-  EXPECT_EQ(copy_isas().front(), CopyIsa::kBaseline);
-  EXPECT_EQ(copy_isa(), copy_isas().back());
-  use_copy_isa("baseline", "test");
-  EXPECT_EQ(copy_isa(), CopyIsa::kBaseline);
-  EXPECT_EQ(&copy_kernels(), &copy_kernels_baseline);
-  use_copy_isa(to_string(copy_isas().back()), "test");
-}
-
-TEST(CopyIsa, UnknownNamesAreRefusedWithThoseThatRun) {
-  try {
-    use_copy_isa("mmx", "use_copy_isa");
-    FAIL();
-  } catch (const InvalidArgument& error) {
-    EXPECT_EQ(std::string(error.what())
-                  .find("use_copy_isa: the instruction set of copies is \"mmx\", which is not known here; expected one "
-                        "of \"baseline\""),
-              0U)
-        << error.what();
-  }
-  EXPECT_EQ(copy_isa(), copy_isas().back());
-}
 
 }  // namespace
 }  // namespace artifex_devices

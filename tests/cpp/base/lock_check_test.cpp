@@ -34,7 +34,7 @@ class LockCheck : public testing::Test {
   }
   void TearDown() override {
     lock_check::set_violation_hook(nullptr);
-    lock_check::set_python_lock_hook(nullptr);
+    lock_check::set_gil_hook(nullptr);
   }
 };
 
@@ -47,7 +47,7 @@ TEST_F(LockCheck, TheOtherOrderIsRefusedThoughNobodyWaits) {
   }
   const std::lock_guard first(b);
   EXPECT_EQ(message_of([&] { a.lock(); }),
-            "lock order: this thread takes \"order a\" while it holds \"order b\"; the other way round was seen too: "
+            "lock order: this thread takes \"order a\" while it holds \"order b\"; the opposite order occurred too: "
             "\"order a\", then \"order b\"");
 }
 
@@ -65,7 +65,7 @@ TEST_F(LockCheck, OrdersOfDifferentThreadsAndObjectsMakeOneRing) {
   }).join();
   const std::lock_guard first(c);
   EXPECT_EQ(message_of([&] { another_a.lock(); }),
-            "lock order: this thread takes \"ring a\" while it holds \"ring c\"; the other way round was seen too: "
+            "lock order: this thread takes \"ring a\" while it holds \"ring c\"; the opposite order occurred too: "
             "\"ring a\", then \"ring b\", then \"ring c\"");
 }
 
@@ -90,7 +90,7 @@ TEST_F(LockCheck, TakenAgainOrTwiceOfOneName) {
 TEST_F(LockCheck, AForkMayTakeSeveralOfOneName) {
   Mutex<"of a fork", LockUse::kFork> fork;
   Mutex<"many", LockUse::kWaits> one, other;
-  lock_check::set_python_lock_hook([] { return true; });
+  lock_check::set_gil_hook([] { return true; });
   const std::lock_guard all(fork);
   const std::lock_guard first(one);
   const std::lock_guard second(other);
@@ -101,7 +101,7 @@ TEST_F(LockCheck, LetGoByAThreadThatDoesNotHoldIt) {
   const std::lock_guard lock(mutex);
   std::string said;
   std::thread([&] { said = message_of([&] { mutex.unlock(); }); }).join();
-  EXPECT_EQ(said, "lock order: this thread lets go of \"of one thread\", which it does not hold");
+  EXPECT_EQ(said, "lock order: this thread releases \"of one thread\", which it does not hold");
 }
 
 TEST_F(LockCheck, NoForeignCodeUnderALock) {
@@ -170,28 +170,28 @@ TEST_F(LockCheck, NoWaitWithPythonsLock) {
   Mutex<"of a wait in Python"> mutex;
   ConditionVariable changed;
   std::unique_lock lock(mutex);
-  lock_check::set_python_lock_hook([] { return true; });
-  EXPECT_EQ(message_of([&] { changed.wait_for(lock, std::chrono::microseconds(1)); }),
-            "wait: this thread waits under \"of a wait in Python\" with Python's lock held; release that lock before "
-            "the wait");
+  lock_check::set_gil_hook([] { return true; });
+  EXPECT_EQ(
+      message_of([&] { changed.wait_for(lock, std::chrono::microseconds(1)); }),
+      "wait: this thread waits under \"of a wait in Python\" while it has the GIL; release the GIL before the wait");
 }
 
 TEST_F(LockCheck, NoWaitForAnEventOrForWorkersWithPythonsLock) {
-  lock_check::set_python_lock_hook([] { return true; });
+  lock_check::set_gil_hook([] { return true; });
   Event event;
   EXPECT_EQ(message_of([&] { event.wait_for(0.001); }),
-            "wait: this thread waits for an event with Python's lock held; release that lock before the wait");
+            "wait: this thread waits for an event while it has the GIL; release the GIL before the wait");
   event.set();
   event.wait();  // does not wait
   std::atomic<int> items{0};
   const auto item = [&](int64_t) { ++items; };
-  EXPECT_EQ(message_of([&] { WorkerPool::process().parallel_for(2, -1, item); }),
-            "wait: this thread waits for the workers (parallel_for) with Python's lock held; release that lock before "
-            "the wait");
+  EXPECT_EQ(
+      message_of([&] { WorkerPool::process().parallel_for(2, -1, item); }),
+      "wait: this thread waits for the workers (parallel_for) while it has the GIL; release the GIL before the wait");
   EXPECT_EQ(items.load(), 0);
   WorkerPool::process().parallel_for(1, -1, item);  // runs here
   EXPECT_EQ(items.load(), 1);
-  lock_check::set_python_lock_hook([] { return false; });
+  lock_check::set_gil_hook([] { return false; });
   event.wait_for(0.001);
   WorkerPool::process().parallel_for(2, -1, item);
   EXPECT_EQ(items.load(), 3);
@@ -207,16 +207,16 @@ std::string message_of_worker(WorkerPool& pool, void (*body)()) {
 }
 
 TEST_F(LockCheck, AWorkerNeverAsksForPythonsLock) {
-  constexpr auto kAsk = [] { asking_for_python("a finalizer"); };
+  constexpr auto kAsk = [] { acquiring_gil("a finalizer"); };
   EXPECT_EQ(message_of_worker(WorkerPool::process(), kAsk),
-            "a finalizer: a worker asks for Python's lock; queue the work for another thread");
+            "a finalizer: a worker acquires the GIL; queue the work for another thread");
   EXPECT_EQ(message_of_worker(WorkerPool::python(),
                               [] {
-                                asking_for_python("a finalizer");
+                                acquiring_gil("a finalizer");
                                 throw Unavailable("no violation");
                               }),
             "no violation");
-  asking_for_python("a finalizer");
+  acquiring_gil("a finalizer");
   Mutex<"of a thread that asks"> mutex;
   const std::lock_guard lock(mutex);
   EXPECT_EQ(message_of(kAsk),
@@ -226,12 +226,12 @@ TEST_F(LockCheck, AWorkerNeverAsksForPythonsLock) {
 TEST_F(LockCheck, WithPythonsLockNoLockUnderWhichOthersWait) {
   Mutex<"plain one"> plain;
   Mutex<"waiting one", LockUse::kWaits> waiting;
-  lock_check::set_python_lock_hook([] { return true; });
+  lock_check::set_gil_hook([] { return true; });
   const std::lock_guard fine(plain);
   EXPECT_EQ(message_of([&] { waiting.lock(); }),
-            "Python's lock: this thread takes \"waiting one\" with it held; whoever has that lock may wait for a "
-            "thread that needs Python's");
-  lock_check::set_python_lock_hook([] { return false; });
+            "GIL: this thread takes \"waiting one\" while it has the GIL; the thread that holds that lock may wait for "
+            "one that needs the GIL");
+  lock_check::set_gil_hook([] { return false; });
   const std::lock_guard fine_too(waiting);
 }
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "artifex_devices/base/copy_kernels.h"
+#include "artifex_devices/base/isa.h"
 
 namespace artifex_devices {
 namespace {
@@ -179,8 +179,8 @@ class StridedCopyByIsa : public testing::Test {
  protected:
   template <class F>
   static void with_each_isa(F test) {
-    for (const CopyIsa isa : copy_isas()) {
-      use_copy_isa(to_string(isa), "test");
+    for (const Isa isa : supported_isas()) {
+      set_active_isa(to_string(isa), "test");
       SCOPED_TRACE(to_string(isa));
       test();
       if (HasFatalFailure()) return;

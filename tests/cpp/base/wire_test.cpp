@@ -91,8 +91,8 @@ TEST(WireReader, ListsArePackedOrNot) {
 }
 
 TEST(WireReader, SaysWhatIsDamagedAndWhere) {
-  EXPECT_EQ(fault_of("\x08"), "they break off in a number at byte 0");
-  EXPECT_EQ(fault_of("\x08\x01\x10\x80"), "they break off in a number at byte 2");
+  EXPECT_EQ(fault_of("\x08"), "they end within a number at byte 0");
+  EXPECT_EQ(fault_of("\x08\x01\x10\x80"), "they end within a number at byte 2");
   EXPECT_EQ(fault_of("\x08\x01\x12\x05hi"), "a field of 5 bytes has only 2 left at byte 2");
   EXPECT_EQ(fault_of("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
             "a field of 18446744073709551615 bytes has only 0 left at byte 0");
@@ -103,7 +103,7 @@ TEST(WireReader, SaysWhatIsDamagedAndWhere) {
   EXPECT_EQ(fault_of("\x0c"), "group 1 ends without a start at byte 0");
   EXPECT_EQ(fault_of("\x0b\x08\x01"), "group 1 has no end at byte 0");
   EXPECT_EQ(fault_of("\x0b\x14"), "group 1 ends as group 2 at byte 0");
-  EXPECT_EQ(fault_of(std::string(1 << 20, '\x0b')), "groups lie deeper than 32 at byte 0");
+  EXPECT_EQ(fault_of(std::string(1 << 20, '\x0b')), "groups are nested deeper than 32 at byte 0");
   EXPECT_EQ(fault_of("\x80\x80\x80\x80\x10"s), "536870912 is no field number at byte 0");
 }
 
@@ -126,7 +126,7 @@ TEST(WireReader, WhatIsAskedForIsChecked) {
   };
   const std::string number = "\x08\x96\x01";
   says([&] { at_first(number).number(149); },
-       "load: the bytes are no Point: field 1 is 150, and 149 is the most at byte 0; expected");
+       "load: the bytes are not a valid Point: field 1 is 150, the maximum is 149 at byte 0; expected");
   says([&] { at_first("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01").number(); }, "field 1 is -1, below 0");
   says([&] { at_first(number).text(); }, "field 1 is a number by its wire type, 0, and not one of type 2, a string");
   says([&] { at_first(number).message("Inner"); }, "not one of type 2, a message");
@@ -136,8 +136,8 @@ TEST(WireReader, WhatIsAskedForIsChecked) {
   says([&] { at_first("\x0a\x02\xc3(").text(); }, "field 1 is text that is not UTF-8");
   std::vector<int64_t> values;
   says([&] { at_first("\x0a\x03\x01\x02\x03").numbers(values, 9, 2); }, "field 1 has more than 2 numbers");
-  says([&] { at_first("\x0a\x02\x01\x80").numbers(values, 9, 9); }, "Point: they break off in a number at byte 3");
-  says([&] { at_first("\x0a\x01\x0a").numbers(values, 9, 9); }, "field 1 is 10, and 9 is the most");
+  says([&] { at_first("\x0a\x02\x01\x80").numbers(values, 9, 9); }, "Point: they end within a number at byte 3");
+  says([&] { at_first("\x0a\x01\x0a").numbers(values, 9, 9); }, "field 1 is 10, the maximum is 9");
 }
 
 TEST(Utf8, IsTheShortestFormOfWhatUnicodeHas) {

@@ -97,7 +97,7 @@ TEST(WorkerPoolFork, AForkInsideAnItemIsAClearErrorInTheChild) {
     said = error.what();
   }
   if (getpid() != parent) {
-    const bool clear = said.empty() || said.starts_with("parallel_for: the process was forked amid this call");
+    const bool clear = said.empty() || said.starts_with("parallel_for: the process was forked during this call");
     _exit(clear ? 0 : 1);
   }
   int status = -1;
@@ -136,7 +136,7 @@ TEST(WorkerPoolFork, AForkInTheInterruptHookIsAClearErrorInTheChild) {
     said = error.what();
   }
   set_interrupt_hook(nullptr);
-  if (getpid() != parent) _exit(said.starts_with("parallel_for: the process was forked amid this call") ? 0 : 1);
+  if (getpid() != parent) _exit(said.starts_with("parallel_for: the process was forked during this call") ? 0 : 1);
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
@@ -190,8 +190,8 @@ TEST(WorkerPoolFork, TheDefaultIsOneLaneWithAWorkerForEachAllowedCpu) {
     said = error.what();
   }
   right = right && said ==
-                       "submit: the system gives this process no further thread for copying; expected at least 1, got "
-                       "0; raise the limit on threads or memory (ulimit -u, ulimit -v, the cgroup's pids.max)";
+                       "submit: the system cannot create another thread for copying; expected at least 1, got 0; raise "
+                       "the limit on threads or memory (ulimit -u, ulimit -v, the cgroup's pids.max)";
   _exit(right ? 0 : 1);
 }
 

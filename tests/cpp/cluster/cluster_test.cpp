@@ -72,12 +72,12 @@ TEST(Cluster, HostsAreNoLargerThanTheSlice) {
 TEST(Cluster, FiguresCarryTheirSources) {
   const ClusterRef pod = gpu_cluster("h100", 64, {});
   EXPECT_EQ(pod->device_count(), 512);
-  EXPECT_EQ(pod->link_bandwidth(), (Figure{4.5e11, "S8"}));
-  EXPECT_EQ(pod->network_bandwidth(), (Figure{5e10, "S8"}));
-  EXPECT_EQ(pod->chip().peak(MatmulFormat::kBFloat16), (Figure{9.89e14, "S8 S10 S12"}));
+  EXPECT_EQ(pod->link_bandwidth(), (SourcedNumber{4.5e11, "S8"}));
+  EXPECT_EQ(pod->network_bandwidth(), (SourcedNumber{5e10, "S8"}));
+  EXPECT_EQ(pod->chip().peak(MatmulFormat::kBFloat16), (SourcedNumber{9.89e14, "S8 S10 S12"}));
   const ClusterRef mesh = gpu_cluster("mi300x", 1, {});
   EXPECT_EQ(mesh->inside().kind, NetworkKind::kFullMesh);
-  EXPECT_EQ(mesh->link_bandwidth(), (Figure{6.4e10, "S12"}));
+  EXPECT_EQ(mesh->link_bandwidth(), (SourcedNumber{6.4e10, "S12"}));
   EXPECT_EQ(gpu_cluster("gb200", 2, {})->process_count(), 36);
   EXPECT_EQ(gpu_cluster("v100", 2, {})->chips_per_slice(), 16);
   const std::string text = error_of([] { gpu_cluster("v100", 2, {})->network_bandwidth(); });

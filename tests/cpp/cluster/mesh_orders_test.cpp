@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "artifex_devices/base/python_errors.h"
+#include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/cluster/mesh_explanation.h"
 

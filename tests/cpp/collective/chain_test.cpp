@@ -67,12 +67,12 @@ void check(Reduction reduction, DType dtype, int64_t count, const std::vector<in
 
   const auto lanes = ends(static_cast<int64_t>(row.size()));
   std::vector<Bytes> results;
-  std::vector<Chain::Share> shares;
+  std::vector<ReductionChain::Share> shares;
   const auto unit = count / static_cast<int64_t>(all.size());
   int64_t begin = 0;
   for (const int each : blocks_of) {
     const int64_t size = in_shares ? each * unit : count;
-    shares.push_back(in_shares ? Chain::Share{begin, begin} : Chain::Share{0, count});
+    shares.push_back(in_shares ? ReductionChain::Share{begin, begin} : ReductionChain::Share{0, count});
     results.emplace_back(static_cast<size_t>(size * itemsize(dtype)));
     begin += size;
   }
@@ -82,9 +82,9 @@ void check(Reduction reduction, DType dtype, int64_t count, const std::vector<in
     const std::vector<HostView> mine(next, next + blocks_of[place]);
     next += blocks_of[place];
     processes.emplace_back([&, place, mine] {
-      Chain chain(*lanes[static_cast<size_t>(row[place])], place > 0 ? row[place - 1] : -1,
-                  place + 1 < row.size() ? row[place + 1] : -1, reduction, mine, view(results[place], dtype),
-                  shares[place]);
+      ReductionChain chain(*lanes[static_cast<size_t>(row[place])], place > 0 ? row[place - 1] : -1,
+                           place + 1 < row.size() ? row[place + 1] : -1, reduction, mine, view(results[place], dtype),
+                           shares[place]);
       while (!chain.advance(1ms)) {
       }
     });
@@ -96,7 +96,7 @@ void check(Reduction reduction, DType dtype, int64_t count, const std::vector<in
   }
 }
 
-TEST(Chain, GivesTheBitsOfOneProcess) {
+TEST(ReductionChain, GivesTheBitsOfOneProcess) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt16}) {
     for (const Reduction reduction : {Reduction::kSum, Reduction::kProduct, Reduction::kMax}) {
       for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{3'000'017}}) {
@@ -107,7 +107,7 @@ TEST(Chain, GivesTheBitsOfOneProcess) {
   }
 }
 
-TEST(Chain, HandsEachProcessItsShareOnly) {
+TEST(ReductionChain, HandsEachProcessItsShareOnly) {
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     check(Reduction::kSum, dtype, 4'000'000, {2, 2}, {0, 1}, true);
     check(Reduction::kSum, dtype, 1'200'006, {1, 3, 2}, {1, 2, 0}, true);
@@ -115,7 +115,7 @@ TEST(Chain, HandsEachProcessItsShareOnly) {
   }
 }
 
-TEST(Chain, ManyAfterEachOtherOnTheSameLanes) {
+TEST(ReductionChain, ManyAfterEachOtherOnTheSameLanes) {
   const auto lanes = ends(2);
   std::vector<Bytes> blocks{block_of(DType::kFloat32, 100'000, 1), block_of(DType::kFloat32, 100'000, 2)};
   Bytes expected(blocks[0].size());
@@ -125,8 +125,8 @@ TEST(Chain, ManyAfterEachOtherOnTheSameLanes) {
     for (int turn = 0; turn < 20; ++turn) {
       std::fill(result.begin(), result.end(), std::byte{0});
       const std::vector<HostView> mine{both[static_cast<size_t>(me)]};
-      Chain chain(*lanes[static_cast<size_t>(me)], me - 1, me == 0 ? 1 : -1, Reduction::kSum, mine,
-                  view(result, DType::kFloat32), {0, 100'000});
+      ReductionChain chain(*lanes[static_cast<size_t>(me)], me - 1, me == 0 ? 1 : -1, Reduction::kSum, mine,
+                           view(result, DType::kFloat32), {0, 100'000});
       while (!chain.advance(1ms)) {
       }
       ASSERT_EQ(result, expected);
@@ -138,24 +138,24 @@ TEST(Chain, ManyAfterEachOtherOnTheSameLanes) {
   other.join();
 }
 
-TEST(Chain, WaitsNoLongerThanItIsTold) {
+TEST(ReductionChain, WaitsNoLongerThanItIsTold) {
   const auto lanes = ends(2);
   Bytes block = block_of(DType::kFloat32, 10, 1);
   Bytes result(block.size());
-  Chain chain(*lanes[1], 0, -1, Reduction::kSum, {view(block, DType::kFloat32)}, view(result, DType::kFloat32),
-              {0, 10});
+  ReductionChain chain(*lanes[1], 0, -1, Reduction::kSum, {view(block, DType::kFloat32)}, view(result, DType::kFloat32),
+                       {0, 10});
   EXPECT_FALSE(chain.advance(1ms));
   EXPECT_EQ(chain.progress(), 0);
 }
 
-TEST(Chain, RefusesWhatDoesNotFitBeforeAnybodyWaits) {
+TEST(ReductionChain, RefusesWhatDoesNotFitBeforeAnybodyWaits) {
   const auto lanes = ends(2);
   Bytes block(64);
   Bytes shorter(32);
   const auto make = [&](int64_t after, Reduction reduction, const std::vector<HostView>& blocks, Bytes& out,
-                        Chain::Share share) {
-    Chain(*lanes[0], -1, after, reduction, blocks, view(out, blocks.empty() ? DType::kFloat32 : blocks[0].dtype),
-          share);
+                        ReductionChain::Share share) {
+    ReductionChain(*lanes[0], -1, after, reduction, blocks,
+                   view(out, blocks.empty() ? DType::kFloat32 : blocks[0].dtype), share);
   };
   const HostView whole = view(block, DType::kFloat32);
   EXPECT_THROW(make(-1, Reduction::kSum, {whole}, block, {0, 0}), InvalidArgument);

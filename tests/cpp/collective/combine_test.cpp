@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "artifex_devices/base/copy_kernels.h"
+#include "artifex_devices/base/isa.h"
 #include "artifex_devices/base/stream_copy.h"
 
 namespace artifex_devices {
@@ -57,7 +57,7 @@ void expect_same(const std::vector<T>& got, const std::vector<T>& expected, cons
 }
 
 template <class T>
-void check_all(Lane lane) {
+void check_all(ArithmeticType type) {
   // Around the eight inputs that are read at a time, and lengths beside those of registers and tiles.
   for (const size_t inputs : {1, 2, 7, 8, 9, 15, 16, 23}) {
     for (const size_t elements : {size_t{1}, size_t{67}, (size_t{16} << 10) / sizeof(T) * 2 + 13}) {
@@ -72,7 +72,7 @@ void check_all(Lane lane) {
         }
         for (const bool stream : {false, true}) {
           std::vector<T> out(elements);
-          combine(reduction, lane, data, out.data(), 0, static_cast<int64_t>(elements), stream);
+          combine(reduction, type, data, out.data(), 0, static_cast<int64_t>(elements), stream);
           stream_fence();
           expect_same(out, expected, stream ? "past the cache" : "through the cache");
         }
@@ -81,26 +81,26 @@ void check_all(Lane lane) {
   }
 }
 
-class CombineOnEachSet : public testing::TestWithParam<CopyIsa> {
+class CombineOnEachSet : public testing::TestWithParam<Isa> {
  protected:
-  void SetUp() override { use_copy_isa(to_string(GetParam()), "CombineOnEachSet"); }
-  void TearDown() override { use_copy_isa(to_string(copy_isas().back()), "CombineOnEachSet"); }
+  void SetUp() override { set_active_isa(to_string(GetParam()), "CombineOnEachSet"); }
+  void TearDown() override { set_active_isa(to_string(supported_isas().back()), "CombineOnEachSet"); }
 };
 
 TEST_P(CombineOnEachSet, AnyNumberOfInputsOfAnyLengthGivesTheBitsOfOneAfterTheOther) {
-  check_all<int8_t>(Lane::kInt8);
-  check_all<int16_t>(Lane::kInt16);
-  check_all<int32_t>(Lane::kInt32);
-  check_all<int64_t>(Lane::kInt64);
-  check_all<uint8_t>(Lane::kUInt8);
-  check_all<uint16_t>(Lane::kUInt16);
-  check_all<uint32_t>(Lane::kUInt32);
-  check_all<uint64_t>(Lane::kUInt64);
-  check_all<float>(Lane::kFloat32);
-  check_all<double>(Lane::kFloat64);
+  check_all<int8_t>(ArithmeticType::kInt8);
+  check_all<int16_t>(ArithmeticType::kInt16);
+  check_all<int32_t>(ArithmeticType::kInt32);
+  check_all<int64_t>(ArithmeticType::kInt64);
+  check_all<uint8_t>(ArithmeticType::kUInt8);
+  check_all<uint16_t>(ArithmeticType::kUInt16);
+  check_all<uint32_t>(ArithmeticType::kUInt32);
+  check_all<uint64_t>(ArithmeticType::kUInt64);
+  check_all<float>(ArithmeticType::kFloat32);
+  check_all<double>(ArithmeticType::kFloat64);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CombineOnEachSet, testing::ValuesIn(copy_isas()),
+INSTANTIATE_TEST_SUITE_P(All, CombineOnEachSet, testing::ValuesIn(supported_isas()),
                          [](const auto& set) { return std::string(to_string(set.param)); });
 
 TEST(Combine, ARangeWritesItsElementsOnly) {
@@ -108,7 +108,7 @@ TEST(Combine, ARangeWritesItsElementsOnly) {
   const std::vector<int32_t> b(100, 2);
   const std::vector<const void*> data = {a.data(), b.data()};
   std::vector<int32_t> out(100, -1);
-  combine(Reduction::kSum, Lane::kInt32, data, out.data(), 3, 70, true);
+  combine(Reduction::kSum, ArithmeticType::kInt32, data, out.data(), 3, 70, true);
   stream_fence();
   for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i >= 3 && i < 70 ? 3 : -1) << i;
 }
@@ -118,7 +118,7 @@ TEST(Combine, TheFirstOfEqualZerosStays) {
   const std::vector<float> plus(40, 0.F);
   const std::vector<const void*> data = {minus.data(), plus.data()};
   std::vector<float> out(40, 1.F);
-  combine(Reduction::kMax, Lane::kFloat32, data, out.data(), 0, 40, false);
+  combine(Reduction::kMax, ArithmeticType::kFloat32, data, out.data(), 0, 40, false);
   for (const float value : out) EXPECT_TRUE(value == 0.F && std::signbit(value));
 }
 

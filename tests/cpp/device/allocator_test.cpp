@@ -20,7 +20,7 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 TEST(ReserveTest, CutsWhatFitsFirstAndJoinsNeighbours) {
   const std::vector<std::byte> owned(8 * kMiB);
   auto* memory = const_cast<std::byte*>(owned.data());  // only its address is used
-  Reserve reserve(memory, 8 * kMiB);
+  ArenaReserve reserve(memory, 8 * kMiB);
   EXPECT_EQ(reserve.bytes(), 8 * kMiB);
   std::byte* a = reserve.cut(1);
   std::byte* b = reserve.cut(2 * kMiB + 1);

@@ -81,7 +81,7 @@ TEST(DeviceAssignment, RefusesBytesThatDoNotFitEachOther) {
   EXPECT_NE(fault_of("\x08\x02\x10\x02\x1a\x04\x0a\x02\x01\x02\x1a\x03\x0a\x01\x05").find("computation 1 has 1"),
             std::string::npos);
   EXPECT_NE(fault_of("\x08\x02\x10\x01\x1a\x04\x0a\x02\x05\x05").find("more than once: 5"), std::string::npos);
-  EXPECT_NE(fault_of("\x08\xff\xff\xff\xff\x0f").find("field 1 is 4294967295, and 16777216 is the most"),
+  EXPECT_NE(fault_of("\x08\xff\xff\xff\xff\x0f").find("field 1 is 4294967295, the maximum is 16777216"),
             std::string::npos);
   EXPECT_NE(fault_of("\x08\x01\x10\x01\x1a\x0c\x0a\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01").find("is -1, below 0"),
             std::string::npos);

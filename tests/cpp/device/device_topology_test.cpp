@@ -178,7 +178,7 @@ TEST(DeviceTopology, RefusesNumbersThatDoNotFitEachOther) {
   EXPECT_FAULT({ p.runs.push_back(Parts::run(2, 0, 0)); }, "0 devices follow device 2");
   EXPECT_FAULT(
       { p.runs[0] = Parts::run(0, INT64_MAX, 0); }, "9223372036854775807 devices follow device 0; the total is 1");
-  EXPECT_FAULT({ p.runs.push_back(Parts::run(2, 1, 1)); }, "device 2 lies on CPU domain 1 of 1");
+  EXPECT_FAULT({ p.runs.push_back(Parts::run(2, 1, 1)); }, "device 2 is on CPU domain 1 of 1");
   EXPECT_FAULT({ p.runs[0] = Parts::run(0, 2, 0, -1); }, "DeviceRun: field 6 is -1, below 0");
   EXPECT_FAULT({ p.device_count = 3; }, "the bytes have 2 devices, and device_count says 3");
   EXPECT_FAULT({ p.runs.clear(); }, "there are 0 runs of devices");
@@ -188,7 +188,7 @@ TEST(DeviceTopology, RefusesNumbersThatDoNotFitEachOther) {
   EXPECT_FAULT({ p.node.add_packed(4, (std::array<int64_t, 1>{9})); }, "NumaNode: a range of CPUs has no end");
   EXPECT_FAULT({ p.node.add_packed(4, (std::array<int64_t, 2>{9, 8})); }, "the CPUs 9-8 are not a range");
   EXPECT_FAULT({ p.node.add_packed(4, (std::array<int64_t, 2>{4, 8})); }, "the CPUs 4-8 are not a range of their own");
-  EXPECT_FAULT({ p.node.add_packed(4, (std::array<int64_t, 2>{9, INT64_MAX})); }, "and 1048575 is the most");
+  EXPECT_FAULT({ p.node.add_packed(4, (std::array<int64_t, 2>{9, INT64_MAX})); }, "the maximum is 1048575");
   EXPECT_NE(fault_of(Parts().bytes() + "\x22\x00"s).find("there are two machines"), std::string::npos);
 }
 
@@ -246,7 +246,7 @@ TEST(DeviceTopology, DevicesThatLieElsewhereThanHereCanBeReadButNotMade) {
     ADD_FAILURE() << "no error";
   } catch (const Unavailable& error) {
     EXPECT_STREQ(error.what(),
-                 "_make_compile_only_devices: device 0 lies on CPU domain 0 with 5 bytes in process 0 and has memory "
+                 "_make_compile_only_devices: device 0 is on CPU domain 0 with 5 bytes in process 0 and has memory "
                  "kinds [device, pinned_host, unpinned_host]; expected CPU domain 0, 536870912 bytes, process 0 and "
                  "[device, pinned_host, unpinned_host], as this version spreads devices over such a machine; use the "
                  "version that made the topology");

@@ -184,9 +184,9 @@ TEST(ClustersUnderFaults, AndPlansOnThem) {
 TEST(StepsUnderFaults, ArePlannedOrRefused) {
   const LetterModel made = two_matrices();
   ClusterParts parts = made_cluster(NetworkKind::kTorus, {4}, {true})->parts();
-  parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)] = Figure{1000, "given"};
-  parts.chip.memory_bandwidth = Figure{1e6, "given"};
-  parts.chip.memory_bytes = Figure{1e6, "given"};
+  parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)] = SourcedNumber{1000, "given"};
+  parts.chip.memory_bandwidth = SourcedNumber{1e6, "given"};
+  parts.chip.memory_bytes = SourcedNumber{1e6, "given"};
   const ClusterRef ring = Cluster::make(std::move(parts));
   expect_safe("plan_step", [&] {
     const StepFlow flow = step_flow(made.model, {4}, made.rules({{'b', 1}, {'e', 1}}));

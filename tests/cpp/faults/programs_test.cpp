@@ -82,10 +82,10 @@ TEST(LanesUnderFaults, DeliverLettersToAllOrToNobody) {
 
 TEST(LanesUnderFaults, CarryReductions) {
   std::vector<float> first(70'000, 1.F), second(70'000, 2.F), out(70'000), other(70'000);
-  expect_safe("Chain", [&] {
+  expect_safe("ReductionChain", [&] {
     Ends ends;
-    Chain begin(*ends.lanes[0], -1, 1, Reduction::kSum, {view_of(first)}, view_of(out), {0, 0});
-    Chain end(*ends.lanes[1], 0, -1, Reduction::kSum, {view_of(second)}, view_of(other), {0, 70'000});
+    ReductionChain begin(*ends.lanes[0], -1, 1, Reduction::kSum, {view_of(first)}, view_of(out), {0, 0});
+    ReductionChain end(*ends.lanes[1], 0, -1, Reduction::kSum, {view_of(second)}, view_of(other), {0, 70'000});
     for (int turns = 0; turns < 10'000; ++turns) {
       const bool begin_done = begin.advance(0ms);
       if (end.advance(0ms) && begin_done) break;

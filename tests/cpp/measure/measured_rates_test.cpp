@@ -66,7 +66,7 @@ TEST_F(MeasuredRates, EveryWorkerPreparesItsOwnWork) {
 }
 
 TEST_F(MeasuredRates, ProductsOfEachInstructionSetHaveARate) {
-  for (const GemmIsa isa : gemm_isas()) {
+  for (const Isa isa : supported_isas()) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
       const RateSeries series = measure_gemm_rate(lanes_, isa, dtype, kShort);
       ASSERT_FALSE(series.rates.empty());
@@ -76,7 +76,7 @@ TEST_F(MeasuredRates, ProductsOfEachInstructionSetHaveARate) {
       }
     }
   }
-  EXPECT_THROW(measure_gemm_rate(lanes_, GemmIsa::kBaseline, DType::kInt8, kShort), TypeMismatch);
+  EXPECT_THROW(measure_gemm_rate(lanes_, Isa::kBaseline, DType::kInt8, kShort), TypeMismatch);
 }
 
 TEST_F(MeasuredRates, StreamsRunOverArraysThatFitTheMemory) {

@@ -86,7 +86,7 @@ TEST(ReshardBytes, AgreeWithAllCasesOfTheTable) {
       destination_places.push_back({to.tile(p), p, static_cast<int32_t>(p)});
     }
     const ReshardPlan plan(source, source_places, destination, destination_places, itemsize);
-    EXPECT_EQ(plan.bytes_over(Link::kSameArena), total);
+    EXPECT_EQ(plan.bytes_over(LinkKind::kSameArena), total);
     EXPECT_EQ(plan.copy_count() == 0, value_of(line, "pure_alias") == "true");
   }
   EXPECT_EQ(rows, 121);

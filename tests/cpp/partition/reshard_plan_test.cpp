@@ -54,8 +54,8 @@ TEST(ReshardPlan, ExampleOfTheHeader) {
                                       "1->2 (4,)+(2,) 8 bytes link 1", "1->3 (6,)+(2,) 8 bytes link 1"}));
   EXPECT_TRUE(plan.reused().empty());
   EXPECT_EQ(plan.bytes_copied(), 32);
-  EXPECT_EQ(plan.bytes_over(Link::kSameArena), 24);
-  EXPECT_EQ(plan.bytes_over(Link::kOtherArena), 0);
+  EXPECT_EQ(plan.bytes_over(LinkKind::kSameArena), 24);
+  EXPECT_EQ(plan.bytes_over(LinkKind::kOtherArena), 0);
   EXPECT_EQ(plan.bytes_reused(), 0);
   EXPECT_EQ(ingress_bytes(domains(two, {8}), {0, 1}, domains(four, {8}), {0, 1, 2, 3}, 4),
             (std::vector<int64_t>{0, 8, 8, 8}));
@@ -82,8 +82,8 @@ TEST(ReshardPlan, EqualBoxesInAnotherArenaAreCopied) {
   const ReshardPlan plan(domains(grid, {8}), places(grid, 2), domains(grid, {8}), places(grid, 2, 2), 4);
   EXPECT_TRUE(plan.reused().empty());
   EXPECT_EQ(copies_text(plan), (Lines{"0->0 (0,)+(4,) 16 bytes link 2", "1->1 (4,)+(4,) 16 bytes link 2"}));
-  EXPECT_EQ(plan.bytes_over(Link::kOtherArena), 32);
-  EXPECT_EQ(plan.bytes_over(Link::kSameArena), 32);
+  EXPECT_EQ(plan.bytes_over(LinkKind::kOtherArena), 32);
+  EXPECT_EQ(plan.bytes_over(LinkKind::kSameArena), 32);
 }
 
 TEST(ReshardPlan, ReadsTheNearestReplica) {
@@ -111,21 +111,21 @@ TEST(ReshardPlan, ReadsTheNearestReplicaOfManyProcesses) {
       {6, 10, 6, 4, 2}, {7, 11, 7, 5, 0},
   };
   const ReshardPlan plan(domains(replicated, {8}), from, domains(parts, {8}), to, 1);
-  std::vector<std::pair<int64_t, Link>> chosen;
+  std::vector<std::pair<int64_t, LinkKind>> chosen;
   for (const ReshardCopy& copy : plan.list_copies()) chosen.emplace_back(copy.source, copy.link);
-  EXPECT_EQ(chosen, (std::vector<std::pair<int64_t, Link>>{{3, Link::kSameDevice},
-                                                           {2, Link::kSameArena},
-                                                           {2, Link::kOtherArena},
-                                                           {3, Link::kOtherArena},
-                                                           {2, Link::kOtherProcess},
-                                                           {1, Link::kOtherHost},
-                                                           {2, Link::kOtherHost},
-                                                           {1, Link::kOtherProcess}}));
+  EXPECT_EQ(chosen, (std::vector<std::pair<int64_t, LinkKind>>{{3, LinkKind::kSameDevice},
+                                                               {2, LinkKind::kSameArena},
+                                                               {2, LinkKind::kOtherArena},
+                                                               {3, LinkKind::kOtherArena},
+                                                               {2, LinkKind::kOtherProcess},
+                                                               {1, LinkKind::kOtherHost},
+                                                               {2, LinkKind::kOtherHost},
+                                                               {1, LinkKind::kOtherProcess}}));
   EXPECT_EQ(plan.bytes_copied(), 8);
-  EXPECT_EQ(plan.bytes_over(Link::kSameArena), 7);
-  EXPECT_EQ(plan.bytes_over(Link::kOtherArena), 6);
-  EXPECT_EQ(plan.bytes_over(Link::kOtherProcess), 4);
-  EXPECT_EQ(plan.bytes_over(Link::kOtherHost), 2);
+  EXPECT_EQ(plan.bytes_over(LinkKind::kSameArena), 7);
+  EXPECT_EQ(plan.bytes_over(LinkKind::kOtherArena), 6);
+  EXPECT_EQ(plan.bytes_over(LinkKind::kOtherProcess), 4);
+  EXPECT_EQ(plan.bytes_over(LinkKind::kOtherHost), 2);
 }
 
 TEST(ReshardPlan, EquallyFarReplicasTakeTurns) {
@@ -192,8 +192,10 @@ bool contains(const IndexDomain& outer, const IndexDomain& inner) {
   return true;
 }
 
-Link link_of(const BufferPlace& a, const BufferPlace& b) {
-  return a.arena != b.arena ? Link::kOtherArena : a.device != b.device ? Link::kSameArena : Link::kSameDevice;
+LinkKind link_of(const BufferPlace& a, const BufferPlace& b) {
+  return a.arena != b.arena     ? LinkKind::kOtherArena
+         : a.device != b.device ? LinkKind::kSameArena
+                                : LinkKind::kSameDevice;
 }
 
 /// Everything that the header promises, checked element by element.
@@ -209,7 +211,7 @@ void check_plan(const ShardDomains& source, const std::vector<BufferPlace>& from
   for (const auto& [into, out_of] : plan.reused()) {
     const IndexDomain box = destination.domain(at(to, into).tile);
     ASSERT_EQ(box, source.domain(at(from, out_of).tile));
-    ASSERT_NE(link_of(at(to, into), at(from, out_of)), Link::kOtherArena);
+    ASSERT_NE(link_of(at(to, into), at(from, out_of)), LinkKind::kOtherArena);
     for (int& times : written.at(static_cast<size_t>(into))) ++times;
     reused += box.volume() * itemsize;
   }
@@ -243,14 +245,14 @@ void check_plan(const ShardDomains& source, const std::vector<BufferPlace>& from
       }
     }
     copied += copy.bytes;
-    between_devices += copy.link == Link::kSameDevice ? 0 : copy.bytes;
-    between_arenas += copy.link == Link::kOtherArena ? copy.bytes : 0;
+    between_devices += copy.link == LinkKind::kSameDevice ? 0 : copy.bytes;
+    between_arenas += copy.link == LinkKind::kOtherArena ? copy.bytes : 0;
   }
   for (const auto& buffer : written) ASSERT_TRUE(std::ranges::all_of(buffer, [](int times) { return times == 1; }));
   ASSERT_EQ(plan.bytes_reused(), reused);
   ASSERT_EQ(plan.bytes_copied(), copied);
-  ASSERT_EQ(plan.bytes_over(Link::kSameArena), between_devices);
-  ASSERT_EQ(plan.bytes_over(Link::kOtherArena), between_arenas);
+  ASSERT_EQ(plan.bytes_over(LinkKind::kSameArena), between_devices);
+  ASSERT_EQ(plan.bytes_over(LinkKind::kOtherArena), between_arenas);
 }
 
 TEST(ReshardPlan, WritesEveryElementOnceFromTheNearestReplicaForRandomShardings) {
@@ -305,7 +307,7 @@ TEST(ReshardPlan, WhatEntersADeviceIsWhatItsOwnShardLacksForRandomShardings) {
     const ReshardPlan plan(source, source_places, destination, destination_places, 2);
     std::vector<int64_t> planned(ingress.size(), 0);
     for (const ReshardCopy& copy : plan.list_copies()) {
-      if (copy.link != Link::kSameDevice) planned[static_cast<size_t>(copy.destination)] += copy.bytes;
+      if (copy.link != LinkKind::kSameDevice) planned[static_cast<size_t>(copy.destination)] += copy.bytes;
     }
     ASSERT_EQ(ingress, planned) << describe(a) << " to " << describe(b) << " " << to_string(shape);
   }
@@ -320,7 +322,7 @@ TEST(ReshardPlan, CostGrowsWithTheCopiesAndNotWithDevicesSquared) {
   const ReshardPlan plan(domains(from, shape), places(from, 1), domains(to, shape), places(to, 1), 4);
   EXPECT_EQ(plan.list_copies().size(), static_cast<size_t>(size));
   EXPECT_EQ(plan.bytes_copied(), size * 8);
-  EXPECT_EQ(plan.bytes_over(Link::kSameArena), (size - 1) * 8);  // device 0 keeps its first half
+  EXPECT_EQ(plan.bytes_over(LinkKind::kSameArena), (size - 1) * 8);  // device 0 keeps its first half
 }
 
 TEST(ReshardPlan, TotalsOfAllPairsAreCountedWithoutListingThem) {
@@ -332,8 +334,8 @@ TEST(ReshardPlan, TotalsOfAllPairsAreCountedWithoutListingThem) {
                          places(columns, size), 4);
   EXPECT_EQ(plan.copy_count(), size * size);
   EXPECT_EQ(plan.bytes_copied(), size * size * 4);
-  EXPECT_EQ(plan.bytes_over(Link::kSameArena), size * (size - 1) * 4);
-  EXPECT_EQ(plan.bytes_over(Link::kOtherArena), 0);
+  EXPECT_EQ(plan.bytes_over(LinkKind::kSameArena), size * (size - 1) * 4);
+  EXPECT_EQ(plan.bytes_over(LinkKind::kOtherArena), 0);
   int64_t boxes = 0;
   int64_t runs = 0;
   for (ReshardRuns into(plan, size - 1); into.next(); ++runs) boxes += into.run().count;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kHop = 1e-6;
 
-LocalGroup torus(std::vector<GroupAxis> axes, double link = 1, Latency latency = {}) {
+LocalGroup torus(std::vector<GroupAxis> axes, double link = 1, CollectiveLatency latency = {}) {
   return TorusGroup{std::move(axes), link, latency};
 }
 
@@ -176,7 +176,7 @@ TEST(CollectiveCost, StagesOfAnAllGatherBringWhatEachDeviceLacks) {
 }
 
 TEST(CollectiveCost, AnAllReduceOverNodesIsNeverSlowerThanItsTwoHalves) {
-  const Latency step{3e-6, 1e-6};
+  const CollectiveLatency step{3e-6, 1e-6};
   const std::vector<LocalGroup> locals = {SwitchGroup{8, 450e9, step}, FullMeshGroup{8, 64e9, step},
                                           torus({{4, true}, {4, true}}, 45e9, step), torus({{8}}, 45e9, step),
                                           SwitchGroup{1, 1, {}}};

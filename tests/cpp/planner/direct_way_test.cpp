@@ -31,7 +31,7 @@ TEST(DirectWay, DevicesReceiveWhatTheyLack) {
     const MessagesPrice price = price_messages(*cluster, messages_of(way, source, destination));
     EXPECT_EQ(price.bytes[0] + price.bytes[1] + price.bytes[2] + price.bytes[3], way.plan.bytes_copied());
     EXPECT_EQ(price.bytes[2] + price.bytes[3], pair.number("total_ingress"));
-    EXPECT_EQ(price.bytes[3], way.plan.bytes_over(Link::kOtherHost));
+    EXPECT_EQ(price.bytes[3], way.plan.bytes_over(LinkKind::kOtherHost));
     EXPECT_GE(price.price.seconds(), least_seconds(*cluster, way.bytes_in, pair.numbers("interhost_ingress")));
   }
 }

@@ -18,10 +18,10 @@ inline ClusterRef made_cluster(NetworkKind kind, const std::vector<int>& dims, c
                   .link_kind = "link",
                   .dims = dims,
                   .wraps = wraps,
-                  .bandwidth = Figure{100, "given"},
-                  .latency = Figure{1, "given"}};
+                  .bandwidth = SourcedNumber{100, "given"},
+                  .latency = SourcedNumber{1, "given"}};
   parts.slices = slices;
-  parts.between = {Figure{10, "given"}, Figure{2, "given"}};
+  parts.between = {SourcedNumber{10, "given"}, SourcedNumber{2, "given"}};
   parts.host_shape = std::vector<int>(dims.size(), 1);
   parts.host_shape[0] = dims[0] % 2 == 0 ? 2 : 1;
   return Cluster::make(std::move(parts));

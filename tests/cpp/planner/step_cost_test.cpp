@@ -147,9 +147,9 @@ TEST(StepCost, HardwareIsADevicesShare) {
   EXPECT_THROW(step_hardware(*cluster), Unavailable);
   ClusterParts parts = cluster->parts();
   parts.chip.devices_per_chip = 2;
-  parts.chip.memory_bytes = Figure{1000, "given"};
-  parts.chip.memory_bandwidth = Figure{50, "given"};
-  parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kInt8)] = Figure{80, "given"};
+  parts.chip.memory_bytes = SourcedNumber{1000, "given"};
+  parts.chip.memory_bandwidth = SourcedNumber{50, "given"};
+  parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kInt8)] = SourcedNumber{80, "given"};
   const StepHardware made = step_hardware(*Cluster::make(std::move(parts)));
   EXPECT_EQ(made.memory_bytes, 500);
   EXPECT_EQ(made.memory_bandwidth, 25);

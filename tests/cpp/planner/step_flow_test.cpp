@@ -143,17 +143,17 @@ TEST(StepFlow, MemoryIsWhatEachDeviceHolds) {
   LetterModel made = two_matrices();
   made.model.tensors[4].is_kept = false;
   const StepFlow flow = step_flow(made.model, {4, 2}, made.rules({{'b', kX}, {'e', kX}, {'d', kY}, {'f', kY}}));
-  EXPECT_EQ(flow.memory.parameters, (Amount{2 * 512 / 8, 0}));
-  EXPECT_EQ(flow.memory.gradients, (Amount{2 * 512 / 8, 0}));
-  EXPECT_EQ(flow.memory.optimizer, (Amount{2 * 256 * 8 / 8, 0}));
-  EXPECT_EQ(flow.memory.activations, (Amount{0, (1024 + 4096) / 8}));
+  EXPECT_EQ(flow.memory.parameters, (BatchAmount{2 * 512 / 8, 0}));
+  EXPECT_EQ(flow.memory.gradients, (BatchAmount{2 * 512 / 8, 0}));
+  EXPECT_EQ(flow.memory.optimizer, (BatchAmount{2 * 256 * 8 / 8, 0}));
+  EXPECT_EQ(flow.memory.activations, (BatchAmount{0, (1024 + 4096) / 8}));
   // Of dW1 = In^T dTmp: In gathered over Y, dTmp, and dW1 before it is scattered.
-  EXPECT_EQ(flow.memory.working.back(), (Amount{256, 256 + 512}));
-  EXPECT_EQ(flow.update_bytes, (Amount{128 + 2 * 512 + 2 * 128, 0}));
+  EXPECT_EQ(flow.memory.working.back(), (BatchAmount{256, 256 + 512}));
+  EXPECT_EQ(flow.update_bytes, (BatchAmount{128 + 2 * 512 + 2 * 128, 0}));
   made.model.holds_gradients = false;
   made.model.gradient_itemsize = 4;
   const StepFlow other = step_flow(made.model, {4, 2}, made.rules({{'b', kX}}));
-  EXPECT_EQ(other.memory.gradients, Amount{});
+  EXPECT_EQ(other.memory.gradients, BatchAmount{});
   EXPECT_EQ(lines_of(other, made.model),
             (Lines{"backward all_reduce d w2 over 1: 1024", "backward all_reduce d w1 over 1: 1024"}));
 }
@@ -163,8 +163,8 @@ TEST(StepFlow, ElementsOfFourBitsAreHalfAByte) {
   for (StepTensor& tensor : made.model.tensors) tensor.itemsize = 0.5;
   made.model.gradient_itemsize = 0.25;
   const StepFlow flow = step_flow(made.model, {4, 2}, made.rules({{'b', kX}}));
-  EXPECT_EQ(flow.memory.parameters, (Amount{512 / 2, 0}));  // two matrices of 8 x 32
-  EXPECT_EQ(flow.memory.gradients, (Amount{512 / 4, 0}));
+  EXPECT_EQ(flow.memory.parameters, (BatchAmount{512 / 2, 0}));  // two matrices of 8 x 32
+  EXPECT_EQ(flow.memory.gradients, (BatchAmount{512 / 4, 0}));
   EXPECT_EQ(lines_of(flow, made.model),
             (Lines{"backward all_reduce d w2 over 1: 64", "backward all_reduce d w1 over 1: 64"}));
 }

@@ -34,9 +34,9 @@ StepModel one_product() {
 
 ClusterRef ring_of(int chips, double memory_bytes) {
   ClusterParts parts = made_cluster(NetworkKind::kTorus, {chips}, {true})->parts();
-  parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)] = Figure{1000, "given"};
-  parts.chip.memory_bandwidth = Figure{1e6, "given"};
-  parts.chip.memory_bytes = Figure{memory_bytes, "given"};
+  parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)] = SourcedNumber{1000, "given"};
+  parts.chip.memory_bandwidth = SourcedNumber{1e6, "given"};
+  parts.chip.memory_bytes = SourcedNumber{memory_bytes, "given"};
   return Cluster::make(std::move(parts));
 }
 

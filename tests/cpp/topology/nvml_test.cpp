@@ -153,14 +153,13 @@ TEST(Nvml, AnswersThatCannotBeAreReasons) {
   EXPECT_EQ(report.gpus[0].memory_bytes, std::nullopt);
   EXPECT_EQ(report.gpus[0].vendor_id, 0);
   EXPECT_EQ(report.gpus[0].links, (std::vector<NvLink>{{0, true, "", ""}}));
-  EXPECT_EQ(report.gpus[0].problems,
-            (Texts{"nvmlDeviceGetMemoryInfo: 18446744073709551615 bytes are no size of a memory",
-                   "nvmlDeviceGetPciInfo_v3: bus 4095 and device 0 are no PCI address",
-                   "nvmlDeviceGetCudaComputeCapability: -3.0 is no compute capability"}));
+  EXPECT_EQ(report.gpus[0].problems, (Texts{"nvmlDeviceGetMemoryInfo: 18446744073709551615 bytes is not a memory size",
+                                            "nvmlDeviceGetPciInfo_v3: bus 4095 and device 0 are not a PCI address",
+                                            "nvmlDeviceGetCudaComputeCapability: -3.0 is not a compute capability"}));
   EXPECT_EQ(report.gpus[1].name, "t???");
   EXPECT_EQ(report.gpus[1].problems, Texts{"nvmlDeviceGetMemoryInfo: not supported (NVML error 3)"});
-  EXPECT_EQ(report.gpus[2].problems, (Texts{"nvmlDeviceGetMemoryInfo: 0 bytes are no size of a memory",
-                                            "nvmlDeviceGetCudaComputeCapability: 700.1 is no compute capability"}));
+  EXPECT_EQ(report.gpus[2].problems, (Texts{"nvmlDeviceGetMemoryInfo: 0 bytes is not a memory size",
+                                            "nvmlDeviceGetCudaComputeCapability: 700.1 is not a compute capability"}));
 }
 
 TEST(Nvml, TooManyGpusAreNotAllAsked) {

@@ -94,7 +94,7 @@ TEST_F(SystemFilesTest, EachMissingFileIsNamedWithWhatIsAssumed) {
   ASSERT_EQ(missing.size(), 3u);
   EXPECT_EQ(missing[0].fact, "memory of node0");
   EXPECT_EQ(missing[1].reason, at("proc/meminfo") + " cannot be read (No such file or directory)");
-  EXPECT_EQ(missing[1].assumed, "what the call sysinfo says");
+  EXPECT_EQ(missing[1].assumed, "what sysinfo reports");
   EXPECT_EQ(missing[2].fact, "limits of the cgroup");
   EXPECT_EQ(missing[2].reason, at("proc/self/cgroup") + " cannot be read (No such file or directory)");
 }

@@ -55,9 +55,9 @@ TEST(CopyBatch, runs_each_unit_of_a_bulk_once_and_counts_its_bytes) {
                               for (int64_t i = first; i < last; ++i) ++runs[static_cast<size_t>(i)];
                             }});
   EXPECT_EQ(batch.bytes(), int64_t{64} << 20);
-  const int64_t before = counters.copies_listed;
+  const int64_t before = g_transfer_counters.copies_listed;
   batch.run();
-  EXPECT_EQ(counters.copies_listed, before);
+  EXPECT_EQ(g_transfer_counters.copies_listed, before);
   for (const auto& each : runs) ASSERT_EQ(each, 1);
 }
 

@@ -101,8 +101,8 @@ TEST(CrossReshard, ExampleOfTheHeader) {
   }
   EXPECT_EQ(parts[0].processes(), (std::vector<int>{0, 1}));
   EXPECT_EQ(parts[0].identity(), parts[1].identity());
-  EXPECT_EQ(parts[0].plan().bytes_over(Link::kOtherProcess), 32);
-  EXPECT_EQ(parts[0].plan().bytes_over(Link::kOtherHost), 0);
+  EXPECT_EQ(parts[0].plan().bytes_over(LinkKind::kOtherProcess), 32);
+  EXPECT_EQ(parts[0].plan().bytes_over(LinkKind::kOtherHost), 0);
   ASSERT_EQ(parts[1].sends().size(), 1U);
   EXPECT_EQ(parts[1].sends()[0].peer, 0);
   EXPECT_EQ(parts[1].sends()[0].bytes, 16);
@@ -136,14 +136,14 @@ TEST(CrossReshard, RandomShardingsOfRandomProcesses) {
       const test::Layout to = test::random_layout(same, client, shape, uneven);
       text = from.text + " to " + to.text;
       parts.emplace_back(device_put(source, from.sharding, true), to.sharding, ReshardOptions{});
-      planned = parts.back().plan().bytes_over(Link::kOtherProcess);
+      planned = parts.back().plan().bytes_over(LinkKind::kOtherProcess);
     }
     SCOPED_TRACE(fmt::format("round {}: {} {}", round, to_string(shape), text));
     std::set<std::string> identities;
     int64_t sent = 0;
     for (const CrossReshard& part : parts) {
       identities.insert(part.identity());
-      EXPECT_EQ(part.plan().bytes_over(Link::kOtherProcess), planned);
+      EXPECT_EQ(part.plan().bytes_over(LinkKind::kOtherProcess), planned);
     }
     EXPECT_EQ(identities.size(), 1U);
     for (const auto& [pair, bytes] : exchange(parts)) sent += bytes;

@@ -282,7 +282,7 @@ def test_sizes_that_raise_are_evidence_and_show_the_multiple():
     assert [probe.outcome for probe in found.evidence[:4]] == ["raised", "raised", "raised", "measured"]
     assert found.evidence[0].error == "ValueError: 1 rows on 8 devices"
     assert found.recommended_batch_size == 144
-    assert "The step raised for sizes that are no multiples of 8; multiple_of=8 saves these probes." in found.notes
+    assert "The step raised for sizes that are not multiples of 8; multiple_of=8 saves these probes." in found.notes
 
 
 def test_a_largest_size_that_works():
@@ -326,7 +326,7 @@ def test_a_step_that_does_not_begin_its_work_is_a_mistake(step, kind):
         ad.measure_batch_size(step, lambda size: [1] * size, max_seconds=1, progress=False)
 
 
-def test_an_iterator_is_no_batch_for_several_calls():
+def test_an_iterator_is_not_a_batch_for_several_calls():
     with pytest.raises(TypeError, match=r"make_batch returned an iterator, .* got list_iterator; return a list or an"):
         ad.measure_batch_size(sum, lambda size: iter([1] * size), max_seconds=1, progress=False)
     lengths = set()
@@ -356,8 +356,10 @@ def test_seconds_are_kept_to_about_a_call():
 
 def test_the_first_probe_needs_two_calls():
     bench = Bench(lambda size, call: 10.0)
-    told = r"no call could be timed on a batch of 1 before time ran out; expected max_seconds to hold make_batch \(0 s"
-    with pytest.raises(RuntimeError, match=told):
+    message = (
+        r"no call could be timed on a batch of 1 before time ran out; expected max_seconds to hold make_batch \(0 s"
+    )
+    with pytest.raises(RuntimeError, match=message):
         bench.measure(max_seconds=5)
     assert bench.calls == 1
     found = bench.measure(max_seconds=25)
@@ -430,9 +432,9 @@ def test_the_table():
 
 
 def test_probes_are_told_as_they_end():
-    told = []
-    found = Bench(affine(1.0, 16)).measure(on_probe=told.append)
-    assert tuple(told) == found.evidence
+    probes = []
+    found = Bench(affine(1.0, 16)).measure(on_probe=probes.append)
+    assert tuple(probes) == found.evidence
 
     def stop(probe):
         if probe.batch_size == 4:
@@ -539,7 +541,7 @@ def test_a_busy_machine_changes_little():
         lambda size, call: (1.0 + size / 16) * (1 if generator.random() < 0.3 else generator.uniform(1, 10))
     ).measure(min_calls=20)
     assert found.recommended_batch_size == pytest.approx(144, rel=0.02)
-    assert found.confidence == "low"  # the spread says so
+    assert found.confidence == "low"  # the spread is large
 
 
 @given(

@@ -185,7 +185,7 @@ def test_a_table_on_a_terminal():
 
 
 @pytest.mark.parametrize("text", ["no [data] axis", "no [/data] axis", "a :smile: is [red]no[/red] axis"])
-def test_what_a_step_raises_is_no_markup(text):
+def test_what_a_step_raises_is_not_markup(text):
     stream = Terminal()
     shown = progress_on(stream)
     shown.finished(BatchProbe(8, "raised", error=text))

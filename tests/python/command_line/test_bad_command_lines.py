@@ -61,15 +61,15 @@ def end_of(words):
         return end.code
 
 
-@pytest.mark.parametrize(("words", "told"), LINES, ids=[" ".join(words) for words, _ in LINES])
-def test_a_bad_command_line_is_one_line_of_error(words, told, capsys):
+@pytest.mark.parametrize(("words", "message"), LINES, ids=[" ".join(words) for words, _ in LINES])
+def test_a_bad_command_line_is_one_line_of_error(words, message, capsys):
     assert end_of(words) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     lines = [line for line in captured.err.splitlines() if not line.startswith(("usage:", " "))]
     assert len(lines) == 1, captured.err
     assert lines[0].startswith("artifex_devices")
-    assert told in lines[0], lines[0]
+    assert message in lines[0], lines[0]
     assert "Traceback" not in captured.err
     assert end_of(["info"]) == 0
     assert capsys.readouterr().err == ""

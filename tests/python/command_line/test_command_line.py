@@ -113,7 +113,7 @@ def test_info_without_utf8_has_no_sign_in_its_title() -> None:
 # --- Ends ---
 
 
-def test_a_reader_that_has_gone_is_no_error() -> None:
+def test_a_reader_that_has_gone_is_not_an_error() -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as gone:
@@ -160,7 +160,7 @@ def test_ctrl_c_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_mistake_of_the_package_is_no_finding(
+def test_a_mistake_of_the_package_is_not_a_finding(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken() -> None:
@@ -290,7 +290,7 @@ def test_recorded_machines_have_a_tree_and_a_picture(
     [
         (["--machine", "spam:2"], "from_synthetic: "),
         (["--machine", "not_there.xml"], 'there is no file "not_there.xml"'),
-        (["--machine", "node\udcff.xml"], "'node\\udcff.xml' is no text in UTF-8"),
+        (["--machine", "node\udcff.xml"], "'node\\udcff.xml' is not text in UTF-8"),
         (["--machine", "pu:2", "--svg", "/nowhere/x.svg"], "'/nowhere/x.svg' cannot be written (No such file"),
     ],
 )

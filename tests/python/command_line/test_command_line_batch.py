@@ -187,7 +187,7 @@ def test_words_that_are_not_understood(words, text, capsys):
         ),
         (["measure", "train.py:weights"], "is of type int and cannot be called"),
         (["measure", "train:step"], "there is no module 'train' where Python looks"),
-        (["measure", "..:step"], "is no module's name"),
+        (["measure", "..:step"], "is not a module's name"),
         (["measure", "script.py:step"], "ended the program while it was imported"),
         (["measure", "train.py:step", "json:dumps_", *QUICK], "'json' has no 'dumps_'"),
         (["measure", "train.py:step", "--target", "1.5"], "target is 1.5; expected more than 0 and less than 1"),

@@ -44,7 +44,7 @@ def on_cpu(strategy: MemoryStrategy = MemoryStrategy.BALANCED, **settings: Any) 
 
 
 class Claims:
-    """A detector that says what it was told to."""
+    """A detector that reports what the test gives it."""
 
     def __init__(self, *capabilities: Any, **more: Any) -> None:
         self.capabilities = DeviceCapabilities(*capabilities, **more)
@@ -344,9 +344,9 @@ def test_x64_is_turned_on_and_back() -> None:
 
 def test_recorded_settings_are_told() -> None:
     with DeviceManager(on_cpu(enable_jit=False, enable_mixed_precision=True)) as manager:
-        told = manager.get_device_info()["not_applied"]
-    assert told["enable_jit"] == "recorded: jit compiles nothing here, functions run as they are"
-    assert told["enable_mixed_precision"].endswith("16-bit floats are not faster on this hardware")
+        not_applied = manager.get_device_info()["not_applied"]
+    assert not_applied["enable_jit"] == "recorded: jit compiles nothing here, functions run as they are"
+    assert not_applied["enable_mixed_precision"].endswith("16-bit floats are not faster on this hardware")
 
 
 def test_a_configuration_changed_later_is_told() -> None:
@@ -408,8 +408,8 @@ def test_variables_asked_for_are_set_and_taken_back(monkeypatch: pytest.MonkeyPa
     expected = {"ARTIFEX_NEW": "1", "ARTIFEX_OLD": "ours", "ARTIFEX_SAME": "1"}
     assert manager.get_device_info()["environment"] == expected
     assert {name: os.environ[name] for name in expected} == expected
-    told = manager.get_device_info()["not_applied"]["environment_variables"]
-    assert told == (
+    not_applied = manager.get_device_info()["not_applied"]["environment_variables"]
+    assert not_applied == (
         "set for other libraries and child processes, not read by this one: ARTIFEX_NEW, ARTIFEX_OLD, ARTIFEX_SAME"
     )
     manager.close()
@@ -463,8 +463,10 @@ def test_variables_read_before_are_told() -> None:
     ad.devices()
     config = on_cpu(environment_variables={"JAX_NUM_CPU_DEVICES": "3", "JAX_TRANSFER_GUARD": "log"})
     with ad.simulate(8, all_threads=True), DeviceManager(config) as manager:  # a base world is there
-        told = manager.get_device_info()["not_applied"]["environment_variables"]
-    assert told == "set after the first use of a device, which reads them: JAX_NUM_CPU_DEVICES, JAX_TRANSFER_GUARD"
+        not_applied = manager.get_device_info()["not_applied"]["environment_variables"]
+    assert (
+        not_applied == "set after the first use of a device, which reads them: JAX_NUM_CPU_DEVICES, JAX_TRANSFER_GUARD"
+    )
 
 
 def run(code: str, **environment: str) -> str:

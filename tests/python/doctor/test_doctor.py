@@ -178,7 +178,7 @@ def test_limits_of_a_cgroup_name_their_files(tmp_path: Path) -> None:
     assert section.value("files") == {f"{group}/cpu.max": "50000 100000", f"{group}/memory.max": "max"}
 
 
-def test_a_cgroup_that_cannot_be_seen_is_no_answer(tmp_path: Path) -> None:
+def test_a_cgroup_that_cannot_be_seen_is_not_an_answer(tmp_path: Path) -> None:
     fact = cgroup(str(tmp_path)).facts["cpu_limit"]
     assert fact.value is None
     assert fact.problem is not None

@@ -104,8 +104,8 @@ def takes_arguments(function):
     try:
         parameters = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):
-        told = re.match(r"\w+\((.*)\)", (getattr(function, "__doc__", None) or "").split("\n")[0])
-        parameters = re.findall(r"(?:^|, )\*{0,2}(\w+)", told.group(1)) if told else []
+        signature = re.match(r"\w+\((.*)\)", (getattr(function, "__doc__", None) or "").split("\n")[0])
+        parameters = re.findall(r"(?:^|, )\*{0,2}(\w+)", signature.group(1)) if signature else []
     return bool([each for each in parameters if each != "self"])
 
 

@@ -36,8 +36,8 @@ def examples(prefix, holder):
         value = inspect.unwrap(getattr(value, "__func__", value))
         if not (inspect.isroutine(value) or isinstance(value, (property, type))):
             continue
-        is_ours = isinstance(value, property) or str(getattr(value, "__module__", "artifex_devices")).startswith("artifex_devices")
-        if not is_ours or id(value) in seen:
+        module = "artifex_devices" if isinstance(value, property) else getattr(value, "__module__", "artifex_devices")
+        if not str(module).startswith("artifex_devices") or id(value) in seen:
             continue
         seen.add(id(value))
         test = parser.get_doctest(value.__doc__ or "", dict(names_of(value)), f"{prefix}.{name}", None, 0)

@@ -98,7 +98,7 @@ def replaced(calls):
 
 
 def is_numpys(name, text):
-    """Whether NumPy itself asks for the repr, for a message of its own: of what shall be a dtype."""
+    """Whether NumPy itself asks for the repr, for a message of its own: of an argument that should be a dtype."""
     return name.endswith("dtype") or text in (
         "client.get_default_layout(ODD, (4, 4), d)",
         "xla_client.Layout((1, 0)).byte_size((4, 4), ODD)",
@@ -125,14 +125,14 @@ def check(name, text, calls, methods, folder):
         return False
     except Exception as error:
         caught = error
-    told = f"{text} with {methods}: {type(caught).__name__}"
+    call = f"{text} with {methods}: {type(caught).__name__}"
     if isinstance(caught, OwnError):
         lost = caught.args[0] in TEXTS
-        assert not lost or is_numpys(name, text), f"{told}: its {caught.args[0]} raised, and the message is lost"
-        assert lost or any(caught is each for each in raised), f"{told}: {caught!r} is not the one that was raised"
+        assert not lost or is_numpys(name, text), f"{call}: its {caught.args[0]} raised, and the message is lost"
+        assert lost or any(caught is each for each in raised), f"{call}: {caught!r} is not the one that was raised"
         return not lost
-    assert not raised or calls.name in CALLERS, f"{told}: {caught}, but the caller's own error is {raised[-1]!r}"
-    assert not [raw for raw in RAW if raw in str(caught)], f"{told}: {caught}"
+    assert not raised or calls.name in CALLERS, f"{call}: {caught}, but the caller's own error is {raised[-1]!r}"
+    assert not [raw for raw in RAW if raw in str(caught)], f"{call}: {caught}"
     return False
 
 
@@ -277,7 +277,7 @@ REFUSED = [
 ]
 """Calls that must be refused in words, with the class of the object at least."""
 
-TOLD = r"(of type|is) Odd|<(Odd|list), whose repr raised OwnError>"
+DESCRIPTION = r"(of type|is) Odd|<(Odd|list), whose repr raised OwnError>"
 
 
 @pytest.mark.parametrize(("method", "call"), [(method, call) for method, calls in MAIN.items() for call in calls])
@@ -294,6 +294,6 @@ def test_what_a_method_of_the_caller_s_raises_arrives(method, call, tmp_path):
 def test_the_main_functions_say_what_is_wrong_with_an_object_without_a_text(call, tmp_path):
     known = names(tmp_path)
     known["ODD"], _ = odd()
-    with pytest.raises((TypeError, ValueError), match=TOLD) as caught:
+    with pytest.raises((TypeError, ValueError), match=DESCRIPTION) as caught:
         eval(call, known)
     assert re.match(r"[\w().<>]+: ", str(caught.value).removeprefix("leaf (all) of ")), str(caught.value)

@@ -94,7 +94,7 @@ def ids_of(array: ad.Array) -> list[int]:
 
 
 def assert_shards_are(array: ad.Array, source: np.ndarray, count: int = 8) -> None:
-    """The array is cut along its first dimension, in device order, with the source's values."""
+    """The array is sharded along its first dimension, in device order, with the source's values."""
     assert ids_of(array) == list(range(count))
     for shard, part in zip(array.addressable_shards, np.split(source, count), strict=True):
         np.testing.assert_array_equal(np.asarray(shard.data), part)
@@ -287,7 +287,7 @@ PRINTED_001 = {
     ("Pattern 1: Training Setup", 0): "Training on: cpu:0\nGPU count: 0\nMemory strategy: balanced\n",
 }
 RAISED_001 = {
-    # GPU-only lines: no GPU is no target, and no share of a batch.
+    # GPU-only lines: no GPU is not a target, and no share of a batch.
     ("Custom Device Selection", 0): (ValueError, "target_devices is empty: there is no GPU here"),
     ('Issue: "Out of Memory (OOM) Errors"', 2): (ZeroDivisionError, "by zero"),
 }

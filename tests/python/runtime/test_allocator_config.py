@@ -137,7 +137,7 @@ class TestClient:
     def test_cuda_async_is_refused(self):
         with pytest.raises(
             ValueError,
-            match=r"make_cpu_client: .*the allocator kind CUDA_ASYNC is CUDA's; expected DEFAULT, BFC or PLATFORM",
+            match=r"make_cpu_client: .*the allocator kind CUDA_ASYNC requires CUDA; expected DEFAULT, BFC or PLATFORM",
         ):
             make_cpu_client(allocator_config=GpuAllocatorConfig(Kind.CUDA_ASYNC))
 
@@ -212,7 +212,7 @@ assert device.default_memory().stats()["pool_bytes_preallocated"] == 0
     def test_more_than_is_free_is_an_error_and_takes_nothing(self, settled):
         device = make_cpu_client(num_devices=1).devices()[0]
         before = device.default_memory().stats()["pool_bytes_preallocated"]
-        with pytest.raises(MemoryError, match="cannot be taken up front on NUMA node 0: that is more than is free"):
+        with pytest.raises(MemoryError, match="cannot be preallocated on NUMA node 0: that is more than is free"):
             make_cpu_client(num_devices=1, allocator_config=GpuAllocatorConfig(memory_fraction=1.0, preallocate=True))
         assert device.default_memory().stats()["pool_bytes_preallocated"] == before
 

@@ -259,13 +259,13 @@ def changed(**fields):
         (lambda: changed(machine__cpu_domains__1__default_node=9), "names NUMA node 9, which is not there"),
         (
             lambda: changed(machine__cpu_domains__0__cpus=[0, 2**32 - 1]),
-            "is 4294967295, and 1048575 is the most",
+            "is 4294967295, the maximum is 1048575",
         ),
         (lambda: changed(machine__cpu_domains__0__cpus=[0]), "a range of CPUs has no end"),
         (lambda: changed(machine__usable_cpus=0), "usable_cpus is 0, below 1"),
         (lambda: changed(device_count=3), "the bytes have 2 devices, and device_count says 3"),
         (lambda: changed(platform="xyz").replace(b"xyz", b"x\xffz"), "field 2 is text that is not UTF-8"),
-        (lambda: b"\x0b" * 1_000_000, "groups lie deeper than 32 at byte 0"),
+        (lambda: b"\x0b" * 1_000_000, "groups are nested deeper than 32 at byte 0"),
         (lambda: b"\x08" + b"\xff" * 11, "a number has more than 64 bits"),
         (lambda: b"\x0a\x01x", "field 1 is a string or message by its wire type, 2, and not one of type 0, a number"),
         (

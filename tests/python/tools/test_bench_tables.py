@@ -20,7 +20,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    """Modules of bench/, which are no package."""
+    """Modules of bench/, which are not package."""
     monkeypatch.syspath_prepend(str(BENCH))
     yield SimpleNamespace(**{name: importlib.import_module(name) for name in NAMES})
     for name in NAMES:

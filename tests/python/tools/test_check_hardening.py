@@ -41,8 +41,8 @@ def tool():
 
 
 @pytest.fixture
-def told(tool, tmp_path, capsys):
-    """told(flag, ...) builds a library with HARD and then the flags; what the tool says of it."""
+def problems_of(tool, tmp_path, capsys):
+    """problems_of(flag, ...) builds a library with HARD and these flags: the problems that the tool reports."""
     compiler = os.environ.get("CXX", "c++")
     if shutil.which(compiler) is None:
         pytest.skip(f"no C++ compiler ({compiler}) to build libraries that lack something")
@@ -66,8 +66,8 @@ def test_the_extension_is_hardened(tool, capsys):
     assert (code, capsys.readouterr().out) == (0, "")
 
 
-def test_a_hardened_library_has_no_problem(told):
-    assert told() == []
+def test_a_hardened_library_has_no_problem(problems_of):
+    assert problems_of() == []
 
 
 @pytest.mark.parametrize(
@@ -82,19 +82,19 @@ def test_a_hardened_library_has_no_problem(told):
         (["-U_GLIBCXX_ASSERTIONS"], "the standard library checks nothing (-D_GLIBCXX_ASSERTIONS)"),
     ],
 )
-def test_what_a_library_lacks_is_found(told, flags, problem):
-    assert problem in told(*flags)
+def test_what_a_library_lacks_is_found(problems_of, flags, problem):
+    assert problem in problems_of(*flags)
 
 
-def test_folders_beside_the_library_are_its_own(told):
-    assert told("-Wl,-rpath,$ORIGIN:$ORIGIN/../artifex_devices.libs") == []
+def test_folders_beside_the_library_are_its_own(problems_of):
+    assert problems_of("-Wl,-rpath,$ORIGIN:$ORIGIN/../artifex_devices.libs") == []
 
 
-def test_a_library_of_one_folder_is_found(told, tmp_path):
+def test_a_library_of_one_folder_is_found(problems_of, tmp_path):
     other = tmp_path / "other.so"
-    told()
+    problems_of()
     (tmp_path / "weak.so").rename(other)  # has no soname, so that its path is kept
-    assert told("-Wl,--no-as-needed", str(other)) == [f"needs the library {str(other)!r} of one folder"]
+    assert problems_of("-Wl,--no-as-needed", str(other)) == [f"needs the library {str(other)!r} of one folder"]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_linkers_no_longer_make_is_found(tool, field, more, problem):
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"\x7fELF\x02\x01" + bytes(20), b"#!/bin/sh\n"])
-def test_what_is_no_library_is_an_error(tool, tmp_path, capsys, content):
+def test_what_is_not_a_library_is_an_error(tool, tmp_path, capsys, content):
     path = tmp_path / "odd.so"
     path.write_bytes(content)
     assert tool.main([str(path), str(tmp_path / "absent.so")]) == 1

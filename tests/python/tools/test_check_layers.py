@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(not TOOL.is_file(), reason="needs the checkout")
 LAYERS = """\
 # rooms
 artifex_layer(base
+  PUBLIC shape.h
   SOURCES shape.cpp)
 artifex_layer(topology
   SOURCES machine.cpp

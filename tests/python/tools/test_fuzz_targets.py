@@ -90,7 +90,7 @@ def test_hundreds_of_wrong_keys_are_found_at_once(tmp_path):
     path = tmp_path / "lab.toml"
     path.write_text("".join(f"k{i} = 1\n" for i in range(1990)) + '[chip]\nname = "h100"\n[slice]\nchips = 8\n')
     with pytest.raises(
-        ValueError, match=r"line 1: k0 is no key; .*line 50: k49 is no key; .* and 1940 others; correct"
+        ValueError, match=r"line 1: k0 is not a key; .*line 50: k49 is not a key; .* and 1940 others; correct"
     ):
         cluster.from_toml(path)
 
@@ -105,7 +105,7 @@ def test_a_statement_too_long_to_be_looked_through_has_no_line():
     assert line_of("a = [\n" + "1, 1, 1, 1,\n" * 1900 + "]\nz = 1", "z") is None
 
 
-def test_a_path_that_is_no_utf8_is_refused():
+def test_a_path_that_is_not_utf8_is_refused():
     for read in (cluster.from_toml, cluster.from_xml):
         with pytest.raises(ValueError, match=r"path is b'l\\xffab'; expected a path in UTF-8; rename it"):
             read(b"l\xffab")
@@ -113,7 +113,7 @@ def test_a_path_that_is_no_utf8_is_refused():
         cluster.gpus("h\udcff")
 
 
-def test_what_is_no_file_of_moderate_size_is_refused(tmp_path):
+def test_what_is_not_a_file_of_moderate_size_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.toml")
     (tmp_path / "largest.toml").write_bytes(b"#" * (256 << 10))
     for name in ("/dev/zero", tmp_path / "pipe.toml"):

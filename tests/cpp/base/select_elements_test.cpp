@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/base/select.h"
+#include "artifex_devices/base/select_elements.h"
 
 #include <gtest/gtest.h>
 
@@ -27,8 +27,8 @@ void check(T seed) {
       for (const bool other_is_one : {false, true}) {
         for (const bool stream : {false, true}) {
           std::vector<T> out(elements + 1, seed);
-          ASSERT_TRUE(select(out.data(), condition.data(), {a.data(), one_is_one}, {b.data(), other_is_one},
-                             static_cast<int64_t>(elements), sizeof(T), stream));
+          ASSERT_TRUE(select_elements(out.data(), condition.data(), {a.data(), one_is_one}, {b.data(), other_is_one},
+                                      static_cast<int64_t>(elements), sizeof(T), stream));
           stream_fence();
           for (size_t i = 0; i < elements; ++i) {
             const T expected = condition[i] != 0 ? a[one_is_one ? 0 : i] : b[other_is_one ? 0 : i];
@@ -51,7 +51,7 @@ TEST(Select, TakesEachElementFromTheOneOrTheOther) {
 
 TEST(Select, OtherSizesAreRefused) {
   uint8_t byte = 7;
-  EXPECT_FALSE(select(&byte, &byte, {&byte, true}, {&byte, true}, 1, 3, false));
+  EXPECT_FALSE(select_elements(&byte, &byte, {&byte, true}, {&byte, true}, 1, 3, false));
   EXPECT_EQ(byte, 7);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/base/select.h"
+#include "artifex_devices/base/select_elements.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
+#include "artifex_devices/base/isa.h"
 #include "artifex_devices/base/stream_copy.h"
 
 namespace artifex_devices {
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int64_t kTileBytes = int64_t{4} << 10;  // three of them stay in the first-level cache
 
-/// An element is kWords words of type W. Always inlined: code for one instruction set is never shared.
+/// An element has kWords words of type W. Always inlined, so that code for one instruction set is not shared.
 template <class W, int64_t kWords>
 [[gnu::always_inline]] inline void choose(W* __restrict out, const uint8_t* __restrict condition,
                                           const W* __restrict one, const W* __restrict other,
@@ -27,16 +28,16 @@ template <class W, int64_t kWords>
 }
 
 template <class W, int64_t kWords>
-[[gnu::always_inline]] inline void select_words(void* out, const uint8_t* condition, Choice one, Choice other,
-                                                int64_t elements, bool stream) noexcept {
+[[gnu::always_inline]] inline void select_words(void* out, const uint8_t* condition, SelectOperand one,
+                                                SelectOperand other, int64_t elements, bool stream) noexcept {
   constexpr auto kItem = static_cast<int64_t>(sizeof(W)) * kWords;
   constexpr int64_t kTile = kTileBytes / kItem;
   using Tile = std::array<W, static_cast<size_t>(kTile * kWords)>;
-  alignas(64) Tile staged;  // NOLINT: written before it is read, as the other two
+  alignas(64) Tile staged;  // NOLINT: written before it is read, like the other two
   alignas(64) Tile ones;
   alignas(64) Tile others;
   const int64_t filled = std::min(kTile, elements);
-  const auto fill = [filled](Tile& tile, const Choice& choice) {
+  const auto fill = [filled](Tile& tile, const SelectOperand& choice) {
     for (int64_t i = 0; choice.is_one && i < filled; ++i) {
       std::memcpy(tile.data() + i * kWords, choice.data, kItem);
     }
@@ -56,42 +57,29 @@ template <class W, int64_t kWords>
   }
 }
 
-using Loop = void (*)(void*, const uint8_t*, Choice, Choice, int64_t, bool) noexcept;
+using Loop = void (*)(void*, const uint8_t*, SelectOperand, SelectOperand, int64_t, bool) noexcept;
 
 template <class W, int64_t kWords>
-void baseline(void* out, const uint8_t* condition, Choice one, Choice other, int64_t elements, bool stream) noexcept {
+void baseline(void* out, const uint8_t* condition, SelectOperand one, SelectOperand other, int64_t elements,
+              bool stream) noexcept {
   select_words<W, kWords>(out, condition, one, other, elements, stream);
 }
 
 #if defined(__x86_64__)
-
 template <class W, int64_t kWords>
-[[gnu::target("avx2")]] void avx2(void* out, const uint8_t* condition, Choice one, Choice other, int64_t elements,
-                                  bool stream) noexcept {
+[[gnu::target("avx2")]] void avx2(void* out, const uint8_t* condition, SelectOperand one, SelectOperand other,
+                                  int64_t elements, bool stream) noexcept {
   select_words<W, kWords>(out, condition, one, other, elements, stream);
 }
-
-bool has_avx2() noexcept {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") != 0;
-}
-
-// Asked when the library is loaded: a guarded static could be in the making when another thread forks.
-const bool g_has_avx2 = has_avx2();
+#endif
 
 template <class W, int64_t kWords>
 Loop loop() noexcept {
-  return g_has_avx2 ? avx2<W, kWords> : baseline<W, kWords>;
-}
-
-#else
-
-template <class W, int64_t kWords>
-Loop loop() noexcept {
+#if defined(__x86_64__)
+  if (active_isa() != Isa::kBaseline) return avx2<W, kWords>;
+#endif
   return baseline<W, kWords>;
 }
-
-#endif
 
 Loop loop_of(int64_t itemsize) noexcept {
   switch (itemsize) {
@@ -112,8 +100,8 @@ Loop loop_of(int64_t itemsize) noexcept {
 
 }  // namespace
 
-bool select(void* out, const uint8_t* condition, Choice one, Choice other, int64_t elements, int64_t itemsize,
-            bool stream) noexcept {
+bool select_elements(void* out, const uint8_t* condition, SelectOperand one, SelectOperand other, int64_t elements,
+                     int64_t itemsize, bool stream) noexcept {
   const Loop run = loop_of(itemsize);
   if (run == nullptr) return false;
   run(out, condition, one, other, elements, stream);

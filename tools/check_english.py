@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Refuses phrases that a newcomer would stumble over, in all text files that git tracks.
+
+    tools/check_english.py [--count] [PATH...]
+
+Prints `file:line: phrase; write X` for each phrase found and exits with 1. PATH limits the check to files and folders.
+--count prints the number of phrases per folder instead. A phrase is also found across line breaks, in snake_case and in
+CamelCase: `is_no_key` and `IsNoKey` count as "is no key".
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu", ".md", ".toml", ".cmake", ".txt", ".sh", ".yml", ".ipynb", ""}
+SKIPPED = re.compile(
+    r"^(LICENSE$|tests/data/|tests/fuzz/.*corpus/|tools/check_english\.py$|.*/test_check_english\.py$)"
+)
+# Phrases quoted from JAX, NumPy or another library, or with another meaning: path -> phrases as found.
+EXCEPTIONS: dict[str, set[str]] = {}
+
+# Between two words: an underscore, or white space with the comment signs or quotes of a line that was broken there.
+GAP = r"""(?:_|\s+(?:(?://+!?|\#+|\*|>)\s+)?|\s*["']\s*\n\s*[rfb]*["'])"""
+UNITS = (
+    "axis|block|byte|call|chip|column|copy|core|device|element|file|group|host|job|key|kind|lane|leaf|line|link|node"
+)
+UNITS += "|operation|page|participant|process|result|row|run|shard|step|task|thread|tile|tree|turn|word|world"
+COUNTED = r"one|once|two|twice|three|four|\d+|bytes|calls|threads|copies|shards|processes|messages|[KMG]i?B"
+CODE_ACTS = (
+    "waits|calls|asks|holds|writes|reads|owns|sends|comes|came|arrives|made|makes|runs|starts|wants|has|had|was|uses"
+)
+
+# Phrases that are fine although a pattern below would match them.
+ALLOWED = (
+    r"there (?:[a-z]+ )?(?:is|are|was|were|be) no|(?:is|are) there no",
+    r"(?:is|are|was|were|be) no (?:longer|larger|more|less|fewer|smaller|greater|higher|lower|later|earlier|faster"
+    r"|slower|better|worse|shorter|wider|deeper|older|newer|further|different)",
+    r"for good (?:measure|reasons?|performance|luck|practice)",
+)
+# Pattern -> what to write. A space in a pattern stands for GAP.
+REFUSED = {
+    r"(?:is|are|was|were|be) no [a-z]+": '"is not a ...", "there is no ..."',
+    r"told": '"reported", "recorded", "returned" or "passed"',
+    r"for good": '"permanently" or "forever"',
+    rf"who (?:{CODE_ACTS})|(?:by|for|from|of|than|to|with|those) who": 'the noun: "a waiting thread", "the caller"',
+    r"whoever|whomever": 'the noun: "the thread that", "the caller"',
+    r"anew": '"again"',
+    rf"(?:{COUNTED}) an? (?:{UNITS})": '"one per device", "one for each device"',
+    r"(?:lies|lie|lay|lying) (?:on|there|elsewhere|where|beside|so)|where [a-z]+ lies?|come to lie": '"is placed on"',
+    r"cut (?:over|along|dimensions?|axis|axes)": '"sharded over", "sharded dimension"',
+    r"at hand": '"this" or "available"',
+    r"g(?:ive|ives|iven|iving|ave) back": '"released", "freed" or "returned"',
+    r"the whole of": '"all of"',
+    r"(?:is|are|was|were|be) said": '"is reported", or name the actor',
+    r"say(?:s|ing)? so|says (?:who|`)": '"reports it", "states"; put the subject first',
+    r"by hand of": '"by"',
+    r"patience": '"timeout"',
+    r"farewells?": '"failure notice"',
+    r"misfortunes?": '"failure" or "bad input"',
+    r"hand(?:ed|s|ing)? over|letters? (?:to|from|between)|send(?:s|ing)? letters?": '"pass", "message"',
+    r"knows of": '"supports" or "reports"',
+    r"that there (?:is|are) not": '"unknown", "missing"',
+    r"to begin with": '"initially", or nothing',
+    r"direct ways?": '"direct copies", "strategy"',
+    r"looks? again": '"polls"',
+    r"(?:of|are|is) (?:no|any) use": '"useful", "useless"',
+    r"but for": '"except for"',
+    r"that which": '"the one that"',
+    r"shall": '"should", "must" or "will"',
+}
+
+
+def _pattern(phrases: Iterable[str]) -> str:
+    return "|".join(phrase.replace(" ", GAP) for phrase in phrases)
+
+
+_FIND = re.compile(
+    rf"(?<![A-Za-z])(?:(?P<allowed>{_pattern(ALLOWED)})|"
+    + "|".join(f"(?P<p{i}>{_pattern([phrase])})" for i, phrase in enumerate(REFUSED))
+    + r")(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_ADVICE = list(REFUSED.values())
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def refused_phrases(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yields line, phrase and what to write instead, for each refused phrase in `text`."""
+    text = _CAMEL.sub("_", text)
+    for match in _FIND.finditer(text):
+        group = match.lastgroup
+        if group is not None and group != "allowed":
+            words = " ".join(re.findall(r"[\w`]+", match[0].replace("_", " ")))
+            yield text.count("\n", 0, match.start()) + 1, words, _ADVICE[int(group[1:])]
+
+
+def tracked_files(paths: list[str]) -> list[str]:
+    """Returns the text files that git tracks or would track under `paths`, relative to the checkout."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths]
+    names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
+    return [n for n in names if n and Path(n).suffix in SUFFIXES and not SKIPPED.match(n) and (ROOT / n).is_file()]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Refuses phrases that are not plain English.")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files or folders; everything if left out")
+    parser.add_argument("--count", action="store_true", help="print the number of phrases per folder")
+    options = parser.parse_args()
+    counts: Counter[str] = Counter()
+    paths = [str(Path(path).resolve().relative_to(ROOT)) for path in options.paths]
+    for name in tracked_files(paths):
+        for line, phrase, advice in refused_phrases((ROOT / name).read_text(encoding="utf-8", errors="replace")):
+            if phrase.lower() in EXCEPTIONS.get(name, ()):
+                continue
+            counts["/".join(name.split("/")[:3]) if "/" in name else name] += 1
+            if not options.count:
+                print(f"{name}:{line}: {phrase}; write {advice}")
+    if options.count:
+        for folder, count in sorted(counts.items()):
+            print(f"{count:5} {folder}")
+    print(f"{counts.total()} phrases", file=sys.stderr)
+    return 1 if counts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
