@@ -121,7 +121,7 @@ def test_a_chip_that_is_not_here_is_an_error_that_lists_those_that_are(asked):
 def test_hardware_without_a_row_says_what_to_do():
     with pytest.raises(ValueError, match=r"measure it, with roofline\(device\)"):
         accelerator(HardwareType.CPU)
-    with pytest.raises(ValueError, match="give the name of a chip"):
+    with pytest.raises(ValueError, match="pass the name of a chip"):
         accelerator(HardwareType.UNKNOWN)
     with pytest.raises(TypeError, match=r"^accelerator: hardware is 100 \(int\); expected a HardwareType or a str"):
         accelerator(100)  # type: ignore[arg-type]

@@ -87,7 +87,7 @@ def test_what_is_not_published_is_an_error_that_lists_what_is():
         roofline("h100", object())
     with pytest.raises(ValueError, match=r"^accelerator: 'warp drive' is not in the catalogue"):
         roofline("warp drive")
-    with pytest.raises(ValueError, match="give the name of a chip"):
+    with pytest.raises(ValueError, match="pass the name of a chip"):
         roofline(HardwareType.UNKNOWN)
 
 
