@@ -18,7 +18,7 @@ __all__ = ["mesh_content"]
 def mesh_content(
     mesh: Mesh, explanation: MeshExplanation, traffic: Sequence[float], cluster: Cluster, order: str
 ) -> dict[str, Any]:
-    """All that is known of it; `device_ids` are nested as the axes are."""
+    """The mesh and its explanation; `device_ids` are nested like the axes."""
     return {
         "kind": "mesh",
         "cluster": cluster.name,
@@ -42,6 +42,6 @@ def _ids(devices: Any) -> Any:
 
 def _axis(axis: AxisExplanation) -> dict[str, Any]:
     content = dataclasses.asdict(axis)
-    if math.isinf(axis.bandwidth):  # one device: nothing comes in
+    if math.isinf(axis.bandwidth):  # one device receives nothing
         content["bandwidth"] = None
     return content

@@ -236,7 +236,7 @@ def test_a_library_is_named_by_an_absolute_path(library: str) -> None:
 
 def test_wrong_arguments() -> None:
     machine = Machine.from_synthetic("pu:1")
-    with pytest.raises(TypeError, match="find_accelerators: machine is .*str.; expected a Machine"):
+    with pytest.raises(TypeError, match=r"find_accelerators: machine is .*str.; expected a Machine"):
         ad.find_accelerators("x.xml")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="find_accelerators: expected a machine or a root"):
         ad.find_accelerators(machine, root="/nowhere")

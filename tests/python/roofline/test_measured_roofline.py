@@ -55,7 +55,7 @@ def test_the_product_of_each_instruction_set_is_numpys(isa, dtype, m, k, n):
 def test_the_product_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match="expected packed matrices"):
         _core._gemm("baseline", "float32", b"1234", b"1234", 2, 2, 2)
-    with pytest.raises(ValueError, match="isa is .*, which is not known here"):
+    with pytest.raises(ValueError, match=r"isa is .*, which is not known here"):
         _core._gemm("mmx", "float32", b"", b"", 0, 0, 0)
     with pytest.raises(TypeError, match="expected float32 or float64"):
         _core._gemm("baseline", "int8", b"", b"", 0, 0, 0)
