@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/cluster/cluster_file.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/cluster/machine_node.h"
 #include "artifex_devices/device/cluster_client.h"
@@ -68,13 +69,6 @@ py::dict dict_of(const ClusterParts& parts) {
   return result;
 }
 
-NetworkKind network_from(const std::string& text) {
-  for (const NetworkKind kind : {NetworkKind::kTorus, NetworkKind::kSwitch, NetworkKind::kFullMesh}) {
-    if (text == to_string(kind)) return kind;
-  }
-  throw_error("cluster: network is {:?}; expected \"torus\", \"switch\" or \"full mesh\"", text);
-}
-
 ClusterParts parts_from(const py::dict& dict) {
   ClusterParts parts;
   parts.name = dict["name"].cast<std::string>();
@@ -83,15 +77,13 @@ ClusterParts parts_from(const py::dict& dict) {
   parts.chip.device_kind = dict["device_kind"].cast<std::string>();
   parts.chip.devices_per_chip = dict["devices_per_chip"].cast<int>();
   for (const auto& [name, figure] : dict["peak_flops"].cast<std::unordered_map<std::string, FigureTuple>>()) {
-    const auto format = matmul_format_from_name(name);
-    if (!format) throw_error("cluster: peak_flops names {:?}; expected formats such as \"bfloat16\" or \"int8\"", name);
-    parts.chip.peak_flops[static_cast<size_t>(*format)] = figure_from(figure);
+    parts.chip.peak_flops[static_cast<size_t>(peak_format_from_name(name))] = figure_from(figure);
   }
   const auto figure = [&](const char* key) { return figure_from(dict[key].cast<FigureTuple>()); };
   parts.chip.memory_bytes = figure("memory_bytes");
   parts.chip.memory_bandwidth = figure("memory_bandwidth");
   parts.chip.host_bandwidth = figure("host_bandwidth");
-  parts.inside.kind = network_from(dict["network"].cast<std::string>());
+  parts.inside.kind = network_kind_from_name(dict["network"].cast<std::string>());
   parts.inside.link_kind = dict["link_kind"].cast<std::string>();
   parts.inside.dims = dict["dims"].cast<std::vector<int>>();
   parts.inside.wraps = dict["wraps"].cast<std::vector<bool>>();
@@ -104,6 +96,47 @@ ClusterParts parts_from(const py::dict& dict) {
   parts.host_source = dict["host_source"].cast<std::string>();
   parts.notes = dict["notes"].cast<std::vector<std::string>>();
   return parts;
+}
+
+/// Sets `value` if the table has the key.
+template <class T>
+void read_entry(const py::dict& table, const char* key, std::optional<T>* value) {
+  if (table.contains(key)) *value = table[key].cast<T>();
+}
+
+Handle cluster_from_tables(const py::dict& content, const std::string& source) {
+  const auto table = [&](const char* name) {
+    return content.contains(name) ? content[name].cast<py::dict>() : py::dict();
+  };
+  ClusterFile file;
+  read_entry(content, "name", &file.name);
+  read_entry(content, "slices", &file.slices);
+  const py::dict chip = table("chip");
+  read_entry(chip, "name", &file.chip.name);
+  read_entry(chip, "platform", &file.chip.platform);
+  read_entry(chip, "device_kind", &file.chip.device_kind);
+  read_entry(chip, "devices_per_chip", &file.chip.devices_per_chip);
+  read_entry(chip, "memory_bytes", &file.chip.memory_bytes);
+  read_entry(chip, "memory_bandwidth", &file.chip.memory_bandwidth);
+  if (chip.contains("peak_flops")) file.chip.peak_flops = chip["peak_flops"].cast<std::map<std::string, double>>();
+  const py::dict slice = table("slice");
+  read_entry(slice, "kind", &file.slice.kind);
+  read_entry(slice, "link_kind", &file.slice.link_kind);
+  read_entry(slice, "chips", &file.slice.chips);
+  read_entry(slice, "dims", &file.slice.dims);
+  read_entry(slice, "wraps", &file.slice.wraps);
+  read_entry(slice, "bandwidth", &file.slice.bandwidth);
+  read_entry(slice, "latency", &file.slice.latency);
+  const py::dict host = table("host");
+  read_entry(host, "chips", &file.host.chips);
+  read_entry(host, "nics", &file.host.nics);
+  read_entry(host, "shape", &file.host.shape);
+  read_entry(host, "bandwidth", &file.host.bandwidth);
+  read_entry(host, "nic_bandwidth", &file.host.nic_bandwidth);
+  const py::dict network = table("network");
+  read_entry(network, "bandwidth", &file.network_bandwidth);
+  read_entry(network, "latency", &file.network_latency);
+  return handle_to(Cluster::make(cluster_parts(file, source)));
 }
 
 py::dict dict_of_node(const std::shared_ptr<Machine>& machine, const py::list& accelerators,
@@ -228,9 +261,8 @@ long as one of them lives, further calls give the same.
         return handle_to(gpu_cluster(gpu, nodes, options));
       },
       py::arg("gpu"), py::arg("nodes"), py::arg("chips_per_node"), py::arg("network_bandwidth"));
-  module.def(
-      "_chip_parts", [](const std::string& name) { return dict_of_chip(chip_of(*find_accelerator_by_name(name))); },
-      py::arg("name"), "What `Cluster.parts` would have of a chip of the catalogue.");
+  module.def("_cluster_from_tables", &cluster_from_tables, py::arg("content"), py::arg("source"),
+             "A Cluster of the tables of a cluster file, whose keys and types are checked.");
   module.def("_machine_node", &dict_of_node, py::arg("machine"), py::arg("accelerators"), py::arg("source"),
              "Parts of a node of the machine's accelerators or, without any, of its CPU domains.");
   module.attr("_JOINED_BY_PCI") = kJoinedByPci;

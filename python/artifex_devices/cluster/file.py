@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from typing import Any
@@ -14,7 +13,7 @@ from artifex_devices._base.toml import all_mistakes, key_text, line_text, read_t
 from artifex_devices._core import Cluster
 from artifex_devices._hardware.detection import path_text
 from artifex_devices._hardware.rate_limits import RANGE_TEXT, is_sane
-from artifex_devices.accelerators import Accelerator, accelerator, accelerators
+from artifex_devices.accelerators import accelerators
 
 __all__ = ["from_toml"]
 
@@ -68,7 +67,7 @@ def from_toml(path: str | os.PathLike[str]) -> Cluster:
     if wrong:
         raise ValueError(f"cluster.from_toml: in {name} {all_mistakes(wrong)}; correct the file")
     try:
-        return _core._make_cluster(_parts(content, name))
+        return _core._cluster_from_tables(content, name)
     except ValueError as error:
         raise ValueError(f"cluster.from_toml: in {name}: {_with_lines(str(error), text)}; correct the file") from None
 
@@ -103,6 +102,7 @@ _CHOICES = {
     "the chip's platform": ("platform of [chip]", ("tpu", "gpu", "cpu")),
     "network": ("kind of [slice]", ("torus", "switch", "full mesh")),
 }
+_UNKNOWN_CHIP = re.compile(r"has the name '(.*?)', which the catalogue does not have")
 _CHOICE = re.compile(rf'({"|".join(_CHOICES)}) is ("[^"]*")')
 
 
@@ -117,6 +117,10 @@ def _with_lines(error: str, text: str) -> str:
         key, known = _CHOICES[match[1]]
         return f"{key} is {match[2]}{did_you_mean(match[2], known)}"
 
+    def with_nearest_chip(match: re.Match[str]) -> str:
+        return match[0] + did_you_mean(match[1], [row.name for row in accelerators()])
+
+    error = _UNKNOWN_CHIP.sub(with_nearest_chip, error)
     return _CHOICE.sub(with_nearest, _CLAUSE.sub(with_line, error))
 
 
@@ -167,112 +171,3 @@ def _is(value: Any, kind: str) -> bool:
     if kind == _NUMBER:
         return isinstance(value, (int, float)) and abs(value) < 2**1023
     return isinstance(value, str if kind == _TEXT else dict)
-
-
-def _parts(content: dict[str, Any], source: str) -> dict[str, Any]:
-    chip, inside, host, network = (dict(content.get(table, {})) for table in ("chip", "slice", "host", "network"))
-    parts = _chip(chip, source)
-    kind = inside.get("kind", "torus" if "dims" in inside else "switch")
-    dims = inside.get("dims")
-    if dims is None:
-        if "chips" not in inside:
-            raise ValueError("[slice] has no size; expected dims (of a torus) or chips")
-        dims = [inside["chips"]]
-    elif "chips" in inside:
-        raise ValueError("[slice] has dims and chips; expected one of them")
-    if kind in ("torus", "switch", "full mesh") and (kind == "torus") != ("dims" in inside):
-        raise ValueError(
-            f"[slice] has the kind {kind!r} and {'dims' if 'dims' in inside else 'chips'}; expected dims with a torus, "
-            "chips with the other kinds"
-        )
-    shape = host.get("shape")
-    if shape is not None and "chips" in host:
-        raise ValueError("[host] has shape and chips; expected one of them")
-    if shape is None:
-        if "chips" in host and len(dims) > 1:
-            raise ValueError("[host] has chips; expected shape, chips along each axis of the torus")
-        shape = [host["chips"]] if "chips" in host else dims
-    between = network.get("bandwidth")
-    if "nics" in host or "nic_bandwidth" in host:
-        if between is not None:
-            raise ValueError("[network] has a bandwidth and [host] has NICs; expected one of them")
-        if "nic_bandwidth" not in host:
-            raise ValueError("[host] has nics; expected nic_bandwidth too, bytes/s of one")
-        if host.get("nics", 1) < 1 or host["nic_bandwidth"] <= 0:
-            raise ValueError("[host] has nics or a nic_bandwidth of 0 or less; expected 1 or more, above 0 bytes/s")
-        chips = math.prod(max(size, 1) for size in shape)
-        between = host.get("nics", 1) * host["nic_bandwidth"] / chips
-    parts.update(
-        name=content.get("name", os.path.basename(source)),
-        slices=content.get("slices", 1),
-        network=kind,
-        link_kind=inside.get("link_kind", ""),
-        dims=dims,
-        wraps=inside.get("wraps", [False] * len(dims) if kind == "torus" else []),
-        bandwidth=_figure(inside.get("bandwidth"), source),
-        latency=_figure(inside.get("latency"), source),
-        host_shape=shape,
-        host_source=source,
-        network_bandwidth=_figure(between, source),
-        network_latency=_figure(network.get("latency"), source),
-        notes=(),
-    )
-    if "bandwidth" in host:
-        parts["host_bandwidth"] = _figure(host["bandwidth"], source)
-    return parts
-
-
-def _chip(table: dict[str, Any], source: str) -> dict[str, Any]:
-    name = table.get("name")
-    if name is None:
-        raise ValueError("[chip] has no name; expected one of the catalogue, or another with platform")
-    row = _catalogue_row(name)
-    if row is None and "platform" not in table:
-        raise ValueError(
-            f"[chip] has the name {name!r}, which the catalogue does not have"
-            f"{did_you_mean(name, [row.name for row in accelerators()])}, and no platform; expected "
-            '"tpu", "gpu" or "cpu"'
-        )
-    parts: dict[str, Any] = {
-        "chip_name": name, "platform": "", "device_kind": name, "devices_per_chip": 1, "peak_flops": {},
-        "memory_bytes": None, "memory_bandwidth": None, "host_bandwidth": None,
-    }  # fmt: skip
-    if row is not None:
-        parts = {key: value for key, value in _core._chip_parts(row.name).items() if key in parts}
-        _check_agreement(row, table)
-    for key in ("platform", "device_kind", "devices_per_chip"):
-        if key in table:
-            parts[key] = table[key]
-    for key in ("memory_bytes", "memory_bandwidth"):
-        if key in table:
-            parts[key] = _figure(table[key], source)
-    flops = {key: _figure(value, source) for key, value in table.get("peak_flops", {}).items()}
-    parts["peak_flops"] = {**parts["peak_flops"], **flops}
-    return parts
-
-
-def _catalogue_row(name: str) -> Accelerator | None:
-    try:
-        return accelerator(name)
-    except ValueError:
-        return None
-
-
-def _check_agreement(row: Accelerator, table: dict[str, Any]) -> None:
-    """Raises ValueError if a chip of the catalogue has the platform or device kind of another."""
-    if table.get("platform", row.platform) != row.platform:
-        raise ValueError(
-            f"[chip] has the name {row.name!r} and the platform {table['platform']!r}; expected {row.platform!r}, "
-            "which the catalogue has; leave platform out or rename the chip"
-        )
-    kind = table.get("device_kind", row.name)
-    other = _catalogue_row(kind)
-    if other is not None and other.name != row.name:
-        raise ValueError(
-            f"[chip] has the name {row.name!r} and the device_kind {kind!r}, which is that of {other.name!r}; expected "
-            "one chip; leave device_kind out or rename the chip"
-        )
-
-
-def _figure(value: float | None, source: str) -> tuple[float, str] | None:
-    return None if value is None else (float(value), source)
