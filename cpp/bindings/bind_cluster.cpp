@@ -22,7 +22,7 @@ using Handle = std::shared_ptr<Cluster>;  // pybind11 holds no pointers to const
 
 Handle handle_to(ClusterRef cluster) { return std::const_pointer_cast<Cluster>(std::move(cluster)); }
 
-// Figures cross as pairs (value, source), what is not known as None.
+// Numbers are passed as pairs (value, source), unknown ones as None.
 using FigureTuple = std::optional<std::pair<double, std::string>>;
 
 FigureTuple tuple_of(const std::optional<SourcedNumber>& figure) {
@@ -152,14 +152,14 @@ py::dict dict_of_node(const std::shared_ptr<Machine>& machine, const py::list& a
   return dict_of(chips.empty() ? cpu_node(*machine, source) : accelerator_node(chips, *machine, source));
 }
 
-// One world a cluster, as long as something of it lives: devices of two calls are the same. Needs the GIL.
+// One world for each cluster while something of it is alive: two calls return the same devices. Needs the GIL.
 ClientRef client_of(const Handle& cluster) {
   static auto* clients = new std::unordered_map<const Cluster*, std::weak_ptr<Client>>;
   if (const ClientRef known = (*clients)[cluster.get()].lock()) return known;
   std::erase_if(*clients, [](const auto& each) { return each.second.expired(); });
-  ClientRef made = make_cluster_client(cluster);
-  (*clients)[cluster.get()] = made;
-  return made;
+  ClientRef created = make_cluster_client(cluster);
+  (*clients)[cluster.get()] = created;
+  return created;
 }
 
 std::string repr_of(const Cluster& self) {
@@ -170,9 +170,10 @@ std::string repr_of(const Cluster& self) {
 }  // namespace
 
 void bind_cluster(py::module_& module) {
-  py::class_<Cluster, Handle>(module, "Cluster", R"(Chips that one does not own, to plan with: an immutable value.
+  py::class_<Cluster, Handle>(module, "Cluster",
+                              R"(Description of chips to plan with, which one need not own: an immutable value.
 
-Make one by `artifex_devices.cluster`: `tpu`, `dgx`, `mi300x`, `from_toml`, `from_xml` or `this_machine`. Bandwidths are
+Create one by `artifex_devices.cluster`: `tpu`, `dgx`, `mi300x`, `from_toml`, `from_xml` or `this_machine`. Bandwidths are
 bytes/s in one direction.
 
 Example:
@@ -183,12 +184,11 @@ Example:
     >>> pod.devices()[130]
     TpuDevice(id=130, process_index=33, coords=(2,0,0), core_on_chip=0)
 )")
-      .def_property_readonly("name", &Cluster::name, "What it is called.")
+      .def_property_readonly("name", &Cluster::name, "Name of the cluster.")
       .def_property_readonly(
           "platform", [](const Cluster& self) { return self.chip().platform; }, "\"tpu\", \"gpu\" or \"cpu\".")
       .def_property_readonly(
-          "device_kind", [](const Cluster& self) { return self.chip().device_kind; },
-          "What its devices call themselves.")
+          "device_kind", [](const Cluster& self) { return self.chip().device_kind; }, "Name that its devices report.")
       .def_property_readonly(
           "network", [](const Cluster& self) { return std::string(to_string(self.inside().kind)); },
           "How the chips of a slice are joined: \"torus\", \"switch\" or \"full mesh\".")
@@ -197,14 +197,14 @@ Example:
           "Chips of a slice along each axis of the torus; one number without one.")
       .def_property_readonly(
           "wraps", [](const Cluster& self) { return py::tuple(py::cast(self.inside().wraps)); },
-          "Of each axis of the torus, whether its ends are joined; () without one.")
-      .def_property_readonly("slices", &Cluster::slices, "Number of slices, or of nodes.")
+          "Whether the ends of each axis of the torus are joined; () without one.")
+      .def_property_readonly("slices", &Cluster::slices, "Number of slices or nodes.")
       .def_property_readonly("chip_count", &Cluster::chip_count, "Number of chips.")
       .def_property_readonly("process_count", &Cluster::process_count, "Number of hosts, one process each.")
       .def_property_readonly("device_count", &Cluster::device_count, "Number of devices.")
       .def_property_readonly(
           "parts", [](const Cluster& self) { return dict_of(self.parts()); },
-          R"(All that it is made of: dict. Figures are (value, source) or, where not known, None.
+          R"(Parts of the cluster: dict. Numbers are (value, source), or None if not known.
 
 Sources are ids of the catalogue ("S5"), "measured", "model", "given", or the path of a file.
 
@@ -215,18 +215,18 @@ Example:
 )")
       .def(
           "devices", [](const Handle& self) { return py::list(devices_of(client_of(self))); },
-          R"(Its devices, to plan with: a new list, in order of id. They have no memory: placing data on them raises.
+          R"(Devices to plan with: a new list, in order of id. They have no memory: placing data on them raises RuntimeError.
 
 A device has `coords` and `core_on_chip` (in a torus), `slice_index`, `process_index` (of its host), `device_kind`,
 `platform` and `memory_bytes`. Ids count slice by slice, in a slice chip by chip with x fastest, on a chip core by core. As
-long as one of them lives, further calls give the same.
+long as one of them is alive, further calls return the same devices.
 )")
       .def(
           "describe",
           [](const py::object& self) -> py::str {
             return py::module_::import(python_modules::kCluster).attr("describe")(self);
           },
-          "What it is made of, as lines of text: each number with its source.")
+          "Lines of text about its parts: each number with its source.")
       .def(
           "__eq__",
           [](const Cluster& self, py::handle other) {
@@ -246,7 +246,7 @@ long as one of them lives, further calls give the same.
 
   module.def(
       "_make_cluster", [](const py::dict& parts) { return handle_to(Cluster::make(parts_from(parts))); },
-      py::arg("parts"), "A Cluster of a dict as `Cluster.parts` gives it.");
+      py::arg("parts"), "A Cluster of a dict such as `Cluster.parts`.");
   module.def(
       "_tpu_cluster",
       [](const std::string& generation, const std::vector<int>& shape, int64_t slices) {

@@ -208,7 +208,7 @@ def nvml_library_path(operation: str, library: str | os.PathLike[str] | None, is
 
     Raises:
         ValueError: The path is not absolute.
-        TypeError: It is no path.
+        TypeError: It is not a path.
     """
     if library is None:
         return "" if is_here else None

@@ -17,14 +17,8 @@ from artifex_devices.accelerators import accelerators
 
 __all__ = ["from_toml"]
 
-_NUMBER, _TEXT, _COUNT, _SIZES, _FLAGS, _TABLE = (
-    "a number",
-    "a text",
-    "an integer",
-    "a list of integers",
-    "a list of booleans",
-    "a table",
-)
+_NUMBER, _TEXT, _COUNT, _TABLE = "a number", "a text", "an integer", "a table"
+_SIZES, _FLAGS = "a list of integers", "a list of booleans"
 _KEYS: dict[str, dict[str, str]] = {
     "": {"name": _TEXT, "slices": _COUNT, "chip": _TABLE, "slice": _TABLE, "host": _TABLE, "network": _TABLE},
     "chip": {
@@ -126,32 +120,27 @@ def _with_lines(error: str, text: str) -> str:
 
 def _wrong_keys(content: dict[str, Any], text: str) -> list[str]:
     wrong = []
-    for table, keys in _KEYS.items():
-        values = content if table == "" else content.get(table, {})
-        if not isinstance(values, dict):
-            continue  # reported as a value of the wrong type
-        where = f" of [{table}]" if table else ""
-        for key, value in values.items():
-            line = (*((table,) if table else ()), key)
-            if key not in keys:
-                wrong.append(
-                    f"{line_text(text, *line)}{key_text(key)}{where} is not a key{did_you_mean(key, keys)}; expected "
-                    f"{', '.join(keys)}"
-                )
-            elif not _is(value, keys[key]):
-                wrong.append(f"{line_text(text, *line)}{key}{where} is {value!r}; expected {keys[key]}")
-            elif keys[key] == _NUMBER and not is_sane(value):
-                wrong.append(f"{line_text(text, *line)}{key}{where} is {value!r}; expected {RANGE_TEXT}")
-            wrong += unprintable(value, text, *line) if key in keys else []
     chip = content.get("chip")
     flops = chip.get("peak_flops") if isinstance(chip, dict) else None
+    tables: dict[tuple[str, ...], tuple[Any, dict[str, str]]] = {
+        (): (content, _KEYS[""]),
+        **{(name,): (content.get(name), keys) for name, keys in _KEYS.items() if name},
+    }
     if isinstance(flops, dict):
-        wrong += [
-            f"{line_text(text, 'chip', 'peak_flops', key)}{key_text(key)} of [chip.peak_flops] is {value!r}; expected "
-            f"{RANGE_TEXT if _is(value, _NUMBER) else _NUMBER}"
-            for key, value in flops.items()
-            if not _is(value, _NUMBER) or not is_sane(value)
-        ]
+        tables["chip", "peak_flops"] = (flops, dict.fromkeys(flops, _NUMBER))
+    for path, (values, keys) in tables.items():
+        where = f" of [{'.'.join(path)}]" if path else ""
+        for key, value in values.items() if isinstance(values, dict) else ():  # others: a mistake of the outer table
+            if key not in keys:
+                problem = f" is not a key{did_you_mean(key, keys)}; expected {', '.join(keys)}"
+            elif not _is(value, keys[key]):
+                problem = f" is {value!r}; expected {keys[key]}"
+            elif keys[key] == _NUMBER and not is_sane(value):
+                problem = f" is {value!r}; expected {RANGE_TEXT}"
+            else:
+                wrong += unprintable(value, text, *path, key)
+                continue
+            wrong.append(f"{line_text(text, *path, key)}{key_text(key)}{where}{problem}")
     missing = [f"[{table}]" for table in ("chip", "slice") if table not in content]
     if missing:
         verb = "are missing; expected these tables" if missing[1:] else "is missing; expected this table"

@@ -42,21 +42,10 @@ _PRESETS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "mi300x": ((), {"nodes": _COUNT, "network_bandwidth": _RATE}),
     "here": ((), {"latency": _RATE}),
 }
-_XML = {
-    "nodes": _COUNT,
-    "bandwidth": _RATE,
-    "latency": _RATE,
-    "network_bandwidth": _RATE,
-    "network_latency": _RATE,
-}
-_FORMS = {
-    "tpu": "tpu v5e 4x4",
-    "dgx": "dgx h100 nodes=2",
-    "gpus": "gpus h200 nodes=2",
-    "nvl72": "nvl72",
-    "mi300x": "mi300x",
-    "here": "here",
-}
+_XML = {"nodes": _COUNT, **dict.fromkeys(("bandwidth", "latency", "network_bandwidth", "network_latency"), _RATE)}
+_FORMS = {name: name for name in _PRESETS} | {
+    "tpu": "tpu v5e 4x4", "dgx": "dgx h100 nodes=2", "gpus": "gpus h200 nodes=2",
+}  # fmt: skip
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:

@@ -94,7 +94,7 @@ class MeshExplanation:
 
     def __str__(self) -> str:
         """A table of the axes, the same in order of id below it, and the sources of the rates."""
-        rows = [("axis", "size", "lies on", "into a device", "seconds")]
+        rows = [("axis", "size", "links", "into a device", "seconds")]
         rows += [_row(axis) for axis in self.axes]
         rows.append(("", "", "all axes, one after the other", "", f"{self.seconds:.3g}"))
         rows += [_row(axis) for axis in self.naive_axes]

@@ -239,14 +239,14 @@ class Calibration:
         }
 
     @classmethod
-    def from_dict(cls, told: Any) -> Calibration:
+    def from_dict(cls, content: Any) -> Calibration:
         """Reads the result of `to_dict`.
 
         Raises:
             ValueError: An entry is missing, unknown, of another type, or a number that cannot have been measured.
         """
         names = {"coefficients", "links", "fresh_page_seconds", "processes", "samples", "conditions"}
-        fields = checked_fields(told, names, "from_dict: the calibration")
+        fields = checked_fields(content, names, "from_dict: the calibration")
         coefficients = checked_fields(fields["coefficients"], set(TERMS), "coefficients")
         return cls(
             coefficients=MappingProxyType(

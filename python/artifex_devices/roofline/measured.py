@@ -212,13 +212,13 @@ class MeasuredRoofline:
         )
 
     @classmethod
-    def from_dict(cls, told: Any) -> MeasuredRoofline:
+    def from_dict(cls, content: Any) -> MeasuredRoofline:
         """Reads the result of `to_dict`.
 
         Raises:
             ValueError: An entry is missing, unknown, of another type, or a number that cannot have been measured.
         """
-        fields = checked_fields(told, {"scope", "products", "streams", "conditions"}, "from_dict: the measurement")
+        fields = checked_fields(content, {"scope", "products", "streams", "conditions"}, "from_dict: the measurement")
         products = checked_fields(fields["products"], {"float32", "float64"}, "products")
         return cls.from_rates(
             checked_text(fields["scope"], "scope"),

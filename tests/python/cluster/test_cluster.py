@@ -346,10 +346,10 @@ def test_names_that_were_probably_meant():
     for make, says in (
         (
             lambda: cluster.tpu("v5ee", (4, 4)),
-            r"is no generation whose links are known \(did you mean v5e\?\); expected",
+            r"is not a generation with known links \(did you mean v5e\?\); expected",
         ),
         (lambda: cluster.dgx("h1000"), r"gpu is 'h1000' \(did you mean h100\?\); expected"),
-        (lambda: cluster.gpus("mi300"), r"\"mi300\" is no GPU of the catalogue \(did you mean mi300x\?\); expected"),
+        (lambda: cluster.gpus("mi300"), r"\"mi300\" is not a GPU of the catalogue \(did you mean mi300x\?\); expected"),
     ):
         with pytest.raises(ValueError, match=says):
             make()

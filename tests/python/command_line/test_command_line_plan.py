@@ -261,7 +261,7 @@ def test_this_machine_is_the_cluster_where_none_is_given(capsys):
         ("dgx h100 nodes=2 nodes=3", "nodes is given more than once"),
         ("dgx h100 network_bandwidth=nan", "network_bandwidth is 'nan'; expected a number"),
         ("dgx h1000", "gpu is 'h1000' (did you mean h100?)"),
-        ("tpu v5ee 4x4", '"v5ee" is no generation whose links are known (did you mean v5e?)'),
+        ("tpu v5ee 4x4", '"v5ee" is not a generation with known links (did you mean v5e?)'),
         ("/nowhere/lab.toml", "--cluster: cluster.from_toml: '/nowhere/lab.toml' cannot be read: No such file"),
         ("dgx 'h100", "No closing quotation"),
         ("a" * 5000, "neither a preset nor a file"),
