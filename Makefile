@@ -82,7 +82,7 @@ test-quick: ## the tests of the changed rooms, within a minute; ROOMS="planner c
 test-torture: setup ## what the library promises when things go wrong; ARGS="-k fork" to choose
 	$(stage) "torture tests" python -m pytest tests/torture $(ARGS)
 
-torture-beside-jax: setup ## the same misfortunes here and in JAX, and docs/reliability.md of them; ARGS="--update" or "-k fork"
+torture-beside-jax: setup ## the same faults here and in JAX, and docs/reliability.md from them; ARGS="--update" or "-k fork"
 	@tools/make_oracle.sh
 	@.venv-oracle/bin/python tests/torture/beside_jax/compare.py $(ARGS)
 
@@ -136,7 +136,7 @@ curves: setup ## only the curves of docs/performance.md: time against bytes, sha
 	@python bench/curves.py $(jax_python) $(ARGS)
 	@python bench/performance_page.py
 
-performance: setup ## all numbers of docs/performance.md anew, on a quiet machine, in half an hour; with JAX after `make oracle`
+performance: setup ## all numbers of docs/performance.md again, on a quiet machine, in half an hour; with JAX after `make oracle`
 	@mkdir -p build
 	@python bench/run.py --json build/table_1.json $(jax_python) $(ARGS)
 	@python bench/curves.py $(jax_python) $(ARGS)

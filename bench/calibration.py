@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted against measured: the tables of docs/guide/calibration.md, made of bench/calibration.json.
+"""Predicted against measured: the tables of docs/guide/calibration.md, from bench/calibration.json.
 
 Example:
     python bench/calibration.py               # calibrate, check, print; nothing is written
     python bench/calibration.py --update      # the same, and write bench/calibration.json and the tables
     python bench/calibration.py --page        # write the tables of the committed numbers
-    python bench/calibration.py --page --check  # status 1 where what is committed is not what the numbers say
+    python bench/calibration.py --page --check  # status 1 if the committed page differs from the numbers
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 
 def measured(rounds: int, check_rounds: int) -> tuple[dict[str, Any], str]:
-    """What a check found, with the calibration that it is of, for JSON and as text."""
+    """Results of a check with its calibration, for JSON and as text."""
     from artifex_devices import calibration
 
     found = calibration.calibrate(rounds=rounds, cache=False)
@@ -34,16 +34,16 @@ def measured(rounds: int, check_rounds: int) -> tuple[dict[str, Any], str]:
     return checked.to_dict(), f"{found}\n\n{checked}"
 
 
-def tables(told: dict[str, Any]) -> str:
-    """Markdown of a check: who measured, medians by size, and all rows from 64 MiB on."""
-    conditions = told["calibration"]["conditions"]
+def tables(record: dict[str, Any]) -> str:
+    """Markdown of a check: conditions, medians by size, and all rows from 64 MiB on."""
+    conditions = record["calibration"]["conditions"]
     cache = conditions["cache_bytes"]
-    rows = told["rows"]
+    rows = record["rows"]
     head = (
         f"{conditions['cpu_model']}, {conditions['workers']} workers, {conditions['memory_nodes']} memory "
         f"node{'s' * (conditions['memory_nodes'] > 1)}, last-level caches of "
         f"{'unknown size' if cache is None else f'{cache // MIB} MiB'}; calibrated {conditions['date']} in "
-        f"{conditions['seconds']:.1f} s, checked {told['date']}."
+        f"{conditions['seconds']:.1f} s, checked {record['date']}."
     )
     sizes = sorted({row["nbytes"] for row in rows})
     medians = ["| MiB | reshards | collectives |", "| --- | --- | --- |"]
@@ -51,7 +51,7 @@ def tables(told: dict[str, Any]) -> str:
         f"| {size // MIB} | {_error(rows, 'reshard', size, size)} | {_error(rows, 'collective', size, size)} |"
         for size in sizes
     ]
-    large = told["large_bytes"]
+    large = record["large_bytes"]
     of_large = [_error(rows, kind, large) for kind in ("reshard", "collective")]
     medians.append(f"| **{large // MIB} and more** | **{of_large[0]}** | **{of_large[1]}** |")
     every = {row["devices"]: None for row in rows}
@@ -64,8 +64,8 @@ def tables(told: dict[str, Any]) -> str:
     for (name, nbytes), of in by_name.items():
         cells = [_cell(of[count]) if count in of else "-" for count in every]
         lines.append(f"| {name} | {nbytes // MIB} | {' | '.join(cells)} |")
-    notes = "".join(f"{note}.\n" for note in told["notes"])
-    share = f"Median error from {large // MIB} MiB on: **{100 * told['median_error_large']:.1f} %**."
+    notes = "".join(f"{note}.\n" for note in record["notes"])
+    share = f"Median error from {large // MIB} MiB on: **{100 * record['median_error_large']:.1f} %**."
     return "\n".join([head, "", share, notes, *medians, "", *lines])
 
 
@@ -82,11 +82,11 @@ def _cell(row: dict[str, Any]) -> str:
     return f"{1e3 * row['predicted']:.3g} ms, {1e3 * row['measured']:.3g} ms, {100 * row['error']:+.0f} %"
 
 
-def page(text: str, told: dict[str, Any]) -> str:
+def page(text: str, record: dict[str, Any]) -> str:
     """The page with the tables of these numbers."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{tables(told)}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{tables(record)}\n\n{END}{after}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -94,16 +94,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--update", action="store_true", help="write the record and the page")
     parser.add_argument("--page", action="store_true", help="measure nothing: write the page of the record")
-    parser.add_argument("--check", action="store_true", help="with --page: write nothing; 1 where it differs")
+    parser.add_argument("--check", action="store_true", help="with --page: write nothing; status 1 if the page differs")
     parser.add_argument("--rounds", type=int, default=10, help="turns of each sample of the calibration")
     parser.add_argument("--check-rounds", type=int, default=3, help="turns of each row of the check")
     options = parser.parse_args(arguments)
     if not options.page:
-        told, text = measured(options.rounds, options.check_rounds)
+        record, text = measured(options.rounds, options.check_rounds)
         print(text)
         if not options.update:
             return 0
-        RECORD.write_text(json.dumps(told, indent=1) + "\n")
+        RECORD.write_text(json.dumps(record, indent=1) + "\n")
     before = PAGE.read_text(encoding="utf-8")
     after = page(before, json.loads(RECORD.read_text()))
     if options.check:

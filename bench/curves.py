@@ -5,8 +5,8 @@ Each peer runs each family in a process of its own, and they take turns. What is
 which performance_page.py makes docs/performance.md and its pictures.
 
 Example:
-    python bench/curves.py --jax-python PATH                   # about 6 minutes; the machine should do nothing else
-    python bench/curves.py --quick --json /tmp/curves.json     # few points: to see that it works
+    python bench/curves.py --jax-python PATH                   # about 6 minutes; the machine should be idle
+    python bench/curves.py --quick --json /tmp/curves.json     # few points, to test the script
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def rounded(stats: dict[str, float]) -> dict[str, float]:
-    """What a curve needs, in four digits."""
+    """Values for a curve, in four digits."""
     kept = ("median", "first_quartile", "third_quartile")
     return {**{key: float(f"{stats[key]:.4g}") for key in kept}, "repeats": stats["repeats"]}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measures and writes; 1 where something could not be measured."""
+    """Measures and writes; returns 1 if a measurement failed."""
     sys.path.insert(0, str(HERE))
     from run import parse
 

@@ -15,9 +15,9 @@ CALLS = 20
 
 
 def main() -> None:
-    """Warms each call up and counts a loop of it; the loop itself is counted first, as "nothing"."""
+    """Warms up each call and counts it in a loop; the empty loop is counted first, as "nothing"."""
     marks = ctypes.CDLL(sys.argv[1])
-    shift = [object() for _ in range(int(sys.argv[2]))]  # moves what is made later to other addresses
+    shift = [object() for _ in range(int(sys.argv[2]))]  # moves later objects to other addresses
     if not marks.under_valgrind():
         sys.exit("instruction_worker: this is not valgrind; run bench/instructions.py")
     sys.path.insert(0, str(Path(__file__).parent))
@@ -27,7 +27,7 @@ def main() -> None:
     chosen = sys.argv[3:]
     gc.collect()
     gc.disable()
-    marks.start_counting()  # the first use of each mark finds it in its library: once, so that "nothing" is nothing
+    marks.start_counting()  # the first use looks the mark up in its library; this must not count
     marks.stop_counting()
     marks.write_counts(b"marks")
     for name, call in calls.items():

@@ -10,7 +10,7 @@ those of the record; elsewhere the numbers are only shown. A call that takes few
 recorded.
 
 Example:
-    python bench/instructions.py            # compare; status 1 where a call takes more than 2 % more instructions
+    python bench/instructions.py            # compare; status 1 if a call takes over 2 % more instructions
     python bench/instructions.py --update   # write the record
     python bench/instructions.py --call "x + x, 8 shards"
 """
@@ -33,10 +33,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "instructions.json"
 TOLERANCE = 0.02
-LEAST = 20  # instructions by which any call may move: a call of some hundred has no finer grain
-SHIFTS = (0, 509, 1013, 3001, 5003)  # objects that are made before all others
+LEAST = 20  # tolerated change in instructions, for calls of a few hundred
+SHIFTS = (0, 509, 1013, 3001, 5003)  # numbers of objects created first, which shift the heap
 PACKAGES = ("numpy", "greenlet", "ml_dtypes", "optree", "pybind11")
-# What would choose other code by the CPU that one happens to have.
+# Disables code that is chosen by the CPU model.
 BASELINE = {
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2_Usable,-AVX512F_Usable,-ERMS,-FSRM,-AVX2,-AVX512F,-AVX",
     "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4",
@@ -49,7 +49,7 @@ BASELINE = {
 
 
 def conditions() -> dict[str, str]:
-    """What the counts depend on, beside our code."""
+    """Conditions that the counts depend on, beside our code."""
     compiler = subprocess.run(["c++", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     valgrind = subprocess.run(["valgrind", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     return {
@@ -71,7 +71,7 @@ def _is_installed(name: str) -> bool:
 
 
 def count(chosen: list[str]) -> tuple[dict[str, int], dict[str, float]]:
-    """Instructions of one call, by its name, and how far the arrangements of the heap lie apart, as a share."""
+    """Instructions of one call, by its name, and the relative spread over the arrangements of the heap."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         runs = list(pool.map(lambda shift: count_once(chosen, shift), SHIFTS))
     medians = {name: sorted(run[name] for run in runs)[len(runs) // 2] for name in runs[0]}
@@ -92,7 +92,7 @@ def count_once(chosen: list[str], shift: int) -> dict[str, int]:
         valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/counts"]
         done = subprocess.run(
             [
-                *("setarch", platform.machine(), "-R"),  # addresses decide what hashes collide
+                *("setarch", platform.machine(), "-R"),  # addresses determine which hashes collide
                 *valgrind,
                 *(sys.executable, HERE / "instruction_worker.py", marks, str(shift), *chosen),
             ],
@@ -125,7 +125,7 @@ def _of_dump(dump: Path) -> tuple[str, int]:
 
 
 def compare(now: dict[str, int], spread: dict[str, float], recorded: dict[str, int]) -> tuple[list[str], list[str]]:
-    """Prints the table; returns the names of the calls that take more than recorded, and of those that take fewer.
+    """Prints the table; returns the names of the calls above the record, and of those below.
 
     Tolerance and spread are allowed for. The first list also has calls that are not counted any more, or never were.
     """
@@ -143,10 +143,10 @@ def compare(now: dict[str, int], spread: dict[str, float], recorded: dict[str, i
 
 
 def main() -> int:
-    """Counts and compares; 1 where a count is not the recorded one."""
+    """Counts and compares; returns 1 if a count differs from the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--update", action="store_true", help="write what is counted into bench/instructions.json")
-    parser.add_argument("--call", action="append", default=[], help="only this call; may be given again")
+    parser.add_argument("--update", action="store_true", help="write the counts to bench/instructions.json")
+    parser.add_argument("--call", action="append", default=[], help="only this call; may be repeated")
     options = parser.parse_args()
     missing = [tool for tool in ("valgrind", "cc", "setarch") if not shutil.which(tool)]
     if missing:
@@ -165,9 +165,9 @@ def main() -> int:
     for name, (before, value) in others.items():
         print(f"not compared strictly: {name} is {value}, recorded with {before}")
     if cheaper:
-        print(f"more than {TOLERANCE:.0%} below the record: {'; '.join(cheaper)}. Keep the gain: --update and say why.")
+        print(f"more than {TOLERANCE:.0%} below the record: {'; '.join(cheaper)}. Run --update.")
     if dearer:
-        print(f"more than {TOLERANCE:.0%} above the record: {'; '.join(dearer)}. Meant: --update and say why.")
+        print(f"more than {TOLERANCE:.0%} above the record: {'; '.join(dearer)}. If intended, run --update.")
     return 1 if dearer and not others else 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves on two logarithmic axes as SVG text that can be read on light and on dark pages."""
+"""Curves on two logarithmic axes as SVG text for light and dark pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from html import escape
 
 WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 68, 16, 64, 48
-COLOURS = ("#3b82f6", "#e07b00", "#2e9e5b", "#8b6fd6")  # in the middle of the scale of brightness
+COLOURS = ("#3b82f6", "#e07b00", "#2e9e5b", "#8b6fd6")  # of medium brightness
 LIMIT = "#8b949e"
 STYLE = "svg:root{color:#1f2328}@media (prefers-color-scheme:dark){svg:root{color:#e6edf3}}"
 
@@ -102,7 +102,7 @@ def _drawn(curve: Curve, colour: str, number: int, x_axis: _Axis, y_axis: _Axis)
 
 
 def _marker(x: float, y: float, colour: str, number: int, curve: Curve) -> str:
-    """A shape for each line, for those who do not tell the colours apart."""
+    """A shape for each line, for readers who cannot distinguish the colours."""
     if curve.is_limit:
         return ""
     if number % 3 == 0:

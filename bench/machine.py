@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of the machine, and the rate at which it can copy memory at all."""
+"""Facts of the machine, and its peak rate of copying memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COPY_BYTES = 256 << 20
 
 
 def cpu_model() -> str:
-    """As /proc/cpuinfo has it."""
+    """Model name in /proc/cpuinfo."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -31,7 +31,7 @@ def memory_bytes() -> int:
 
 
 def machine_facts() -> dict[str, Any]:
-    """What a reader needs to judge the numbers."""
+    """Conditions of a measurement."""
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "cpu": cpu_model(),
@@ -53,7 +53,7 @@ def _best(run: Any, repeats: int) -> float:
 
 
 def numpy_copy_rate(threads: int, repeats: int) -> float:
-    """Bytes a second of np.copyto, cut over threads."""
+    """Bytes per second of np.copyto, split over threads."""
     source = np.ones(COPY_BYTES, np.uint8)
     target = np.zeros(COPY_BYTES, np.uint8)
     parts = [
@@ -65,7 +65,7 @@ def numpy_copy_rate(threads: int, repeats: int) -> float:
 
 
 def copy_limits(*, quick: bool) -> dict[str, float]:
-    """Streaming copy of 256 MiB into memory that is already there, bytes copied a second, best of several.
+    """Bytes per second of a streaming copy of 256 MiB into existing memory, best of several.
 
     Source: measured here, by NumPy's loop and by the core's, whose stores bypass the cache, between huge pages.
     """
@@ -83,5 +83,5 @@ def copy_limits(*, quick: bool) -> dict[str, float]:
 
 
 def raised(limits: dict[str, float], again: dict[str, float]) -> dict[str, float]:
-    """The best of both: a machine that is shared with others reaches its limit in some minutes only."""
+    """The best of both, because a shared machine reaches its limit only at times."""
     return {name: max(rate, limits.get(name, 0.0)) for name, rate in again.items()}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-LONG_S = 6.0  # a row that has taken as long is timed no more than LEAST times
+LONG_S = 6.0  # a row that takes longer is timed at most LEAST times
 LEAST = 3
 
 
@@ -29,7 +29,7 @@ class Row:
         notes: What a reader must know to compare.
         samples: Filled with times that were measured elsewhere; then `run` is not called.
         x: Where the row stands on the axis of its curve, for curves.py.
-        unit: "s"; "bytes", "count" or "ratio" for samples that are no times.
+        unit: "s"; "bytes", "count" or "ratio" for samples that are not times.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Row:
 
 
 def time_row(row: Row, *, quick: bool) -> list[float]:
-    """Times of one call in seconds; the first ones are thrown away as warm-up."""
+    """Times of one call in seconds; the first ones are discarded as warm-up."""
     if row.samples or row.run is None:
         return row.samples
     repeats = max(row.repeats // 3, 3) if quick else row.repeats

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes docs/performance.md and its pictures of bench/table.json and bench/curves.json; nothing in it is typed by hand.
+"""Writes docs/performance.md and its pictures from bench/table.json and bench/curves.json.
 
 Example:
     python bench/performance_page.py            # write
-    python bench/performance_page.py --check    # status 1 where what is committed is not what the data say
+    python bench/performance_page.py --check    # status 1 if a committed file differs from the data
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ DOCS = HERE.parent / "docs"
 LABELS = {"ours": "artifex_devices", "jax": "JAX", "numpy": "NumPy, one thread"}
 AXES = {
     "by_bytes": ("Bytes of the array", "against bytes"),
-    "by_shards": ("Shards, one a device, of 64 MiB", "against shards"),
+    "by_shards": ("Shards of 64 MiB, one for each device", "against shards"),
     "by_devices": ("Devices of the mesh, of 4,096 in the process", "against devices"),
     "by_leaves": ("Leaves of the tree, (8,16) float32 each", "against leaves"),
 }
 BEYOND_CACHES = 64 << 20
-MOVED = ("device_put", "gather", "reshard", "x + x")  # of the curves that copies of the machine bound
+MOVED = ("device_put", "gather", "reshard", "x + x")  # curves that are limited by the machine's copies
 
 
 def pages(table: dict[str, Any], curves: dict[str, Any]) -> dict[str, str]:
@@ -59,16 +59,16 @@ def _slug(family: str, name: str) -> str:
 def _head(table: dict[str, Any], curves: dict[str, Any]) -> str:
     return f"""# Performance
 
-How long things take here, in JAX and in NumPy on the same machine in the same run, and how far that is from what the
-machine can do at all. The whole page with its pictures is made by `bench/performance_page.py` of `bench/table.json` and
-`bench/curves.json`, which `bench/run.py` and `bench/curves.py` measure; a test holds page and data together.
+Times of this library, JAX and NumPy on the same machine in the same run, compared with the limits of the machine.
+`bench/performance_page.py` writes this page and its pictures from `bench/table.json` and `bench/curves.json`, which
+`bench/run.py` and `bench/curves.py` measure; a test compares page and data.
 
-JAX runs in processes of its own on as many CPU devices, waits for its results (`block_until_ready`) and is compiled
-before it is timed. Its sources are not aligned to 64 bytes, for it shows aligned ones instead of copying them. NumPy's
-numbers are of plain loops in one thread: a floor for small work, no rival for big. All times are medians.
+JAX runs in separate processes on as many CPU devices, waits for its results (`block_until_ready`) and is compiled
+before it is timed. Its sources are not aligned to 64 bytes, because it shares aligned memory instead of copying it.
+NumPy's times are those of plain loops in one thread, a lower limit for small work. All times are medians.
 
-What bounds a row was profiled (perf, cachegrind) or found by changing one thing, on the same machine, with as little
-other work on it as could be had. Numbers in those texts are of these measurements and need not be those of the tables.
+The limits of each row were found by profiling (perf, cachegrind) or by changing one thing, on the same machine with
+little other load. Numbers in those texts come from these measurements and may differ from the tables.
 
 {_wrapped(f"Conditions of the tables: {_conditions(table['runs'])}.")}
 
@@ -113,13 +113,11 @@ def _targets(table: dict[str, Any]) -> str:
         cells, outcome = _judged(target, table)
         rows.append([target.work or target.row, *cells, outcome])
         if outcome not in ("met", "not measured"):
-            reasons.append(
-                _wrapped(f"- {target.work or target.row}: {target.why or 'not looked into yet'}.", "  ") + "\n"
-            )
-    text = "## What was aimed at\n\nFor 8 CPU devices where no number is said; a row is met when each run meets it.\n\n"
-    text += _markdown(["work", "aim", "ours", "JAX", "outcome"], rows)
+            reasons.append(_wrapped(f"- {target.work or target.row}: {target.why or 'not examined yet'}.", "  ") + "\n")
+    text = "## Targets\n\nFor 8 CPU devices unless stated otherwise; a target is met if each run meets it.\n\n"
+    text += _markdown(["work", "target", "ours", "JAX", "outcome"], rows)
     if reasons:
-        text += "\nWhat is not met, and what bounds it:\n\n" + "".join(reasons)
+        text += "\nTargets that are not met, and what limits them:\n\n" + "".join(reasons)
     return text
 
 
@@ -145,20 +143,20 @@ def _values(row: dict[str, Any], peer: str, *, is_rate: bool) -> str:
 def _whole_table(table: dict[str, Any]) -> str:
     header, rows = header_of(table), lines_of_runs(table)
     notes = "".join(_wrapped(f"- {note.removeprefix('* ')}", "  ") + "\n" for note in footnotes_of_runs(table))
-    runs = {1: "One run", 2: "Two separate runs, a number of each"}.get(
-        len(table["runs"]), "Separate runs, a number of each"
+    runs = {1: "One run", 2: "Two separate runs, one number for each"}.get(
+        len(table["runs"]), "Separate runs, one number for each"
     )
     legend = _wrapped(
-        f"{runs}. ± is half the distance of the quartiles; GB/s are the bytes of the value by the median; a ratio "
-        "above 1 means that ours is faster (or smaller)."
+        f"{runs}. ± is half the interquartile range; GB/s are the bytes of the value divided by the median; a ratio "
+        "above 1 means that this library is faster (or smaller)."
     )
-    return f"## The whole table\n\n{legend}\n\n{_markdown(header, rows)}\n{notes}"
+    return f"## All results\n\n{legend}\n\n{_markdown(header, rows)}\n{notes}"
 
 
 def _limit(
     curve: dict[str, Any], family: str, limits: list[dict[str, Any]], curves: dict[str, Any]
 ) -> dict[float, float]:
-    """What a copy of as many bytes takes at least, by x; empty where no copy bounds the curve."""
+    """Least seconds of a copy of as many bytes, by x; empty for curves that are not limited by copies."""
     rate = max(curves["copy_limits_bytes_per_s"].values())
     if family == "by_bytes" and limits and curve["name"].startswith(MOVED):
         measured: dict[float, list[float]] = {}
@@ -202,8 +200,8 @@ def _section(curve: dict[str, Any], path: str, axis: str, limit: dict[float, flo
     points = {peer: {point["x"]: point["median"] for point in curve["peers"][peer]} for peer in curve["peers"]}
     header = [axis.split(",")[0].lower(), "ours", *(f"{LABELS[peer].split(',')[0]} / ours" for peer in others)]
     header += ["ours / copy"] if limit else []
-    each = {"by_devices": "a device", "by_leaves": "a leaf"}.get(curve["family"])
-    header += [f"ours, {each}"] if each else []
+    each = {"by_devices": "per device", "by_leaves": "per leaf"}.get(curve["family"])
+    header += [f"ours {each}"] if each else []
     rows = []
     for x, seconds in points["ours"].items():
         cells = [_amount(x, axis), quantity(seconds, "s")]
@@ -212,18 +210,18 @@ def _section(curve: dict[str, Any], path: str, axis: str, limit: dict[float, flo
         cells += [quantity(seconds / x, "s")] if each else []
         rows.append(cells)
     alt = f"{curve['name']}: time against {axis.split(',')[0].lower()}, both axes logarithmic"
-    told = BOUNDS.get((curve["family"], curve["name"]), (("all", "unknown"),))
-    bounds = "".join(_wrapped(f"- {where}: {what}.", "  ") + "\n" for where, what in told)
-    return f"### {curve['name']}\n\n![{alt}]({path})\n\n{_markdown(header, rows)}\nWhat bounds it:\n\n{bounds}"
+    limits = BOUNDS.get((curve["family"], curve["name"]), (("all", "unknown"),))
+    bounds = "".join(_wrapped(f"- {where}: {what}.", "  ") + "\n" for where, what in limits)
+    return f"### {curve['name']}\n\n![{alt}]({path})\n\n{_markdown(header, rows)}\nLimits:\n\n{bounds}"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Writes, or compares."""
+    """Writes the page, or compares it with --check."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--table", type=Path, default=HERE / "table.json")
     parser.add_argument("--curves", type=Path, default=HERE / "curves.json")
     parser.add_argument("--docs", type=Path, default=DOCS, help="folder to write to")
-    parser.add_argument("--check", action="store_true", help="write nothing; 1 where a file differs")
+    parser.add_argument("--check", action="store_true", help="write nothing; status 1 if a file differs")
     options = parser.parse_args(arguments)
     made = pages(json.loads(options.table.read_text()), json.loads(options.curves.read_text()))
     pictures = options.docs / "images" / "performance"
@@ -240,7 +238,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in () if options.check else stale:
         (options.docs / name).unlink()
     for name in different:
-        print(f"performance_page: docs/{name} {'is not what the data say' if options.check else 'written'}")
+        print(f"performance_page: docs/{name} {'differs from the data' if options.check else 'written'}")
     return 1 if options.check and different else 0
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 PROCESSES = 2
-DEVICES = 2  # of each
+DEVICES = 2  # of each process
 BIG = (4096, 4096)  # of float32: 64 MiB
 SMALL = (1024,)  # 4 KiB
 REPEATS = {"big": 9, "small": 201}
@@ -35,7 +35,7 @@ Case = tuple[str, Callable[[], Any], str]  # name, what is timed, "big" or "smal
 
 
 def plain_cases(world: Any) -> Iterator[Case]:
-    """What mpi4py itself does with the same bytes."""
+    """mpi4py's own operations on the same bytes."""
     from mpi4py import MPI
 
     half = np.ones(BIG[0] * BIG[1] * 4 // PROCESSES, np.uint8)
@@ -49,7 +49,7 @@ def plain_cases(world: Any) -> Iterator[Case]:
 
 
 def our_cases() -> Iterator[Case]:
-    """Ours, between the processes that mpiexec has started."""
+    """This library, between the processes of mpiexec."""
     import artifex_devices as ad
 
     mesh = ad.make_mesh((PROCESSES * DEVICES,), ("x",))
@@ -72,7 +72,7 @@ def our_cases() -> Iterator[Case]:
 
 
 def _psums(lib: Any, mesh: Any, big: Any, small: Any) -> Iterator[Case]:
-    """Each of 4 devices adds a 4th of the bytes, as in JAX's rows."""
+    """Each of 4 devices adds a quarter of the bytes, as in JAX's rows."""
     spec = lib.P
     total = lib.shard_map(lambda block: lib.lax.psum(block, "x"), mesh=mesh, in_specs=spec("x"), out_specs=spec())
     for name, x, kind in (("psum 64 MiB", big, "big"), ("psum 4 KiB", small, "small")):
@@ -105,7 +105,7 @@ def jax_cases() -> Iterator[Case]:
 
 def timed(cases: Iterator[Case], barrier: Callable[[], Any], quick: bool) -> dict[str, list[float]]:
     """Seconds of each repeat in this process."""
-    told = {}
+    by_name = {}
     for name, call, kind in cases:
         call()
         times = []
@@ -115,8 +115,8 @@ def timed(cases: Iterator[Case], barrier: Callable[[], Any], quick: bool) -> dic
             result = call()
             times.append(time.perf_counter() - begin)
             del result
-        told[name] = times
-    return told
+        by_name[name] = times
+    return by_name
 
 
 def work(options: argparse.Namespace) -> None:
@@ -129,7 +129,7 @@ def work(options: argparse.Namespace) -> None:
         jax.distributed.initialize(f"127.0.0.1:{options.port}", PROCESSES, options.rank)
         from jax.experimental import multihost_utils
 
-        told = timed(jax_cases(), lambda: multihost_utils.sync_global_devices("bench"), options.quick)
+        times = timed(jax_cases(), lambda: multihost_utils.sync_global_devices("bench"), options.quick)
         rank = options.rank
     else:
         from artifex_devices import distributed
@@ -138,9 +138,9 @@ def work(options: argparse.Namespace) -> None:
         from mpi4py import MPI
 
         cases = our_cases() if options.worker == "ours" else plain_cases(MPI.COMM_WORLD)
-        told = timed(cases, MPI.COMM_WORLD.Barrier, options.quick)
+        times = timed(cases, MPI.COMM_WORLD.Barrier, options.quick)
         rank = MPI.COMM_WORLD.Get_rank()
-    sys.stdout.write(json.dumps({"rank": rank, "times": told}) + "\n")
+    sys.stdout.write(json.dumps({"rank": rank, "times": times}) + "\n")
     sys.stdout.flush()
 
 
@@ -161,8 +161,8 @@ def run_peer(peer: str, options: argparse.Namespace) -> dict[str, list[float]]:
     output = "".join(process.communicate(timeout=600)[0] for process in running)
     if any(process.returncode for process in running):
         raise SystemExit(f"{peer}: ended with status {[process.returncode for process in running]}")
-    told = [json.loads(line)["times"] for line in output.splitlines() if line.startswith("{")]
-    return {name: [max(both) for both in zip(*(each[name] for each in told), strict=True)] for name in told[0]}
+    times = [json.loads(line)["times"] for line in output.splitlines() if line.startswith("{")]
+    return {name: [max(both) for both in zip(*(each[name] for each in times), strict=True)] for name in times[0]}
 
 
 def main() -> None:
@@ -171,8 +171,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jax-python", default="", help="an interpreter that has jax; default: without JAX")
     parser.add_argument("--mpiexec", default=str(beside) if beside.exists() else shutil.which("mpiexec"))
-    parser.add_argument("--rounds", type=int, default=2, help="how often the peers take turns")
-    parser.add_argument("--quick", action="store_true", help="few repeats, one round: to see that it works")
+    parser.add_argument("--rounds", type=int, default=2, help="number of turns of each peer")
+    parser.add_argument("--quick", action="store_true", help="few repeats, one round, to test the script")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--port", help=argparse.SUPPRESS)
@@ -188,11 +188,15 @@ def main() -> None:
                 times[name][peer] += each
     sys.stdout.write(f"{'':40} {'ours':>12} {'plain MPI':>12} {'jax':>12}   (medians, milliseconds)\n")
     for name, by_peer in times.items():
-        told = {peer: 1e3 * statistics.median(each) for peer, each in by_peer.items()}
+        medians = {peer: 1e3 * statistics.median(each) for peer, each in by_peer.items()}
         line = f"{name:40} " + " ".join(
-            f"{told[p]:12.3f}" if p in told else f"{'-':>12}" for p in ("ours", "plain", "jax")
+            f"{medians[p]:12.3f}" if p in medians else f"{'-':>12}" for p in ("ours", "plain", "jax")
         )
-        ratios = [f"{p} / ours {told[p] / told['ours']:.2f}" for p in ("plain", "jax") if p in told and "ours" in told]
+        ratios = [
+            f"{p} / ours {medians[p] / medians['ours']:.2f}"
+            for p in ("plain", "jax")
+            if p in medians and "ours" in medians
+        ]
         sys.stdout.write(f"{line}   {', '.join(ratios)}\n")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of one run, with rich where it is installed, plain text elsewhere; and that of several runs.
+"""The table of one run or of several, with rich if it is installed, else as plain text.
 
 Example:
     python bench/run.py --json a.json; python bench/run.py --json b.json
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def quantity(value: float, unit: str) -> str:
-    """A number in a unit that fits it."""
+    """A number in a suitable unit."""
     if unit == "count":
         return f"{value:.0f}"
     if unit == "ratio":
@@ -58,7 +58,7 @@ def times(ratio: float) -> str:
 
 
 def others_of(result: dict[str, Any]) -> list[str]:
-    """The peers beside ours."""
+    """All peers except ours."""
     return [peer for peer in result["peers"] if peer != "ours"]
 
 
@@ -84,16 +84,18 @@ def lines_of(result: dict[str, Any]) -> list[list[str]]:
 
 
 def merged(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Several results of run.py beside each other; single times are left out."""
+    """Several results of run.py in one table, without single times."""
     rows: dict[str, dict[str, Any]] = {}
     for number, run in enumerate(runs):
         for row in run["rows"]:
             kept = rows.setdefault(row["name"], {**{key: row[key] for key in ("name", "family", "bytes", "unit")}})
             by_peer = kept.setdefault("peers", {})
             for peer, stats in row["peers"].items():
-                told = {key: value for key, value in stats.items() if key != "samples"}
-                told = {key: float(f"{value:.4g}") if type(value) is float else value for key, value in told.items()}
-                by_peer.setdefault(peer, [None] * len(runs))[number] = told
+                by_peer.setdefault(peer, [None] * len(runs))[number] = {
+                    key: float(f"{value:.4g}") if type(value) is float else value
+                    for key, value in stats.items()
+                    if key != "samples"
+                }
     facts = ("machine", "copy_limits_bytes_per_s", "versions", "quick", "problems")
     return {
         "runs": [{key: run[key] for key in facts} for run in runs],
@@ -103,18 +105,18 @@ def merged(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def lines_of_runs(table: dict[str, Any]) -> list[list[str]]:
-    """Rows of the table of several runs: a number of each run in a cell."""
+    """Rows of the table of several runs: each cell has one number for each run."""
     singles = [_single(table, number) for number in range(len(table["runs"]))]
     found = [dict(zip((row["name"] for row in each["rows"]), lines_of(each), strict=True)) for each in singles]
     lines = []
     for row in table["rows"]:
         cells = [each[row["name"]] for each in found if row["name"] in each]
-        lines.append([row["name"], *(_both(told) for told in list(zip(*cells, strict=True))[1:])])
+        lines.append([row["name"], *(_both(texts) for texts in list(zip(*cells, strict=True))[1:])])
     return lines
 
 
 def _single(table: dict[str, Any], number: int) -> dict[str, Any]:
-    """One of the runs, as run.py told it."""
+    """One of the runs, in the form of run.py."""
     rows = [
         {**row, "peers": {peer: runs[number] for peer, runs in row["peers"].items() if runs[number]}}
         for row in table["rows"]
@@ -123,13 +125,13 @@ def _single(table: dict[str, Any], number: int) -> dict[str, Any]:
     return {**table["runs"][number], "peers": table["peers"], "rows": rows}
 
 
-def _both(told: tuple[str, ...]) -> str:
-    shown = [text for text in told if text not in ("", "-")]
+def _both(texts: tuple[str, ...]) -> str:
+    shown = [text for text in texts if text not in ("", "-")]
     return ", ".join(shown) or "-"
 
 
 def footnotes_of_runs(table: dict[str, Any]) -> list[str]:
-    """What belongs to single cells, and what could not be measured."""
+    """Notes on single cells, and failed measurements."""
     notes: dict[str, None] = {}
     for number in range(len(table["runs"])):
         notes |= dict.fromkeys(footnotes(_single(table, number))[3:])
@@ -145,7 +147,8 @@ def footnotes(result: dict[str, Any]) -> list[str]:
         + ", ".join(f"{peer} {version}" for peer, version in result["versions"].items()),
         "streaming copy of 256 MiB, best: "
         + ", ".join(f"{name} {rate / 1e9:.1f} GB/s" for name, rate in result["copy_limits_bytes_per_s"].items()),
-        "cells: median, ± half the interquartile range, bytes of the value by the median; ratio above 1: ours wins",
+        "cells: median, ± half the interquartile range, bytes of the value divided by the median; a ratio above 1 "
+        "means that ours is faster",
     ]
     for row in result["rows"]:
         for peer, stats in row["peers"].items():
@@ -183,9 +186,9 @@ def print_report(result: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Prints the table of several runs, and keeps it."""
+    """Prints the table of several runs, and writes it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("runs", type=Path, nargs="+", help="what run.py --json wrote")
+    parser.add_argument("runs", type=Path, nargs="+", help="files written by run.py --json")
     parser.add_argument("--json", type=Path, help="file for the table")
     options = parser.parse_args()
     table = merged([json.loads(path.read_text()) for path in options.runs])

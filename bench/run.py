@@ -52,9 +52,11 @@ def parse(
     parser.add_argument("--against", default="jax,numpy", help="peers, by comma: jax, numpy; empty for none")
     parser.add_argument("--family", default=",".join(known), help=f"families, by comma: {', '.join(known)}")
     parser.add_argument("--json", type=Path, default=file, help="file for the numbers")
-    parser.add_argument("--jax-python", default="", help="an interpreter that has jax; default: this one, if it has")
-    parser.add_argument("--rounds", type=int, default=2, help="how often the peers take turns")
-    parser.add_argument("--quick", action="store_true", help="few repeats, one round: to see that it works")
+    parser.add_argument(
+        "--jax-python", default="", help="an interpreter that has jax; default: this one, if it has jax"
+    )
+    parser.add_argument("--rounds", type=int, default=2, help="number of turns of each peer")
+    parser.add_argument("--quick", action="store_true", help="few repeats, one round, to test the script")
     options = parser.parse_args(arguments)
     options.against = [name for name in options.against.split(",") if name]
     options.family = [name for name in options.family.split(",") if name]
@@ -66,7 +68,7 @@ def parse(
 
 
 def interpreter(peer: str, options: argparse.Namespace) -> str | None:
-    """The Python that runs a peer, or None where there is none."""
+    """The Python that runs a peer, or None."""
     if peer != "jax":
         return sys.executable
     if options.jax_python:
@@ -75,21 +77,21 @@ def interpreter(peer: str, options: argparse.Namespace) -> str | None:
 
 
 def run_worker(python: str, peer: str, family: str, quick: bool, devices: int) -> tuple[list[dict[str, Any]], str, str]:
-    """Rows, version and what went wrong."""
+    """Returns rows, version and the problem, if any."""
     command = [python, str(HERE / "worker.py"), peer, MODULES.get(family, family)]
     command += ["--devices", str(devices)] + (["--quick"] if quick else [])
     done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), timeout=1800)
-    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     problem = ""
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         problem = f"{peer}, family {family}: ended with status {done.returncode}: {last}"
-    version = next((line["version"] for line in told if "version" in line), "")
-    return [line for line in told if "name" in line], version, problem
+    version = next((line["version"] for line in lines if "version" in line), "")
+    return [line for line in lines if "name" in line], version, problem
 
 
 def collect(options: argparse.Namespace) -> dict[str, Any]:
-    """Runs everything."""
+    """Runs all families and peers."""
     sys.path.insert(0, str(HERE))
     from machine import copy_limits, machine_facts, raised
     from measure import summary
@@ -111,10 +113,10 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
                 print(f"{family}: {peer}, round {turn + 1}", file=sys.stderr, flush=True)
                 python = interpreter(peer, options)
                 assert python is not None
-                told, version, problem = run_worker(python, peer, family, options.quick, DEVICES.get(family, 8))
+                lines, version, problem = run_worker(python, peer, family, options.quick, DEVICES.get(family, 8))
                 versions[peer] = version or versions.get(peer, "")
                 problems += [problem] if problem else []
-                for line in told:
+                for line in lines:
                     row = rows.setdefault(
                         line["name"],
                         {"family": family, "bytes": line["bytes"], "unit": line["unit"], "samples": {}, "notes": {}},
@@ -146,7 +148,7 @@ def collect(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measures, prints, writes; 1 where something could not be measured."""
+    """Measures, prints and writes; returns 1 if a measurement failed."""
     options = parse((__doc__ or "").splitlines()[0], arguments, FAMILIES, None)
     result = collect(options)
     from report import print_report

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was aimed at: a row of the bench each, and why it is not met where it is not."""
+"""Performance targets: rows of the bench, with the reason if a target is not met."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Target:
-    """One aim.
+    """One target.
 
     Attributes:
         row: Name of the bench's row.
-        aim: In words.
-        most: The median is below this, in the row's unit.
-        least_rate: Bytes of the value by the median are above this, per second.
-        beside: Another peer's row, by (peer, name); the median is at most `factor` times its.
-        factor: See `beside`.
-        why: What bounds it, and what was tried; shown where the aim is not met.
-        work: What is done, where the row's name does not say it.
+        aim: Text of the target.
+        most: Upper limit of the median, in the row's unit.
+        least_rate: Lower limit of bytes of the value per second.
+        beside: Peer and name of another row; the median is at most `factor` times the other median.
+        factor: Factor of `beside`.
+        why: The limit, and what was tried; shown if the target is not met.
+        work: Description of the work, if the row's name does not have it.
     """
 
     row: str
@@ -32,7 +32,7 @@ class Target:
     work: str = ""
 
     def holds(self, row: dict[str, Any], run: dict[str, Any], rows: dict[str, Any], number: int) -> bool:
-        """Whether the run meets it; `rows` are all by name, `number` is that of the run."""
+        """Whether the run meets the target. `rows` are all rows by name, `number` is the index of the run."""
         if self.most is not None:
             return bool(run["median"] < self.most)
         if self.least_rate is not None:
@@ -48,13 +48,13 @@ def _copies(name: str, rate: float, why: str = "") -> Target:
 
 
 _TINY = (
-    "Python runs each participant's body in a greenlet of one thread. Of 19,000 instructions a participant (64 "
+    "Python runs each participant's body in a greenlet of one thread. Of 19,000 instructions per participant (64 "
     "devices, callgrind) 55 % are the interpreter's (the frames of the body and of `psum`, a context, a view of the "
     "block), 29 % the three switches with the pieces of stack that they copy, and memory, 13 % the arrival, the turns "
-    "and the result in C++, 2 % NumPy's. Whose turn is next is worked out in the arrival itself; a program that ended "
-    "well is kept with what its collectives are; only participants and contexts are new for each call"
+    "and the result in C++, 2 % NumPy's. The arrival determines the next participant; a successful program is "
+    "cached with its collectives; only participants and contexts are new for each call"
 )
-_BIG = "quiet runs had {quiet} ms, which meets it; {share} % of the samples are in the loop that {does}{rest}"
+_BIG = "idle runs had {quiet} ms, which meets the target; {share} % of the samples are in the loop that {does}{rest}"
 _ADDS = ", 14 to 17 % in the interpreter, 10 to 12 % in the kernel, which wakes the workers"
 
 TARGETS = (
@@ -98,7 +98,7 @@ TARGETS = (
         "all_gather of 4 MiB x 8 under shard_map",
         "< 3 ms",
         most=3e-3,
-        why=_BIG.format(quiet="2.78 and 2.81", share=75, does="copies, into one result that all share", rest=""),
+        why=_BIG.format(quiet="2.78 and 2.81", share=75, does="copies into one shared result", rest=""),
     ),
     Target(
         "psum_scatter of 4 MiB x 8 under shard_map",
@@ -123,42 +123,42 @@ TARGETS = (
     ),
     Target(
         "2048^3 f32 matmul, rows over 8 shards",
-        "NumPy's of the whole, within 3 %",
+        "NumPy's for the unsharded product, within 3 %",
         beside=("numpy", "2048^3 f32 matmul, rows over 8 shards"),
         factor=1.03,
         why="NumPy's BLAS: on one of its threads eight products of 256 rows take 187 ms at best, one of 2048 rows 175; "
-        "decision 0012 has what was tried",
+        "decision 0012 lists the attempts",
     ),
     Target(
         "prefetch, producer and consumer of equal CPU time of one core, times the ideal",
         "at most 1.1 times the ideal",
         most=1.1,
-        why="the cores' own speed, which changes between the parts alone and both together: two quiet runs had 1.01 "
-        "and 1.17, and single ratios in them 0.89 to 1.28. To hand a batch over costs 0.04 of its 12 ms",
+        why="the cores' own speed, which changes between the parts alone and both together: two idle runs had 1.01 "
+        "and 1.17, and single ratios in them 0.89 to 1.28. Passing a batch costs 0.04 of its 12 ms",
     ),
     Target("prefetch, producer and consumer of equal sleep, times the ideal", "at most 1.1 times the ideal", most=1.1),
     Target(
-        "prefetch, a free consumer: 4 MiB drawn, a batch",
+        "prefetch, no consumer work: 4 MiB read, per batch",
         "a plain loop's, within 5 %",
-        beside=("ours", "plain loop, a free consumer: 4 MiB drawn, a batch"),
+        beside=("ours", "plain loop, no consumer work: 4 MiB read, per batch"),
         factor=1.05,
-        why="the machine's other work: of three runs in a row one had 1.12 times the plain loop's, one 0.99, one 1.03",
+        why="other load: of three successive runs one had 1.12 times the plain loop's, one 0.99, one 1.03",
     ),
     Target(
-        "prefetch, a free producer: 4 MiB worked on, a batch",
+        "prefetch, no producer work: 4 MiB used, per batch",
         "a plain loop's, within 5 %",
-        beside=("ours", "plain loop, a free producer: 4 MiB worked on, a batch"),
+        beside=("ours", "plain loop, no producer work: 4 MiB used, per batch"),
         factor=1.05,
-        why="the machine's other work: two quiet runs had 1.01 and 0.94 times the plain loop's, which meets it",
+        why="other load on the machine: two idle runs had 1.01 and 0.94 times the plain loop's, which meets the target",
     ),
-    Target("4,096 devices: make them", "< 20 ms", most=20e-3),
+    Target("4,096 devices: create", "< 20 ms", most=20e-3),
     Target("4,096 devices: Mesh", "< 1 ms", most=1e-3),
     Target(
         "4,096 devices: shard map",
         "< 0.5 ms",
         most=0.5e-3,
-        why="Python: a tuple for each device, and a dict that hashes it; 64 ns a device where no page is fresh. What "
-        "helped: tuples that the collector does not look at, no division for each, and no copy that is kept at the "
+        why="Python: a tuple for each device, and a dict that hashes it; 64 ns per device without fresh pages. "
+        "Improvements: tuples that the garbage collector ignores, no division for each, and no cached copy at the "
         "first call, whose fresh pages took a third of the time",
     ),
     Target("4,096 devices: put + gather (4096,16) f32", "< 20 ms", most=20e-3),
@@ -169,7 +169,7 @@ TARGETS = (
         "1,048,576 devices: byte totals of a reshard, rows to 2-D blocks",
         "< 50 ms",
         most=50e-3,
-        why="the call: intervals are intersected a dimension for whole ranges of positions, and here all devices lack "
-        "equally much, which is one range. Looking at each of the million positions took 76 to 124 ms",
+        why="the call: intervals are intersected in each dimension for ranges of positions, and here all devices lack "
+        "equally much, which is one range. Examining each of the million positions took 76 to 124 ms",
     ),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One peer, one family, one process: prints a JSON line a row. Started by run.py."""
+"""One peer, one family, one process: prints one JSON line for each row. Started by run.py."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def main() -> None:
     family = importlib.import_module(f"families.{options.family}")
     peer = importlib.import_module(f"peers.{options.peer}_peer")
     out = os.dup(1)
-    os.dup2(2, 1)  # nothing that a library prints may stand between our lines
+    os.dup2(2, 1)  # keeps output of libraries out of our lines
     with os.fdopen(out, "w") as lines:
         for row in family.rows(peer, quick=options.quick):
             samples = time_row(row, quick=options.quick)
-            told = {"name": row.name, "x": row.x, "bytes": row.bytes, "notes": row.notes, "unit": row.unit}
-            told["samples"] = samples
-            print(json.dumps(told), file=lines, flush=True)
+            line = {"name": row.name, "x": row.x, "bytes": row.bytes, "notes": row.notes, "unit": row.unit}
+            line["samples"] = samples
+            print(json.dumps(line), file=lines, flush=True)
         print(json.dumps({"version": peer.version()}), file=lines, flush=True)
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures which batch size suits the training step of examples/digits_train.py on this machine.
+"""Measures the best batch size for the training step of examples/digits_train.py on this machine.
 
     python examples/digits_batch_size.py                     over all devices, about 10 seconds
-    python examples/digits_batch_size.py --seconds 30        with more time; --json prints all of it for programs
+    python examples/digits_batch_size.py --seconds 30        with more time; --json prints the full result
 
-The step is one of training: gradients on each device, averaged by `lax.pmean`. Its batches repeat the 1,472
-images where they must be larger.
+The step computes gradients on each device and averages them by `lax.pmean`. Batches larger than the 1,472
+images repeat them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> int:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=10.0, help="for the measurement (default: 10)")
-    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     options = parser.parse_args()
     images, labels, _, _ = load_digits()
     mesh = ad.make_mesh((ad.device_count(),), ("data",))
@@ -46,7 +46,7 @@ def main() -> int:
     found = ad.measure_batch_size(
         lambda batch: mapped(params, batch),
         make_batch,
-        multiple_of=ad.device_count(),  # each device has as many rows
+        multiple_of=ad.device_count(),  # all devices have equally many rows
         max_seconds=options.seconds,
     )
     print(json.dumps(found.to_dict(), indent=2) if options.json else found)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real batches onto 8 CPU devices and back: placed, sharded, prefetched, drawn, gathered, compared byte for byte.
+"""Moves real batches to 8 CPU devices and back: placed, sharded, prefetched, drawn, gathered, compared byte for byte.
 
     python examples/digits_batches.py                    scikit-learn's images of handwritten digits
     python examples/digits_batches.py --file data.npz    your own arrays: one batch dimension, the first
 
-Every example of the data goes to the devices in each epoch, in a new order. The exit code is 1 if a byte comes back
-different.
+Every example of the data is placed once in each epoch, in a new order. The exit code is 1 if a gathered byte
+differs.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def plan_epochs(examples: int, batch_size: int, epochs: int) -> list[np.ndarray]
 
 @contextlib.contextmanager
 def progress(total: int) -> Iterator[Callable[[], None]]:
-    """A rich progress bar, or plain lines where rich or a terminal is missing; yields what counts one batch."""
+    """A rich progress bar, or plain lines without rich or a terminal; yields a function that counts one batch."""
     try:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     except ImportError:
@@ -99,7 +99,7 @@ def same_bytes(host: np.ndarray, source: np.ndarray) -> bool:
 
 
 def rates(count: int, put_s: float, get_s: float, sharding: ad.Sharding) -> str:
-    """Bytes a second, both ways."""
+    """Bytes per second in both directions."""
     gathered = f"gathered at {count / max(get_s, 1e-9) / 1e9:.2f} GB/s"
     if sharding.num_devices == 1:
         gathered = "read in place: one device, nothing to gather"
@@ -107,7 +107,7 @@ def rates(count: int, put_s: float, get_s: float, sharding: ad.Sharding) -> str:
 
 
 def show_hardware(placement: ad.DevicePlacement, data: Batch, batch_size: int) -> None:
-    """Devices, and batch sizes for them and for hardware that is not here."""
+    """Devices, and batch sizes for them and for other hardware."""
     info = placement.get_device_info()
     print(f"Devices: {info['num_devices']} x {', '.join(info['platforms'])}, hardware type {info['hardware_type']}")
     first = placement.default_device
@@ -116,15 +116,15 @@ def show_hardware(placement: ad.DevicePlacement, data: Batch, batch_size: int) -
     print(f"  {placement.validate_batch_size(batch_size)[1]}")
     per_example = sum(array.nbytes for array in data.values()) // len(next(iter(data.values())))
     here = placement.get_batch_size_recommendation(bytes_per_example=max(1, per_example))
-    print(f"  at {per_example} bytes an example, cpu:0 has room for {here.max_memory_batch_size:,} examples")
+    print(f"  at {per_example} bytes per example, cpu:0 has room for {here.max_memory_batch_size:,} examples")
     h100 = ad.get_batch_size_recommendation(ad.HardwareType.H100)
     print(f"  on an H100: optimal {h100.optimal_batch_size}, critical {h100.critical_batch_size} ({h100.notes})")
 
 
 def run_epochs(data: Batch, plan: list[np.ndarray], sharding: ad.Sharding, buffer_size: int) -> int:
-    """Sends all batches through the devices; returns how many arrays came back different.
+    """Sends all batches through the devices; returns the number of arrays that differ.
 
-    The loop's own work, for prefetching to overlap with, is the check and a SHA-256 of what came back.
+    The loop's own work, which prefetching overlaps, is the check and a SHA-256 of the gathered bytes.
     """
     wrong = moved = 0
     digest = hashlib.sha256()
@@ -151,12 +151,12 @@ def run_epochs(data: Batch, plan: list[np.ndarray], sharding: ad.Sharding, buffe
         f"  the worker read and placed for {stats.worked_s:.3f} s, the loop waited {stats.waited_s:.3f} s: "
         f"overlap {stats.overlap_ratio:.0%}"
     )
-    print(f"  SHA-256 of all that came back: {digest.hexdigest()}")
+    print(f"  SHA-256 of all gathered bytes: {digest.hexdigest()}")
     return wrong
 
 
 def measure_large(array: np.ndarray, sharding: ad.Sharding) -> int:
-    """Places and gathers one large array made of repeated data; returns 1 if it came back different."""
+    """Places and gathers one large array made of repeated data; returns 1 if it differs."""
     times = max(1, LARGE_BYTES // max(1, array.nbytes))
     large = np.concatenate([array] * times)
     put_s, get_s = [], []
@@ -199,7 +199,7 @@ def main() -> int:
         show_hardware(ad.DevicePlacement(), data, args.batch_size)
         mesh = ad.DeviceMeshManager().create_data_parallel_mesh()
         print(f"Mesh: {dict(mesh.shape)} on {len(os.sched_getaffinity(0))} cores")
-        # Batches that the devices do not divide get short shards; by default they would be an error.
+        # Batches that do not divide evenly get short shards; by default they are an error.
         last = examples % args.batch_size
         uneven = args.batch_size % args.devices != 0 or last % args.devices != 0
         sharding = ad.NamedSharding(mesh, ad.P("data"), uneven="last-short" if uneven else None)

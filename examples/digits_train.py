@@ -2,12 +2,12 @@
 """Trains a small network on handwritten digits over 8 CPU devices, in plain NumPy.
 
     python examples/digits_train.py                          data parallel over all devices
-    python examples/digits_train.py --mesh data=4,model=2    the hidden layer is cut over two of them
-    mpiexec -n 2 python examples/digits_train.py             the same in two processes, each with devices of its own
+    python examples/digits_train.py --mesh data=4,model=2    the hidden layer is sharded over two of them
+    mpiexec -n 2 python examples/digits_train.py             the same in two processes, each with its own devices
 
 Batches are sharded and prefetched by DevicePlacement, each device computes the gradients of its rows, `lax.pmean`
-averages them, parameters are replicated (or cut over "model"). The same training on one device, in ordinary NumPy, is
-the check: the exit code is 1 if parameters differ by more than 1e-5 or the test accuracy is 95 % or less.
+averages them, parameters are replicated (or sharded over "model"). The result is checked against the same training in
+ordinary NumPy: the exit code is 1 if parameters differ by more than 1e-5 or the test accuracy is 95 % or less.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def first_parameters() -> Params:
 def batches(
     images: np.ndarray, labels: np.ndarray, epochs: int, share: slice = slice(None)
 ) -> Iterator[dict[str, np.ndarray]]:
-    """All rows in a new order in each epoch; of each batch only `share`, which this process feeds."""
+    """All rows in a new order in each epoch; of each batch only `share`, the rows of this process."""
     random = np.random.default_rng(2)
     for _ in range(epochs):
         order = random.permutation(len(labels))
@@ -65,7 +65,7 @@ def batches(
 
 
 def gradients(params: Params, batch: dict[str, np.ndarray], over_model: Any) -> tuple[float, Params]:
-    """Mean loss of the rows and its gradients; `over_model` sums what the parts of the hidden layer contribute."""
+    """Mean loss of the rows and its gradients; `over_model` sums over the parts of the hidden layer."""
     images, labels = batch["images"], batch["labels"]
     hidden = np.maximum(images @ params["hidden"] + params["hidden_bias"], 0)
     scores = over_model(hidden @ params["out"]) + params["out_bias"]
@@ -116,13 +116,13 @@ def train_in_numpy(data: Iterator[dict[str, np.ndarray]]) -> Params:
 
 
 def accuracy(params: Params, images: np.ndarray, labels: np.ndarray) -> float:
-    """Part of the labels that the network gives right."""
+    """Share of correct predictions."""
     hidden = np.maximum(images @ params["hidden"] + params["hidden_bias"], 0)
     return float(((hidden @ params["out"] + params["out_bias"]).argmax(1) == labels).mean())
 
 
 def curve(losses: list[float], width: int = 64, height: int = 8) -> str:
-    """The losses as a picture of text: each column is the mean of as many steps."""
+    """The losses as a text plot; each column is the mean of equally many steps."""
     columns = [float(np.mean(part)) for part in np.array_split(losses, min(width, len(losses)))]
     top = max(columns)
     lines = []

@@ -8,8 +8,8 @@
     tools/array_api_suite.py array-api-tests --placements one       one device only
     tools/array_api_suite.py array-api-tests -- -k fft --max-examples 200
 
-Every test that NumPy passes must pass here but for those in KNOWN below; exits with 1 otherwise. Tests that NumPy fails
-are left out. The arguments after `--` go to pytest.
+Every test that NumPy passes must pass here, except those in KNOWN below; exits with 1 otherwise. Tests that NumPy fails
+are left out. Arguments after `--` are passed to pytest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any
 
 PLACEMENTS = ("one", "even", "uneven")
-# Tests that NumPy passes, and why they cannot pass here.
+# Tests that NumPy passes, with the reason why they cannot pass here.
 KNOWN = {
     "array_api_tests/test_array_object.py::test_setitem": "Arrays do not change",
     "array_api_tests/test_array_object.py::test_setitem_masking": "Arrays do not change",
@@ -47,7 +47,7 @@ _OUTCOMES = "ARTIFEX_SUITE_OUTCOMES"  # the file that the plugin writes
 
 
 def namespace(placement: str) -> Any:
-    """The Array API of Arrays whose creation functions spread what they create over 8 devices.
+    """The Array API of Arrays whose creation functions shard the new Arrays over 8 devices.
 
     Args:
         placement: "even" shards the dimensions that 2, 4 or 8 divide; "uneven" shards dimension 0 over all devices,
@@ -138,7 +138,7 @@ def text_of(found: dict[str, str]) -> str:
 
 
 def main() -> int:
-    """Runs the suite as the command line says."""
+    """Runs the suite with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", type=Path, help="a checkout of data-apis/array-api-tests with its submodule")
     parser.add_argument("--placements", nargs="+", choices=PLACEMENTS, default=PLACEMENTS)

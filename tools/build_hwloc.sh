@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tools/build_hwloc.sh <prefix>: hwloc from Debian's source package, as one static, position-independent library without
-# plug-ins or GPU back ends, so that nothing in a user's environment can be loaded through it. Needs no root.
+# plug-ins or GPU back ends, so that nothing in a user's environment can be loaded through it. Root is not required.
 set -euo pipefail
 prefix=$(realpath -m "$1")
 [ ! -e "$prefix/COPYING" ] || exit 0

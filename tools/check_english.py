@@ -33,7 +33,7 @@ UNITS = (
     "axis|block|byte|call|chip|column|copy|core|device|element|file|group|host|job|key|kind|lane|leaf|line|link|node"
 )
 UNITS += "|operation|page|participant|process|result|row|run|shard|step|task|thread|tile|tree|turn|word|world"
-COUNTED = r"one|once|two|twice|three|four|\d+|bytes|calls|threads|copies|shards|processes|messages|[KMG]i?B"
+COUNTED = r"one|once|two|twice|three|four|\d+(?!\s*[#/])|bytes|calls|threads|copies|shards|processes|messages|[KMG]i?B"
 CODE_ACTS = (
     "waits|calls|asks|holds|writes|reads|owns|sends|comes|came|arrives|made|makes|runs|starts|wants|has|had|was|uses"
 )

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that built libraries are hardened as cmake/ArtifexCompile.cmake says: nobody else sees that a flag got lost.
+"""Checks that built libraries have the hardening of cmake/ArtifexCompile.cmake, since a lost flag has no other symptom.
 
     tools/check_hardening.py LIBRARY...
 
@@ -24,7 +24,7 @@ NEEDED, RPATH, TEXTREL, RUNPATH, FLAGS, FLAGS_1 = 1, 15, 22, 29, 30, 0x6FFFFFFB
 FLAG_TEXTREL, FLAG_BIND_NOW, FLAG_1_NOW = 4, 8, 1
 SECTION_DYNAMIC, SECTION_DYNSYM = 6, 11
 
-# What the code calls where the compiler put a guard in.
+# Functions that the compiler's guards call.
 GUARDS = {
     "__stack_chk_fail": "no function checks its stack (-fstack-protector-strong)",
     "_ZSt21__glibcxx_assert_failPKciS0_S0_": "the standard library checks nothing (-D_GLIBCXX_ASSERTIONS)",
@@ -32,7 +32,7 @@ GUARDS = {
 
 
 class Library(NamedTuple):
-    """What the checks read of a library."""
+    """Properties of a library that the checks read."""
 
     segments: list[tuple[int, int]]  # type, flags
     dynamic: list[tuple[int, int]]  # tag, value
@@ -41,7 +41,7 @@ class Library(NamedTuple):
 
 
 def read_library(data: bytes) -> Library:
-    """Reads an ELF file of 64 bits, little endian; ValueError says when it is none."""
+    """Reads an ELF file of 64 bits, little endian; raises ValueError for other files."""
     if data[:6] != b"\x7fELF\x02\x01":
         raise ValueError("no ELF file of 64 bits, little endian")
     (program_at, section_at) = struct.unpack_from("<QQ", data, 32)
@@ -74,7 +74,7 @@ def read_library(data: bytes) -> Library:
 
 
 def problems(library: Library) -> Iterator[str]:
-    """Yields what is not as it should be."""
+    """Yields missing hardening."""
     flags = {tag: value for tag, value in library.dynamic if tag in (FLAGS, FLAGS_1)}
     kinds = dict(library.segments)
     if GNU_RELRO not in kinds:

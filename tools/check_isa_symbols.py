@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that objects compiled for one instruction set give nothing to the rest of the program but what is theirs.
+"""Checks that objects compiled for one instruction set export only symbols with the name of that set.
 
     tools/check_isa_symbols.py OBJECT...
 
-The linker keeps one copy of an inline function that several objects have. Were one of them compiled for AVX-512, that
-copy would end programs on older processors. So all that an object gemm_<set>.cpp.o, copy_kernels_<set>.cpp.o or
-combine_<set>.cpp.o defines must carry the name of its set. Objects of other names are not looked at. Prints
-`object: symbol` for what does not and exits with 1.
+The linker keeps one copy of an inline function that several objects have. If the kept copy is compiled for AVX-512,
+programs crash on older processors. So each symbol in an object gemm_<set>.cpp.o, copy_kernels_<set>.cpp.o or
+combine_<set>.cpp.o must contain the name of its set. Other objects are ignored. Prints
+`object: symbol` for other symbols and exits with 1.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 VARIANT = re.compile(r"(?:gemm|copy_kernels|combine)_(baseline|avx\w+)\.cpp\.o$")
-# Pointers and marks that compilers put in: no code.
+# Pointers and marks of the compiler, not code.
 HARMLESS = re.compile(r"^(DW\.ref\.|__odr_asan|_GLOBAL__|__asan_|__tsan_|__ubsan_)")
 
 
 def foreign_symbols(listing: str, isa: str) -> Iterator[str]:
-    """Yields symbols that others can see, of `nm -C --defined-only --extern-only`, and that lack the set's name."""
+    """Yields exported symbols in the output of `nm -C --defined-only --extern-only` that lack the set's name."""
     for line in listing.splitlines():
         name = line.split(maxsplit=2)[-1] if line.split() else ""
         own = (f"artifex_eigen_{isa}::", f"gemm_{isa}(", f"copy_kernels_{isa}", f"combine_loops_{isa}")
@@ -40,10 +40,10 @@ def main(arguments: list[str]) -> int:
         if match is None:
             continue
         seen += 1
-        told = subprocess.run(["nm", "-C", "--defined-only", "--extern-only", argument], capture_output=True, text=True)
-        if told.returncode:
-            problems.append(f"{argument}: {told.stderr.strip()}")
-        problems += [f"{argument}: {name}" for name in foreign_symbols(told.stdout, match[1])]
+        done = subprocess.run(["nm", "-C", "--defined-only", "--extern-only", argument], capture_output=True, text=True)
+        if done.returncode:
+            problems.append(f"{argument}: {done.stderr.strip()}")
+        problems += [f"{argument}: {name}" for name in foreign_symbols(done.stdout, match[1])]
     if not seen:
         problems.append("no object of an instruction set was given")
     for problem in problems:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tools/debian_source.sh <package> <folder>: the upstream sources of Debian's source package, in that folder. Needs no
-# root: with a source list of its own, so that the machine's configuration stays as it is. apt checks the signatures.
+# tools/debian_source.sh <package> <folder>: the upstream sources of Debian's source package, in that folder. Root
+# is not required: a separate source list leaves the machine's configuration unchanged. apt checks the signatures.
 set -euo pipefail
 package=$1
 folder=$(realpath -m "$2")

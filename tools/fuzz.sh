@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the fuzz targets of tests/fuzz for a while, two at a time: those of the core under libFuzzer, those of
-# tests/fuzz/python under atheris. All targets have their time; a fault is named with its input, and the exit code is 1.
-# New inputs go to build/fuzz/corpus/<target>; what finds a fault belongs in tests/fuzz/corpus/<target>.
+# tests/fuzz/python under atheris. All targets run; a fault is printed with its input, and the exit code is 1.
+# New inputs go to build/fuzz/corpus/<target>; add inputs that find a fault to tests/fuzz/corpus/<target>.
 #   SECONDS_EACH=1200 JOBS=2 tools/fuzz.sh [target...]
 #   tools/fuzz.sh --setup    only installs clang 19; the exit code says whether it is here
 set -euo pipefail

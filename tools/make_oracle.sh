@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes .venv-oracle: real JAX beside everything that .venv has, our package included. JAX stays out of .venv so that the
-# other tests cannot come to need it.
+# Creates .venv-oracle: real JAX and everything in .venv, our package included. JAX stays out of .venv so that the
+# other tests cannot depend on it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1

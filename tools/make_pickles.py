@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes pickles of everything that can be pickled to tests/data/pickles/VERSION: what later versions must read.
+"""Writes a pickle of every picklable class to tests/data/pickles/VERSION, which later versions must read.
 
 A file is one value in the protocols 2 to 5, one after the other. Written once for a version, then never again:
 tests/python/array/test_old_pickles.py reads those of all versions.
@@ -55,7 +55,7 @@ def _value(make: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def values() -> dict[str, Any]:
-    """All by name, made now. In a world of 8 CPU devices."""
+    """All objects by name, created in a world of 8 CPU devices."""
     return {name: make() for name, make in _MADE.items()}
 
 
@@ -69,7 +69,7 @@ def _over(*spec: Any, **more: Any) -> ad.NamedSharding:
 
 @_value
 def arrays() -> dict[str, ad.Array]:
-    """Of many dtypes and places; -0.0, NaN with payloads and subnormals among them."""
+    """Arrays of many dtypes and shardings, with -0.0, NaN payloads and subnormals."""
     numbers = np.arange(16).reshape(4, 4)
     bits = np.array([0x7FC12345, 0xFFA00001, 0x80000000, 1], np.uint32).view(np.float32)
     kinds = [*"?bhilBHILefdFD", *(getattr(ml_dtypes, name) for name in ("bfloat16", "float8_e4m3fn", "int4"))]
@@ -98,7 +98,7 @@ def devices() -> list[Any]:
 
 @_value
 def meshes() -> list[Any]:
-    """Of devices and without, with types and without."""
+    """Meshes, concrete and abstract, with axis types and without."""
     explicit, auto = ad.AxisType.Explicit, ad.AxisType.Auto
     return [
         _mesh(),
@@ -112,7 +112,7 @@ def meshes() -> list[Any]:
 
 @_value
 def shardings() -> list[Any]:
-    """With their specs."""
+    """Shardings and their specs."""
     return [
         P("x", None, ("y", "z"), P.UNCONSTRAINED),
         P(),
@@ -134,7 +134,7 @@ def structs() -> list[Any]:
 
 @_value
 def layouts() -> list[Any]:
-    """JAX's and XLA's."""
+    """Layouts of JAX and of XLA."""
     tiled = xla_client.Layout.parse("{1,0:T(8,128)(2,1)}")
     column_major = layout.Layout((1, 0))
     in_tiles = layout.Layout((0, 1), ((8, 128),), 4)
@@ -144,13 +144,13 @@ def layouts() -> list[Any]:
 
 @_value
 def assignments() -> list[Any]:
-    """Of devices to replicas and computations."""
+    """Assignments of devices to replicas and computations."""
     return [xla_client.DeviceAssignment.create(np.arange(8, dtype=np.int32).reshape(2, 4))]
 
 
 @_value
 def topologies() -> list[Any]:
-    """Of a machine that is not this one."""
+    """A topology of another machine."""
     with ad.simulate("pack:2 numa:1 core:2 pu:1"):
         return [xla_client.get_topology_for_devices(ad.devices())]
 
@@ -162,13 +162,13 @@ def _pod() -> Any:
 
 @_value
 def clusters() -> list[Any]:
-    """Simulated ones."""
+    """Simulated machines."""
     return [_pod(), cluster.gpus("h100", nodes=2)]
 
 
 @_value
 def accelerators() -> list[Any]:
-    """Of the catalogue, with what they can do."""
+    """Clusters of the catalogue, with their rates."""
     return list(roofline.accelerators()[:2])
 
 
@@ -178,7 +178,7 @@ def _of_pod() -> ad.Mesh:
 
 @_value
 def step_models() -> list[Any]:
-    """What a step computes."""
+    """Models of steps."""
     return [models.SHAPES["mixtral-8x7b"], models.mlp(embed=64, mlp=256, layers=2, tokens=1024)]
 
 
@@ -196,7 +196,7 @@ def suggestions() -> Any:
 
 @_value
 def plans() -> list[Any]:
-    """Of reshards and collectives."""
+    """Plans of reshards and collectives."""
     source, destination = _over("x", "y"), _over("y", "x")
     return [
         planner.plan_reshard((8, 8), np.float32, source, destination),
@@ -212,7 +212,7 @@ def mesh_explanation() -> Any:
 
 @_value
 def calibrations() -> list[Any]:
-    """Of made-up numbers, with a check."""
+    """A calibration with invented numbers, and a check."""
     conditions = calibration.CalibrationConditions(
         "2026-11-22T14:00:00+00:00", "a processor", 2, 1, 1 << 25, 1 << 25, None, 0.5, 4.0, 1 << 26, 1 << 28,
         "2.0", "0.1.0", 10,
@@ -228,7 +228,7 @@ def calibrations() -> list[Any]:
 
 @_value
 def rooflines() -> list[Any]:
-    """Of the catalogue, and one of made-up numbers."""
+    """Rooflines of the catalogue, and one with invented numbers."""
     rate = roofline.Rate(2e11, 1.9e11, 1e9, 0.05, 7, "np.matmul")
     conditions = roofline.Conditions(
         "2026-11-22", "a processor", "avx2", 2, 2, 8, True, 0.5, 3e9, None, 1 << 26, 1 << 25, "2.0", "0.1.0"
@@ -248,7 +248,7 @@ def rooflines() -> list[Any]:
 
 @_value
 def batch_sizes() -> list[Any]:
-    """Recommended and measured."""
+    """Recommended and measured batch sizes."""
     b = batch_measurement
     use = b.MemoryUse(10, 20, 12, "bytes in use")
     probe = b.BatchProbe(8, "measured", 3, 0.1, 0.2, 0.3, 0.31, 0.01, {"cpu:0": use})
@@ -263,7 +263,7 @@ def batch_sizes() -> list[Any]:
 
 @_value
 def settings() -> list[Any]:
-    """Of devices and of XLA's client."""
+    """Configurations of devices and of XLA's client."""
     configuration = device_manager.DeviceConfiguration(memory_fraction=0.5, environment_variables={"A": "b"})
     capabilities = device_manager.DeviceCapabilities(device_manager.DeviceType.CPU, 8, 1024)
     enumerations = [device_manager.MemoryStrategy, device_manager.DeviceType, xla_client.HostBufferSemantics]
@@ -278,7 +278,7 @@ def settings() -> list[Any]:
 
 @_value
 def reports() -> list[Any]:
-    """What doctor, prefetch, memory and the search for accelerators tell."""
+    """Reports of doctor, prefetch, memory and accelerators."""
     link = accelerator_report.NvLink(0, True, "gpu", "0000:00:01.0")
     found = accelerator_report.FoundAccelerator(
         device_manager.DeviceType.GPU, "a GPU", device_placement.HardwareType.H100, None, "0000:00:01.0", None, 1 << 36,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the type stubs of the extension true: python/artifex_devices/_core.pyi.
+"""Checks or rewrites the type stubs of the extension: python/artifex_devices/_core.pyi.
 
     tools/make_stubs.py              prints how the committed file differs from what the extension is; exits with 1 then
     tools/make_stubs.py --generate   rewrites it
@@ -25,14 +25,14 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULE = "artifex_devices._core"
 STUB = ROOT / "python" / "artifex_devices" / "_core.pyi"
 
-# What pybind11 accepts for a number, by the widest Python type among the members of the union.
+# Types that pybind11 accepts for a number, by the widest Python type in the union.
 NUMBERS = {
     "typing.SupportsComplex": "complex",
     "typing.SupportsFloat": "float",
     "typing.SupportsInt": "int",
     "typing.SupportsIndex": "int",
 }
-# Types that need parameters and come without.
+# Types that need parameters, which the generator omits.
 BARE = {
     "tuple": "tuple[typing.Any, ...]",
     "list": "list[typing.Any]",
@@ -71,7 +71,7 @@ def _members(union: ast.expr) -> list[ast.expr]:
 
 
 def clean_type(node: ast.expr) -> ast.expr:
-    """Returns an annotation as we want to read it."""
+    """Returns a simplified annotation."""
     members = _members(node)
     if len(members) > 1 or ast.unparse(node) in NUMBERS:
         names = [ast.unparse(member) for member in members]
@@ -106,7 +106,7 @@ def _slot(node: ast.stmt) -> str:
 
 
 def _is_general_new(part: ast.stmt) -> bool:
-    """Whether it is a `__new__` that Python made, of any arguments."""
+    """Whether the function is a `__new__` of Python with arbitrary arguments."""
     return isinstance(part, ast.FunctionDef) and part.name == "__new__" and part.args.vararg is not None
 
 
@@ -122,14 +122,14 @@ class Cleaner(ast.NodeTransformer):
             methods = [part for part in methods if getattr(part, "name", "") != "__new__"]
             assigned = [ast.parse(f"{name} = {member.value!r}").body[0] for name, member in members.items()]
             node.body = [methods[0], *assigned, *methods[1:]]
-        # Each class has one of its own, which says no more than that of object.
+        # Each class has one, which adds nothing to that of object.
         node.body = [part for part in node.body if not _is_general_new(part)] or [ast.Pass()]
-        # Slots of the type have no signatures to read, and < and > are there for all that have ==.
+        # Slots of the type have no signatures, and every type with == also has < and >.
         node.body = [SLOTS.get(_slot(part), part) for part in node.body if _slot(part) not in UNORDERED]
         return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | None:
-        """Nothing of the package itself: what says another module is defined here all the same."""
+        """Removes imports of the package itself: classes with another `__module__` are defined here too."""
         return None if (node.module or "").startswith("artifex_devices") else node
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
@@ -151,12 +151,12 @@ class Cleaner(ast.NodeTransformer):
             if ast.unparse(node.returns) == "object":
                 node.returns = _expression("typing.Any")
         if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
-            node.body = node.body[:1]  # a docstring or an ellipsis is a whole body
+            node.body = node.body[:1]  # a docstring or an ellipsis is a complete body
         return node
 
 
 def missing_exceptions(text: str) -> str:
-    """Exception classes that say another module, where users find them: the generator leaves those out."""
+    """Exception classes with a public `__module__`, which the generator omits."""
     shown = ""
     for name, value in sorted(vars(importlib.import_module(MODULE)).items()):
         if isinstance(value, type) and issubclass(value, BaseException) and f"class {name}" not in text:
@@ -177,7 +177,7 @@ def clean(raw: str) -> str:
         )
         + body
     )
-    # A class with == and no hash; mypy must be told that this is meant.
+    # A class with == and no hash, which mypy reports.
     body = body.replace(
         "__hash__: typing.ClassVar[None] = None",
         "__hash__: typing.ClassVar[None] = None  # type: ignore[assignment]",

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds an sdist and, from it, one self-contained manylinux wheel for each Python 3.10 to 3.13 found here, into dist/.
-# Then proves each: installed with its dependencies into an empty environment, it runs the README's first example with no
-# compiler and no system hwloc in sight, and then a job of two processes. hwloc comes from Debian's source package, static
-# and without plug-ins, so that the environment of a user can load nothing into it; fmt's one source file is compiled
-# with ours. Where sources cannot be had, auditwheel copies the shared libraries.
+# Then tests each: installed with its dependencies into an empty environment, it runs the README's first example without
+# a compiler or system hwloc, and then a job of two processes. hwloc comes from Debian's source package, static
+# and without plug-ins, so that a user's environment cannot load code into it; fmt's one source file is compiled
+# with ours. If sources are not available, auditwheel copies the shared libraries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -29,7 +29,7 @@ else
   say "no source of fmt (see build/wheel/fmt.log); auditwheel will copy the system's shared one"
 fi
 
-# --- the sdist; every wheel is built from what is in it
+# --- the sdist, from which every wheel is built
 rm -rf "$work/src" "$work/raw" dist/*
 mkdir -p "$work/src" "$work/raw"
 python -m build --sdist --outdir dist . >"$work/sdist.log" 2>&1 </dev/null || { cat "$work/sdist.log" >&2; die "no sdist"; }
@@ -74,7 +74,7 @@ for tag in $(printf '%s\n' "${!pythons[@]}" | sort -V); do
   "$python" -m venv "$scratch/build"
   "$scratch/build/bin/python" -m pip wheel --no-deps --wheel-dir "$work/raw" "${settings[@]}" \
     --config-settings=build-dir="$work/$tag" "$work/src" >"$work/$tag.log" 2>&1 </dev/null || { cat "$work/$tag.log" >&2; die "$tag: no wheel"; }
-  # Its objects as one: what inline functions have in many of them is there once, and the wheel 0.7 MB smaller.
+  # Links its objects into one, so that inline functions exist once; the wheel is 0.7 MB smaller.
   rm -rf "$scratch/open"
   python -m wheel unpack --dest "$scratch/open" "$work/raw"/*.whl >/dev/null
   library=$(echo "$scratch"/open/*/artifex_devices/lib/libartifex_devices.a)

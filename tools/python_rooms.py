@@ -17,7 +17,7 @@ PACKAGE = "artifex_devices"
 FOLDER = f"python/{PACKAGE}"
 CORE = "_core"
 
-# A room imports itself and what stands on earlier lines. A name with an underscore is private, the others are public.
+# A room imports itself and rooms on earlier lines. A name with an underscore is private, the others are public.
 ORDER = (
     ("errors", "_base"),
     ("config", "_tree", "render"),
@@ -37,20 +37,18 @@ ORDER = (
     ("__main__",),
 )
 
-# Rooms in which each function imports what it runs: a command loads its own modules, a report survives a broken one.
+# Rooms whose functions may import: a command loads only its own modules, a report survives a broken one.
 LAZY_ROOMS = ("command_line", "doctor")
-# What other functions may import: modules that most programs never need, and those that would slow the first import.
+# Modules that other functions may import: rarely needed ones, and those that slow down the first import.
 LAZY = (
     "_array.html",
     "_array_ops",
     "_hardware.batch_size",
-    "_placement.async_copy_tree",
     "_placement.construct",
     "_placement.target",
     "_placement.process_data",
     "_runtime.devices",
     "_spmd",
-    "_tree.prefix_broadcast",
     "array_api",
     "batch_measurement.report",
     "calibration.processes",
@@ -176,7 +174,7 @@ def _circles(graph: dict[str, set[str]]) -> Iterator[list[str]]:
             yield [*stack[stack.index(name) :], name]
         elif name not in finished:
             for target in sorted(graph.get(name, ())):
-                # The __init__ of a package that imports its own modules makes no circle with them.
+                # An __init__ that imports modules of its own package is not a circle.
                 if not name.startswith(f"{target}."):
                     yield from visit(target, [*stack, name])
             finished.add(name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the outputs of the notebooks true: examples/notebooks/*.ipynb.
+"""Checks or rewrites the outputs of the notebooks: examples/notebooks/*.ipynb.
 
     tools/run_notebooks.py             runs them, and prints how the committed outputs differ; exits with 1 then
     tools/run_notebooks.py --write     rewrites them
@@ -28,10 +28,10 @@ NOTEBOOKS = ROOT / "examples" / "notebooks"
 
 
 def run_cell(source: str, name: str, namespace: dict[str, Any]) -> list[dict[str, Any]]:
-    """The outputs of one cell, as a notebook holds them."""
+    """The outputs of one cell, in the format of notebooks."""
     tree = ast.parse(source, name)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    if source.rstrip().endswith(";") and last is not None:  # Jupyter does not show that
+    if source.rstrip().endswith(";") and last is not None:  # Jupyter hides this value
         tree.body.append(last)
         last = None
     printed = io.StringIO()
@@ -53,12 +53,12 @@ def run_cell(source: str, name: str, namespace: dict[str, Any]) -> list[dict[str
 
 
 def lines_of(text: str) -> list[str]:
-    """As notebooks keep text: lines with their ends."""
+    """Text in the format of notebooks: lines with their ends."""
     return text.splitlines(keepends=True)
 
 
 def run_notebook(path: Path) -> str:
-    """The text of a notebook with the outputs that its cells have now."""
+    """The text of a notebook with current outputs."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     namespace: dict[str, Any] = {"__name__": "__main__"}
     count = 0
@@ -75,7 +75,7 @@ def run_notebook(path: Path) -> str:
 
 
 def main() -> int:
-    """Runs each notebook in a process of its own; the exit code."""
+    """Runs each notebook in a separate process; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="rewrite the outputs")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
@@ -86,7 +86,7 @@ def main() -> int:
         return 0
     code = 0
     for path in arguments.notebooks or sorted(NOTEBOOKS.glob("*.ipynb")):
-        # What runs must not depend on what an earlier notebook has left, nor on where it is run from.
+        # A run must not depend on earlier notebooks or on the current folder.
         done = subprocess.run(
             [sys.executable, __file__, "--inside", str(path.resolve())], capture_output=True, text=True, check=False
         )

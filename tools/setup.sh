@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a checkout ready on Debian 12 or newer: system packages that are missing, the environment .venv with the tools of
-# pyproject.toml, and the package itself, editable. Run again, it only rebuilds what changed and says nothing else.
-#   tools/setup.sh --run                what running the package and its examples takes, without the tools for tests
+# Prepares a checkout on Debian 12 or newer: missing system packages, the environment .venv with the tools of
+# pyproject.toml, and the package itself, editable. A second run only rebuilds changed files.
+#   tools/setup.sh --run                only what the package and its examples need, without the tools for tests
 #   PYTHON=python3.12 tools/setup.sh    chooses the interpreter of a new .venv
 # The build tree is build/python, a link to the one of this Python version.
 set -euo pipefail
@@ -21,7 +21,7 @@ die() { say "$*" >&2; exit 1; }
 quiet() { # runs a command, shows its output only when it fails
   "$@" >"$log" 2>&1 </dev/null || { cat "$log" >&2; die "failed: $*"; }
 }
-with_progress() { # as quiet, and reports how many of ninja's steps are done: on one line of a terminal, else each tenth
+with_progress() { # as quiet, and shows the progress of ninja: on one line of a terminal, else every tenth
   "$@" </dev/null 2>&1 | {
     tenth=0 on_line=""
     while IFS= read -r line; do
@@ -40,7 +40,7 @@ with_progress() { # as quiet, and reports how many of ninja's steps are done: on
   } 3>&1 >"$log" || { cat "$log" >&2; die "failed: $*"; }
 }
 
-# --- system packages: only those whose work is not already done by something else
+# --- system packages: only those that are not provided otherwise
 missing=()
 need() { # need <package> <test>...
   local package=$1; shift
@@ -92,14 +92,14 @@ if ((${#missing[@]})); then
   }
 fi
 
-# --- .venv, once for each state of what decides its content
+# --- .venv, once for each state of its inputs
 venv=$PWD/.venv
 # (An editable install knows where each package was when it was installed.)
 want=$(cat pyproject.toml tools/setup.sh <(echo "$PWD"; find python -name __init__.py | sort) | sha256sum | cut -d' ' -f1)
 if [ ! -x .venv/bin/python ] || ! grep -qsF "$venv" .venv/bin/pip; then # none yet, broken, or moved here
   python=$(find_python) || die "no Python 3.10 to 3.13 with venv and Python.h found; set PYTHON="
   say "making .venv with $("$python" -V), $python"
-  rm -rf .venv build/python-* # the trees hold paths of the environment that was
+  rm -rf .venv build/python-* # the trees contain paths of the old environment
   quiet "$python" -m venv .venv
 fi
 export PATH=$venv/bin:$PATH VIRTUAL_ENV=$venv
@@ -117,7 +117,7 @@ if [ "$(cat .venv/stamp 2>/dev/null)" != "$want" ]; then
   with_progress python -m pip install -v --no-build-isolation -Cbuild-dir="$tree" -e '.[examples]'
   echo "$want" >.venv/stamp
 else
-  # What pip built, brought up to date. CMake copies only files that changed.
+  # Updates what pip built. CMake copies only changed files.
   before=$(stat -c %Y "$tree"/cpp/bindings/_core*.so 2>/dev/null || true)
   with_progress cmake --build "$tree" --target _core artifex_devices
   site=$(python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tools/stage.sh <name> <command>...: runs one stage of a longer run and says how long it took.
-# The times of all stages since build/stages.txt was removed are kept there.
+# tools/stage.sh <name> <command>...: runs one stage of a longer run and prints its time.
+# build/stages.txt collects the times of all stages until it is removed.
 set -uo pipefail
 name=$1
 shift

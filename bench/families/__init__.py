@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: one module a family, `rows(peer, quick=)` gives its lines."""
+"""Measurements: one module for each family, whose `rows(peer, quick=)` yields its rows."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from measure import Row
 
-LAYERS = 48  # of 8 leaves each
+LAYERS = 48  # with 8 leaves each
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
-    """One row a call."""
+    """One row for each call."""
     if not peer.HAS_MESHES:
         return
     leaf = np.ones(4, np.float32)

@@ -12,11 +12,11 @@ from measure import Row
 from families.sources import placements, source
 
 POWERS = range(10, 31, 2)
-CACHED = 1 << 18  # up to here a timing has many calls
+CACHED = 1 << 18  # up to this size a timing has several calls
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
-    """Placing, gathering, moving and adding; copies of the machine beside ours."""
+    """Placing, gathering, moving and adding; and plain copies of the machine."""
     where = placements(peer)
     for power in POWERS[::4] if quick else POWERS:
         yield from _of_size(peer, 1 << power, where)
@@ -47,7 +47,7 @@ def _of_size(peer: Any, size: int, where: dict[str, Any]) -> Iterator[Row]:
 
 
 def _limits(value: np.ndarray, calls: int, common: dict[str, Any]) -> Iterator[Row]:
-    """Copies into memory that is there: by one thread, and by all of the core's workers with streaming stores."""
+    """Copies into existing memory: by one thread, and by all of the core's workers with streaming stores."""
     from artifex_devices import _core
 
     target = np.zeros_like(value)

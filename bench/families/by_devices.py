@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves against the number of devices, in a world of 4,096: what is known of all, and tiny work on each."""
+"""Curves against the number of devices, in a world of 4,096: facts about all, and tiny work on each."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
         )
         kept = peer.named(peer.mesh(devices[:count], ("x",)), "x")
         value = np.ones((count, 16), np.float32)
-        yield Row("device_put, 16 floats a device", lambda _, to=kept, v=value: peer.put(v, to), **common)
+        yield Row("device_put, 16 floats per device", lambda _, to=kept, v=value: peer.put(v, to), **common)
         if count <= MOST_PROGRAMS:
             mesh = peer.mesh(devices[:count], ("x",))
             run = peer.mapped(lambda block: peer.lax.psum(block, "x"), mesh, peer.P("x"), peer.P())
             x = peer.put(value, kept)
-            yield Row("shard_map + psum of 16 floats a device", lambda _, f=run, x=x: peer.wait(f(x)), **common)
+            yield Row("shard_map + psum of 16 floats per device", lambda _, f=run, x=x: peer.wait(f(x)), **common)

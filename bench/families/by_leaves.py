@@ -14,7 +14,7 @@ COUNTS = (1, 4, 16, 64, 256, 1024, 4096)
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
-    """Placing a tree in two ways, and getting it back."""
+    """Placing a tree with two shardings, and reading it."""
     where = placements(peer)
     for count in COUNTS[::3] if quick else COUNTS:
         tree = {f"leaf {number:04}": source(SMALL, offset=16) for number in range(count)}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The copy engine by the shape of what is read: host memory of 64 MiB of elements, strided, to one device.
+"""The copy engine by the shape of the source: host memory of 64 MiB of elements, strided, to one device.
 
 A box is every other run of a dense source, so that half of the memory between its ends is used; where runs are shorter
-than a cache line (64 bytes) all of it has to be read all the same. Sources lie 16 bytes beyond a multiple of 64 and are
-warm; results are dropped before the next call, so a library may reuse their memory, but for the rows "fresh pages".
-NumPy copies in one thread, into memory that the system has just given it.
+than a cache line (64 bytes) all of it must be read anyway. Sources start 16 bytes after a multiple of 64 and are
+warm; results are dropped before the next call, so a library may reuse their memory, except in the rows "fresh pages".
+NumPy copies in one thread, into fresh memory of the system.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
             lambda _: peer.put(dense, device),
             prepare=peer.forget_memory,
             bytes=dense.nbytes,
-            notes="the others' memory may be fresh in each row",
+            notes="other libraries may use fresh memory in each row",
         )
     double = source((BYTES // 2,), offset=16)
     for run in (4096, 1024, 256, 64):
@@ -49,7 +49,7 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
     for dtype, side in ((np.uint8, 8192), (np.uint16, 8192), (np.float32, 4096), (np.complex64, 4096)):
         matrix = dense.view(dtype).reshape(-1, side)
         yield put(f"transpose of {matrix.itemsize}-byte items", matrix.T)
-    if peer.NAME != "jax":  # it has no 16-byte items but where it is told to
+    if peer.NAME != "jax":  # JAX has 16-byte items only with jax_enable_x64
         yield put("transpose of 16-byte items", dense.view(np.complex128).reshape(-1, 2048).T)
     columns = peer.named(peer.mesh(np.array(peer.devices()), ("x",)), None, "x")
     for run in (4096, 512, 64, 16):

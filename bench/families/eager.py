@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators outside shard_map, each waited for: NumPy's own time on the whole array is the peer for big ones."""
+"""Operators outside shard_map, each waited for; the peer of large ones is NumPy on the global array."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""np.asarray of a 256 MiB Array: a fresh Array each time, so that no gathered value is kept from the last."""
+"""np.asarray of a 256 MiB Array: a fresh Array each time, so that no gathered value is cached."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from families.sources import BIG, SMALL, placements, source
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
-    """One row a sharding."""
+    """One row for each sharding."""
     where = placements(peer)
     value = source(BIG, offset=16)
     for place in ("8 shards, dim 0", "2x4 shards", "8 shards, last dim"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import over NumPy: seconds and resident memory, each in a fresh process; and what an installation takes on disk."""
+"""Import over NumPy: seconds and resident memory, each in a fresh process; and the size of an installation on disk."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ print(json.dumps([time.perf_counter() - begin, resident() - before]))
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
-    """Import alone, then with the first look at the devices."""
+    """Import alone, then with the first use of the devices."""
     if not peer.IMPORT:
         return
     library = peer.IMPORT.split()[-1]
@@ -39,7 +39,9 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
         ("import over NumPy", peer.IMPORT),
         ("import and devices() over NumPy", f"{peer.IMPORT}\n{library}.devices()"),
     ):
-        with tempfile.TemporaryDirectory() as bytecode:  # as an installation has it, whatever this process is told
+        with (
+            tempfile.TemporaryDirectory() as bytecode
+        ):  # compiled files as in an installation, whatever the settings of this process
             answers = [_run(work, bytecode) for _ in range(4 if quick else 12)][1:]
         yield Row(what, samples=[seconds for seconds, _ in answers])
         yield Row(f"{what}, resident memory", samples=[float(size) for _, size in answers], unit="bytes")
@@ -54,14 +56,14 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
 
 
 def _installed(library: str) -> dict[str, int]:
-    """Bytes of the package and of all that it requires, without NumPy, extras and what Python compiled."""
+    """Bytes of the package and of all that it requires, without NumPy, extras and compiled files."""
     sizes: dict[str, int] = {}
     wanted = [library]
     for name in wanted:
         try:
             known = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
-            if name == library:  # runs from a checkout: its packages are as pyproject.toml says
+            if name == library:  # run from a checkout: its packages are those of pyproject.toml
                 sizes[name] = _folder_bytes(name)
                 wanted += [each for each in _OUR_DEPENDENCIES if each not in wanted]
             continue

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""4,096 CPU devices in one process, reshards over 8 and over all of them, and a mesh of 1,048,576 devices that have no
+"""4,096 CPU devices in one process, reshards over 8 and over all of them, and a mesh of 1,048,576 devices without
 memory.
 
-The first call that makes the devices is timed once a process. JAX cannot make a million CPU devices.
+The first call that makes the devices is timed once for each process. JAX cannot make a million CPU devices.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
         return
     begin = time.perf_counter()
     devices = peer.devices()
-    yield Row("4,096 devices: make them", samples=[time.perf_counter() - begin])
+    yield Row("4,096 devices: create", samples=[time.perf_counter() - begin])
     assert len(devices) == DEVICES, f"expected {DEVICES} devices, got {len(devices)}"
     grid = np.array(devices).reshape(64, 64)
     shifts = iter(range(1, 10_000))
@@ -55,7 +55,7 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
 
 
 def _reshards(peer: Any, devices: Any, repeats: int) -> Iterator[Row]:
-    """From rows to columns, which has a copy for each pair of shards: JAX would compile millions."""
+    """From rows to columns, with a copy for each pair of shards, of which JAX would compile millions."""
     value = np.ones((4096, 4096), np.float32)
     for count in (8, DEVICES):
         mesh = peer.mesh(np.array(devices[:count]), ("x",))
@@ -70,7 +70,7 @@ def _reshards(peer: Any, devices: Any, repeats: int) -> Iterator[Row]:
 
 
 def _very_many(repeats: int) -> Iterator[Row]:
-    """Planning for 1,048,576 devices: what asks for one of them touches no other."""
+    """Planning for 1,048,576 devices: a query about one of them touches no other."""
     import artifex_devices as ad
 
     gc.collect()

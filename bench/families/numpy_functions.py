@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's functions on 8 shards, each waited for; the peers are NumPy on the whole array and JAX without jit."""
+"""NumPy's functions on 8 shards, each waited for; the peers are NumPy on the global array and JAX without jit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIDE = 2048
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
-    """Small calls, where Python is what costs, and big ones, where memory and cores are."""
+    """Small calls, limited by Python, and large ones, limited by memory and cores."""
     host = source(SMALL, offset=16)
     square = np.random.default_rng(0).standard_normal((SIDE, SIDE)).astype(np.float32)
     long = np.random.default_rng(1).random(LONG, np.float32)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches that are read and placed ahead, beside what perfect overlap would take and beside a plain loop.
+"""Prefetched batches, compared with perfect overlap and with a plain loop.
 
 The producer's cost is measured alone with placing, the consumer's is made equal to it by calibration, and the ideal is
-the larger of the two a batch. NumPy's peer is the plain loop. JAX has no prefetcher of its own: its rows are a thread
+the larger of the two per batch. NumPy's peer is the plain loop. JAX has no prefetcher of its own: its rows are a thread
 with a queue of two batches around `device_put`, as its users write one.
 """
 
@@ -48,9 +48,9 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
     yield from _against_ideal(peer, "sleep", nap, lambda _: time.sleep(SLEEP_S), place, quick)
     tiny = source(SMALL, offset=16)
     for what, produce, consume, batches in (
-        ("a free consumer: 4 MiB drawn", draw, _nothing, BATCHES),
-        ("a free producer: 4 MiB worked on", free, compute, BATCHES),
-        ("nothing to do: (8,16) f32", lambda: tiny, _nothing, TINY_BATCHES),
+        ("no consumer work: 4 MiB read", draw, _nothing, BATCHES),
+        ("no producer work: 4 MiB used", free, compute, BATCHES),
+        ("no work: (8,16) f32", lambda: tiny, _nothing, TINY_BATCHES),
     ):
         yield from _beside_a_loop(peer, what, produce, consume, place, batches, quick)
 
@@ -70,7 +70,7 @@ def _alone(run: Callable[[], Any]) -> float:
 
 
 def _each(arrays: list[Any]) -> Callable[[], Any]:
-    """One of the arrays after the other: a batch that was just placed is in no cache of the consumer's core."""
+    """Yields the arrays in turn, so that a placed batch is not in the caches of the consumer's core."""
     return itertools.cycle(arrays).__next__
 
 
@@ -93,7 +93,7 @@ def _computing(peer: Any, cost: float, next_array: Callable[[], Any]) -> Callabl
 def _against_ideal(
     peer: Any, kind: str, produce: Callable[[], Any], consume: Callable[[Any], Any], place: Any, quick: bool
 ) -> Iterator[Row]:
-    """The time of a batch, and by how much that is longer than with perfect overlap; costs alone in between."""
+    """The time of a batch and its ratio to perfect overlap, with the separate costs measured in between."""
     name = f"prefetch, producer and consumer of equal {kind}"
     times, ratios = [], []
     for _ in range(3 if quick else 6):
@@ -103,7 +103,7 @@ def _against_ideal(
         took = _run(peer.prefetch, produce, consume, place, BATCHES)
         times.append(took)
         ratios.append(took / alone)
-    yield Row(f"{name}, a batch", samples=times, notes=peer.PREFETCH)
+    yield Row(f"{name}, per batch", samples=times, notes=peer.PREFETCH)
     yield Row(f"{name}, times the ideal", samples=ratios, unit="ratio")
 
 
@@ -116,7 +116,7 @@ def _beside_a_loop(
     batches: int,
     quick: bool,
 ) -> Iterator[Row]:
-    """Prefetching, and in turns with it the library's own device_put in the loop."""
+    """Prefetching, in turns with the library's own device_put in the loop."""
     ahead, plain = [], []
     for _ in range(4 if quick else 8):
         ahead.append(_run(peer.prefetch, produce, consume, place, batches))
@@ -124,8 +124,8 @@ def _beside_a_loop(
             _run(lambda source, place: (peer.put(each, place) for each in source), produce, consume, place, batches)
         )
     if peer.HAS_MESHES:
-        yield Row(f"prefetch, {what}, a batch", samples=ahead[1:], notes=peer.PREFETCH)
-    yield Row(f"plain loop, {what}, a batch", samples=plain[1:])
+        yield Row(f"prefetch, {what}, per batch", samples=ahead[1:], notes=peer.PREFETCH)
+    yield Row(f"plain loop, {what}, per batch", samples=plain[1:])
 
 
 def _run(
@@ -135,7 +135,7 @@ def _run(
     place: Any,
     batches: int,
 ) -> float:
-    """Seconds a batch from the second one on: the first can be read ahead of nothing."""
+    """Seconds per batch from the second one on, because the first cannot be prefetched."""
     stream = prefetch((produce() for _ in range(batches + 1)), place)
     consume(next(stream))
     begin = time.perf_counter()

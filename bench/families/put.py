@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """device_put: small, a tree, and 256 MiB. Every call is followed by block_until_ready.
 
-Sources lie 16 bytes beyond a multiple of 64 (where NumPy's allocator puts big arrays), because JAX on CPU does not copy
-aligned ones; the rows that say "aligned" show what that is worth. Results are dropped before the next call, so both
-libraries may reuse their memory.
+Sources start 16 bytes after a multiple of 64 (where NumPy's allocator puts big arrays), because JAX on CPU does not
+copy aligned ones; the rows "aligned" show the difference. Results are dropped before the next call, so both libraries
+may reuse their memory.
 """
 
 from __future__ import annotations
@@ -48,5 +48,5 @@ def _big_row(peer: Any, name: str, value: Any, where: Any) -> Row:
         name,
         lambda _: peer.put(value, where),
         bytes=value.nbytes,
-        notes="shows the source's own memory, no copy" if shared else "",
+        notes="shares the source's memory, no copy" if shared else "",
     )

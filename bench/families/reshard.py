@@ -12,7 +12,7 @@ from families.sources import BIG, placements, source
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
-    """One row a pair of shardings."""
+    """One row for each pair of shardings."""
     where = placements(peer)
     begin = "8 shards, dim 0"
     array = peer.put(source(BIG, offset=16), where[begin])

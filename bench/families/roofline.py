@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine can do: ours as `measure_roofline` finds it, beside NumPy's product and a C loop in the same run.
+"""Peak rates of the machine: `measure_roofline` beside NumPy's product and a C loop in the same run.
 
 Rows are times: of 10^9 FLOP, and of 10^9 bytes as STREAM counts them (24 for an element of a triad).
 A ratio of 0.9 or more means that ours is not below 90 % of the peer.
@@ -62,7 +62,7 @@ STREAM_ROW = "STREAM, 10^9 bytes, best"
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
-    """The best of each, as the limit is what is asked for."""
+    """The best of each, because the limit is measured."""
     if peer.NAME == "artifex_devices":
         yield from _ours(quick)
     elif peer.NAME == "numpy":
@@ -103,8 +103,8 @@ def _numpy(quick: bool) -> Iterator[Row]:
 
 
 def _c_loop(repeats: int) -> tuple[float, int] | None:
-    """The best time of a triad in C and its elements; None where there is no compiler."""
-    elements = 16 << 20  # 128 MiB an array
+    """The best time of a triad in C and its elements; None without a compiler."""
+    elements = 16 << 20  # 128 MiB per array
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "triad.c"), Path(folder, "triad")
         source.write_text(C_LOOP)
@@ -114,5 +114,5 @@ def _c_loop(repeats: int) -> tuple[float, int] | None:
         except (OSError, subprocess.CalledProcessError):
             return None
         threads = len(os.sched_getaffinity(0))
-        told = subprocess.run([program, str(elements), str(threads), str(repeats)], check=True, capture_output=True)
-    return min(map(float, told.stdout.split())), elements
+        done = subprocess.run([program, str(elements), str(threads), str(repeats)], check=True, capture_output=True)
+    return min(map(float, done.stdout.split())), elements

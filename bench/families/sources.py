@@ -14,7 +14,7 @@ SMALL = (8, 16)
 
 
 def source(shape: tuple[int, ...], *, offset: int) -> np.ndarray:
-    """Float32 ones whose address is `offset` bytes beyond a multiple of 64.
+    """Float32 ones whose address is `offset` bytes after a multiple of 64.
 
     JAX on CPU shows a 64-byte aligned source instead of copying it, so a copy is only timed at another offset.
     """
@@ -27,7 +27,7 @@ def source(shape: tuple[int, ...], *, offset: int) -> np.ndarray:
 
 
 def placements(peer: Any) -> dict[str, Any]:
-    """The four ways in which a matrix is put on 8 devices."""
+    """The four shardings of a matrix over 8 devices."""
     devices = np.array(peer.devices())
     line, grid = peer.mesh(devices, ("x",)), peer.mesh(devices.reshape(2, 4), ("x", "y"))
     return {
@@ -40,7 +40,7 @@ def placements(peer: Any) -> dict[str, Any]:
 
 
 def shares_memory(peer: Any, array: Any, value: np.ndarray) -> bool:
-    """Whether a write to the source shows in what was placed."""
+    """Whether a write to the source changes the placed Array."""
     before = value.flat[0]
     value.flat[0] = before + 1
     shared = bool(peer.get(array).flat[0] != before)

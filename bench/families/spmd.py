@@ -42,7 +42,7 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
 
 
 def _reductions_by_dtype(peer: Any) -> Iterator[Row]:
-    """Floats of 16 bits beside float32: the same bytes, twice the numbers."""
+    """16-bit floats beside float32: the same bytes, twice the numbers."""
     count, block_bytes = 8, 4 << 20
     mesh = peer.mesh(np.array(peer.devices()[:count]), ("i",))
     for dtype in (np.dtype(np.float32), np.dtype(np.float16), np.dtype(bfloat16)):
@@ -71,7 +71,7 @@ def _collectives(peer: Any, count: int, block_bytes: int) -> Iterator[Row]:
             f"{name} of {size} x {count} under shard_map",
             lambda _, f=mapped: peer.wait(f(x)),
             bytes=TOTAL_BYTES,
-            notes="blocks of arguments are handed on, no copy"
+            notes="passes blocks of arguments on, no copy"
             if name == "ppermute" and peer.NAME == "artifex_devices"
             else "",
         )

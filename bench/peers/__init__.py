@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is measured: one module a library, with the same functions."""
+"""The measured libraries: one module for each, with the same functions."""

@@ -19,7 +19,7 @@ P = jax.sharding.PartitionSpec
 
 
 def version() -> str:
-    """As the package says."""
+    """Version of the package."""
     return str(jax.__version__)
 
 
@@ -54,7 +54,7 @@ def get_tree(tree: Any) -> Any:
 
 
 def prefetch(batches: Iterator[Any], where: Any) -> Iterator[Any]:
-    """Placed batches, read ahead by a thread: JAX itself has nothing for it."""
+    """Placed batches, prefetched by a thread, because JAX has no prefetcher."""
     ready: queue.Queue[Any] = queue.Queue(2)
     end = object()
 

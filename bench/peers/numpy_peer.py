@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain NumPy in one thread: shards are copied slices. A floor for small work, no rival for big."""
+"""Plain NumPy in one thread: shards are copied slices. A lower limit for small work."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Cut:
 
 @dataclass
 class Shards:
-    """Copied slices with the part of the whole that each is."""
+    """Copied slices with the index of each in the global array."""
 
     shape: tuple[int, ...]
     pieces: list[tuple[tuple[slice, ...], np.ndarray]]
 
 
 def version() -> str:
-    """As the package says."""
+    """Version of the package."""
     return np.__version__
 
 
 def devices() -> list[int]:
-    """Numbers."""
+    """Device numbers."""
     return list(range(8))
 
 
@@ -49,7 +49,7 @@ def mesh(devices: Any, names: Any) -> dict[str, int]:
 
 
 def named(mesh: dict[str, int], *entries: Any) -> Cut:
-    """The cut that a spec means."""
+    """The parts and copies of a spec."""
     parts = tuple(
         1 if entry is None else math.prod(mesh[axis] for axis in ((entry,) if isinstance(entry, str) else entry))
         for entry in entries

@@ -18,7 +18,7 @@ P = lib.PartitionSpec
 
 
 def version() -> str:
-    """As the package says."""
+    """Version of the package."""
     return str(lib.__version__)
 
 
@@ -43,7 +43,7 @@ def put(value: Any, where: Any) -> Any:
 
 
 def forget_memory() -> None:
-    """Gives the memory that is kept for reuse back to the system."""
+    """Releases cached memory to the system."""
     gc.collect()
     lib._core._trim()
 
@@ -64,7 +64,7 @@ def get_tree(tree: Any) -> Any:
 
 
 def prefetch(batches: Iterator[Any], where: Any) -> Iterator[Any]:
-    """Placed batches, read ahead."""
+    """Prefetched batches."""
     from artifex_devices.prefetch import prefetch_to_device
 
     return prefetch_to_device(batches, where)

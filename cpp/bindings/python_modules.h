@@ -7,14 +7,14 @@ namespace artifex_devices::bindings::python_modules {
 
 inline constexpr const char* kCore = "artifex_devices._core";
 inline constexpr const char* kErrors = "artifex_devices.errors";  // the module that exception classes belong to
-inline constexpr const char* kAllocatorConfig = "artifex_devices._runtime.allocator";
+inline constexpr const char* kAllocatorConfig = "artifex_devices._runtime.client";
 inline constexpr const char* kArrayText = "artifex_devices._array.repr";
-inline constexpr const char* kClientProfile = "artifex_devices._runtime.client_profile";
+inline constexpr const char* kClientProfile = "artifex_devices._runtime.client_members";
 inline constexpr const char* kCluster = "artifex_devices.cluster";
 inline constexpr const char* kConfig = "artifex_devices.config";
 inline constexpr const char* kDescription = "artifex_devices._array.describe";
 inline constexpr const char* kExchange = "artifex_devices.distributed.exchange";
-inline constexpr const char* kHostBuffer = "artifex_devices._runtime.host_buffer";
+inline constexpr const char* kHostBuffer = "artifex_devices._runtime.client_members";
 inline constexpr const char* kHostCopy = "artifex_devices._placement.async_copy";
 inline constexpr const char* kHtml = "artifex_devices._array.html";
 inline constexpr const char* kLayout = "artifex_devices.layout";

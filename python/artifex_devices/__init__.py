@@ -72,7 +72,6 @@ _import_eagerly(
     "_array.core_reprs",  # lets pprint print the core's objects
     "_placement.device_put",
     "_runtime.caches",
-    "_runtime.shutdown",
     "_runtime.world",
     "config",
     "sharding",

@@ -61,6 +61,7 @@ from artifex_devices._placement.reshard import reshard as reshard
 from artifex_devices._placement.reshard import with_sharding_constraint as with_sharding_constraint
 from artifex_devices._runtime.caches import clear_caches as clear_caches
 from artifex_devices._runtime.caches import live_arrays as live_arrays
+from artifex_devices._runtime.caches import shutdown as shutdown
 from artifex_devices._runtime.devices import default_backend as default_backend
 from artifex_devices._runtime.devices import device_count as device_count
 from artifex_devices._runtime.devices import devices as devices
@@ -78,7 +79,6 @@ from artifex_devices._runtime.scopes import transfer_guard as transfer_guard
 from artifex_devices._runtime.scopes import transfer_guard_device_to_device as transfer_guard_device_to_device
 from artifex_devices._runtime.scopes import transfer_guard_device_to_host as transfer_guard_device_to_host
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device as transfer_guard_host_to_device
-from artifex_devices._runtime.shutdown import shutdown as shutdown
 from artifex_devices._runtime.world import simulate as simulate
 from artifex_devices._spmd.jit import jit as jit
 from artifex_devices._spmd.pmap import pmap as pmap

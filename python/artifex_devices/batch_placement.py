@@ -9,6 +9,7 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._core import Array, NamedSharding, Sharding
 from artifex_devices._placement.device_put import device_put
+from artifex_devices._tree.prefix import per_leaf
 
 __all__ = ["batch_share", "place_batch"]
 
@@ -31,10 +32,9 @@ def place_batch(operation: str, batch: Any, target: Any) -> Any:
     from artifex_devices import tree_util
     from artifex_devices._placement.construct import make_array_from_process_local_data
     from artifex_devices._placement.target import PLACES
-    from artifex_devices._tree.prefix_broadcast import per_leaf
 
     leaves, structure = tree_util.tree_flatten(batch)
-    places = per_leaf(operation, "sharding", target, batch, len(leaves), PLACES)
+    places = per_leaf(operation, "sharding", target, batch, PLACES)
     placed = []
     for number, leaf in enumerate(leaves):
         place = places[number] if isinstance(places, list) else places

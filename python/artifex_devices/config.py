@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type
 from artifex_devices._base.recorded_options import RECORDED, check_recorded
 from artifex_devices._base.safe_repr import shown
 
 __all__ = ["Config", "config"]
 
-# Bytes, each with its smallest value.
+# Options in bytes, and their minima.
 _BYTES = {"cache_bytes": -1, "parallel_copy_bytes": 0, "async_copy_bytes": 0}
 _PLATFORMS = ("jax_platform_name", "jax_platforms")
 _SCOPED = (
@@ -27,39 +27,42 @@ _SCOPED = (
 _SPMD = {"spmd_executor": "auto", "spmd_threads_bytes": 1 << 20, "collective_timeout_s": 60.0}
 _DISTRIBUTED = {"distributed_buffer_bytes": 64 << 20, "distributed_checks": True, "distributed_shared_memory": True}
 _NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations", *_SPMD, *_DISTRIBUTED)
-_DEFAULT_COUNT = -1  # of CPU devices, as in JAX: what the environment says, else one for each CPU domain
+_UPDATE = "config.update"
+_DEFAULT_COUNT = -1  # of CPU devices, as in JAX: the environment variable, else one for each CPU domain
 
 
 class Config:
     """Settings by name; each can be read as an attribute and set by `update`.
 
-    * `jax_platforms` (str or None): platforms that must be there; read when the devices are first asked for, and of no
-      consequence afterwards.
+    * `jax_platforms` (str or None): platforms that must be available; read at the first use of a device, without effect
+      afterwards.
     * `jax_platform_name` (str or None): the platform of calls that name none, such as `devices()`; read likewise.
       `devices("cpu")` does not depend on it.
-    * `jax_num_cpu_devices` (int): number of CPU devices of the process, -1 for the default; only before the first use
-      of a device. The current value is accepted at any time.
+    * `jax_num_cpu_devices` (int): number of CPU devices of the process, -1 for the default. It can be changed only
+      before the first use of a device.
     * `jax_transfer_guard` and, for one direction, `jax_transfer_guard_host_to_device`, `..._device_to_device`,
       `..._device_to_host` (str or None): see `transfer_guard`.
     * `jax_default_device` (Device, platform or None): see `default_device`.
-    * `jax_enable_x64` (bool): see `enable_x64`; True unless JAX_ENABLE_X64 says otherwise.
-    * `cache_bytes` (bytes): freed memory kept for reuse; -1 means a quarter of the memory that the process may use.
-    * `parallel_copy_bytes` (bytes): copies below it stay on the calling thread.
-    * `async_copy_bytes` (bytes): Array-to-Array copies from it on run after the call returned.
-    * `trace_allocations` (bool): keep the line of the program that makes each Array, for `memory_report`.
+    * `jax_enable_x64` (bool): see `enable_x64`; the default is JAX_ENABLE_X64, or True.
+    * `cache_bytes` (bytes): freed memory cached for reuse; -1 for a quarter of the memory that the process may use.
+    * `parallel_copy_bytes` (bytes): minimum size of copies that the workers share.
+    * `async_copy_bytes` (bytes): minimum size of copies between Arrays that go on after the call returned.
+    * `trace_allocations` (bool): whether to record the line of the program that creates each Array, for
+      `memory_report`.
     * `spmd_executor` ("auto", "cooperative" or "threads"): how `shard_map` and `pmap` run their participants.
-    * `spmd_threads_bytes` (bytes): "auto" takes threads from this size of the biggest block on; the default is where
-      threads begin to win on 2 cores (bench, family executors).
-    * `collective_timeout_s` (seconds or None): how long a collective may wait for its members; None for ever.
-    * `distributed_buffer_bytes` (bytes): memory for messages that are packed, in a reshard between processes; at least
-      two messages of 8 MiB are under way in any case.
-    * `distributed_checks` (bool): compare what all processes put to devices of all; a digest of each value is sent.
-    * `distributed_shared_memory` (bool): processes of one host meet, and add up big arrays, through memory that they
-      share; looked at by `distributed.initialize`. False, in any of them: everything goes by MPI.
+    * `spmd_threads_bytes` (bytes): size of the biggest block from which "auto" uses threads; by default the size from
+      which they are faster on 2 cores (bench, family executors).
+    * `collective_timeout_s` (seconds or None): how long a collective waits for its members; None for no limit.
+    * `distributed_buffer_bytes` (bytes): memory for packed messages in a reshard between processes; two messages of
+      8 MiB are always allowed.
+    * `distributed_checks` (bool): whether to compare values that all processes place on devices of all; a digest of
+      each value is sent.
+    * `distributed_shared_memory` (bool): whether processes of one host meet, and add big arrays, through shared
+      memory; read by `distributed.initialize`. If it is False in any of them, they use MPI only.
     * Options of JAX's compiler, such as `jax_disable_jit` and `jax_compilation_cache_dir`: recorded, without effect.
-      Those that ask for a check that does not exist here, such as `jax_debug_nans`, are refused with the reason.
+      Options for a check that does not exist here, such as `jax_debug_nans`, are refused with the reason.
 
-    Guards, default device and x64 are read as they are for the calling context, `with` blocks included.
+    Guards, default device and x64 have the values of the calling context, `with` blocks included.
 
     Example:
         >>> from artifex_devices import config
@@ -71,7 +74,6 @@ class Config:
     """
 
     def __init__(self) -> None:
-        """Starts with the defaults; use the module's `config`."""
         environment = os.environ.get("JAX_NUM_CPU_DEVICES", "")
         self._num_cpu_devices = int(environment) if environment.isdecimal() else _DEFAULT_COUNT
         self._recorded: dict[str, Any] = {name: option.default for name, option in RECORDED.items()}
@@ -86,40 +88,42 @@ class Config:
             value: Its new value.
 
         Raises:
-            AttributeError: There is no such option; the nearest name is suggested.
-            TypeError: The value of a number is no int, or that of a flag no bool.
-            ValueError: The value is out of range, or none of those that the option knows; or an environment variable
-                of these options is malformed.
-            NotImplementedError: The option of JAX asks for a check that does not exist here.
-            RuntimeError: Another `jax_num_cpu_devices` than the current one after the first use of a device.
+            AttributeError: The option does not exist; the text suggests the nearest name.
+            TypeError: The value of a number is not an int, or that of a flag not a bool.
+            ValueError: The value is out of range or unknown, or an environment variable of these options is malformed.
+            NotImplementedError: The option of JAX is for a check that does not exist here.
+            RuntimeError: `jax_num_cpu_devices` is changed after the first use of a device.
         """
         if name in _SCOPED:
             _core._write_scoped_option(name, value)
         elif name in _PLATFORMS:
-            _core._write_platform_option(name, self._platforms(name, value))
+            kinds = (str, type(None))
+            check_type(_UPDATE, name, value, kinds, "a platform's name or None", "write 'cpu'", ValueError)
+            _core._write_platform_option(name, value)
         elif name == "jax_num_cpu_devices":
-            count = self._count_of_devices(value)
+            is_default = value is None or (isinstance(value, int) and value == _DEFAULT_COUNT)
+            count = _DEFAULT_COUNT if is_default else _int(name, value, 1)
             if count != self._num_cpu_devices:
                 _core._set_num_cpu_devices(None if count == _DEFAULT_COUNT else count)
                 self._num_cpu_devices = count
         elif name in _BYTES:
-            _core._config_write(name, self._whole_number(name, value, least=_BYTES[name]))
+            _core._config_write(name, _int(name, value, _BYTES[name]))
         elif name == "trace_allocations":
-            _core._config_write(name, self._flag(name, value))
+            _core._config_write(name, check_bool(_UPDATE, name, value))
         elif name in ("distributed_checks", "distributed_shared_memory"):
-            self._distributed[name] = self._flag(name, value)
+            self._distributed[name] = check_bool(_UPDATE, name, value)
         elif name == "distributed_buffer_bytes":
-            self._distributed[name] = self._whole_number(name, value, least=0)
+            self._distributed[name] = _int(name, value, 0)
         elif name in _SPMD:
-            self._spmd[name] = self._spmd_value(name, value)
+            self._spmd[name] = _spmd_value(name, value)
         elif name in RECORDED:
             check_recorded(name, value)
             self._recorded[name] = value
         else:
-            raise AttributeError(self._unknown("config.update", name))
+            raise _unknown(_UPDATE, name)
 
     def read(self, name: str) -> Any:
-        """The value of an option for the calling context; AttributeError for an unknown name."""
+        """Returns the value of an option in the calling context; AttributeError for an unknown name."""
         if name in _SCOPED:
             return _core._scoped_option(name)
         if name in _PLATFORMS:
@@ -136,15 +140,15 @@ class Config:
             return self._distributed[name]
         if name in RECORDED:
             return self._recorded[name]
-        raise AttributeError(self._unknown("config.read", name))
+        raise _unknown("config.read", name)
 
     @property
     def values(self) -> dict[str, Any]:
-        """All options and their values for the calling context; a new dict."""
+        """All options and their values in the calling context; a new dict."""
         return {name: self.read(name) for name in (*_NAMES, *RECORDED)}
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refused: an attribute that is set would hide the option."""
+        """Raises AttributeError: an attribute would hide the option."""
         if name.startswith("_"):
             object.__setattr__(self, name, value)
             return
@@ -155,83 +159,31 @@ class Config:
         )
 
     def __getattr__(self, name: str) -> Any:
-        """Reads an option as an attribute."""
+        """Returns the value of an option."""
         if name.startswith("_"):
             raise AttributeError(name)
         return self.read(name)
 
-    @classmethod
-    def _spmd_value(cls, name: str, value: Any) -> Any:
-        if name == "spmd_threads_bytes":
-            return cls._whole_number(name, value, least=0)
-        if name == "spmd_executor":
-            if value not in ("auto", "cooperative", "threads"):
-                raise ValueError(
-                    f"config.update: {name} is not known; expected 'auto', 'cooperative' or 'threads', got "
-                    f"{shown(value)}; choose one of them"
-                )
-            return value
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(
-                f"config.update: {name} is of type {type(value).__name__}; expected seconds or None, got "
-                f"{shown(value)}; give a number"
-            )
-        if not 0 < value < float("inf"):
-            raise ValueError(
-                f"config.update: {name} is out of range; expected a positive number of seconds or None, got "
-                f"{shown(value)}; None waits for ever"
-            )
-        return float(value)
-
-    def _count_of_devices(self, value: Any) -> int:
-        if value is None or (isinstance(value, int) and value == _DEFAULT_COUNT):
-            return _DEFAULT_COUNT
-        return self._whole_number("jax_num_cpu_devices", value, least=1)
-
-    @staticmethod
-    def _flag(name: str, value: Any) -> bool:
-        if isinstance(value, bool):
-            return value
-        raise TypeError(
-            f"config.update: {name} is of type {type(value).__name__}; expected a bool, got {shown(value)}; "
-            "give True or False"
-        )
-
-    @staticmethod
-    def _platforms(name: str, value: Any) -> str | None:
-        if value is None or isinstance(value, str):
-            return value
-        raise ValueError(
-            f"config.update: {name} is of type {type(value).__name__}; expected a platform's name or None, got "
-            f"{shown(value)}; write 'cpu'"
-        )
-
-    @staticmethod
-    def _whole_number(name: str, value: Any, *, least: int) -> int:
-        if isinstance(value, bool):
-            raise TypeError(f"config.update: {name} is of type bool; expected an int, got {value}; give a number")
-        try:
-            number = operator.index(value)
-        except TypeError:
-            raise TypeError(
-                f"config.update: {name} is of type {type(value).__name__}; expected an int, got {shown(value)}; "
-                "give a number"
-            ) from None
-        if not least <= number < 2**63:
-            raise ValueError(
-                f"config.update: {name} is out of range; expected {least} to 2**63 - 1, got {number}; "
-                "choose a value in it"
-            )
-        return number
-
-    def _unknown(self, operation: str, name: Any) -> str:
-        import difflib  # for errors only: a twentieth of the package's import time
-
-        near = difflib.get_close_matches(name if isinstance(name, str) else "", (*_NAMES, *RECORDED), n=1)
-        hint = f"did you mean {near[0]}?" if near else "check the name"
-        return f"{operation}: there is no option {shown(name)}; expected one of {', '.join(_NAMES)}; {hint}"
-
 
 config = Config()
+
+
+def _int(name: str, value: Any, minimum: int) -> int:
+    return check_int(_UPDATE, name, value, "choose another number", minimum=minimum, maximum=2**63 - 1)
+
+
+def _spmd_value(name: str, value: Any) -> Any:
+    if name == "spmd_threads_bytes":
+        return _int(name, value, 0)
+    if name == "spmd_executor":
+        check_choice(_UPDATE, name, value, ("auto", "cooperative", "threads"))
+        return value
+    return None if value is None else float(check_number(_UPDATE, name, value, "write None for no limit", above=0))
+
+
+def _unknown(operation: str, name: Any) -> AttributeError:
+    import difflib  # for errors only: a twentieth of the package's import time
+
+    near = difflib.get_close_matches(name if isinstance(name, str) else "", (*_NAMES, *RECORDED), n=1)
+    hint = f"did you mean {near[0]}?" if near else "check the name"
+    return AttributeError(f"{operation}: {shown(name)} is not an option; expected one of {', '.join(_NAMES)}; {hint}")

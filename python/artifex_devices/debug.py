@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking at how data lies: the names of `jax.debug`."""
+"""Pictures of shardings: the names of `jax.debug`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_callable, check_type, wrong_type
 from artifex_devices._core import Array, Sharding, sharding_text
+from artifex_devices.tree_util import keystr, tree_leaves_with_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,18 +30,18 @@ def visualize_sharding(
 ) -> None:
     """Prints which devices hold which part of an array of `shape`.
 
-    In colour where rich is installed and standard output shows colours (a terminal, a notebook); plain text otherwise.
-    Any rank can be shown: of more than two dimensions the two that are cut most, and a line says so.
+    In colour if rich is installed and standard output shows colours (a terminal, a notebook), otherwise in plain text.
+    Of more than two dimensions the two with the most parts are shown, with a note.
 
     Args:
-        shape: Sizes, one int a dimension.
-        sharding: How the array would lie.
-        use_color: False never colours.
-        scale: 2.0 draws twice as high and wide; above 0, at most 100.
-        min_width: Characters of a cell with its frame, at least.
-        max_width: Characters of the whole, at most; not below 20.
-        color_map: From a number between 0 and 1 to red, green and blue between 0 and 1 (more is ignored), as
-            matplotlib's colour maps are; None takes colours of our own.
+        shape: Size of each dimension.
+        sharding: Sharding of the array.
+        use_color: Whether colours are allowed.
+        scale: Factor of height and width; above 0, at most 100.
+        min_width: Minimum width of a cell with its frame, in characters.
+        max_width: Maximum width of the picture, in characters; at least 20.
+        color_map: Function of a number between 0 and 1 that returns red, green and blue between 0 and 1 (further values
+            are ignored), such as matplotlib's colour maps; None for built-in colours.
 
     Raises:
         ValueError: The sharding does not fit the shape, or scale is out of range.
@@ -67,10 +68,10 @@ def visualize_array_sharding(array: Array, **options: Any) -> None:
 
     Args:
         array: An Array of any rank.
-        **options: As of `visualize_sharding`.
+        **options: Keyword arguments of `visualize_sharding`.
 
     Raises:
-        TypeError: array is no Array.
+        TypeError: array is not an Array.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -83,22 +84,20 @@ def visualize_array_sharding(array: Array, **options: Any) -> None:
         └───────┴───────┘
     """
     if not hasattr(array, "sharding"):
-        raise TypeError(
-            f"visualize_array_sharding: array is of type {type(array).__name__}; expected an Array; place it by "
-            "device_put, or use visualize_sharding(shape, sharding)"
-        )
+        fix = "place it by device_put, or use visualize_sharding(shape, sharding)"
+        raise wrong_type("visualize_array_sharding", "array", array, "an Array", fix)
     visualize_sharding(array.shape, array.sharding, **options)
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], Any]) -> None:
-    """Calls a function with the sharding of each Array of a tree, at once and in the order of the leaves.
+    """Calls a function with the sharding of each Array of a tree, in the order of the leaves.
 
     Args:
         value: An Array or a tree of Arrays.
-        callback: Function of a Sharding; what it returns is ignored.
+        callback: Function of a Sharding; its results are ignored.
 
     Raises:
-        TypeError: A leaf is not an Array; callback is not callable. Nothing has been called then.
+        TypeError: A leaf is not an Array, or callback cannot be called; raised before the first call.
 
     Example:
         >>> import artifex_devices as ad
@@ -106,26 +105,17 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], Any]) -
         ...     ad.debug.inspect_array_sharding(ad.device_put(1.0), callback=lambda s: print(s.num_devices))
         1
     """
-    from artifex_devices import tree_util
-
-    if not callable(callback):
-        raise TypeError(
-            f"inspect_array_sharding: callback is of type {type(callback).__name__}; expected a function of a "
-            f"Sharding, got {shown(callback)}; write callback=print"
-        )
-    leaves = tree_util.tree_leaves_with_path(value)
+    name = "inspect_array_sharding"
+    check_callable(name, "callback", callback, "a function of a Sharding", "write callback=print")
+    leaves = tree_leaves_with_path(value)
     for path, leaf in leaves:
-        if not isinstance(leaf, Array):
-            raise TypeError(
-                f"inspect_array_sharding: value{tree_util.keystr(path)} is of type {type(leaf).__name__}; expected an "
-                "Array; place it by device_put"
-            )
+        check_type(name, f"value{keystr(path)}", leaf, Array, "an Array", "place it by device_put")
     for _, leaf in leaves:
         callback(leaf.sharding)
 
 
 def _colour_console() -> Console | None:
-    """The console of rich, if that is installed and finds that standard output shows colours."""
+    """Returns rich's console, if rich is installed and standard output shows colours."""
     try:
         from rich.console import Console
     except ImportError:
@@ -135,14 +125,14 @@ def _colour_console() -> Console | None:
 
 
 def _own_colour(place: float) -> tuple[float, float, float]:
-    """Light enough for black letters. Hues go round by the golden angle, so that neighbours differ well."""
+    """Returns a light colour for black letters; hues differ by the golden angle, so that neighbours differ well."""
     import colorsys
 
     return colorsys.hls_to_rgb(0.57 + 0.618034 * place, 0.75, 0.55)
 
 
 def _print_in_colour(console: Console, text: str, color_map: ColorMap) -> None:
-    """Prints a table of our own drawing, each of its cells with letters in it on a ground of its own colour."""
+    """Prints the drawn table with a background colour for each cell that has letters."""
     from rich.text import Text
 
     lines = text.split("\n")
@@ -165,11 +155,11 @@ def _print_in_colour(console: Console, text: str, color_map: ColorMap) -> None:
             style = _style(color_map(float(cell) if own else cell / (len(bands) * columns)))
             for number in band:
                 drawn[number].stylize(style, begin, end)
-    console.print(Text("\n").join(drawn), soft_wrap=True)  # at once: a notebook shows each print by itself
+    console.print(Text("\n").join(drawn), soft_wrap=True)  # one call: a notebook shows each print separately
 
 
 def _style(colour: Sequence[float]) -> str:
-    """Black or white letters, whichever can be read on the colour."""
+    """Returns the style of a background: black letters on light colours, white on dark ones."""
     red, green, blue = (max(0, min(255, round(255 * part))) for part in tuple(colour)[:3])
     letters = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 110 else "white"
     return f"{letters} on #{red:02x}{green:02x}{blue:02x}"

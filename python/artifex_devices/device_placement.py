@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explicit placement of arrays and trees, and batch sizes that suit the hardware."""
+"""Explicit placement of arrays and trees, and recommended batch sizes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,9 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
+from artifex_devices._base.checks import check_type
 from artifex_devices._base.safe_repr import shown
-from artifex_devices._core import (
-    Array,
-    Device,
-    IndivisibleError,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-)
+from artifex_devices._core import Array, Device, IndivisibleError, Mesh, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._hardware.batch_size import (
     BatchSizeRecommendation,
     HardwareType,
@@ -43,9 +36,11 @@ __all__ = [
     "place_on_device",
 ]
 
+_SHARD = "DevicePlacement.shard_batch_dim"
+
 
 class DevicePlacement:
-    """Places arrays on devices, distributes batches, and knows batch sizes.
+    """Places arrays on devices, distributes batches, and recommends batch sizes.
 
     Example:
         >>> import numpy as np
@@ -58,19 +53,19 @@ class DevicePlacement:
     """
 
     def __init__(self, default_device: Device | None = None) -> None:
-        """Takes the default device.
+        """Stores the default device.
 
         Args:
-            default_device: Device to use where none is named; None is the first of `local_devices()`.
+            default_device: Device of calls that name none; None for the first of `local_devices()`.
 
         Raises:
-            TypeError: If it is not a Device.
+            TypeError: `default_device` is not a Device.
         """
         self.default_device = local_devices()[0] if default_device is None else default_device
 
     @property
     def default_device(self) -> Device:
-        """The device to use where none is named; assigning another one detects the hardware anew."""
+        """The device of calls that name none; assigning another one detects the hardware again."""
         return self._default_device
 
     @default_device.setter
@@ -80,12 +75,12 @@ class DevicePlacement:
 
     @property
     def hardware_type(self) -> HardwareType:
-        """The hardware of the default device; UNKNOWN where the table of batch sizes does not have it."""
+        """The hardware of the default device; UNKNOWN if the table of batch sizes lacks it."""
         return self._hardware_type
 
     @property
     def num_devices(self) -> int:
-        """Number of available devices, whatever the default device is."""
+        """Number of available devices."""
         return device_count()
 
     def place_on_device(self, data: Any, device: Device | Sharding | None = None) -> Any:
@@ -93,13 +88,13 @@ class DevicePlacement:
 
         Args:
             data: Tree of arrays and numbers.
-            device: Target device, or a Sharding; None is the default device.
+            device: Target device, or a Sharding; None for the default device.
 
         Returns:
-            The tree with an Array on that device for each leaf. Data that is there already is not copied.
+            The tree with an Array on that device for each leaf. Data that is on it already is not copied.
 
         Raises:
-            TypeError: If `device` is neither, or a leaf is no array of numbers (the text names its path).
+            TypeError: `device` is of another type, or a leaf is not an array of numbers (the text names its path).
         """
         return _place("DevicePlacement.place_on_device", data, self._default_device if device is None else device)
 
@@ -107,16 +102,16 @@ class DevicePlacement:
         """Distributes data over devices.
 
         Args:
-            data: Tree of arrays and numbers. Where the sharding has devices of several processes, ndarrays are each
-                process's own part of the batch.
+            data: Tree of arrays and numbers. If the sharding has devices of several processes, an ndarray is this
+                process's part of the batch.
             sharding: A Sharding (or a Device) for all leaves, or a tree of them that is a prefix of `data`.
 
         Returns:
-            The tree with an Array that has that sharding for each leaf.
+            The tree with an Array of that sharding for each leaf.
 
         Raises:
-            TypeError: If `sharding` is of another type.
-            ValueError: If a leaf has fewer dimensions than the sharding names, or one that is not divisible.
+            TypeError: `sharding` is of another type.
+            ValueError: A leaf has fewer dimensions than the sharding names, or one that is not divisible.
 
         Example:
             >>> import numpy as np
@@ -136,14 +131,14 @@ class DevicePlacement:
 
         Args:
             data: Tree of arrays and numbers, of any rank.
-            devices: Devices to replicate to; None is all of them.
+            devices: Devices to replicate to; None for all.
 
         Returns:
             The tree with a fully replicated Array for each leaf.
 
         Raises:
-            TypeError: If one of `devices` is no Device.
-            ValueError: If there are none, or one comes twice.
+            TypeError: An entry of `devices` is not a Device.
+            ValueError: `devices` is empty or repeats one.
         """
         targets = check_devices("DevicePlacement.replicate_across_devices", devices)
         if not targets:
@@ -154,26 +149,26 @@ class DevicePlacement:
         return device_put(data, NamedSharding(Mesh(targets, ("replica",)), PartitionSpec()))
 
     def shard_batch_dim(self, data: Any, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data") -> Any:
-        """Cuts each array of a tree along its batch dimension.
+        """Shards each array of a tree along its batch dimension.
 
-        Arrays and ndarrays are cut; those of rank 0, and those that have no dimension `batch_axis`, are
-        replicated. Other leaves (text, Python numbers) come back as they are.
+        Arrays and ndarrays are sharded; those without a dimension `batch_axis` are replicated. Other leaves (text,
+        Python numbers) are unchanged.
 
         Args:
-            data: Tree of arrays of shape (batch, ...). Where the mesh has devices of several processes, ndarrays are
-                each process's own part of the batch.
-            mesh: Mesh to cut over.
+            data: Tree of arrays of shape (batch, ...). If the mesh has devices of several processes, an ndarray is this
+                process's part of the batch.
+            mesh: Mesh to shard over.
             batch_axis: Number of the batch dimension; negative numbers count from the last one.
-            mesh_axis: Name of the mesh axis; or a tuple of names, the first one outermost.
+            mesh_axis: Name of the mesh axis, or a tuple of names, the first one outermost.
 
         Returns:
-            The tree with an Array, whose spec names `mesh_axis` at `batch_axis`, for each array.
+            The tree with an Array, whose spec has `mesh_axis` at `batch_axis`, for each array.
 
         Raises:
-            ValueError: If the mesh has no such axis, or a batch dimension is not divisible by it (all such
-                leaves are named).
-            IndexError: If a negative `batch_axis` lies before the first dimension of an array.
-            TypeError: If `mesh` is no Mesh, `batch_axis` no integer, or an array is not one of numbers.
+            ValueError: The mesh does not have the axis, or does not divide a batch dimension (the text names all such
+                leaves).
+            IndexError: A negative `batch_axis` is before the first dimension of an array.
+            TypeError: `mesh` is not a Mesh, `batch_axis` not an integer, or an array not one of numbers.
 
         Example:
             >>> import numpy as np
@@ -186,11 +181,11 @@ class DevicePlacement:
             (P('data', None, None), 3)
         """
         parts = _parts_of(mesh, mesh_axis)
-        axis = whole_number("DevicePlacement.shard_batch_dim", "batch_axis", batch_axis)
+        axis = whole_number(_SHARD, "batch_axis", batch_axis)
         leaves, treedef = tree_flatten(data)
         arrays = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (np.ndarray, Array))]
 
-        def path_of(number: int) -> str:  # asked for only where something is wrong
+        def path_of(number: int) -> str:  # for errors only
             return keystr(tree_flatten_with_path(data)[0][arrays[number]][0])
 
         shapes = [leaves[i].shape for i in arrays]
@@ -198,27 +193,26 @@ class DevicePlacement:
         is_shared = not NamedSharding(mesh, PartitionSpec()).is_fully_addressable
         if not is_shared:
             _check_divisible(shapes, axes, path_of, mesh_axis, parts)
-        kinds = {  # one sharding for all arrays of one rank
-            (len(shape), cut): NamedSharding(mesh, _spec(len(shape), cut, mesh_axis))
-            for shape, cut in zip(shapes, axes, strict=True)
-        }
-        shardings = [kinds[len(shape), cut] for shape, cut in zip(shapes, axes, strict=True)]
-        cut_leaves = [leaves[i] for i in arrays]
-        if is_shared:
-            placed = place_batch("DevicePlacement.shard_batch_dim", cut_leaves, shardings) if arrays else []
-        else:
-            placed = _core._put_leaves(cut_leaves, shardings, False, None, path_of) if arrays else []
+        kinds = [(len(shape), dimension) for shape, dimension in zip(shapes, axes, strict=True)]
+        sharding_of = {kind: NamedSharding(mesh, _spec(*kind, mesh_axis)) for kind in set(kinds)}
+        shardings = [sharding_of[kind] for kind in kinds]
+        sources = [leaves[i] for i in arrays]
+        placed: Any = []
+        if arrays and is_shared:
+            placed = place_batch(_SHARD, sources, shardings)
+        elif arrays:
+            placed = _core._put_leaves(sources, shardings, False, None, path_of)
         for i, array in zip(arrays, placed, strict=True):
             leaves[i] = array
         return tree_unflatten(treedef, leaves)
 
     def prefetch_to_device(self, data_iterator: Iterable[Any], device: Any = None, buffer_size: int = 2) -> Prefetcher:
-        """Reads batches ahead and places them while the consumer works; see `artifex_devices.prefetch`.
+        """Reads and places batches in advance; see `artifex_devices.prefetch`.
 
         Args:
             data_iterator: Source of batches, each a tree of arrays.
-            device: A Device or Sharding, or a tree of them; None is the default device.
-            buffer_size: Batches read ahead, at least 1.
+            device: A Device or Sharding, or a tree of them; None for the default device.
+            buffer_size: Number of batches read in advance, at least 1.
 
         Returns:
             An iterator of placed batches, with `close()` and `stats()`.
@@ -234,9 +228,9 @@ class DevicePlacement:
         device: Device | None = None,
         free_bytes: int | None = None,
     ) -> BatchSizeRecommendation:
-        """Batch sizes for the default device's hardware, or for any other.
+        """Recommends batch sizes for the default device's hardware, or for another.
 
-        See the function of the same name; `hardware_type` and `device` default to this object's.
+        See the function of the same name; `hardware_type` and `device` default to those of this object.
         """
         if not hardware_type and device is None:
             hardware_type = self._assigned_hardware()
@@ -249,17 +243,17 @@ class DevicePlacement:
         )
 
     def validate_batch_size(self, batch_size: int, warn_suboptimal: bool = True) -> tuple[bool, str]:
-        """Says in words where a batch size stands on this hardware, by what `get_batch_size_recommendation` says.
+        """Compares a batch size with those that `get_batch_size_recommendation` returns for this hardware.
 
         Args:
-            batch_size: Examples in a batch.
-            warn_suboptimal: Whether the text says that a valid size is below the critical one.
+            batch_size: Number of examples in a batch.
+            warn_suboptimal: Whether the message reports that a valid size is below the critical one.
 
         Returns:
-            (is_valid, message). Invalid is only what is below the minimum; the message has all the numbers.
+            (is_valid, message). Only sizes below the minimum are invalid; the message has all the numbers.
 
         Raises:
-            TypeError: If batch_size is no integer (`operator.index`; floats are none).
+            TypeError: batch_size is not an integer.
 
         Example:
             >>> import artifex_devices as ad
@@ -269,17 +263,16 @@ class DevicePlacement:
         return validate_batch_size(batch_size, self._assigned_hardware(), warn_suboptimal, device=self._default_device)
 
     def _assigned_hardware(self) -> HardwareType | None:
-        """What was assigned by hand in place of what the default device is; None where nothing was."""
+        """Returns the hardware type that a caller assigned; None if it was detected."""
         is_detected = self._hardware_type is detect_hardware_type(self._default_device)
         return None if is_detected else self._hardware_type
 
     def get_device_info(self) -> dict[str, Any]:
-        """What devices there are, in types that JSON can hold.
+        """Returns information about the devices, in types of JSON.
 
         Returns:
-            A dict of num_devices; hardware_type (its value, as text); platforms and device_kinds, each
-            sorted and without repetition; devices, a list of dicts of id, platform and device_kind (None
-            where the device does not say).
+            A dict of num_devices; hardware_type (its value, as text); platforms and device_kinds, each sorted and
+            without repetition; devices, a list of dicts of id, platform and device_kind (None if it is unknown).
 
         Example:
             >>> import artifex_devices as ad
@@ -306,13 +299,13 @@ def place_on_device(data: Any, device: Device | Sharding | None = None) -> Any:
 
     Args:
         data: Tree of arrays and numbers.
-        device: Target device, or a Sharding; None is the first device.
+        device: Target device, or a Sharding; None for the first device.
 
     Returns:
         The tree with an Array on that device for each leaf.
 
     Raises:
-        TypeError: If `device` is neither, or a leaf is no array of numbers.
+        TypeError: `device` is of another type, or a leaf is not an array of numbers.
 
     Example:
         >>> import numpy as np
@@ -335,44 +328,39 @@ def _place(operation: str, data: Any, target: Any) -> Any:
 
 
 def _parts_of(mesh: Mesh, mesh_axis: Hashable) -> int:
-    """Into how many parts the mesh axis, or tuple of axes, cuts a dimension."""
-    if not isinstance(mesh, Mesh):
-        raise TypeError(
-            f"DevicePlacement.shard_batch_dim: mesh is {shown(mesh)} ({type(mesh).__name__}); expected a Mesh; "
-            "make one with DeviceMeshManager().create_data_parallel_mesh()"
-        )
-    if not isinstance(mesh_axis, Hashable):
-        raise TypeError(
-            f"DevicePlacement.shard_batch_dim: mesh_axis is {shown(mesh_axis)} ({type(mesh_axis).__name__}); "
-            "expected an axis name or a tuple of names; use a tuple"
-        )
+    """Returns the number of parts of a dimension that is sharded over the mesh axis, or tuple of axes."""
+    fix = "make one with DeviceMeshManager().create_data_parallel_mesh()"
+    check_type(_SHARD, "mesh", mesh, Mesh, "a Mesh", fix)
+    check_type(_SHARD, "mesh_axis", mesh_axis, Hashable, "an axis name or a tuple of names", "use a tuple")
     sizes = mesh.shape
     axes = mesh_axis if isinstance(mesh_axis, tuple) and mesh_axis not in sizes else (mesh_axis,)
     missing = [axis for axis in axes if axis not in sizes]
     if missing:
         raise ValueError(
-            f"DevicePlacement.shard_batch_dim: the mesh has no axis {shown(missing[0])}; expected one of "
+            f"{_SHARD}: the mesh has no axis {shown(missing[0])}; expected one of "
             f"{', '.join(map(repr, sizes)) or '(none: it has no axes)'}; give mesh_axis= one of them"
         )
     return math.prod(sizes[axis] for axis in axes)
 
 
 def _batch_dimension(shape: tuple[int, ...], batch_axis: int, path_of: Callable[[int], str], number: int) -> int | None:
-    """Which dimension is the batch; None for an array that has no such one and is replicated."""
+    """Returns the number of the batch dimension, or None for an array without it."""
     rank = len(shape)
     if rank == 0 or batch_axis >= rank:
         return None
     if batch_axis < -rank:
         raise IndexError(
-            f"DevicePlacement.shard_batch_dim: leaf {path_of(number) or '(the whole)'} of shape {shape} has no "
-            f"dimension {batch_axis}; expected a batch_axis of {-rank} or above; count it from the front"
+            f"{_SHARD}: leaf {path_of(number) or '(the root)'} of shape {shape} has no "
+            f"dimension {batch_axis}; expected a batch_axis of {-rank} or above; count it from the first"
         )
     return batch_axis % rank
 
 
-def _spec(rank: int, cut: int | None, mesh_axis: Hashable) -> PartitionSpec:
-    """Names the mesh axis at dimension `cut`."""
-    return PartitionSpec(*[mesh_axis if i == cut else None for i in range(rank if cut is not None else 0)])
+def _spec(rank: int, dimension: int | None, mesh_axis: Hashable) -> PartitionSpec:
+    """Returns the spec with the mesh axis at a dimension."""
+    if dimension is None:
+        return PartitionSpec()
+    return PartitionSpec(*[mesh_axis if i == dimension else None for i in range(rank)])
 
 
 def _check_divisible(
@@ -382,14 +370,14 @@ def _check_divisible(
     mesh_axis: Hashable,
     parts: int,
 ) -> None:
-    """Raises for all arrays that cannot be cut, at once."""
+    """Raises one error for all arrays that cannot be sharded."""
     uneven = [
-        f"dimension {axis} of leaf {path_of(number) or '(the whole)'}, shape {shape}, is {shape[axis]}"
+        f"dimension {axis} of leaf {path_of(number) or '(the root)'}, shape {shape}, is {shape[axis]}"
         for number, (shape, axis) in enumerate(zip(shapes, axes, strict=True))
         if axis is not None and shape[axis] % parts
     ]
     if uneven:
         raise IndivisibleError(
-            f"DevicePlacement.shard_batch_dim: {'; '.join(uneven)}; expected a multiple of {parts}, the "
+            f"{_SHARD}: {'; '.join(uneven)}; expected a multiple of {parts}, the "
             f"parts of mesh axis {shown(mesh_axis)}; choose such a batch size, or pad or drop the last examples"
         )

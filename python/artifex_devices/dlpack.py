@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays out of other libraries' memory by DLPack. The other way is the consumer's: `np.from_dlpack(array)`."""
+"""Arrays on the memory of other libraries by DLPack. For the other direction call `np.from_dlpack(array)`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_type, wrong_type
 from artifex_devices._core import Array, Device, Sharding
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
@@ -18,23 +18,23 @@ _NEWEST_VERSION = (1, 1)
 
 
 def from_dlpack(external_array: Any, device: Device | Sharding | None = None, copy: bool | None = None) -> Array:
-    """Makes an Array of the memory of an array of another library: NumPy, torch, JAX, anything with DLPack.
+    """Builds an Array from an array of another library with DLPack, such as NumPy, torch or JAX.
 
-    The Array *shows that memory* where it is row-major and no other device was asked for: nothing is copied, and the
-    memory stays as long as the Array or a view of it. Who writes to it there writes into the Array, which everything
-    here takes for immutable; give `copy=True` where that can happen.
+    The Array *shares the memory* if that is row-major and no other device is requested: nothing is copied, and the
+    memory lives as long as the Array or a view of it. Writes to the memory change the Array, although operations assume
+    that Arrays are immutable; use `copy=True` if the other library may write.
 
     Args:
-        external_array: an object with `__dlpack__` and `__dlpack_device__`, in host memory.
-        device: a Device or a sharding over one; default the first device, where the memory counts as lying.
+        external_array: An object with `__dlpack__` and `__dlpack_device__`, in host memory.
+        device: A Device or a sharding over one; default the first device.
         copy: None copies only where needed, True always, False never.
 
     Returns:
         A committed Array.
 
     Raises:
-        TypeError: no DLPack methods, or ones that return something else than DLPack says.
-        BufferError: memory of another device than the host, a dtype without a counterpart, a malformed capsule.
+        TypeError: The object lacks the DLPack methods, or they do not follow DLPack.
+        BufferError: The memory is not the host's, the dtype has no counterpart, or the capsule is malformed.
         ValueError: `copy=False` and a copy is needed; `device` is a sharding over several devices.
 
     Example:
@@ -44,15 +44,10 @@ def from_dlpack(external_array: Any, device: Device | Sharding | None = None, co
         >>> np.shares_memory(from_dlpack(source), source), np.shares_memory(from_dlpack(source, copy=True), source)
         (True, False)
     """
-    if copy is not None and not isinstance(copy, bool):
-        raise TypeError(
-            f"from_dlpack: copy is of type {type(copy).__name__}; expected None, True or False, got {shown(copy)}"
-        )
+    check_type("from_dlpack", "copy", copy, (bool, type(None)), "None, True or False", "leave it out")
     if not hasattr(external_array, "__dlpack__") or not hasattr(external_array, "__dlpack_device__"):
-        raise TypeError(
-            f"from_dlpack: the array is of type {type(external_array).__name__}; expected an object with __dlpack__ "
-            "and __dlpack_device__, such as a NumPy array; place other data by device_put(x)"
-        )
+        expected = "an object with __dlpack__ and __dlpack_device__, such as a NumPy array"
+        raise wrong_type("from_dlpack", "the array", external_array, expected, "place other data by device_put(x)")
     _check_host(external_array.__dlpack_device__())
     return _core._array_from_dlpack(_capsule(external_array), device, copy)
 
@@ -66,7 +61,7 @@ _SUPPORTED = frozenset(
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Whether arrays of a dtype can be exchanged by DLPack.
+    """Returns whether arrays of a dtype can be exchanged by DLPack.
 
     These are bool, the integers, floats and complex numbers of NumPy, and bfloat16.
 
@@ -74,7 +69,7 @@ def is_supported_dtype(dtype: Any) -> bool:
         dtype: A dtype, its name or its scalar type.
 
     Raises:
-        TypeError: It is None or not a dtype.
+        TypeError: The argument is None or not a dtype.
 
     Example:
         >>> from artifex_devices.dlpack import is_supported_dtype
@@ -90,13 +85,12 @@ def _check_host(where: Any) -> None:
     try:
         kind, number = (int(part) for part in where)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"from_dlpack: __dlpack_device__() gave {shown(where)}; expected a pair (device type, id) of integers; "
-            "the object does not follow DLPack"
-        ) from None
+        expected = "a pair (device type, id) of integers"
+        fix = "the object does not follow DLPack"
+        raise wrong_type("from_dlpack", "the result of __dlpack_device__()", where, expected, fix) from None
     if kind not in _HOST_DEVICE_TYPES:
         raise BufferError(
-            f"from_dlpack: the array lies on DLPack device ({kind}, {number}); expected host memory, (1, 0); copy it "
+            f"from_dlpack: the array is on DLPack device ({kind}, {number}); expected host memory, (1, 0); copy it "
             "to the host first, say by x.cpu()"
         )
 

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a piece of a program costs in device memory: `with memory_report() as report:`; and jax.memory's `Space`."""
+"""Device memory of a part of a program: `with memory_report() as report:`; and jax.memory's `Space`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_int
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Array, Device, Sharding, _creation_line, _MemoryWindow
-from artifex_devices._runtime.memory_space import MemorySpace
+from artifex_devices._runtime.memory_kinds import MemorySpace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,14 +23,14 @@ _DEVICES_SHOWN = 16
 
 @dataclass(frozen=True)
 class ArrayRecord:
-    """One live Array as a report saw it; does not keep its memory.
+    """A live Array in a report; it does not keep the memory alive.
 
     Attributes:
-        shape: Tuple of int.
+        shape: Shape.
         dtype: np.dtype.
-        bytes: Logical bytes on all its devices, replicas counted.
-        sharding: How it lies.
-        created_at: "train.py:12", the line of the program that made it; None where it was not traced.
+        bytes: Logical bytes on all its devices, replicas included.
+        sharding: Sharding.
+        created_at: The line of the program that created it, such as "train.py:12"; None if it was not traced.
     """
 
     shape: tuple[int, ...]
@@ -44,15 +43,14 @@ class ArrayRecord:
 class MemoryReport:
     """Bytes that Arrays held on each device of a world while a `with` block ran.
 
-    Measured: the numbers are those of the devices' own accounting, as in `Device.memory_stats()`; logical bytes,
-    replicas counted in full. Reports nest and overlap, also over threads; each has its own peaks. They can be read
-    while the block runs, and stay as they were when it ended.
+    The numbers are measured by the devices, as in `Device.memory_stats()`: logical bytes, replicas included. Reports
+    nest and overlap, also over threads; each has its own peaks. They can be read while the block runs, and do not
+    change after it.
 
     The world is the one in which `memory_report` was entered; Arrays of worlds opened inside do not count.
     """
 
     def __init__(self, top: int) -> None:
-        """Made by `memory_report`."""
         self._count = top
         self._window: _MemoryWindow | None = None
         self._devices: tuple[Device, ...] = ()
@@ -62,7 +60,7 @@ class MemoryReport:
         self._is_open = False
 
     def __enter__(self) -> MemoryReport:
-        """Starts to measure; a report measures once."""
+        """Starts to measure; RuntimeError if it has measured a block already."""
         if self._window is not None:
             raise RuntimeError(
                 "memory_report: this report has measured a block already; expected a new one for each block; "
@@ -73,60 +71,56 @@ class MemoryReport:
         self._is_open = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Fixes the numbers, whether or not the block raised."""
+    def __exit__(self, *_: object) -> None:
         if self._window is None:
             raise RuntimeError(
                 "memory_report: left without having been entered; expected a `with` block; write `with memory_report() "
                 "as report:`"
             )
         self._window.close()
-        self._look()
+        self._update()
         self._is_open = False
 
     @property
     def peak_bytes(self) -> dict[Device, int]:
-        """By device: the most that was in use at once, what was there at the start included."""
+        """Peak of the bytes in use of each device, those at the start included."""
         return self._column(2)
 
     @property
     def bytes_at_start(self) -> dict[Device, int]:
-        """By device: in use when the block began."""
+        """Bytes in use of each device at the start of the block."""
         return self._column(0)
 
     @property
     def bytes_in_use(self) -> dict[Device, int]:
-        """By device: in use when the block ended; now, while it runs."""
+        """Bytes in use of each device at the end of the block, or now while it runs."""
         return self._column(1)
 
     @property
     def allocated(self) -> dict[Device, int]:
-        """By device: all bytes that were taken in the block, those given back since included."""
+        """Bytes that were allocated on each device in the block."""
         return self._column(3)
 
     @property
     def freed(self) -> dict[Device, int]:
-        """By device: all bytes that were given back in the block."""
+        """Bytes that were freed on each device in the block."""
         return self._column(4)
 
     @property
     def top(self) -> tuple[ArrayRecord, ...]:
-        """The biggest Arrays alive when the block ended (now, while it runs), biggest first."""
+        """The biggest live Arrays at the end of the block, or now while it runs; biggest first."""
         if self._is_open:
-            self._look()
+            self._update()
         return self._top
 
     def __repr__(self) -> str:
-        """The state and the highest peak."""
         if self._window is None:
             return "<MemoryReport: not entered>"
         state = "measuring" if self._is_open else "done"
         return f"<MemoryReport: {state}, peak of a device {bytes_text(max(self.peak_bytes.values()))}>"
 
     def __str__(self) -> str:
-        """A table of devices and one of the biggest Arrays."""
+        """Formats a table of devices and one of the biggest Arrays."""
         if self._window is None:
             return repr(self)
         top = self.top
@@ -137,8 +131,8 @@ class MemoryReport:
         groups: dict[tuple[int, ...], list[Device]] = {}
         for device, row in zip(self._devices, rows, strict=True):
             groups.setdefault(row, []).append(device)
-        for (start, in_use, peak, taken, freed), devices in list(groups.items())[:_DEVICES_SHOWN]:
-            numbers = map(bytes_text, (peak, start, in_use, taken, freed))
+        for (start, in_use, peak, allocated, freed), devices in list(groups.items())[:_DEVICES_SHOWN]:
+            numbers = map(bytes_text, (peak, start, in_use, allocated, freed))
             table.append((_names(devices), *numbers))
         lines = [f"Memory of {len(rows)} device{'' if len(rows) == 1 else 's'} (measured, logical bytes, each)"]
         lines += _aligned(table, "lrrrrr")
@@ -157,8 +151,8 @@ class MemoryReport:
             return {}
         return {device: row[index] for device, row in zip(self._devices, self._window.use(), strict=True)}
 
-    def _look(self) -> None:
-        """Records what is alive in this world."""
+    def _update(self) -> None:
+        """Records the live Arrays of this world."""
         assert self._window is not None
         count, total, biggest = self._window.live(self._count)
         self._live = (count, total)
@@ -172,13 +166,13 @@ def memory_report(top: int = 10) -> MemoryReport:
     """Measures the device memory that a block of code uses.
 
     Args:
-        top: How many of the biggest Arrays to record, at least 0.
+        top: Number of the biggest Arrays to record, at least 0.
 
     Returns:
         A MemoryReport for one `with` block; print it, or read its numbers.
 
     Raises:
-        TypeError: `top` is no int.
+        TypeError: `top` is not an int.
         ValueError: `top` is negative.
 
     Example:
@@ -189,14 +183,7 @@ def memory_report(top: int = 10) -> MemoryReport:
         >>> list(report.peak_bytes.values()), list(report.bytes_in_use.values())
         ([0, 8000], [0, 0])
     """
-    if isinstance(top, bool) or not isinstance(top, int):
-        raise TypeError(
-            f"memory_report: top is of type {type(top).__name__}; expected an int, got {shown(top)}; give a "
-            "number of Arrays"
-        )
-    if top < 0:
-        raise ValueError(f"memory_report: top is negative; expected 0 or more, got {top}; give a number of Arrays")
-    return MemoryReport(top)
+    return MemoryReport(check_int("memory_report", "top", top, "give a number of Arrays", minimum=0))
 
 
 def _line_text(array: Array) -> str | None:
@@ -211,7 +198,7 @@ def _where(record: ArrayRecord) -> str:
 
 
 def _names(devices: list[Device]) -> str:
-    """`cpu:0`, `cpu:0 to cpu:7`, `cpu:0 and 3 more`."""
+    """Formats `cpu:0`, `cpu:0 to cpu:7` or `cpu:0 and 3 more`."""
     ids = [device.id for device in devices]
     if len(ids) == 1:
         return str(devices[0])
@@ -221,7 +208,7 @@ def _names(devices: list[Device]) -> str:
 
 
 def _aligned(rows: list[tuple[str, ...]], sides: str) -> list[str]:
-    """Lines of a table; `sides` has "l" or "r" for each column."""
+    """Formats the lines of a table; `sides` has "l" or "r" for each column."""
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(sides))]
     lines = []
     for row in rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and placing batches ahead of the loop that uses them."""
+"""Batches that a thread reads and places before the consumer needs them."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
+from artifex_devices._base.checks import check_int, wrong_type
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.handoff_queue import NOTHING, HandOver
-from artifex_devices._runtime.device_arguments import check_target, whole_number
+from artifex_devices._runtime.device_arguments import check_target
 from artifex_devices.batch_placement import place_batch
 
 __all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
 
-# How often a wait looks whether it still makes sense; what it waits for wakes it at once.
+# Interval at which a waiting thread checks whether the other thread is alive; the awaited event wakes it at once.
 _LIVENESS_CHECK_S = 0.25
 _EXIT_WAIT_S = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
 class PrefetchStats:
-    """What a Prefetcher has done so far. Source: measured by its own clock, `time.perf_counter`.
+    """Counters of a Prefetcher. Source: measured by `time.perf_counter`.
 
     Attributes:
-        batches: Batches given out.
-        waited_s: Seconds that consumers spent in `next`, waiting for a batch.
-        read_s: Seconds that the worker spent in the source's own `next`.
+        batches: Number of batches returned.
+        waited_s: Seconds that consumers waited in `next`.
+        read_s: Seconds that the worker spent in `next` of the source.
         place_s: Seconds that the worker spent in `device_put`.
-        idle_s: Seconds that the worker waited because the look-ahead was full.
+        idle_s: Seconds that the worker waited because the buffer was full.
     """
 
     batches: int = 0
@@ -45,12 +46,12 @@ class PrefetchStats:
 
     @property
     def worked_s(self) -> float:
-        """Seconds that the worker spent reading and placing."""
+        """Seconds that the worker read and placed batches."""
         return self.read_s + self.place_s
 
     @property
     def overlap_ratio(self) -> float:
-        """Share of `worked_s` that no consumer waited for: 1 - waited_s / worked_s, within 0.0 and 1.0."""
+        """Fraction of `worked_s` without a waiting consumer: 1 - waited_s / worked_s, within 0.0 and 1.0."""
         if self.worked_s <= 0.0:
             return 0.0
         return min(1.0, max(0.0, 1.0 - self.waited_s / self.worked_s))
@@ -60,10 +61,10 @@ _END = object()  # follows the last batch in the queue and stays there
 
 
 class _Work:
-    """What worker and consumers share. It does not know its Prefetcher: dropping that ends the worker.
+    """State of worker and consumers, without a reference to the Prefetcher: deleting that ends the worker.
 
-    `ready` has the placed batches; `wake` wakes a worker that waits for room in it. Waits have time limits, for a
-    consumer that is interrupted (Ctrl-C) between two steps can leave out a wake-up.
+    `ready` has the placed batches; `wake` wakes a worker that waits for space in it. Waits have time limits, because a
+    consumer that is interrupted (Ctrl-C) between two steps may omit a wake-up.
     """
 
     def __init__(self, source: Iterator[Any], place: Callable[[Any], Any], buffer_size: int) -> None:
@@ -74,7 +75,7 @@ class _Work:
         self.wake: HandOver[None] = HandOver()
         self.waits_for_room = False
         self.stopped = False
-        self.claim = threading.Lock()  # taken once, by the one thread that runs, or by a close before it
+        self.claim = threading.Lock()  # acquired once, by the thread that runs, or by close() before that
         self.thread: DaemonThread | None = None
         self.finished = threading.Event()
         self.error: BaseException | None = None
@@ -85,27 +86,27 @@ class _Work:
         self.idle_s = 0.0
 
     def stop(self) -> None:
-        """Asks the worker to end; never waits, so that finalizers may call it."""
+        """Stops the worker without waiting for it, so that finalizers may call it."""
         self.stopped = True
         self.wake.put(None)
 
     def drop_batches(self) -> None:
-        """Forgets what is placed and not given out, and lets waiting consumers go."""
+        """Drops the batches that were not returned, and wakes waiting consumers."""
         self.error = None
         while self.ready.take(0) is not NOTHING:
             pass
         self.ready.put(_END)
 
     def run(self, thread: DaemonThread) -> None:
-        """The worker's life."""
+        """Runs the worker."""
         _running[thread] = self
-        # A start that was interrupted is made again, and the first thread may run after all.
+        # A start that was interrupted is repeated, while the first thread may run too.
         if not self.claim.acquire(blocking=False):
             _running.pop(thread, None)
             thread.began()
             return
         self.thread = thread
-        thread.began()  # from here on memory that is short is an error of the iteration
+        thread.began()  # a MemoryError from here on is an error of the iteration
         try:
             self._read_all()
         except BaseException as error:
@@ -116,7 +117,7 @@ class _Work:
             _running.pop(thread, None)
 
     def _end(self) -> None:
-        """Tells consumers and closes the source. Memory may be short: they look at the thread too."""
+        """Ends the queue and closes the source. Without memory, consumers find out by checking the thread."""
         try:
             self.ready.put(_END)
         finally:
@@ -128,7 +129,7 @@ class _Work:
                 self.finished.set()
 
     def wait(self, seconds: float) -> bool:
-        """Waits for the end of the worker; whether it has come."""
+        """Waits for the end of the worker; returns whether it has ended."""
         end_s = time.monotonic() + seconds
         while not self.has_ended():
             left_s = end_s - time.monotonic()
@@ -136,11 +137,11 @@ class _Work:
                 return False
             self.finished.wait(min(left_s, _LIVENESS_CHECK_S))
         if self.thread is not None:
-            self.thread.join(max(0.0, end_s - time.monotonic()))  # it is on its way out
+            self.thread.join(max(0.0, end_s - time.monotonic()))  # it is about to end
         return True
 
     def has_ended(self) -> bool:
-        """Whether the worker has: it may have been refused the memory to say so."""
+        """Returns whether the worker has ended, also without the memory to set `finished`."""
         return self.finished.is_set() or (self.thread is not None and self.thread.is_gone())
 
     def _read_all(self) -> None:
@@ -160,12 +161,12 @@ class _Work:
             placed = self.place(batch)
             self.place_s += clock() - place_from
             self.ready.put(placed)
-            # Nothing may keep a batch alive while the worker waits.
+            # A waiting worker must not keep a batch alive.
             del batch, placed
 
     def _wait_for_room(self) -> None:
         began = time.perf_counter()
-        # The flag goes up before the look, and a consumer looks at it after taking: no wake-up is missed.
+        # The flag is set before the check, and a consumer reads it after taking: no wake-up is missed.
         self.waits_for_room = True
         while not self.stopped and len(self.ready) >= self.buffer_size:
             self.wake.take(_LIVENESS_CHECK_S)
@@ -183,7 +184,7 @@ class _Work:
             self.close_error = error
 
 
-# Workers that run, each with what it works on.
+# Running workers and their state.
 _running: dict[DaemonThread, _Work] = {}
 
 
@@ -201,12 +202,12 @@ os.register_at_fork(after_in_child=_running.clear)
 
 
 class Prefetcher(Iterator[Any]):
-    """An iterator over placed batches that are read and placed ahead, by a thread of its own.
+    """An iterator over batches that a thread reads and places in advance, returned by `prefetch_to_device`.
 
-    Made by `prefetch_to_device`. The worker starts at the first `next`, in that caller's context (its
-    `simulate` world, for one), and ends with the source, with `close()`, when a `with` block ends, when the
-    Prefetcher is dropped, and at interpreter exit. Several threads may draw from one Prefetcher: each batch
-    goes to one of them. A process made by fork cannot use a Prefetcher that its parent had started.
+    The thread starts at the first `next`, in the context of that caller (with its `simulate` world). It ends with the
+    source, with `close()`, at the end of a `with` block, when the Prefetcher is deleted, and at interpreter exit.
+    Several threads may use one Prefetcher: each batch is returned to one of them. A forked process cannot use a
+    Prefetcher that its parent started.
     """
 
     def __init__(self, source: Iterator[Any], place: Callable[[Any], Any], buffer_size: int) -> None:
@@ -216,7 +217,7 @@ class Prefetcher(Iterator[Any]):
         self._lock = threading.Lock()  # start and counters; no finalizer takes it
         self._batches = 0
         self._waited_s = 0.0
-        # The module's own hook does better at exit: it waits for the workers, all together.
+        # At exit the module's hook stops all workers, and waits for them together.
         weakref.finalize(self, self._work.stop).atexit = False
 
     def __iter__(self) -> Prefetcher:
@@ -240,7 +241,7 @@ class Prefetcher(Iterator[Any]):
                 if item is not _END:
                     self._batches += 1
         except MemoryError:
-            pass  # what was taken is given out, whatever counts; the worker looks for room by itself too
+            pass  # return the batch without counting it; the worker checks for space by itself
         if item is not _END:
             return item
         work.ready.put(_END)  # the other consumers end too
@@ -251,7 +252,7 @@ class Prefetcher(Iterator[Any]):
         try:
             raise error
         finally:
-            del error  # it holds this frame
+            del error  # it refers to this frame
 
     def _start(self) -> None:
         with self._lock:
@@ -270,40 +271,39 @@ class Prefetcher(Iterator[Any]):
         work = self._work
         if work.thread is threading.current_thread():
             raise RuntimeError(
-                "prefetch_to_device: the source draws from its own Prefetcher, which would wait for ever; "
-                "expected a source that does not use it; read from the inner iterator instead"
+                "prefetch_to_device: the source reads from its own Prefetcher, which would wait forever; expected a "
+                "source that does not use it; read from the inner iterator"
             )
         while True:
             item = work.ready.take(_LIVENESS_CHECK_S)
             if item is not NOTHING:
                 return item
-            # An end mark is lost with a consumer that was interrupted between taking and putting back.
+            # A consumer that is interrupted between taking and putting back loses the end mark.
             if (work.has_ended() or not self._started) and not work.ready:
                 return _END
 
     def _check_process(self) -> None:
         if self._process is not None and self._process != os.getpid():
             raise RuntimeError(
-                f"prefetch_to_device: this Prefetcher's worker runs in process {self._process}, and this is "
-                f"process {os.getpid()}, made from it by fork; expected the process that started it; make a new "
-                "Prefetcher here"
+                f"prefetch_to_device: the worker of this Prefetcher runs in process {self._process}, and this is "
+                f"process {os.getpid()}, forked from it; expected the process that started it; create a new Prefetcher"
             )
 
     def close(self, timeout_s: float = 5.0) -> bool:
-        """Ends the worker, closes a generator source and drops the batches that were not given out.
+        """Ends the worker, closes a generator source and drops the batches that were not returned.
 
-        May be called again. What the source's own `close` raises is raised here. Afterwards `next` raises
-        StopIteration, also in threads that wait in it now.
+        It may be called again, and raises the exception of the source's own `close`. Afterwards `next` raises
+        StopIteration, also in threads that wait in it.
 
         Args:
-            timeout_s: Seconds to wait for the worker. A source that is stuck in its own `next` cannot be
-                stopped from outside: its daemon thread ends when it comes back.
+            timeout_s: Seconds to wait for the worker. The thread of a source that hangs in `next` ends when that
+                returns.
 
         Returns:
             Whether the worker has ended.
 
         Raises:
-            RuntimeError: In a process made by fork after the worker was started.
+            RuntimeError: The process was forked after the worker was started.
 
         Example:
             >>> import numpy as np
@@ -322,7 +322,7 @@ class Prefetcher(Iterator[Any]):
         work.stop()
         work.drop_batches()
         if work.claim.acquire(blocking=False):
-            work._close_source()  # no worker ran, and none will
+            work._close_source()  # no worker has run or will run
             work.finished.set()
         elif work.thread is threading.current_thread() or not work.wait(timeout_s):
             return False
@@ -333,7 +333,7 @@ class Prefetcher(Iterator[Any]):
         return True
 
     def stats(self) -> PrefetchStats:
-        """Batches, seconds and overlap so far.
+        """Returns batches, seconds and overlap so far.
 
         Example:
             >>> import numpy as np
@@ -364,30 +364,30 @@ class Prefetcher(Iterator[Any]):
             state = "finished"
         else:
             state = "running" if self._started else "not started"
-        return f"<Prefetcher {state}, buffer_size={work.buffer_size}, {self._batches} batches given out>"
+        return f"<Prefetcher {state}, buffer_size={work.buffer_size}, {self._batches} batches returned>"
 
 
 def prefetch_to_device(iterator: Iterable[Any], device_or_sharding: Any = None, buffer_size: int = 2) -> Prefetcher:
-    """Reads batches ahead and places them while the consumer works.
+    """Reads and places batches in advance, while the consumer works.
 
-    Arguments are checked at once; nothing is read before the first `next`. From then on a thread reads the
-    source and places each batch, at most `buffer_size` batches ahead of what was given out. Order and number
-    of batches are the source's. What the source raises is raised after the batches before it, as the same
-    object, and ends the iteration. Placing copies, so a source may fill the same buffer again for each batch.
+    Arguments are checked at once; nothing is read before the first `next`. From then on a thread reads the source and
+    places each batch, at most `buffer_size` batches in advance. Order and number of batches are those of the source.
+    Its exception is raised after the batches before it, as the same object, and ends the iteration. Batches are copied,
+    so that a source may reuse one buffer.
 
     Args:
         iterator: The source of batches, each a pytree of arrays.
-        device_or_sharding: Where to: a Device, a Sharding, or a tree of them that is a prefix of each batch.
-            None is the default device. Where a sharding has devices of several processes, each process reads its own
-            part of the batches.
-        buffer_size: Batches read ahead, at least 1.
+        device_or_sharding: The target: a Device, a Sharding, or a tree of them that is a prefix of each batch; None for
+            the default device. If a sharding has devices of several processes, each process reads its own part of the
+            batches.
+        buffer_size: Number of batches read in advance, at least 1.
 
     Returns:
         A Prefetcher: an iterator of placed batches, a context manager, with `close()` and `stats()`.
 
     Raises:
-        TypeError: If the source is not iterable, the place is none or buffer_size is no integer.
-        ValueError: If buffer_size is below 1.
+        TypeError: The source is not iterable, the target is of another type, or buffer_size is not an integer.
+        ValueError: buffer_size is below 1.
 
     Example:
         >>> import numpy as np
@@ -398,18 +398,12 @@ def prefetch_to_device(iterator: Iterable[Any], device_or_sharding: Any = None, 
         ...     [int(np.asarray(batch["x"])[0, 0]) for batch in batches]
         [0, 1, 2]
     """
-    size = whole_number("prefetch_to_device", "buffer_size", buffer_size)
-    if size < 1:
-        raise ValueError(
-            f"prefetch_to_device: buffer_size is {size}; expected at least 1 batch; say 2, or use "
-            "device_put in the loop"
-        )
-    check_target("prefetch_to_device", device_or_sharding)
+    name = "prefetch_to_device"
+    size = check_int(name, "buffer_size", buffer_size, "write 2, or use device_put in the loop", minimum=1)
+    check_target(name, device_or_sharding)
     try:
         source = iter(iterator)
     except TypeError:
-        raise TypeError(
-            f"prefetch_to_device: the source is {type(iterator).__name__}; expected an iterator or iterable "
-            "of batches; call the function if it makes the generator"
-        ) from None
-    return Prefetcher(source, lambda batch: place_batch("prefetch_to_device", batch, device_or_sharding), size)
+        expected, fix = "an iterator or iterable of batches", "call the function if it returns the generator"
+        raise wrong_type(name, "iterator", iterator, expected, fix) from None
+    return Prefetcher(source, lambda batch: place_batch(name, batch, device_or_sharding), size)

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of meshes and shardings, as text and as SVG; of machines, and of meshes on their network, as SVG."""
+"""Pictures of meshes and shardings as text and SVG, of machines and of meshes on their network as SVG."""
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_int, check_type
 from artifex_devices._core import Machine, Mesh, Sharding
 
 __all__ = ["machine_svg", "mesh_svg", "mesh_text", "placed_mesh_svg", "sharding_svg", "sharding_text"]
 
-_HOW = {
+_FIXES = {
     Machine: "give Machine.live()",
     Mesh: "make one by make_mesh((4,), ('x',))",
     Sharding: "write NamedSharding(mesh, P('x'))",
@@ -20,10 +19,10 @@ _HOW = {
 
 
 def machine_svg(machine: Machine, max_cells: int = 1024) -> str:
-    """A machine as a stand-alone SVG picture, coloured by CPU device; what does not fit is said.
+    """Draws a machine as a stand-alone SVG picture, coloured by CPU device; a note counts omitted parts.
 
     Raises:
-        TypeError: `machine` is no Machine, `max_cells` no int.
+        TypeError: `machine` is not a Machine, or `max_cells` not an int.
 
     Example:
         >>> from artifex_devices import Machine, render
@@ -35,10 +34,10 @@ def machine_svg(machine: Machine, max_cells: int = 1024) -> str:
 
 
 def mesh_text(mesh: Mesh, max_cells: int = 256) -> str:
-    """A mesh as a plain-text table of device numbers; what does not fit is said.
+    """Draws a mesh as a plain-text table of device numbers; a note counts omitted devices.
 
     Raises:
-        TypeError: `mesh` is no Mesh, `max_cells` no int.
+        TypeError: `mesh` is not a Mesh, or `max_cells` not an int.
 
     Example:
         >>> import artifex_devices as ad
@@ -51,10 +50,10 @@ def mesh_text(mesh: Mesh, max_cells: int = 256) -> str:
 
 
 def mesh_svg(mesh: Mesh, max_cells: int = 1024) -> str:
-    """A mesh as a stand-alone SVG picture; what does not fit is said.
+    """Draws a mesh as a stand-alone SVG picture; a note counts omitted devices.
 
     Raises:
-        TypeError: `mesh` is no Mesh, `max_cells` no int.
+        TypeError: `mesh` is not a Mesh, or `max_cells` not an int.
 
     Example:
         >>> import artifex_devices as ad
@@ -66,14 +65,14 @@ def mesh_svg(mesh: Mesh, max_cells: int = 1024) -> str:
 
 
 def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> str:
-    """A mesh of a cluster's devices on its torus, or on its nodes, as a stand-alone SVG picture.
+    """Draws a mesh of a cluster's devices on its torus or nodes as a stand-alone SVG picture.
 
-    For each axis the devices where they are: those that work together along it in one colour, with their place along
-    it. What is left out is said.
+    For each axis it shows all devices: each group along the axis in one colour, with positions in the group. A note
+    counts omitted devices.
 
     Raises:
-        ValueError: The mesh's devices are no cluster's.
-        TypeError: `mesh` is no Mesh, `max_cells` no int.
+        ValueError: The mesh's devices are not those of a cluster.
+        TypeError: `mesh` is not a Mesh, or `max_cells` not an int.
 
     Example:
         >>> import numpy as np
@@ -87,11 +86,11 @@ def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> str:
 
 
 def sharding_text(sharding: Sharding, shape: Any, max_columns: int = 80, min_width: int = 9, scale: float = 1.0) -> str:
-    """Which devices hold which part of an array of `shape`, drawn in characters.
+    """Draws which devices hold which part of an array of `shape`, as text.
 
     Raises:
         ValueError: As Sharding.shard_shape.
-        TypeError: `sharding` is no Sharding, or another argument of the wrong type.
+        TypeError: `sharding` is not a Sharding, or another argument has a wrong type.
 
     Example:
         >>> import artifex_devices as ad
@@ -104,11 +103,11 @@ def sharding_text(sharding: Sharding, shape: Any, max_columns: int = 80, min_wid
 
 
 def sharding_svg(sharding: Sharding, shape: Any) -> str:
-    """Which devices hold which part of an array of `shape`, as a stand-alone SVG picture.
+    """Draws which devices hold which part of an array of `shape`, as a stand-alone SVG picture.
 
     Raises:
         ValueError: As Sharding.shard_shape.
-        TypeError: `sharding` is no Sharding, or `shape` no shape.
+        TypeError: `sharding` is not a Sharding, or `shape` not a shape.
 
     Example:
         >>> import artifex_devices as ad
@@ -120,16 +119,9 @@ def sharding_svg(sharding: Sharding, shape: Any) -> str:
 
 
 def _check(operation: str, argument: str, value: Any, kind: type) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(
-            f"{operation}: {argument} is {shown(value)} ({type(value).__name__}); expected a {kind.__name__}; "
-            f"{_HOW[kind]}"
-        )
+    check_type(operation, argument, value, kind, f"a {kind.__name__}", _FIXES[kind])
 
 
 def checked_cells(operation: str, max_cells: Any) -> int:
-    if isinstance(max_cells, bool) or not hasattr(max_cells, "__index__"):
-        raise TypeError(
-            f"{operation}: max_cells is {shown(max_cells)} ({type(max_cells).__name__}); expected an int; leave it out"
-        )
-    return min(max(operator.index(max_cells), -1), 2**31 - 1)  # more than that is no picture
+    """Returns the argument as an int that the core takes; TypeError unless it is an int."""
+    return min(max(check_int(operation, "max_cells", max_cells, "leave it out"), -1), 2**31 - 1)

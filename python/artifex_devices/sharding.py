@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import wrong_type
 from artifex_devices._core import (
     AbstractMesh,
     AxisType,
@@ -19,8 +18,7 @@ from artifex_devices._core import (
     SingleDeviceSharding,
     _make_mesh,
 )
-from artifex_devices._placement import mesh_members as _mesh_members  # noqa: F401 - gives meshes update and their kind
-from artifex_devices._placement import sharding_members as _sharding_members  # noqa: F401 - gives shardings update
+from artifex_devices._placement import members as _members  # noqa: F401 - attaches methods of these classes
 from artifex_devices._placement.mesh_context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from artifex_devices._placement.reshard import reshard
 
@@ -53,14 +51,14 @@ def make_mesh(
     devices: Sequence[Device] | Any | None = None,
     mesh_shape: Sequence[int] | None = None,
 ) -> Mesh:
-    """Makes a mesh over the first devices, in the order of the list; `mesh_utils` orders those of a torus.
+    """Creates a mesh over the first devices, in the order of the list; `mesh_utils` orders those of a torus.
 
     Args:
-        axis_shapes: One size an axis.
-        axis_names: One name an axis.
-        axis_types: AxisType of each axis, or one for all; default Explicit, as in JAX (`Mesh` itself gives Auto).
+        axis_shapes: Size of each axis.
+        axis_names: Name of each axis.
+        axis_types: AxisType of each axis, or one for all; default Explicit, as in JAX (that of `Mesh` is Auto).
         devices: Devices to take from; default all of `devices()`. The first prod(axis_shapes) are used.
-        mesh_shape: The documents' older name of axis_shapes.
+        mesh_shape: Older name of axis_shapes.
 
     Returns:
         A Mesh of shape axis_shapes.
@@ -78,7 +76,7 @@ def make_mesh(
     """
     if mesh_shape is not None:
         if axis_shapes is not None:
-            raise TypeError("make_mesh: the shape came twice; expected axis_shapes or mesh_shape, got both; drop one")
+            raise TypeError("make_mesh: axis_shapes and mesh_shape are given; expected one of them; drop mesh_shape")
         axis_shapes = mesh_shape
     if axis_shapes is None or axis_names is None:
         raise TypeError("make_mesh: expected axis_shapes and axis_names; write make_mesh((2, 4), ('data', 'model'))")
@@ -89,17 +87,13 @@ def make_mesh(
 def _check_integers(axis_shapes: Any) -> None:
     """Refuses sizes that are not integers with JAX's class of error."""
     for i, size in enumerate(axis_shapes if isinstance(axis_shapes, (list, tuple)) else ()):
-        try:
-            operator.index(size)
-        except TypeError:
-            raise ValueError(
-                f"make_mesh: axis_shapes[{i}] is of type {type(size).__name__}; expected an int, got {shown(size)}; "
-                "write make_mesh((2, 4), ('data', 'model'))"
-            ) from None
+        if not hasattr(size, "__index__"):
+            fix = "write make_mesh((2, 4), ('data', 'model'))"
+            raise wrong_type("make_mesh", f"axis_shapes[{i}]", size, "an int", fix, ValueError)
 
 
 def make_single_device_sharding(device: Device, *, memory_kind: str | None = None) -> SingleDeviceSharding:
-    """The sharding that places all of an array on one device: SingleDeviceSharding(device).
+    """Returns SingleDeviceSharding(device), the sharding of an array on one device.
 
     Args:
         device: A Device.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of arrays: the names of `jax.tree`. `map` here is `tree_map` in `tree_util`, and so on."""
+"""Trees of arrays: the names of `jax.tree`. `map` is `tree_util.tree_map`, and so on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_type
 from artifex_devices.tree_util import tree_all as all
 from artifex_devices.tree_util import tree_broadcast as broadcast
 from artifex_devices.tree_util import tree_flatten as flatten
@@ -41,13 +41,13 @@ __all__ = [
 
 
 def static(**kwargs: Any) -> Any:
-    """A field of a dataclass that `tree_util.register_dataclass` takes as data and not as a child.
+    """Returns a field of a dataclass that `tree_util.register_dataclass` takes as data, not as a child.
 
     Args:
-        **kwargs: Those of `dataclasses.field`.
+        **kwargs: Arguments of `dataclasses.field`.
 
     Raises:
-        TypeError: `metadata` is no mapping.
+        TypeError: `metadata` is not a mapping.
 
     Example:
         >>> import dataclasses
@@ -60,10 +60,6 @@ def static(**kwargs: Any) -> Any:
         >>> ad.tree.leaves(Scaled(1.5))
         [1.5]
     """
-    given = kwargs.pop("metadata", None) or {}
-    if not isinstance(given, Mapping):
-        raise TypeError(
-            f"static: metadata is {shown(given)} ({type(given).__name__}); expected a mapping or None; leave it out"
-        )
-    metadata = {"static": True, **given}
-    return dataclasses.field(metadata=metadata, **kwargs)
+    metadata = kwargs.pop("metadata", None) or {}
+    check_type("static", "metadata", metadata, Mapping, "a mapping or None", "leave it out")
+    return dataclasses.field(metadata={"static": True, **metadata}, **kwargs)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of arrays: the names of `jax.tree_util`. The same functions, shorter, are in `artifex_devices.tree`.
+"""Trees of arrays: the names of `jax.tree_util`. The same functions have shorter names in `artifex_devices.tree`.
 
-Dicts flatten in sorted key order and come back in it; None is a node without leaves; subclasses of list, tuple and dict
-are leaves, named tuples are nodes. optree, which takes registered types apart, has them in a namespace of their own; it
-is imported at the first tree that has one.
+Dicts are flattened and rebuilt in the order of their sorted keys; None is a node without leaves; instances of
+subclasses of list, tuple and dict are leaves, named tuples are nodes. optree flattens registered types, in a namespace
+of its own; it is imported at the first tree that has one.
 """
 
 from __future__ import annotations
@@ -12,17 +12,9 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_callable, check_type
 from artifex_devices._tree.flatten import IsLeaf, flatten, flatten_with_path_predicate
-from artifex_devices._tree.keys import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyEntry,
-    KeyPath,
-    SequenceKey,
-    keystr,
-)
+from artifex_devices._tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey, keystr
 from artifex_devices._tree.mismatch import explain
 from artifex_devices._tree.nodes import flatten_one_level, flatten_one_level_with_keys, is_tree_node
 from artifex_devices._tree.prefix import broadcast_prefix, prefix_errors, tree_broadcast
@@ -35,13 +27,7 @@ from artifex_devices._tree.register import (
     register_pytree_with_keys_class,
     register_static,
 )
-from artifex_devices._tree.treedef import (
-    PyTreeDef,
-    as_treedef,
-    treedef_children,
-    treedef_is_leaf,
-    treedef_tuple,
-)
+from artifex_devices._tree.treedef import PyTreeDef, as_treedef, treedef_children, treedef_is_leaf, treedef_tuple
 
 __all__ = [
     "DictKey",
@@ -94,15 +80,15 @@ _UNSPECIFIED: Any = _Unspecified()
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
-    """Leaves of a tree, in order, and its structure.
+    """Returns the leaves of a tree, in order, and its structure.
 
     Args:
         tree: Any nesting of dicts, lists, tuples, named tuples, None and instances of registered types.
-        is_leaf: Called on each node before it is opened; True makes it a leaf.
+        is_leaf: Called on each node before it is flattened; True makes it a leaf.
 
     Raises:
-        ValueError: Keys of a dict cannot be sorted; is_leaf gives no bool. Names the path.
-        RecursionError: The tree contains itself or is nested deeper than 1000 levels. Names the path.
+        ValueError: Keys of a dict cannot be sorted, or is_leaf does not return a bool; the text names the path.
+        RecursionError: The tree contains itself or is nested deeper than 1000 levels; the text names the path.
 
     Example:
         >>> from artifex_devices import tree_util
@@ -113,10 +99,10 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The inverse of tree_flatten.
+    """Inverts tree_flatten.
 
     Raises:
-        ValueError: Too few or too many leaves.
+        ValueError: There are too few or too many leaves.
 
     Example:
         >>> from artifex_devices import tree_util
@@ -127,42 +113,37 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """Leaves of a tree, in order; arguments and errors of tree_flatten."""
+    """Returns the leaves of a tree, in order; arguments and errors as of tree_flatten."""
     return flatten(tree, is_leaf)[0]
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
-    """The structure of a tree; arguments and errors of tree_flatten."""
+    """Returns the structure of a tree; arguments and errors as of tree_flatten."""
     return flatten(tree, is_leaf)[1]
 
 
-def _check_function(operation: str, name: str, function: Any, of: str) -> None:
-    if not callable(function):
-        raise TypeError(
-            f"{operation}: {name} is of type {type(function).__name__}; expected a function of {of}, got "
-            f"{shown(function)}; give it before the tree"
-        )
+_ORDER = "give the function before the tree"
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """Calls `f` on each leaf (and what stands there in `rest`) and returns the tree of results.
+    """Returns the tree of the results of `f` for each leaf, and the values at the same place in `rest`.
 
     Args:
-        f: Takes a leaf, and one value more for each tree of `rest`.
-        tree: The tree whose structure the result has.
-        rest: Trees that begin with that structure; where `tree` has a leaf they may have whole subtrees.
-        is_leaf: Called on each node of `tree` before it is opened; True makes it a leaf.
+        f: Function of a leaf and one more value for each tree of `rest`.
+        tree: The tree with the structure of the result.
+        rest: Trees that begin with that structure; where `tree` has a leaf they may have subtrees.
+        is_leaf: Called on each node of `tree` before it is flattened; True makes it a leaf.
 
     Raises:
-        ValueError: A tree of `rest` does not have the structure of `tree`; names every path where it differs.
+        ValueError: A tree of `rest` does not have the structure of `tree`; the text names every path where it differs.
 
     Example:
         >>> from artifex_devices import tree_util
         >>> tree_util.tree_map(lambda x, y: (x, y), {"b": 1, "a": None}, {"b": [2, 3], "a": None})
         {'a': None, 'b': (1, [2, 3])}
     """
-    _check_function("tree_map", "f", f, "a leaf")
-    # f is called from here, so that no C++ frame lies under it.
+    check_callable("tree_map", "f", f, "a function of a leaf", _ORDER)
+    # f is called from Python, so that it may switch greenlets: they cannot switch below a C++ frame.
     leaves, treedef = flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in leaves])
@@ -181,8 +162,8 @@ def _flatten_rest(operation: str, treedef: PyTreeDef, rest: tuple[Any, ...]) -> 
             found.append(values)
     if wrong:
         raise ValueError(
-            f"{operation}: trees do not have the structure of the first; {'; '.join(wrong)}; give trees that "
-            "begin with the first one's structure"
+            f"{operation}: trees do not have the structure of the first; {'; '.join(wrong)}; give trees that begin "
+            "with the first one's structure"
         )
     return found
 
@@ -190,12 +171,12 @@ def _flatten_rest(operation: str, treedef: PyTreeDef, rest: tuple[Any, ...]) -> 
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]:
-    """As tree_flatten, each leaf with its path: a tuple of keys that `keystr` writes out.
+    """Returns what tree_flatten does, each leaf with its path: a tuple of keys that `keystr` formats.
 
     Args:
         tree: The tree.
-        is_leaf: Called on each node before it is opened; True makes it a leaf.
-        is_leaf_takes_path: Whether is_leaf is called with path and node.
+        is_leaf: Called on each node before it is flattened; True makes it a leaf.
+        is_leaf_takes_path: Whether is_leaf is called with the path and the node.
 
     Raises:
         ValueError: As tree_flatten.
@@ -215,7 +196,7 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:
-    """Paths and leaves of a tree; arguments and errors of tree_flatten_with_path."""
+    """Returns paths and leaves of a tree; arguments and errors as of tree_flatten_with_path."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -226,17 +207,17 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """As tree_map, with the leaf's path as the first argument of `f`.
+    """Does what tree_map does, with the path of the leaf as the first argument of `f`.
 
     Raises:
-        ValueError: A tree of `rest` does not have the structure of `tree`; names every path where it differs.
+        ValueError: A tree of `rest` does not have the structure of `tree`; the text names every path where it differs.
 
     Example:
         >>> from artifex_devices import tree_util
         >>> tree_util.tree_map_with_path(lambda path, leaf: tree_util.keystr(path) + leaf, {"a": ["x"]})
         {'a': ["['a'][0]x"]}
     """
-    _check_function("tree_map_with_path", "f", f, "a path and a leaf")
+    check_callable("tree_map_with_path", "f", f, "a function of a path and a leaf", _ORDER)
     paths_and_leaves, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = _flatten_rest("tree_map_with_path", treedef, rest)
     return treedef.unflatten(
@@ -247,7 +228,7 @@ def tree_map_with_path(
 def tree_reduce(
     function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _UNSPECIFIED, is_leaf: IsLeaf | None = None
 ) -> Any:
-    """Puts the leaves together from the left: `function(function(a, b), c)`.
+    """Combines the leaves from the left: `function(function(a, b), c)`.
 
     Raises:
         TypeError: There are no leaves and no initializer.
@@ -257,7 +238,7 @@ def tree_reduce(
         >>> tree_util.tree_reduce(lambda total, leaf: total - leaf, {"a": 10, "b": [1, 2]})
         7
     """
-    _check_function("tree_reduce", "function", function, "two values")
+    check_callable("tree_reduce", "function", function, "a function of two values", _ORDER)
     leaves = flatten(tree, is_leaf)[0]
     if initializer is not _UNSPECIFIED:
         return functools.reduce(function, leaves, initializer)
@@ -269,12 +250,12 @@ def tree_reduce(
 def tree_reduce_associative(
     operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _UNSPECIFIED, is_leaf: IsLeaf | None = None
 ) -> Any:
-    """Puts neighbours together in halves, so that results of equal size meet: `op(op(a, b), op(c, d))`.
+    """Combines the leaves by halves, for results of equal size: `op(op(a, b), op(c, d))`.
 
     Raises:
         TypeError: There are no leaves and no identity.
     """
-    _check_function("tree_reduce_associative", "operation", operation, "two values")
+    check_callable("tree_reduce_associative", "operation", operation, "a function of two values", _ORDER)
     leaves = flatten(tree, is_leaf)[0]
     if not leaves and identity is _UNSPECIFIED:
         raise TypeError("tree_reduce_associative: the tree has no leaves; expected one at least, or an identity")
@@ -289,20 +270,17 @@ def tree_reduce_associative(
 
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
-    """Whether all leaves are true."""
+    """Returns whether all leaves are true."""
     return all(flatten(tree, is_leaf)[0])
 
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
-    """Turns a tree of trees inside out.
+    """Returns the inner tree of outer trees for an outer tree of inner trees.
 
     Args:
         outer_treedef: Structure of the outer tree.
-        inner_treedef: Structure of each tree in it; None takes that of the first.
+        inner_treedef: Structure of each inner tree; None for that of the first.
         pytree_to_transpose: The outer tree of inner trees.
-
-    Returns:
-        An inner tree of outer trees.
 
     Raises:
         TypeError: The number of leaves is not that of outer times inner.
@@ -332,18 +310,14 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
-    """Whether all items are leaves.
+    """Returns whether all items are leaves.
 
     Example:
         >>> from artifex_devices import tree_util
         >>> tree_util.all_leaves([1, "text"]), tree_util.all_leaves([1, None])
         (True, False)
     """
-    if not isinstance(iterable, Iterable):
-        raise TypeError(
-            f"all_leaves: iterable is of type {type(iterable).__name__}; expected several values, got "
-            f"{shown(iterable)}; write [value]"
-        )
+    check_type("all_leaves", "iterable", iterable, Iterable, "an iterable", "write [value]")
     items = list(iterable)
     if is_leaf is None:
         return not any(is_tree_node(type(item)) for item in items)
@@ -352,7 +326,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
 
 
 class _Registry:
-    """The types that are nodes: the functions of this module under the names of JAX's registry."""
+    """Functions of this module by the names of JAX's registry."""
 
     flatten = staticmethod(tree_flatten)
     flatten_with_path = staticmethod(tree_flatten_with_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of `jaxlib.xla_client`: clients, devices, memories, layouts. Its classes are those of the whole package."""
+"""The names of `jaxlib.xla_client`: clients, devices, memories and layouts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from artifex_devices._core import (
     PjRtLayout,
     get_topology_for_devices,
 )
-from artifex_devices._runtime.allocator import GpuAllocatorConfig
-from artifex_devices._runtime.client import make_cpu_client
-from artifex_devices._runtime.host_buffer import HostBufferSemantics
+from artifex_devices._runtime.client import GpuAllocatorConfig, make_cpu_client
+from artifex_devices._runtime.client_members import HostBufferSemantics
 from artifex_devices._runtime.memory_kinds import check_and_canonicalize_memory_kind
 
 __all__ = [

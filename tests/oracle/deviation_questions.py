@@ -150,7 +150,7 @@ def line_of(*entries, step=1):
 
 
 def moved_within(wrap):
-    """The shape of an Array whose program says that its result lies on the devices in another order."""
+    """The shape of an Array of a program whose result is on the devices in another order."""
 
     def question(lib):
         array, turned = lib.device_put(X, line_of("x")(lib)), line_of("x", step=-1)(lib)
@@ -257,7 +257,7 @@ def reshaped(shape, entries, new):
     return question
 
 
-def running_sum_along_a_cut_dimension(lib):
+def running_sum_along_a_sharded_dimension(lib):
     mesh = lib.make_mesh((8,), ("x",))
     x = lib.device_put(X, lib.NamedSharding(mesh, lib.P("x")))
     if lib is OURS:

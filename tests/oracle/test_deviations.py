@@ -47,7 +47,7 @@ from deviation_questions import (
     returns_its_donated_argument,
     row_parts,
     rows,
-    running_sum_along_a_cut_dimension,
+    running_sum_along_a_sharded_dimension,
     self_containing,
     set_and_reset_nans,
     shards_that_differ,
@@ -114,7 +114,7 @@ DEVIATIONS = {
         "there is one process",
     ),
     "running sums along a cut Explicit dimension": Deviation(
-        running_sum_along_a_cut_dimension, Exception, (VALUE, 280.0), "only the shards' totals have to meet"
+        running_sum_along_a_sharded_dimension, Exception, (VALUE, 280.0), "only the shards' totals have to meet"
     ),
     "dtype of int32 and float32 together": Deviation(
         lambda lib: (lib.device_put(X.astype(np.int32)) + lib.device_put(X)).dtype.name,
@@ -126,7 +126,7 @@ DEVIATIONS = {
         lambda lib: type(np.sqrt(lib.device_put(X))) is np.ndarray, (VALUE, True), (VALUE, False), "no silent gather"
     ),
     "option that is assigned": Deviation(
-        assigned_option, (VALUE, "unheard"), AttributeError, "an option is no attribute"
+        assigned_option, (VALUE, "unheard"), AttributeError, "an option is not an attribute"
     ),
     "rank too low in shard_shape": Deviation(
         lambda lib: spec("x")(lib).shard_shape(()),
@@ -268,7 +268,7 @@ DEVIATIONS = {
         "only control characters are escaped",
     ),
     "None within a tuple entry": Deviation(
-        lambda lib: repr(lib.P(("x", None))), (VALUE, "P(('x', None),)"), ValueError, "None is no axis name"
+        lambda lib: repr(lib.P(("x", None))), (VALUE, "P(('x', None),)"), ValueError, "None is not an axis name"
     ),
     "text added to a spec": Deviation(
         lambda lib: lib.P("x") + "y", NotImplementedError, TypeError, "Python's own rule"
@@ -326,7 +326,7 @@ DEVIATIONS = {
         reshaped((8, 4), ("x", "y"), (32,)),
         (VALUE, [("x", "y")]),
         ValueError,
-        "JAX sends them without a word; reshard says so",
+        "JAX sends them without a word; reshard names the move",
     ),
     "text of a deleted array": Deviation(text_when_deleted, RuntimeError, (VALUE, True), "can be printed"),
     "picture of three dimensions": Deviation(
@@ -372,10 +372,10 @@ DEVIATIONS = {
         (VALUE, ([], [])),
         "the inner tree of empty trees",
     ),
-    "a tree that is no structure in treedef_tuple": Deviation(
+    "a tree that is not a structure in treedef_tuple": Deviation(
         lambda lib: lib.tree_util.treedef_tuple([1]), RuntimeError, TypeError, "std::bad_cast in JAX"
     ),
-    "unflatten with a tree that is no structure": Deviation(
+    "unflatten with a tree that is not a structure": Deviation(
         lambda lib: lib.tree.unflatten(1, [1]), AttributeError, TypeError, "refused by type"
     ),
     "a number registered as a type": Deviation(
@@ -422,7 +422,7 @@ DEVIATIONS = {
         unequal_replicas, (VALUE, 0.0), ValueError, "a replicated array has one value; one memory holds one copy"
     ),
     "deleted part": Deviation(deleted_part, ValueError, RuntimeError, "the class of every use after delete"),
-    "part that is no array": Deviation(
+    "part that is not an array": Deviation(
         lambda lib: top(lib).make_array_from_single_device_arrays((8, 8), rows(lib), [*row_parts(lib)[:7], X[7:]]),
         RuntimeError,
         ValueError,
@@ -523,7 +523,7 @@ DEVIATIONS = {
         lambda lib: collective(lib, lambda lax, a: lax.pmax(a, "i"), np.ones(8, complex)),
         RuntimeError,
         TypeError,
-        "they have no order, and the error says so",
+        "they have no order, which the error states",
     ),
     "ppermute with names out of order": Deviation(
         lambda lib: (
@@ -604,7 +604,7 @@ DEVIATIONS = {
         lambda lib: lib.device_put(X, spec(None, "x")(lib)).reshape(64).shape,
         (VALUE, (64,)),
         ValueError,
-        "the move is said by out_sharding",
+        "out_sharding asks for the move",
     ),
     "check of NaNs": Deviation(
         set_and_reset_nans, (VALUE, True), NotImplementedError, "a check that is not done misleads"
@@ -680,7 +680,7 @@ def test_our_duplicate_spec_error_is_also_a_value_error():
 
 
 @pytest.mark.parametrize("shape", [(8.0,), ("8",), (np.float64(8),), (None,)], ids=repr)
-def test_sizes_that_are_no_integers_are_refused_and_leave_no_trace(shape):
+def test_sizes_that_are_not_integers_are_refused_and_leave_no_trace(shape):
     # Not asked of JAX: there (8.0,) poisons a cache and later right answers become wrong.
     sharding = sharding_of(OURS, GRID, ("x",))
     with pytest.raises(TypeError, match="shape"):

@@ -56,7 +56,7 @@ def test_what_is_taken_and_refused_is_as_in_jaxlib(value):
 
 
 @pytest.mark.parametrize("case", ["none", "empty", "numbers", "two clients"])
-def test_what_is_no_list_of_devices_is_refused_as_in_jaxlib(case):
+def test_what_is_not_a_list_of_devices_is_refused_as_in_jaxlib(case):
     def value_for(get_topology, devices):
         if case == "two clients":
             with ad.simulate(2):

@@ -55,7 +55,7 @@ def placed(lib, spec, kind):
     return lib.device_put(X, lib.NamedSharding(mesh, lib.P(*spec)))
 
 
-def told(result):
+def facts(result):
     if isinstance(result, list) and result and isinstance(result[0], tuple):
         return result
     parts = result if isinstance(result, list | tuple) else [result]
@@ -66,13 +66,13 @@ def told(result):
 @pytest.mark.parametrize("name", INDICES)
 def test_parts(name, kind):
     spec = ("x", "y")
-    assert_agree(lambda lib: told(placed(lib, spec, kind)[INDICES[name]]))
+    assert_agree(lambda lib: facts(placed(lib, spec, kind)[INDICES[name]]))
 
 
 @pytest.mark.parametrize("spec", [("x",), (None, "y"), (("x", "y"),), ()], ids=str)
 @pytest.mark.parametrize("name", INDICES)
 def test_parts_of_other_layouts(name, spec):
-    assert_agree(lambda lib: told(placed(lib, spec, "Auto")[INDICES[name]]))
+    assert_agree(lambda lib: facts(placed(lib, spec, "Auto")[INDICES[name]]))
 
 
 @pytest.mark.parametrize("kind", ["Auto", "Explicit"])
@@ -80,7 +80,7 @@ def test_parts_of_other_layouts(name, spec):
 def test_functions(name, kind):
     def ask(lib):
         x = placed(lib, ("x", "y"), kind)
-        return told(CALLS[name](FUNCTIONS[lib.name], x, x + 1))
+        return facts(CALLS[name](FUNCTIONS[lib.name], x, x + 1))
 
     assert_agree(ask)
 

@@ -90,12 +90,12 @@ def test_what_a_memory_refuses(question):
 def test_puts_from_kind_to_kind(path, entries):
     def walk(lib):
         x = X
-        told = []
+        facts = []
         for kind in path:
             x = lib.device_put(x, sharding_of(lib, LINE, entries, memory_kind=kind))
-            told.append((x, x.sharding.memory_kind, repr(x.sharding), x.committed))
-            told.append([shard.data.sharding.memory_kind for shard in x.addressable_shards])
-        return told
+            facts.append((x, x.sharding.memory_kind, repr(x.sharding), x.committed))
+            facts.append([shard.data.sharding.memory_kind for shard in x.addressable_shards])
+        return facts
 
     assert_agree(walk)
 

@@ -163,7 +163,7 @@ X = numbers((8, 2))
 PREFIXES = {
     "one for all": ({"a": X, "b": [X, X]}, lambda lib: lib.devices[4]),
     "none": ({"a": X, "b": [X, X]}, lambda lib: None),
-    "one a leaf": ((X, X), lambda lib: (lib.devices[1], sharding_of(lib, EIGHT, ("x",)))),
+    "one for each leaf": ((X, X), lambda lib: (lib.devices[1], sharding_of(lib, EIGHT, ("x",)))),
     "one a subtree": ({"a": X, "b": [X, X]}, lambda lib: {"a": lib.devices[1], "b": lib.devices[5]}),
     "None within": ((X, X), lambda lib: (None, lib.devices[3])),
     "None for a subtree": (([X, X], X), lambda lib: (None, lib.devices[3])),

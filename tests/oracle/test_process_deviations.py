@@ -58,12 +58,12 @@ def answers_of(commands):
         for command in commands
     ]
     try:
-        told = [process.communicate(timeout=120) for process in running]
+        outputs = [process.communicate(timeout=120) for process in running]
     finally:
         for process in running:
             process.kill()
-    assert not any(process.returncode for process in running), told
-    lines = [json.loads(line) for output, _ in told for line in output.splitlines() if line.startswith("{")]
+    assert not any(process.returncode for process in running), outputs
+    lines = [json.loads(line) for output, _ in outputs for line in output.splitlines() if line.startswith("{")]
     return {line["process"]: line["answers"] for line in lines}
 
 
@@ -89,12 +89,12 @@ def our_answers():
 
 def check(answers, name, expected):
     for process, answer in enumerate(expected):
-        kind, told = answers[process][name]
+        kind, found = answers[process][name]
         if isinstance(answer, type):
-            assert kind == "error", told
-            assert answer.__name__ in told
+            assert kind == "error", found
+            assert answer.__name__ in found
         else:
-            assert (kind, told) == ("value", answer)
+            assert (kind, found) == ("value", answer)
 
 
 @pytest.mark.parametrize("name", [*ROWS, *ALIKE])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions over cut dimensions: results lie as those of JAX with Explicit axes do, and refusals agree."""
+"""Reductions over sharded dimensions: results have the shardings of JAX with Explicit axes, and refusals agree."""
 
 import artifex_devices as ad
 import numpy as np

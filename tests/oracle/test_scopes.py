@@ -191,7 +191,7 @@ def test_the_processs_guard_in_threads(name: str, level: str | None) -> None:
 
 @pytest.mark.parametrize("value", ["Disallow", "", 3, True, "disallow ", b"log"])
 @pytest.mark.parametrize("guard", GUARDS)
-def test_what_is_no_level(guard: str, value: Any) -> None:
+def test_what_is_not_a_level(guard: str, value: Any) -> None:
     assert_agree(lambda lib: top(lib).config.update("jax_" + guard, value))
     assert_agree(lambda lib: getattr(top(lib), guard)(value).__enter__())
 
@@ -239,7 +239,7 @@ def test_default_devices(of_process: Any, outer: Any, inner: Any) -> None:
 
 
 @pytest.mark.parametrize("value", BAD_DEFAULTS)
-def test_what_is_no_default_device(value: Any) -> None:
+def test_what_is_not_a_default_device(value: Any) -> None:
     assert_agree(lambda lib: top(lib).config.update("jax_default_device", value))
     assert_agree(lambda lib: top(lib).default_device(value).__enter__())
 

@@ -44,7 +44,7 @@ def test_equality_and_hash_are_equal(data, left):
 
 
 @given(ENTRIES)
-def test_a_spec_is_no_tuple_and_can_be_a_key(entries):
+def test_a_spec_is_not_a_tuple_and_can_be_a_key(entries):
     for lib in (OURS, JAX):
         spec = lib.P(*entries)
         assert spec != tuple(entries)

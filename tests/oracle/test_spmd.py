@@ -393,7 +393,7 @@ def test_what_jit_refuses(name):
         assert jit_agrees(lambda a: a, args, place=place, **options) is None
 
 
-def test_jit_results_that_are_no_arrays():
+def test_jit_results_that_are_not_arrays():
     for library in (OURS, JAX):
         with pytest.raises(TypeError):
             top(library).jit(lambda a: "text")(X)

@@ -346,13 +346,13 @@ class Config:
 
 CASES = {
     "map without trees": lambda lib: lib.tree.map(lambda x: x),
-    "f is no function": lambda lib: lib.tree.map(1, [1]),
+    "f is not a function": lambda lib: lib.tree.map(1, [1]),
     "unsortable keys": lambda lib: lib.tree.flatten([{1: 1, "a": 2}]),
     "None among keys": lambda lib: lib.tree.leaves({None: 1, "a": 2}),
     "structure of no structure": lambda lib: lib.util.treedef_is_leaf(lib.tree.structure([])),
     "is_leaf says text": lambda lib: lib.tree.flatten([1], lambda node: "no"),
     "is_leaf says None": lambda lib: lib.tree.flatten([1], lambda node: None),
-    "leaves are no iterable": lambda lib: lib.tree.unflatten(lib.tree.structure([1]), 5),
+    "leaves are not iterable": lambda lib: lib.tree.unflatten(lib.tree.structure([1]), 5),
     "leaves from a generator": lambda lib: lib.tree.unflatten(lib.tree.structure([1, 2]), (n for n in range(2))),
     "keystr of anything": lambda lib: lib.util.keystr(("x", 3)),
     "text as idx": lambda lib: lib.util.SequenceKey("a"),

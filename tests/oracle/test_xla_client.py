@@ -85,7 +85,7 @@ DEVICE = {
     "of another client": lambda s: s.devices[5] == s.other.devices()[5],
     "hash": lambda s: hash(s.devices[5]) == hash(s.client.devices()[5]),
     "text": lambda s: s.devices[5],
-    "a name that there is not": lambda s: s.devices[5].nothing,
+    "an unknown name": lambda s: s.devices[5].nothing,
     "assigned": lambda s: setattr(s.devices[5], "id", 3),
     "stream": lambda s: s.devices[5].get_stream_for_external_ready_events(),
 }
@@ -137,7 +137,7 @@ OF_A_LIST = {
     "plus": lambda s, x: x + x,
     "assigned": lambda s, x: setattr(x, "device_kind", "gpu"),
     "item assigned": lambda s, x: x.__setitem__(0, s.devices[0]),
-    "a name that there is not": lambda s, x: x.nothing,
+    "an unknown name": lambda s, x: x.nothing,
 }
 
 
@@ -193,7 +193,7 @@ MAKE = {
     "no devices": {"num_devices": 0},
     "text": {"num_devices": "three"},
     "float": {"num_devices": 2.0},
-    "asynchronous is no bool": {"num_devices": 2, "asynchronous": 1},
+    "asynchronous is not a bool": {"num_devices": 2, "asynchronous": 1},
     "asynchronous is None": {"num_devices": 2, "asynchronous": None},
     "an unknown argument": {"num_device": 2},
 }

@@ -11,7 +11,7 @@ import sys
 
 
 class Sanitized:
-    """Finds one module; stands before those who find it where it was installed."""
+    """Finds one module; stands before the finders of installed modules."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):

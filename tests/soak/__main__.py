@@ -33,8 +33,8 @@ def count(steps, counts):
 
 def report(program, failure, hired, folder, seed, seconds):
     """Shrinks a failure and writes its script; returns what to print."""
-    patience = HANG_S if failure["class"] == "hang" else PROGRAM_S
-    shrinker = Shrinker(lambda each: hired.ask(each, patience), failure, seconds)
+    timeout_s = HANG_S if failure["class"] == "hang" else PROGRAM_S
+    shrinker = Shrinker(lambda each: hired.ask(each, timeout_s), failure, seconds)
     again = shrinker.fails(program)
     small = shrinker.shrink(again) if again else program
     if again:
@@ -49,12 +49,12 @@ def report(program, failure, hired, folder, seed, seconds):
         ).returncode
     except subprocess.TimeoutExpired:
         code = f"none within {PROGRAM_S} s"
-    told = [why, failure["text"], f"{shrinker.tried} smaller programs tried; {path}"]
+    lines = [why, failure["text"], f"{shrinker.tried} smaller programs tried; {path}"]
     if not again:
-        told.append("it does not fail alone: it needs what ran before it in the same process")
+        lines.append("it does not fail alone: it needs what ran before it in the same process")
     elif not hired.words:
-        told.append("the script alone does not fail" if code == 0 else f"the script ends with exit status {code}")
-    return "\n".join(told)
+        lines.append("the script alone does not fail" if code == 0 else f"the script ends with exit status {code}")
+    return "\n".join(lines)
 
 
 def main():
@@ -72,7 +72,7 @@ def main():
     programs = options.programs or math.inf
     options.folder.mkdir(parents=True, exist_ok=True)
     words = ["--jax"] * options.jax + [f"--inject={options.inject}"] * bool(options.inject)
-    hired, counts, failures, told = Hired(words), collections.Counter(), {}, 0
+    hired, counts, failures, reported_s = Hired(words), collections.Counter(), {}, 0
     start, seed = time.monotonic(), options.seed
     while seed - options.seed < programs and time.monotonic() - start < seconds:
         program = program_of(seed)
@@ -84,9 +84,9 @@ def main():
             if len(failures[key]) == 1:
                 print(report(program, failure, hired, options.folder, seed, options.shrinking), flush=True)
         seed += 1
-        if time.monotonic() - start > told + 60:
-            told = time.monotonic() - start
-            print(f"{told:.0f} s, seed {seed}, {sum(map(len, failures.values()))} failures", flush=True)
+        if time.monotonic() - start > reported_s + 60:
+            reported_s = time.monotonic() - start
+            print(f"{reported_s:.0f} s, seed {seed}, {sum(map(len, failures.values()))} failures", flush=True)
     hired.stop()
     steps = sum(number for kind, number in counts.items() if not kind.startswith("lax."))
     spent = time.monotonic() - start

@@ -111,7 +111,7 @@ def same(found, value, slack=0.0, what="value"):
 
 
 def check(array, value, slack=0.0, *, ids=None, names=None, spec=None, device=None, computed=False, **facts):
-    """An Array with this value; it lies on the grid `ids` of device ids as `spec` says, or on `device`, where given.
+    """An Array with this value; sharded by `spec` over the grid `ids` of device ids, or on `device`.
 
     `computed`: results of functions may leave axes out that do not cut. `facts` are `committed` and `memory_kind`.
     """
@@ -137,9 +137,9 @@ def check(array, value, slack=0.0, *, ids=None, names=None, spec=None, device=No
     for name, fact in facts.items():
         found = getattr(array if name == "committed" else sharding, name)
         assert found == fact, f"{name} is {found}, expected {fact}"
-    told = {each.id: bounds(index, value.shape) for each, index in sharding.devices_indices_map(value.shape).items()}
+    found = {each.id: bounds(index, value.shape) for each, index in sharding.devices_indices_map(value.shape).items()}
     expected = {each: bounds(box, value.shape) for each, box in boxes.items()}
-    assert told == expected, f"devices_indices_map {told}, expected {expected}"
+    assert found == expected, f"devices_indices_map {found}, expected {expected}"
     shards = array.addressable_shards
     assert len(shards) == len(boxes), f"{len(shards)} shards, expected {len(boxes)}"
     for shard in shards:

@@ -41,10 +41,10 @@ class Hired:
         )
         self.answers = queue.Queue()
         threading.Thread(target=self.listen, args=(self.process.stdout, self.answers), daemon=True).start()
-        # It has imported everything: the time of a program is its own. However slow, that is no hang.
+        # It has imported everything: the time of a program is its own. However slow, that is not a hang.
         if self.answers.get() is None:
             code = self.stop()
-            raise RuntimeError(f"the worker ended with {code} before its first program:\n{self.told}")
+            raise RuntimeError(f"the worker ended with {code} before its first program:\n{self.stderr_text}")
 
     @staticmethod
     def listen(stream, answers):
@@ -68,9 +68,15 @@ class Hired:
                 self.stop()  # what it left behind is nobody else's
             return answer["failure"]
         code = self.stop()
-        told = self.told
-        kind = "hang" if "Timeout (" in told or code is None else "crash"
-        return {"library": "?", "step": -1, "kind": "?", "class": kind, "text": f"exit status {code}\n{told[-3000:]}"}
+        stderr_text = self.stderr_text
+        kind = "hang" if "Timeout (" in stderr_text or code is None else "crash"
+        return {
+            "library": "?",
+            "step": -1,
+            "kind": "?",
+            "class": kind,
+            "text": f"exit status {code}\n{stderr_text[-3000:]}",
+        }
 
     def stop(self):
         """Ends it; its exit status if it had ended by itself."""
@@ -87,5 +93,5 @@ class Hired:
         self.process = None
         with self.errors:
             self.errors.seek(0)
-            self.told = self.errors.read().decode(errors="replace")
+            self.stderr_text = self.errors.read().decode(errors="replace")
         return code

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program must have at each moment, in NumPy: values, where they lie, which are deleted."""
+"""The expected state of a program at each moment, in NumPy: values, their placement, which are deleted."""
 
 import math
 from dataclasses import dataclass, field

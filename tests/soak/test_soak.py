@@ -49,7 +49,7 @@ def test_a_bug_is_found_and_shrunk_to_a_script(bug, seed, steps, tmp_path):
         assert (good.returncode, good.stdout) == (0, "nothing failed\n"), good.stderr
 
 
-def test_a_hang_is_told_with_stacks(monkeypatch):
+def test_a_hang_is_reported_with_stacks(monkeypatch):
     monkeypatch.setenv("SOAK_BUG", "hang")
     hired = Hired([INJECT])
     mesh = {"kind": "mesh", "out": "m1", "ids": [0, 1], "sizes": [2], "names": ["x"], "explicit": False}

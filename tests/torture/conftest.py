@@ -44,9 +44,9 @@ def own_process(request):
         finally:
             process.kill()
             process.wait()
-        told = f"{body.__name__}{words} ended with {process.returncode}\n{first}{output}\n{errors}"
-        assert process.returncode == code, told
-        assert errors.rstrip().endswith(stderr) if stderr else not errors, told
+        report = f"{body.__name__}{words} ended with {process.returncode}\n{first}{output}\n{errors}"
+        assert process.returncode == code, report
+        assert errors.rstrip().endswith(stderr) if stderr else not errors, report
         return (first + output).splitlines()
 
     return run

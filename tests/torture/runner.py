@@ -9,7 +9,7 @@ from pathlib import Path
 
 path, name, seconds, *words = sys.argv[1:]
 faulthandler.dump_traceback_later(float(seconds), exit=True)
-signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts tests in the background ignores it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for jobs in the background
 sys.path.insert(0, str(Path(path).parent))
 spec = importlib.util.spec_from_file_location(Path(path).stem, path)
 module = importlib.util.module_from_spec(spec)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenarios of docs/reliability.md keep their promise here, and the page says what was found."""
+"""The scenarios of docs/reliability.md behave as promised here, and the page shows the recorded results."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ from compare import run_scenario  # noqa: E402
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_ours_does_what_it_should(name):
+def test_our_outcome_is_as_expected(name):
     scenario = SCENARIOS[name]
     found = run_scenario("ours", dataclasses.replace(scenario, runs=min(scenario.runs, 2)))
     assert found["good"], f"{scenario.title}: {found}; expected {scenario.should}"
@@ -36,8 +36,8 @@ def test_ours_does_what_it_should(name):
         ("prints", "ok; then it prints: loud"),
     ],
 )
-def test_bad_outcomes_are_seen(name, outcome, tmp_path):
-    """Else each row could be as it should be."""
+def test_bad_outcomes_are_detected(name, outcome, tmp_path):
+    """Without this, a broken rule could accept every row."""
     for file in HERE.glob("*.py"):
         shutil.copy(file, tmp_path)
     (tmp_path / "catalogue.py").write_text(BROKEN, encoding="utf-8")
@@ -89,12 +89,12 @@ def test_the_page_is_what_the_results_say():
     assert page("--check") == (0, "", ""), "python tests/torture/beside_jax/page.py, and commit"
 
 
-def test_a_page_that_was_edited_by_hand_is_told(tmp_path):
+def test_a_page_edited_by_hand_is_reported(tmp_path):
     assert page("--docs", tmp_path) == (0, "", "")
     text = (tmp_path / "reliability.md").read_text(encoding="utf-8")
     (tmp_path / "reliability.md").write_text(text.replace("SIGABRT", "grace"), encoding="utf-8")
-    told = "reliability page: docs/reliability.md is not what the results say\n"
-    assert page("--check", "--docs", tmp_path) == (1, told, "")
+    message = "reliability page: docs/reliability.md differs from the results\n"
+    assert page("--check", "--docs", tmp_path) == (1, message, "")
 
 
 def test_the_results_are_all_there_and_ours_are_as_they_should_be():

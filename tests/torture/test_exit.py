@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exit while daemon threads work: the exit code is kept and nothing is said, whatever they are at."""
+"""Exit while daemon threads work: the exit code is right and nothing is printed, whatever they do."""
 
 import sys
 import threading

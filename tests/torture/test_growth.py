@@ -39,7 +39,7 @@ def counts():
     ad.clear_caches()
     ad.shutdown()  # ends what is under way; threads begin again at the next use
     gc.collect()
-    ctypes.pythonapi.PyType_ClearCache()  # it keeps up to 4096 names of attributes that NumPy makes anew in each call
+    ctypes.pythonapi.PyType_ClearCache()  # it keeps up to 4096 names of attributes that NumPy makes again in each call
     with open("/proc/self/maps") as file:
         mappings = sum(1 for _ in file)
     arrays = ad.live_arrays()

@@ -49,7 +49,7 @@ def short_of(tmp_path_factory):
 
 
 class ShortOf:
-    """The preloaded library, told to watch the extension."""
+    """The preloaded library, set to watch the extension."""
 
     def __init__(self):
         from artifex_devices import _core
@@ -77,7 +77,7 @@ class ShortOf:
 
 
 def is_right(error, call):
-    """Whether the library may say so."""
+    """Whether the library may raise this."""
     if isinstance(error, MemoryError):
         return True
     return isinstance(error, RuntimeError) and ("thread" in str(error) or (call == "pages" and "memory" in str(error)))
@@ -131,7 +131,7 @@ def refused(call, *kinds):
     short = ShortOf()
 
     def refuse(n, later, work):
-        _core._shutdown()  # so that the workers are made anew
+        _core._shutdown()  # so that the workers are made again
         return short.calls_of(call, n, later, work)
 
     for kind in kinds:
@@ -149,11 +149,11 @@ def refused(call, *kinds):
             seen = 0
             for later, n in itertools.product((False, True), range(1, most + 1, step)):
                 calls, error = refuse(n, later, work)
-                told = f"{kind}: {call} {n} of {calls}{' and later' if later else ''}: {error!r}"
-                assert error is None or is_right(error, call), told
+                case = f"{kind}: {call} {n} of {calls}{' and later' if later else ''}: {error!r}"
+                assert error is None or is_right(error, call), case
                 seen += error is not None
                 error = None
-                assert comes_to(before), (told, before, in_use())
+                assert comes_to(before), (case, before, in_use())
                 work()
             objects.append(python_objects())
         most_objects = objects[-2] + MOST_NEW_OBJECTS

@@ -23,15 +23,15 @@ def ring(executor, body, count=8):
     from artifex_devices import P
 
     mesh = ad.Mesh(np.array(ad.devices()[:count]), ("x",))
-    told = [None] * count
+    results = [None] * count
 
     def run(block):
         i = int(block[0])
-        told[i] = body(i)
+        results[i] = body(i)
         return block
 
     ad.shard_map(run, mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False, executor=executor)(np.arange(count))
-    return told
+    return results
 
 
 def mixtures(executor):

@@ -89,7 +89,7 @@ def check_words(error, what):
 
 
 def use(value):
-    """As somebody who has loaded it: looks at it, compares it, pickles it."""
+    """Uses a loaded value: looks at it, compares it, pickles it."""
     for look in (repr, str, hash, lambda each: each == each, pickle.dumps, lambda each: each.to_svg()):
         try:
             look(value)
@@ -161,12 +161,12 @@ def calls_in(value, found):
         calls_in(list(value.values()), found)
     elif type(value).__module__.startswith("artifex_devices") and type(value) not in found:
         try:
-            told = value.__reduce_ex__(2)
+            reduced = value.__reduce_ex__(2)
         except TypeError:
             return
-        if isinstance(told, tuple):
-            found[type(value)] = (told[0], told[1], told[2] if len(told) > 2 else None)
-            calls_in(list(told[1]), found)
+        if isinstance(reduced, tuple):
+            found[type(value)] = (reduced[0], reduced[1], reduced[2] if len(reduced) > 2 else None)
+            calls_in(list(reduced[1]), found)
             if isinstance(found[type(value)][2], dict):
                 calls_in(list(found[type(value)][2].values()), found)
 
@@ -179,13 +179,13 @@ def forge(group):
     assert len(found) > 5
     for kind, (make, arguments, state) in found.items():
 
-        def remade(given, told=state, make=make):
+        def remade(given, state_=state, make=make):
             value = make(*given)
-            if told is not None:
+            if state_ is not None:
                 if hasattr(value, "__setstate__"):
-                    value.__setstate__(told)
+                    value.__setstate__(state_)
                 else:
-                    vars(value).update(told)
+                    vars(value).update(state_)
             return value
 
         tries = [lambda n=n, arguments=arguments: remade(arguments[:n]) for n in range(len(arguments))]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each kind of work where the whole process, Python and NumPy included, has next to no memory left (RLIMIT_AS).
 
-The limit is set to what is in use, all that is free within is filled, and a part of it given back, from 64 bytes to
+The limit is set to what is in use, all that is free within is filled, and a part of it released, from 64 bytes to
 1 MiB, in blocks here and there; in every third try nothing is filled, and the limit leaves 0 to 300 MiB. Then each kind
 of work has its value, or says what is short; when there is memory again, it has its value.
 
@@ -100,7 +100,7 @@ class Scarcity:
             setrlimit(limit, low)
             if spare is not None:
                 self.fill()
-                self.give_back(spare, draw)
+                self.release(spare, draw)
             work()
         except BaseException as error:  # which ones are right is for the caller to say
             setrlimit(limit, before)
@@ -120,7 +120,7 @@ class Scarcity:
             except MemoryError:
                 continue
 
-    def give_back(self, spare, draw):
+    def release(self, spare, draw):
         left = spare
         while left > 0:
             i = draw.randrange(self.count)
@@ -138,7 +138,7 @@ def is_right(error):
     return isinstance(error, RuntimeError) and ("thread" in str(error) or "RESOURCE_EXHAUSTED" in str(error))
 
 
-class Told:
+class Recorder:
     """What Python writes to stderr meanwhile: of threads and finalizers that had no memory, and of nothing else."""
 
     def __enter__(self):
@@ -173,24 +173,24 @@ def with_next_to_nothing(part):
     draw = random.Random(SEED)
     scarcity = Scarcity()
     outcomes = {"value": 0, "short": 0}
-    with Told() as told:
+    with Recorder() as recorder:
         for i in range(ROUNDS * 3):
             for name, work in kinds.items():
                 gc.collect()
-                if draw.random() < 0.5:  # threads begin anew
+                if draw.random() < 0.5:  # threads begin again
                     ad.shutdown()
                     ad.clear_caches()
                 room, spare = 0, int(2 ** draw.uniform(6, 20))
                 if i % 3 == 2:
                     room, spare = draw.choice([0, *(1 << k for k in (12, 16, 18, 20, 21, 22, 23, 25, 27, 28))]), None
-                faulthandler.dump_traceback_later(60, exit=True, file=told.stderr)
+                faulthandler.dump_traceback_later(60, exit=True, file=recorder.stderr)
                 error = scarcity.try_with(work, room, spare, draw)
                 if error is not None and not is_right(error):
                     raise AssertionError((i, name, room, spare)) from error
                 outcomes["value" if error is None else "short"] += 1
                 error = None
                 work()
-    assert told.errors() <= {"MemoryError", "KeyError"}  # KeyError: CPython's list of threads, of one not yet in it
+    assert recorder.errors() <= {"MemoryError", "KeyError"}  # KeyError: CPython's list of threads, of one not yet in it
     gc.collect()
     print(outcomes["value"], outcomes["short"])
 

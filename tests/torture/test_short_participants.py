@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MemoryError at each step of the thread of a participant: nobody waits for good, and the next call works."""
+"""MemoryError at each step of the thread of a participant: nobody waits permanently, and the next call works."""
 
 import sys
 import threading
@@ -7,7 +7,14 @@ import threading
 import numpy as np
 import pytest
 
-STEPS = ("_serve", "take", "_enter", "_report", "has_ended", "_release")  # functions of threaded.py and hand_over.py
+STEPS = (
+    "_serve",
+    "take",
+    "_enter",
+    "_report",
+    "has_ended",
+    "_release",
+)  # functions of threaded.py and handoff_queue.py
 
 WAY = ("_bootstrap_inner", "_set_ident", "_set_tstate_lock", "_set_native_id", "run")  # of a thread to its function
 
@@ -47,7 +54,7 @@ def all_threads_end():
 
 def short_at_a_step(of, fails):
     """The n-th line, or the n-th call, in what threads run around bodies raises MemoryError, for each n."""
-    from artifex_devices._base import handoff_queue as hand_over
+    from artifex_devices._base import handoff_queue
     from artifex_devices._spmd import threaded
 
     hook = {"lines": threading.settrace, "calls": threading.setprofile}[of]
@@ -59,7 +66,7 @@ def short_at_a_step(of, fails):
 
     def step(frame, event, _):
         name = frame.f_code.co_name
-        if frame.f_code.co_filename not in (threaded.__file__, hand_over.__file__) or name not in steps:
+        if frame.f_code.co_filename not in (threaded.__file__, handoff_queue.__file__) or name not in steps:
             return None
         if event in events and (event, name) != ("call", "_serve"):
             met.append(name)
@@ -117,7 +124,7 @@ def short_of_words():
             assert run_three(fails=False) == [3, 3, 3]
 
 
-def test_ends_and_failures_are_told_until_they_are_heard(own_process):
+def test_ends_and_failures_are_reported_until_they_are_read(own_process):
     own_process(short_of_words)
 
 
@@ -130,8 +137,8 @@ def short_on_the_way():
     def refuse(*_):
         raise MemoryError
 
-    told = []
-    threading.excepthook = sys.unraisablehook = lambda what: told.append(what.exc_type)
+    raised = []
+    threading.excepthook = sys.unraisablehook = lambda what: raised.append(what.exc_type)
     for name in [name for name in WAY if hasattr(threading.Thread, name)]:  # they differ between versions
         for use in (
             lambda: run_three(False),
@@ -142,10 +149,13 @@ def short_on_the_way():
             watchdog.shutdown()
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(DaemonThread, name, refuse)
-                with pytest.raises(MemoryError, match="had no memory to begin with"):
+                with pytest.raises(MemoryError, match="had no memory for its first steps"):
                     use()
             use()
-    assert set(told) <= {MemoryError, KeyError}  # KeyError: such a thread is not in the list that CPython takes it from
+    assert set(raised) <= {
+        MemoryError,
+        KeyError,
+    }  # KeyError: such a thread is not in the list that CPython takes it from
     assert all_threads_end()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures which share of small random faults in the Python layer the tests notice (mutation testing). Run by hand.
+"""Measures the share of small random faults in the Python layer that the tests detect (mutation testing). Run by hand.
 
     python -m tools.mutants --count 150 --seed 7          exit status 0 if at least --goal percent are noticed, else 1
     python -m tools.mutants --count 20 --only array_ops/  some files
@@ -40,7 +40,7 @@ _MINUTE = 60.0
 
 
 class Verdict(NamedTuple):
-    """What became of a mutant.
+    """Outcome of a mutant.
 
     Attributes:
         noticed: Whether a test failed, or did not end.
@@ -54,7 +54,7 @@ class Verdict(NamedTuple):
 
 
 def judge(mutant: Mutant, calls: Calls, folder: Path, limit: float) -> Verdict:
-    """Runs the tests on a mutant; `limit` is how many seconds of tests are run at most."""
+    """Runs the tests on a mutant; `limit` bounds the seconds of tests."""
     target = folder / "artifex_devices" / mutant.path
     began = time.monotonic()
     passed = 0
@@ -66,7 +66,7 @@ def judge(mutant: Mutant, calls: Calls, folder: Path, limit: float) -> Verdict:
             if status != 0:
                 failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
                 by = failed[1] if failed else "a test that did not end" if status is None else f"exit status {status}"
-                if "not found: " in output:  # its file is as it was recorded, so the mutant has changed a parameter
+                if "not found: " in output:  # its file is unchanged, so the mutant has changed a parameter
                     by = "a test whose name has changed"
                 return Verdict(True, by, time.monotonic() - began)
             passed += len(tests)
@@ -76,7 +76,7 @@ def judge(mutant: Mutant, calls: Calls, folder: Path, limit: float) -> Verdict:
 
 
 def _groups(tests: list[Test], limit: float) -> list[list[Test]]:
-    """The first tests, and the others within the limit; no group is empty."""
+    """The first tests, and the others within the limit, without empty groups."""
     groups: list[list[Test]] = [[], []]
     seconds = 0.0
     for test in tests:

@@ -26,7 +26,7 @@ class Test(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The file that it is in."""
+        """The file of the test."""
         return self.name.partition("::")[0]
 
 
@@ -34,11 +34,11 @@ class Calls:
     """The tests that pass, and the functions that they call."""
 
     def __init__(self, tests: list[Test]) -> None:
-        """All that is known."""
+        """All recorded tests."""
         self._tests = tests
 
     def tests_of(self, mutant: Mutant) -> list[Test]:
-        """Tests that can notice a mutant, those that are most likely to do so first.
+        """Tests that can detect a mutant, the most likely ones first.
 
         Tests that call the function come before those that call another one of its file, which may have its result
         from a cache. Among these, the tests of the area come first, then quick ones; a file's tests stay together.
@@ -69,7 +69,7 @@ def _in_order(tests: list[Test], mutant: Mutant) -> list[Test]:
 
 
 def recorded_calls(*, again: bool) -> Calls:
-    """What was recorded before; test files that are new or changed, or all of them, are run for it first."""
+    """The recorded calls; new or changed test files, or all of them, are run first."""
     STATE.mkdir(parents=True, exist_ok=True)
     stored = STATE / "calls.json"
     known: dict[str, list[Any]] = {} if again or not stored.exists() else json.loads(stored.read_text())
@@ -94,13 +94,13 @@ def recorded_calls(*, again: bool) -> Calls:
         Test(name, seconds, frozenset(functions))
         for rows in known.values()
         for name, seconds, functions in rows[1:]
-        if not any(each in name for each in (" at 0x", "<module "))  # named by an address or a path: others each time
+        if not any(each in name for each in (" at 0x", "<module "))  # names with an address or a path differ each time
     ]
     return Calls(tests)
 
 
 def _rows(log: Path) -> dict[str, tuple[float, bool, set[str]]]:
-    """By test: seconds, whether it passed, and what was called in its process and those that it started."""
+    """For each test: seconds, whether it passed, and the functions called in its process and its children."""
     rows: dict[str, tuple[float, bool, set[str]]] = {}
     for line in log.read_text().splitlines():
         name, seconds, passed, functions = json.loads(line)

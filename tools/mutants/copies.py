@@ -19,7 +19,7 @@ __all__ = ["copy_package", "run_tests"]
 
 ROOT = PACKAGE.parents[1]
 
-# In the environment of the tests this removes the finder of the editable installation, which would come first.
+# Removes the finder of the editable installation, which would take precedence.
 _START = """\
 import os, sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -75,7 +75,7 @@ def copy_package(folder: Path, *, recording: bool) -> None:
 
 
 def _noted(source: str, name: str) -> str:
-    """The code, with a call at the beginning of each function that notes its name."""
+    """The code, with a call at the start of each function that records its name."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -85,7 +85,7 @@ def _noted(source: str, name: str) -> str:
 
 
 def run_tests(folder: Path, tests: Iterable[str], limit: float | None, *options: str) -> tuple[int | None, str]:
-    """Runs tests on the package of a folder; returns the exit status, None where they took too long, and the output."""
+    """Runs tests on the package of a folder; returns the exit status, None if they took too long, and the output."""
     listed = folder / "tests.txt"
     listed.write_text("\n".join(tests))
     variables = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}

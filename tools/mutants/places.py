@@ -85,7 +85,7 @@ class Mutant:
 
 
 class Finder(ast.NodeVisitor):
-    """Collects the places of a file that can be changed; each with the changes that are possible there."""
+    """Collects the places of a file that can be changed; each with its possible changes."""
 
     def __init__(self, name: str, source: bytes) -> None:
         self.name = name
@@ -97,7 +97,7 @@ class Finder(ast.NodeVisitor):
         self.visit(ast.parse(source))
 
     def add(self, node: ast.expr | ast.stmt, *texts: str) -> None:
-        """Notes a place and what may replace it."""
+        """Records a place and its replacements."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         start = self.line_starts[node.lineno - 1] + node.col_offset
@@ -205,7 +205,7 @@ class Finder(ast.NodeVisitor):
             self.add(node, repr(node.value + 1), f"({node.value - 1!r})")
 
     def skip(self, node: ast.AST) -> None:
-        """Not changed, nor what is in it."""
+        """Skips this node and its children."""
 
     visit_Assert = visit_JoinedStr = visit_Import = visit_ImportFrom = skip  # noqa: N815
 

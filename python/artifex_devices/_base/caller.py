@@ -8,8 +8,6 @@ import sys
 import warnings
 from types import FrameType
 
-__all__ = ["user_frame", "user_stacklevel", "warn_user"]
-
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -32,5 +30,5 @@ def user_stacklevel() -> int:
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warns at the user's line, however many frames of the package lie between; `skip_file_prefixes` is Python 3.12."""
+    """Warns at the user's line, through any number of frames of the package; `skip_file_prefixes` is Python 3.12."""
     warnings.warn(message, category, stacklevel=user_stacklevel())

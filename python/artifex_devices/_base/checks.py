@@ -15,20 +15,6 @@ from typing import Any, TypeVar
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._base.text import alternatives
 
-__all__ = [
-    "check_bool",
-    "check_callable",
-    "check_choice",
-    "check_int",
-    "check_number",
-    "check_sequence",
-    "check_sequence_of_ints",
-    "check_str",
-    "check_type",
-    "wrong_type",
-    "wrong_value",
-]
-
 _Error = TypeVar("_Error", bound=Exception)
 _FIX = "correct it"
 
@@ -62,6 +48,17 @@ def check_type(
     """Raises `error` unless the value is an instance of `types`."""
     if not isinstance(value, types):
         raise wrong_type(operation, name, value, expected, fix, error)
+
+
+def check_types(operation: str, rows: Iterable[tuple[str, Any, type | tuple[type, ...], str]], fix: str = _FIX) -> None:
+    """Raises one TypeError for all rows (name, value, types, expected) whose value is of another type."""
+    wrong = [
+        f"{name} is {shown(value)} ({type(value).__name__}), expected {expected}"
+        for name, value, types, expected in rows
+        if not isinstance(value, types)
+    ]
+    if wrong:
+        raise TypeError(f"{operation}: {'; '.join(wrong)}; {fix}")
 
 
 def check_bool(operation: str, name: str, value: Any, fix: str = _FIX) -> bool:
@@ -118,9 +115,10 @@ def check_int(
 
 
 def _range_text(minimum: int | None, maximum: int | None) -> str:
-    if minimum is None:
-        return f"{maximum} or less"
-    return f"{minimum} or more" if maximum is None else f"{minimum} to {maximum}"
+    if maximum is None:
+        return f"{minimum} or more"
+    bound = "2**63 - 1" if maximum == 2**63 - 1 else str(maximum)
+    return f"{bound} or less" if minimum is None else f"{minimum} to {bound}"
 
 
 def check_number(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Things handed from thread to thread, none of which is lost where memory is short."""
+"""A queue between threads that does not lose items or wake-ups when memory is short."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import threading
 from typing import Final, Generic, TypeVar
 
 from artifex_devices._base.pickled_enum import PickledEnum
-
-__all__ = ["NOTHING", "HandOver", "Nothing"]
 
 T = TypeVar("T")
 
@@ -20,47 +18,47 @@ class Nothing(PickledEnum):
     NOTHING = "nothing"
 
 
-NOTHING: Final = Nothing.NOTHING  # nothing came in time
+NOTHING: Final = Nothing.NOTHING  # the result of a timeout
 
 
 class HandOver(Generic[T]):
-    """First in, first out, for any number of threads.
+    """A first-in, first-out queue for any number of threads.
 
-    Not a `queue.SimpleQueue`: where its `get` is refused memory, the item stays in it, but nobody is woken for it any
-    more (CPython 3.11), so that who waits next waits for good. Here `take` asks for no memory once it runs. As with
-    it, `put` may be called from a finalizer whatever locks are held.
+    If `get` of `queue.SimpleQueue` fails for lack of memory, the item stays in the queue without a wake-up (CPython
+    3.11), so that the next waiting thread hangs. `take` allocates no memory once it runs. As with SimpleQueue, `put`
+    may be called from a finalizer while locks are held.
     """
 
     def __init__(self) -> None:
         self._items: collections.deque[T] = collections.deque()
-        self._news = threading.Lock()  # held while there is nothing that who waits has not been told of
-        self._news.acquire()
+        self._wake_up = threading.Lock()  # held while the queue is empty, or all its items have been signalled
+        self._wake_up.acquire()
 
     def __len__(self) -> int:
         return len(self._items)
 
     def put(self, item: T) -> None:
-        """Adds an item and wakes one who waits; MemoryError is raised before it is there."""
+        """Adds an item and wakes a waiting thread; a MemoryError is raised before the item is added."""
         self._items.append(item)
         try:
-            self._news.release()
-        except (RuntimeError, MemoryError):  # it was free: someone is being woken already
+            self._wake_up.release()
+        except (RuntimeError, MemoryError):  # the lock was free: a thread is being woken already
             return
 
     def take(self, seconds: float = -1) -> T | Nothing:
-        """The first item, waited for as long as that (-1: for ever), or NOTHING."""
+        """Removes and returns the first item, or NOTHING after a timeout; -1 waits without a limit."""
         items = self._items
         while True:
             if items:
                 try:
                     item = items.popleft()
-                except IndexError:  # another thread was quicker
+                except IndexError:  # another thread took it
                     continue
-                if items:  # two that were put at once have woken one
+                if items:  # two items that were put at once have woken one thread
                     try:
-                        self._news.release()
+                        self._wake_up.release()
                     except (RuntimeError, MemoryError):
                         return item
                 return item
-            if not self._news.acquire(timeout=seconds) and not items:
+            if not self._wake_up.acquire(timeout=seconds) and not items:
                 return NOTHING

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many bytes an element takes in the memory of an accelerator, which packs formats of 2 and 4 bits."""
+"""Bytes of elements in the memory of accelerators, which pack formats of 2 and 4 bits."""
 
 from __future__ import annotations
 
@@ -8,46 +8,26 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["elements_per_byte", "packed_itemsize", "packed_shape"]
-
 _BITS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
 
 
 def elements_per_byte(dtype: np.dtype[Any]) -> int:
-    """Number of elements that share one byte: 4 or 2 for packed formats, 1 for all others.
-
-    Example:
-        >>> elements_per_byte(np.dtype("int8"))
-        1
-    """
+    """Returns the number of elements that share one byte: 4 or 2 for packed formats, otherwise 1."""
     return 8 // _BITS.get(dtype.name, 8)
 
 
 def packed_itemsize(dtype: np.dtype[Any]) -> float:
-    """Bytes of one element. NumPy and the Arrays of this process use a whole byte for each element of any format.
-
-    Example:
-        >>> import ml_dtypes
-        >>> packed_itemsize(np.dtype("int4")), packed_itemsize(np.dtype("bfloat16"))
-        (0.5, 2.0)
-    """
+    """Returns the bytes of one element, 0.5 for int4; NumPy and the Arrays of this process use full bytes."""
     return dtype.itemsize / elements_per_byte(dtype)
 
 
 def packed_shape(
     shape: Sequence[int], dtype: np.dtype[Any], shard_shapes: Sequence[Sequence[int]]
 ) -> tuple[tuple[int, ...], int | None]:
-    """The shape in bytes of a packed array, so that each of its shards is a whole number of bytes.
+    """Returns the shape of a packed array in bytes, and the dimension that it is packed along.
 
-    Args:
-        shape: The shape in elements.
-        dtype: The dtype.
-        shard_shapes: Shapes of the shards before and after a reshard.
-
-    Returns:
-        The shape, and the dimension that it is packed along: of the dimensions whose shards are whole bytes, the one
-        with the longest shards. None, with the shape unchanged, if there is no such dimension or the dtype is not
-        packed.
+    All shards (`shard_shapes`, before and after a reshard) must have full bytes along that dimension; of several the
+    one with the longest shards is taken. Otherwise, or for other dtypes, it returns the unchanged shape and None.
 
     Example:
         >>> import ml_dtypes

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of this library's enums: every supported Python pickles their members alike."""
+"""The base class of enums, whose members are pickled alike by every supported Python."""
 
 from __future__ import annotations
 
 import enum
 from typing import Any
 
-__all__ = ["PickledEnum"]
-
 
 class PickledEnum(enum.Enum):
     """An Enum whose members are pickled as their class and value.
 
-    Python 3.11.0 to 3.11.3 pickle members of other enums through `getattr`, which unpicklers with a list of allowed
-    names refuse.
+    Python 3.11.0 to 3.11.3 pickle members of other enums by `getattr`, which unpicklers with a list of allowed names
+    refuse.
     """
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bar on standard error while something long is worked out: rich's where it is installed, else a line of text."""
+"""A progress bar on standard error: rich's if that is installed, otherwise a line of text."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["progress_bar"]
-
 
 @contextmanager
 def progress_bar(what: str, total: int, *, is_wanted: bool = True) -> Iterator[Callable[[int], None] | None]:
-    """Hands out a function that takes how much is done; None where nobody would see it.
+    """Yields a function of the number of finished parts out of `total`; None if the bar is not shown.
 
-    It is shown on standard error, if that is a terminal; it is gone afterwards.
-
-    Args:
-        what: Is worked out, in a word or two.
-        total: That `done` counts up to.
-        is_wanted: False never shows it.
+    The bar has the title `what`. It is shown if standard error is a terminal, and removed at the end.
     """
     stream = sys.stderr
     if not is_wanted or total < 1 or stream is None or not stream.isatty():

@@ -8,13 +8,11 @@ from typing import TypeVar
 
 from artifex_devices import _core
 
-__all__ = ["public"]
-
 _Class = TypeVar("_Class", bound=type)
 
 
 def public(module: str) -> Callable[[_Class], _Class]:
-    """A class decorator that sets `__module__`; the outermost one, as dataclasses look up the defining module."""
+    """Returns a class decorator that sets `__module__`; the outermost one, as dataclasses read the defining module."""
 
     def set_path(cls: _Class) -> _Class:
         cls.__module__ = module

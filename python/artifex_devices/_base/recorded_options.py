@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of JAX that programs set and that have no effect here: accepted and recorded, or refused with the reason."""
+"""Options of JAX without effect here: accepted and recorded, or refused with the reason."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from artifex_devices._base.checks import check_bool, check_choice
 from artifex_devices._base.safe_repr import shown
-
-__all__ = ["RECORDED", "check_recorded"]
+from artifex_devices._base.text import alternatives
 
 _FLAG = (False, True)
 
@@ -17,8 +17,8 @@ class _Option(NamedTuple):
 
     Attributes:
         default: JAX's default.
-        values: Values that are accepted; None for any.
-        reason: Why the other values of JAX are refused.
+        values: Accepted values; None for any.
+        reason: The reason why other values of JAX are refused.
     """
 
     default: Any
@@ -54,14 +54,14 @@ RECORDED: dict[str, _Option] = {
     "jax_default_prng_impl": _Option("threefry2x32"),
     "jax_enable_custom_prng": _Option(False, _FLAG),
     "jax_threefry_partitionable": _Option(True, _FLAG),
-    # Processes exchange data by MPI, whatever is chosen.
+    # Processes exchange data by MPI with every choice.
     "jax_cpu_collectives_implementation": _Option("gloo", (None, "gloo", "mpi", "megascale")),
     "jax_distributed_debug": _Option(False, _FLAG),
     # Checks that do not exist here.
     "jax_array_garbage_collection_guard": _Option(
         None,
         (None, "allow"),
-        "garbage collection of Arrays is not watched; use memory_report() to find what holds them",
+        "garbage collection of Arrays is not monitored; use memory_report() to find references to them",
     ),
     "jax_debug_infs": _Option(False, (False,), _NO_CHECKED_PROGRAM.replace("invalid", "over")),
     "jax_debug_nans": _Option(False, (False,), _NO_CHECKED_PROGRAM),
@@ -75,31 +75,14 @@ RECORDED: dict[str, _Option] = {
 
 
 def check_recorded(name: str, value: Any) -> None:
-    """Checks the value of an option of `RECORDED`.
-
-    Raises:
-        TypeError: A flag is not a bool.
-        ValueError: The option does not have this value.
-        NotImplementedError: It asks for a check that does not exist here.
-    """
+    """Checks the value of an option; NotImplementedError if it requests a check that does not exist here."""
     option = RECORDED[name]
     if option.values is None:
         return
-    if isinstance(option.default, bool) and not isinstance(value, bool):
-        raise TypeError(
-            f"config.update: {name} is of type {type(value).__name__}; expected a bool, got {shown(value)}; "
-            "write True or False"
-        )
-    if any(type(value) is type(known) and value == known for known in option.values):
-        return
-    if option.reason:
+    if isinstance(option.default, bool):
+        check_bool("config.update", name, value)
+    if option.reason and not any(type(value) is type(known) and value == known for known in option.values):
         raise NotImplementedError(
-            f"config.update: {name} cannot be {shown(value)}; expected {_listed(option.values)}: {option.reason}"
+            f"config.update: {name} cannot be {shown(value)}; expected {alternatives(option.values)}: {option.reason}"
         )
-    raise ValueError(
-        f"config.update: {name} is not known; expected {_listed(option.values)}, got {shown(value)}; choose one of them"
-    )
-
-
-def _listed(values: tuple[Any, ...]) -> str:
-    return " or ".join(map(repr, values))
+    check_choice("config.update", name, value, option.values)

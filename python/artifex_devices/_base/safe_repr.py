@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How messages tell a caller's value: its repr, cut where it is long; a repr that raises costs no message."""
+"""The repr of a caller's value for messages: shortened, and safe for objects whose repr raises."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of what was kept, checked: file or pickle may be of another version, or damaged. All raise ValueError."""
+"""Checks of stored values: a file or pickle may be of another version, or damaged. All raise ValueError."""
 
 from __future__ import annotations
 
@@ -9,37 +9,35 @@ from typing import Any
 
 from artifex_devices._base.safe_repr import shown
 
-__all__ = ["checked_count", "checked_fields", "checked_number", "checked_record", "checked_state", "checked_text"]
-
-_LONGEST_TEXT = 1000
+_MAX_TEXT = 1000
 
 
 def checked_fields(value: Any, names: set[str], what: str) -> dict[str, Any]:
-    """A dict with these entries and no others."""
+    """Returns the value, a dict with these entries and no others."""
     if not isinstance(value, dict) or set(value) != names:
-        raise ValueError(f"{what} has not the entries {', '.join(sorted(names))}")
+        raise ValueError(f"{what} does not have the entries {', '.join(sorted(names))}")
     return value
 
 
 def checked_text(value: Any, what: str) -> str:
-    """A text that can be shown in a line."""
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or not value.isprintable():
-        raise ValueError(f"{what} is no text of one line")
+    """Returns the value, a printable text of one line."""
+    if not isinstance(value, str) or len(value) > _MAX_TEXT or not value.isprintable():
+        raise ValueError(f"{what} is not a text of one line")
     return value
 
 
-def checked_number(value: Any, what: str, least: float, most: float) -> float:
-    """A number in this range, both ends included."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise ValueError(f"{what} is no number from {least:g} to {most:g}")
+def checked_number(value: Any, what: str, minimum: float, maximum: float) -> float:
+    """Returns the value, a number in this range, both ends included."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not minimum <= value <= maximum:
+        raise ValueError(f"{what} is not a number from {minimum:g} to {maximum:g}")
     return float(value)
 
 
-def checked_count(value: Any, what: str, least: int) -> int:
-    """A whole number of at least so much."""
-    most = 2**53
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ValueError(f"{what} is no whole number from {least} to {most}")
+def checked_count(value: Any, what: str, minimum: int) -> int:
+    """Returns the value, an integer from `minimum` to 2**53."""
+    maximum = 2**53
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+        raise ValueError(f"{what} is not an integer from {minimum} to {maximum}")
     return value
 
 
@@ -68,18 +66,18 @@ def checked_record(
 
 
 def checked_state(owner: type, state: Any, **types: type) -> dict[str, Any]:
-    """The state of a pickle of a dataclass: all of its fields and no others, those named of that type."""
+    """Returns the state of a pickled dataclass: all of its fields and no others; `types` names those to check."""
     names = {field.name for field in dataclasses.fields(owner)}
     if not isinstance(state, dict) or set(state) != names:
-        given = ", ".join(map(shown, state)) if isinstance(state, dict) else f"a {type(state).__name__}"
+        found = ", ".join(map(shown, state)) if isinstance(state, dict) else f"a {type(state).__name__}"
         raise ValueError(
-            f"{owner.__name__}: the pickle's state is {given[:_LONGEST_TEXT]}; expected a dict with "
+            f"{owner.__name__}: the pickle's state is {found[:_MAX_TEXT]}; expected a dict with "
             f"{', '.join(sorted(names))}; pickle it again with this version"
         )
     wrong = [name for name, kind in types.items() if not isinstance(state[name], kind)]
     if wrong:
         raise ValueError(
-            f"{owner.__name__}: in the pickle's state {', '.join(wrong)} "
-            f"{'is' if len(wrong) == 1 else 'are'} no {types[wrong[0]].__name__}; pickle it again with this version"
+            f"{owner.__name__}: the pickle's state has {', '.join(wrong)} of another type; expected "
+            f"{types[wrong[0]].__name__}; pickle it again with this version"
         )
     return state

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["alternatives", "bytes_text", "cpu_list", "parse_cpu_list", "seconds_text"]
-
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 

@@ -17,8 +17,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["all_mistakes", "key_text", "line_of", "line_text", "read_toml", "unprintable"]
-
 _LARGEST_FILE = 256 << 10
 _MAX_MISTAKES = 50  # in one error
 _LONGEST_KEY = 16  # parts; tomllib's time and memory grow with their square: a key of 64 KiB takes a minute

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies to the host that go on while the caller does something else."""
+"""Copies of Arrays to the host in the background."""
 
 from __future__ import annotations
 
-import numbers
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from artifex_devices._base.checks import check_number, wrong_type
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, _copy_to_host, _HostLeaf
+from artifex_devices._tree.register import register_pytree_node
 from artifex_devices.errors import ResourceExhaustedError
+from artifex_devices.tree_util import tree_flatten
 
-__all__ = ["HostCopy", "copy_to_host_async"]
 
-
-class _PartlyElsewhere:
-    """An Array of which parts lie in other processes only: those of this one are here, the whole cannot be read."""
+class _PartlyRemote:
+    """An Array with parts in other processes only, so that the global array cannot be read."""
 
     def __init__(self, error: RuntimeError) -> None:
         self._error = error
@@ -27,50 +27,51 @@ class _PartlyElsewhere:
         raise self._error.with_traceback(None)
 
 
+_STARTED = (_HostLeaf, _PartlyRemote)
+
+
 @public("artifex_devices")
 class HostCopy:
-    """A tree on its way to the host: a future whose result is what `device_get` would give.
+    """A future with the result of `device_get`, returned by `copy_to_host_async`.
 
-    Made by `copy_to_host_async`. Its Arrays may be deleted meanwhile.
+    The Arrays may be deleted before it is done.
     """
 
     def __init__(self, leaves: list[Any], treedef: Any) -> None:
-        """Takes over what is under way; use copy_to_host_async."""
         self._leaves = leaves
         self._treedef = treedef
         self._result: Any = None
         self._is_finished = False
 
     def done(self) -> bool:
-        """Whether result() would return, or raise, at once."""
+        """Returns whether result() would return, or raise, at once."""
         return all(leaf.done() for leaf in self._leaves if isinstance(leaf, _HostLeaf))
 
     def result(self, timeout: float | None = None) -> Any:
         """Waits and returns the tree, with a read-only ndarray for each Array. Ctrl-C ends the wait.
 
         Args:
-            timeout: Seconds; None waits as long as it takes.
+            timeout: Seconds; None for no limit.
 
         Raises:
-            TimeoutError: It was not done in time; it goes on, and can be asked again.
-            RuntimeError: A transfer that makes an Array failed, or parts of an Array lie in other processes only.
+            TimeoutError: The copy was not done in time; it goes on, and result() may be called again.
+            RuntimeError: A transfer to an Array failed, or an Array has parts in other processes only.
         """
         if not self._is_finished:
             self._wait("result", timeout)
-            started = (_HostLeaf, _PartlyElsewhere)
-            values = [leaf.value() if isinstance(leaf, started) else leaf for leaf in self._leaves]
+            values = [leaf.value() if isinstance(leaf, _STARTED) else leaf for leaf in self._leaves]
             self._result = values[0] if self._treedef is None else self._treedef.unflatten(values)
             self._is_finished = True
         return self._result
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Waits and returns what result() would raise, None if nothing.
+        """Waits and returns the exception that result() would raise, or None.
 
         Args:
-            timeout: Seconds; None waits as long as it takes.
+            timeout: Seconds; None for no limit.
 
         Raises:
-            TimeoutError: It was not done in time.
+            TimeoutError: The copy was not done in time.
         """
         self._wait("exception", timeout)
         try:
@@ -80,9 +81,11 @@ class HostCopy:
         return None
 
     def _wait(self, operation: str, timeout: Any) -> None:
-        is_number = isinstance(timeout, numbers.Real) and not isinstance(timeout, bool)
-        if timeout is not None and (not is_number or timeout != timeout):
-            raise TypeError(f"{operation}: timeout is {shown(timeout)}; expected seconds or None; leave it out to wait")
+        if timeout is not None:
+            expected, fix = "seconds or None", "leave it out to wait"
+            check_number(operation, "timeout", timeout, fix, expected=expected)
+            if timeout != timeout:
+                raise wrong_type(operation, "timeout", timeout, expected, fix)
         end = None if timeout is None else time.monotonic() + timeout
         for leaf in self._leaves:
             if not isinstance(leaf, _HostLeaf):
@@ -90,11 +93,11 @@ class HostCopy:
             if not leaf.wait(None if end is None else max(end - time.monotonic(), 0.0)):
                 raise TimeoutError(
                     f"{operation}: the copy to the host is not done after {timeout} s; expected it to end in time; "
-                    "ask again, or give more time"
+                    "call it again, or give more time"
                 )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """The result, where it is one array."""
+        """Returns the result of a copy of one Array."""
         if self._treedef is not None:
             raise TypeError(
                 f"__array__: this HostCopy is a tree of {len(self._leaves)} leaves; expected one Array; take .result()"
@@ -110,28 +113,40 @@ class HostCopy:
             return value.astype(dtype)
         return value.copy() if copy else value
 
-    def _parts(self) -> list[Any]:
-        """The leaves, with a HostCopy for each Array."""
-        started = (_HostLeaf, _PartlyElsewhere)
-        return [HostCopy([leaf], None) if isinstance(leaf, started) else leaf for leaf in self._leaves]
-
     def __repr__(self) -> str:
-        """Whether it is done, and of how many leaves."""
         leaves = f"{len(self._leaves)} {'leaf' if len(self._leaves) == 1 else 'leaves'}"
         return f"<HostCopy of {leaves}, {'done' if self.done() else 'under way'}>"
 
 
-def copy_to_host_async(x: Any) -> HostCopy:
-    """Begins to bring a tree of Arrays to the host, and returns at once.
+class TreeHostCopy(HostCopy):
+    """The HostCopy of a tree; `copy[key]`, iteration and the functions of `tree_util` find a HostCopy at each Array."""
 
-    Memory is taken in the call; the library's workers gather what lies in several buffers. The values are kept with the
-    Arrays, so that `np.asarray` or `device_get` find them.
+    def tree(self) -> Any:
+        """Returns the tree with a HostCopy for each Array; other leaves are unchanged."""
+        parts = [HostCopy([leaf], None) if isinstance(leaf, _STARTED) else leaf for leaf in self._leaves]
+        return self._treedef.unflatten(parts)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.tree()[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tree())
+
+
+register_pytree_node(TreeHostCopy, lambda copy: ((copy.tree(),), None), lambda _, children: children[0])
+
+
+def copy_to_host_async(x: Any) -> HostCopy:
+    """Starts to copy a tree of Arrays to the host, and returns at once.
+
+    Memory is allocated in the call; the library's workers gather an Array of several buffers. The values are cached
+    with the Arrays for `np.asarray` and `device_get`.
 
     Args:
-        x: A tree; leaves that are no Arrays stay as they are.
+        x: A tree; leaves that are not Arrays are unchanged.
 
-    Of an Array that spans several processes the parts of this one are read from `x.addressable_shards`, as always.
-    Its whole value cannot be read unless every part is here: `result()` then raises, as `np.asarray` does.
+    The value of an Array that spans several processes can be read only if every part is in this process: otherwise
+    `result()` raises, as `np.asarray` does. `x.addressable_shards` has the parts of this process.
 
     Returns:
         A HostCopy: result(timeout=None), done(), exception(). `np.asarray` takes that of one Array; that of a tree can
@@ -139,7 +154,7 @@ def copy_to_host_async(x: Any) -> HostCopy:
 
     Raises:
         RuntimeError: An Array was deleted.
-        ResourceExhaustedError: No memory to gather into.
+        ResourceExhaustedError: There is no memory to gather into.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -149,18 +164,14 @@ def copy_to_host_async(x: Any) -> HostCopy:
     """
     if isinstance(x, Array):
         return HostCopy([_started(x)], None)
-    from artifex_devices import tree_util
-
-    leaves, treedef = tree_util.tree_flatten(x)
-    from artifex_devices._placement.async_copy_tree import TreeHostCopy
-
+    leaves, treedef = tree_flatten(x)
     return TreeHostCopy([_started(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves], treedef)
 
 
-def _started(array: Array) -> _HostLeaf | _PartlyElsewhere:
+def _started(array: Array) -> _HostLeaf | _PartlyRemote:
     try:
         return _copy_to_host(array)
     except RuntimeError as error:
         if array.is_fully_addressable or array.is_deleted() or isinstance(error, ResourceExhaustedError):
             raise
-        return _PartlyElsewhere(error)
+        return _PartlyRemote(error)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays made of parts: of other Arrays, of what a callback returns, of the data of this process."""
+"""Arrays built from parts: other Arrays, the results of a callback, or the data of each process."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core
+from artifex_devices import _core, tree_util
+from artifex_devices._base.checks import check_callable, check_type
 from artifex_devices._core import Array, _array_from_callback, _array_from_parts
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.target import PLACES, sharding_for
-from artifex_devices._tree.prefix_broadcast import per_leaf
-
-__all__ = [
-    "make_array_from_callback",
-    "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays",
-]
+from artifex_devices._tree.prefix import per_leaf
 
 
 def make_array_from_single_device_arrays(
@@ -28,23 +23,23 @@ def make_array_from_single_device_arrays(
     *,
     dtype: Any = None,
 ) -> Array:
-    """Makes one Array out of Arrays that lie on one device each, without a copy.
+    """Builds one Array from Arrays on one device each, without a copy.
 
-    Both forms work: (shape, sharding, arrays), and (arrays, sharding) with the shape that the parts come to.
+    Both forms work: (shape, sharding, arrays), and (arrays, sharding) with the shape that follows from the parts.
 
     Args:
-        shape: Shape of the whole; or the arrays, in the document's form.
+        shape: Shape of the global array; or the arrays, in the short form.
         sharding: A Sharding, a Format, or a PartitionSpec under set_mesh.
-        arrays: List or tuple, one Array for each device of the sharding that is of this process, in any order: each is
-            matched by its device. The other processes give the parts of theirs.
-        dtype: None, or what all parts must have; needed where no device is of this process.
+        arrays: List or tuple with one Array for each device of the sharding that is in this process, in any order: each
+            is matched by its device. The other processes give the parts of their devices.
+        dtype: None, or the dtype of all parts; required if no device is in this process.
 
     Returns:
-        A committed Array on the parts' memory; each part keeps its own life. Replicas are compared: they must hold the
-        same bits.
+        A committed Array on the parts' memory; the parts stay usable. Replicas are compared: they must hold the same
+        bits.
 
     Raises:
-        ValueError: Parts do not fit: wrong count, device, dtype or shape, unequal replicas; the text lists all of it.
+        ValueError: Parts have a wrong count, device, dtype or shape, or replicas differ; the text lists all problems.
         RuntimeError: Parts were deleted.
         TypeError: An argument is of another type or missing.
 
@@ -61,11 +56,7 @@ def make_array_from_single_device_arrays(
         arrays, shape = shape, None
         if isinstance(arrays, (list, tuple)) and arrays and all(isinstance(entry, int) for entry in arrays):
             raise TypeError(f"{operation}: arrays is missing; expected (shape, sharding, arrays) or (arrays, sharding)")
-    if not isinstance(arrays, (list, tuple)):
-        raise TypeError(
-            f"{operation}: arrays is of type {type(arrays).__name__}; expected a list or tuple of Arrays; "
-            "write list(arrays)"
-        )
+    check_type(operation, "arrays", arrays, (list, tuple), "a list or tuple of Arrays", "write list(arrays)")
     target = sharding_for(operation, "sharding", sharding, len(shape) if hasattr(shape, "__len__") else None)
     return _array_from_parts(operation, shape, target, arrays, dtype)
 
@@ -76,23 +67,21 @@ def make_array_from_callback(
     data_callback: Callable[[tuple[slice, ...]], Any],
     dtype: Any = None,
 ) -> Array:
-    """Makes an Array by asking for each device's block.
+    """Builds an Array from a callback that returns the block of each device.
 
     Args:
-        shape: Shape of the whole.
+        shape: Shape of the global array.
         sharding: A Sharding, a Format, or a PartitionSpec under set_mesh.
-        data_callback: Gets the index of a block in the whole, a tuple of slices, and returns the block: an ndarray, a
-            number or an Array. It is called once for each device of this process in mesh order, replicas too, but
-            once in all for a fully replicated array, as in JAX. The block is copied before the next call, so that it
-            may be one buffer that is filled again and again.
-        dtype: None, or what all blocks must have; needed where no device is of this process.
+        data_callback: Function of the index of a block, a tuple of slices, that returns the block: an ndarray, a number
+            or an Array. It is called once for each device of this process in mesh order, replicas included, but only
+            once for a fully replicated array, as in JAX. The block is copied before the next call, so that the callback
+            may reuse one buffer. Its exceptions are passed on.
+        dtype: None, or the dtype of all blocks; required if no device is in this process.
 
     Raises:
-        ValueError: Blocks of a wrong shape or dtype, or replicas that differ; the text lists all of them.
+        ValueError: Blocks have a wrong shape or dtype, or replicas differ; the text lists all of them.
         IndivisibleError: The sharding does not divide the shape (a ValueError).
-        TypeError: A block is no array of numbers; sharding or data_callback is of another type.
-
-    Whatever the callback raises comes through.
+        TypeError: A block is not an array of numbers; sharding or data_callback is of another type.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -104,33 +93,30 @@ def make_array_from_callback(
         [[6, 7]]
     """
     operation = "make_array_from_callback"
-    if not callable(data_callback):
-        raise TypeError(
-            f"{operation}: data_callback is of type {type(data_callback).__name__}; expected a function of an index; "
-            "write lambda index: source[index]"
-        )
+    fix = "write lambda index: source[index]"
+    check_callable(operation, "data_callback", data_callback, "a function of an index", fix)
     target = sharding_for(operation, "sharding", sharding, len(shape) if hasattr(shape, "__len__") else None)
     return _array_from_callback(operation, shape, target, lambda index: data_callback(index), dtype)
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """Makes Arrays out of the data that each process has.
+    """Builds Arrays from the data of each process.
 
-    In each dimension the data is either the whole (equal in all processes), or what the devices of this process hold of
-    it: their distinct parts, one after the other. With one process the data is the whole.
+    In each dimension the data is either the full extent (equal in all processes), or the parts of this process's
+    devices: each distinct part once, in order. With one process the data is the global array.
 
     Args:
-        sharding: What device_put takes as device, or a prefix tree of these; not None.
+        sharding: A target of device_put other than None, or a prefix tree of these.
         local_data: An ndarray or a number, or a tree of these.
-        global_shape: The shape of the whole, or a prefix tree of these. None: it follows from the data, taken as this
-            process's part in each dimension that processes cut.
+        global_shape: The shape of the global array, or a prefix tree of shapes. With None it follows from the data,
+            taken as this process's part in each dimension that is sharded over processes.
 
     Returns:
         local_data with an Array for each leaf.
 
     Raises:
-        ValueError: The data does not fit the sharding and global_shape, or global_shape does not follow as processes
-            hold different numbers of parts; the text lists all that is wrong. sharding is None.
+        ValueError: The data does not fit the sharding and global_shape, or global_shape does not follow because
+            processes hold different numbers of parts; the text lists all problems. sharding is None.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -141,7 +127,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     """
     operation = "make_array_from_process_local_data"
     if sharding is None:
-        raise ValueError(f"{operation}: sharding is None; expected a Sharding; say NamedSharding(mesh, P('data'))")
+        raise ValueError(f"{operation}: sharding is None; expected a Sharding; write NamedSharding(mesh, P('data'))")
     if _core._current_client().process_count() > 1:
         return _from_all_processes(operation, sharding, local_data, global_shape)
     if global_shape is not None:
@@ -159,35 +145,25 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
 
 
 def _from_all_processes(operation: str, sharding: Any, local_data: Any, global_shape: Any) -> Any:
-    from artifex_devices import tree_util
     from artifex_devices._placement.process_data import array_from_local_data
 
-    leaves, treedef = tree_util.tree_flatten(local_data)
-    places = per_leaf(operation, "sharding", sharding, local_data, len(leaves), PLACES)
-    made = []
+    treedef = tree_util.tree_structure(local_data)
+    places = per_leaf(operation, "sharding", sharding, local_data, PLACES)
+    arrays = []
     for i, (name, leaf, shape) in enumerate(_with_shapes(operation, local_data, global_shape)):
         target = sharding_for(operation, "sharding", places[i] if isinstance(places, list) else places, np.ndim(leaf))
-        made.append(array_from_local_data(operation, target, leaf, shape, f"leaf {name}: " if name else ""))
-    return tree_util.tree_unflatten(treedef, made)
+        arrays.append(array_from_local_data(operation, target, leaf, shape, f"leaf {name}: " if name else ""))
+    return tree_util.tree_unflatten(treedef, arrays)
 
 
 def _with_shapes(operation: str, local_data: Any, global_shape: Any) -> list[tuple[str, Any, Any]]:
-    """(path, leaf, its global shape or None) of each leaf."""
-    from artifex_devices import tree_util
-
+    """Returns (path, leaf, global shape or None) for each leaf."""
     found = tree_util.tree_flatten_with_path(local_data)[0]
     if _is_shape(global_shape):
         shapes = [global_shape] * len(found)
     else:
-        shapes = per_leaf(
-            operation,
-            "global_shape",
-            global_shape,
-            local_data,
-            len(found),
-            (type(None), tuple, list),
-            is_value=_is_shape,
-        )
+        kinds = (type(None), tuple, list)
+        shapes = per_leaf(operation, "global_shape", global_shape, local_data, kinds, is_value=_is_shape)
     return [(tree_util.keystr(path), leaf, shape) for (path, leaf), shape in zip(found, shapes, strict=True)]
 
 

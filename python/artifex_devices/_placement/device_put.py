@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices import tree_util
 from artifex_devices._core import Array, _get_leaf, _put_leaf, _put_leaves
+from artifex_devices._tree.prefix import per_leaf
 
-__all__ = ["block_until_ready", "device_get", "device_put"]
-
-# What is surely no container, so that the everyday call does not need optree.
+# Types of leaves, so that the usual call does not flatten.
 _LEAF_TYPES = frozenset({np.ndarray, Array, bool, int, float, complex, np.float32, np.float64, np.int32, np.int64})
 
 
@@ -25,27 +25,27 @@ def device_put(
 ) -> Any:
     """Places a tree of arrays on devices.
 
-    The source has been read when it returns: later writes to it never show in the result.
+    The source is read before the call returns: later writes to it do not change the result.
 
     Args:
         x: An ndarray of any strides, a number, an Array, or a tree of these.
-        device: None (where an Array is; the first device for host data), a Device, a Sharding, a PartitionSpec under
-            `set_mesh`, a Format (its Layout is how each shard is stored), a memory.Space (the same devices, another
+        device: None (the placement of an Array; the first device for host data), a Device, a Sharding, a PartitionSpec
+            under `set_mesh`, a Format (each shard is stored in its Layout), a memory.Space (the same devices, another
             kind of memory), or a tree of these that is a prefix of x.
-        src: Where x comes from; accepted as documented, the library knows.
-        donate: Delete Arrays of x afterwards and reuse their memory, so that using them raises RuntimeError; bool or
+        src: Ignored; accepted as in JAX.
+        donate: Whether to delete Arrays of x and reuse their memory, so that using them raises RuntimeError; bool or
             prefix tree. Not together with may_alias=True.
-        may_alias: True lets the Array show the ndarray's own memory where that is dense and stays whole; the ndarray
-            becomes read-only. False never shares memory, also between Arrays. None shares between Arrays only. Or a
-            prefix tree.
+        may_alias: True allows the Array to use the memory of a dense ndarray on one device; the ndarray becomes
+            read-only. False never shares memory, also between Arrays. None shares between Arrays only. Or a prefix
+            tree.
 
     Returns:
         x with an Array for each leaf.
 
     Raises:
-        TypeError: A leaf is no array of numbers; the text names the leaf's path.
-        ValueError: The sharding or the Layout does not fit the shape; `device` is of another type or no prefix of x; a
-            PartitionSpec and no mesh.
+        TypeError: A leaf is not an array of numbers; the text names the leaf's path.
+        ValueError: The sharding or the Layout does not fit the shape; `device` is of another type or not a prefix of x;
+            no mesh is set for a PartitionSpec.
         IndivisibleError: A dimension is not divisible by its mesh axes (a ValueError).
         ResourceExhaustedError: Out of memory (a MemoryError and a RuntimeError).
         RuntimeError: An Array of x was deleted or donated.
@@ -64,13 +64,13 @@ def device_put(
 
 
 def device_get(x: Any) -> Any:
-    """Brings a tree of Arrays to the host.
+    """Copies a tree of Arrays to the host.
 
     Args:
-        x: A tree; leaves that are no Arrays stay as they are.
+        x: A tree; leaves that are not Arrays are unchanged.
 
     Returns:
-        x with a read-only ndarray for each Array; a copy only where several buffers had to be gathered.
+        x with a read-only ndarray for each Array; a copy only where several buffers are gathered.
 
     Raises:
         RuntimeError: An Array was deleted, or its transfer failed.
@@ -82,8 +82,6 @@ def device_get(x: Any) -> Any:
     """
     if type(x) is Array:
         return _get_leaf(x)
-    from artifex_devices import tree_util
-
     return tree_util.tree_map(lambda leaf: _get_leaf(leaf) if isinstance(leaf, Array) else leaf, x)
 
 
@@ -91,16 +89,14 @@ def block_until_ready(x: Any) -> Any:
     """Waits for all Arrays of a tree and returns the tree.
 
     Args:
-        x: A tree; other leaves that have a method `block_until_ready` (arrays of JAX) are waited for by it, the rest is
-            left alone.
+        x: A tree; the method `block_until_ready` of other leaves (arrays of JAX) is called, leaves without it are
+            ignored.
 
     Raises:
         RuntimeError: An Array was deleted, or its transfer failed.
     """
     if type(x) is Array:
         return x.block_until_ready()
-    from artifex_devices import tree_util
-
     for leaf in tree_util.tree_leaves(x):
         if isinstance(leaf, Array):
             leaf.block_until_ready()
@@ -110,9 +106,7 @@ def block_until_ready(x: Any) -> Any:
 
 
 def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
-    from artifex_devices import tree_util
     from artifex_devices._placement.target import PLACES
-    from artifex_devices._tree.prefix_broadcast import per_leaf
 
     leaves, treedef = tree_util.tree_flatten(x)
     if not leaves:
@@ -121,11 +115,11 @@ def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
     def path_of(index: int) -> str:
         return tree_util.keystr(treedef.paths()[index])
 
-    placed = _put_leaves(
+    arrays = _put_leaves(
         leaves,
-        per_leaf("device_put", "device", device, x, len(leaves), PLACES),
-        per_leaf("device_put", "donate", donate, x, len(leaves), (bool,)),
-        per_leaf("device_put", "may_alias", may_alias, x, len(leaves), (type(None), bool)),
+        per_leaf("device_put", "device", device, x, PLACES),
+        per_leaf("device_put", "donate", donate, x, (bool,)),
+        per_leaf("device_put", "may_alias", may_alias, x, (type(None), bool)),
         path_of,
     )
-    return tree_util.tree_unflatten(treedef, placed)
+    return tree_util.tree_unflatten(treedef, arrays)

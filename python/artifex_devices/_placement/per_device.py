@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""device_put_sharded and device_put_replicated: one value a device, stacked along a new first dimension."""
+"""device_put_sharded and device_put_replicated: one value for each device, stacked along a new first dimension."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import check_sequence, wrong_type, wrong_value
 from artifex_devices._core import Device, Mesh, NamedSharding, PartitionSpec, _array_from_parts
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._runtime.device_arguments import check_devices
-
-__all__ = ["device_put_replicated", "device_put_sharded"]
+from artifex_devices.tree_util import tree_flatten, tree_map, tree_unflatten
 
 AXIS = "device"
 
@@ -25,16 +24,16 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
     Args:
         sharded_values: Sequence with a value for each device: arrays of one shape and dtype, or trees of these with
             one structure.
-        devices: A Device for each value, all different.
-        indices: None, or for each value the row that it becomes: a permutation of 0 .. n - 1.
+        devices: A different Device for each value.
+        indices: None, or the row of each value in the result: a permutation of 0 .. n - 1.
 
     Returns:
-        An Array of shape (n, *shape), cut along its first dimension over a mesh of `devices` with the axis "device";
-        for trees a tree of these.
+        An Array of shape (n, *shape), sharded along its first dimension over a mesh of `devices` with the axis
+        "device"; for trees a tree of these.
 
     Raises:
-        ValueError: As many values as devices are expected, of one structure, shape and dtype; the text lists what
-            differs. No devices; one twice; indices is no permutation.
+        ValueError: Numbers of values and devices differ, or structures, shapes or dtypes of values; the text lists the
+            differences. devices is empty or repeats one; indices is not a permutation.
         TypeError: sharded_values is not a sequence; an entry of devices is not a Device; a value is not an array of
             numbers.
 
@@ -46,10 +45,8 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
     """
     name = "device_put_sharded"
     if isinstance(sharded_values, (str, bytes)) or not isinstance(sharded_values, Sequence):
-        raise TypeError(
-            f"{name}: sharded_values is of type {type(sharded_values).__name__}; expected a sequence with one value "
-            "for each device; write list(values)"
-        )
+        expected = "a sequence with one value for each device"
+        raise wrong_type(name, "sharded_values", sharded_values, expected, "write list(values)")
     found = _some_devices(name, devices)
     if len(sharded_values) != len(found):
         raise ValueError(
@@ -59,13 +56,10 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
     order = _rows(name, indices, len(found))
     values = [sharded_values[i] for i in order]
     found = [found[i] for i in order]
-
-    from artifex_devices import tree_util
-
-    first, treedef = tree_util.tree_flatten(values[0])
+    first, treedef = tree_flatten(values[0])
     leaves_of = [first]
     for number, value in enumerate(values[1:], start=1):
-        leaves, structure = tree_util.tree_flatten(value)
+        leaves, structure = tree_flatten(value)
         if structure != treedef:
             raise ValueError(
                 f"{name}: sharded_values[{order[number]}] is a tree of another structure than "
@@ -75,9 +69,9 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
     stacked = []
     for leaf in range(len(first)):
         placed = [device_put(leaves[leaf], device) for leaves, device in zip(leaves_of, found, strict=True)]
-        ours = [made is not leaves[leaf] for made, leaves in zip(placed, leaves_of, strict=True)]
+        ours = [array is not leaves[leaf] for array, leaves in zip(placed, leaves_of, strict=True)]
         stacked.append(_stack(name, placed, found, ours))
-    return tree_util.tree_unflatten(treedef, stacked)
+    return tree_unflatten(treedef, stacked)
 
 
 def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
@@ -90,12 +84,12 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
         devices: Devices, all different.
 
     Returns:
-        An Array of shape (n, *shape), cut along its first dimension over a mesh of `devices` with the axis "device";
-        for a tree a tree of these.
+        An Array of shape (n, *shape), sharded along its first dimension over a mesh of `devices` with the axis
+        "device"; for a tree a tree of these.
 
     Raises:
-        ValueError: No devices, or one twice.
-        TypeError: An entry of devices is no Device; a leaf is no array of numbers.
+        ValueError: devices is empty or repeats one.
+        TypeError: An entry of devices is not a Device; a leaf is not an array of numbers.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -111,45 +105,34 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
         placed = [first, *(device_put(first, device) for device in found[1:])]
         return _stack(name, placed, found, [first is not leaf, *[True] * (len(found) - 1)])
 
-    from artifex_devices import tree_util
-
-    return tree_util.tree_map(replicate, x)
+    return tree_map(replicate, x)
 
 
 def _some_devices(operation: str, listed: Any) -> list[Device]:
     if isinstance(listed, (str, bytes)) or not isinstance(listed, (Sequence, np.ndarray)):
-        raise ValueError(
-            f"{operation}: devices is of type {type(listed).__name__}; expected a list of Devices; "
-            "say artifex_devices.devices()"
-        )
+        fix = "write artifex_devices.devices()"
+        raise wrong_type(operation, "devices", listed, "a list of Devices", fix, ValueError)
     found = check_devices(operation, listed)
     if not found:
-        raise ValueError(f"{operation}: devices is empty; expected at least one; say artifex_devices.devices()")
+        raise ValueError(f"{operation}: devices is empty; expected at least one; write artifex_devices.devices()")
     own = found[0].client.process_index()
     remote = [str(device) for device in found if device.process_index != own]
     if remote:
         raise ValueError(
             f"{operation}: {', '.join(remote)} of other processes than this one, {own}; expected devices of this "
-            "process; give local_devices(), or use make_array_from_process_local_data"
+            "process; write local_devices(), or use make_array_from_process_local_data"
         )
     return found
 
 
 def _rows(name: str, indices: Any, count: int) -> list[int]:
-    """Which value becomes row 0, 1, ..."""
+    """Returns the number of the value for each row."""
     if indices is None:
         return list(range(count))
-    if isinstance(indices, str) or not isinstance(indices, Iterable):
-        raise TypeError(
-            f"{name}: indices is of type {type(indices).__name__}; expected None or a row for each value, got "
-            f"{shown(indices)}; leave it out to stack in the order given"
-        )
-    rows = [operator.index(row) for row in indices]
+    fix = "leave it out to stack the values in their order"
+    rows = [index(row) for row in check_sequence(name, "indices", indices, "None or a row for each value", fix)]
     if sorted(rows) != list(range(count)):
-        raise ValueError(
-            f"{name}: indices is no permutation; expected each of 0 to {count - 1} once, got {rows}; leave it out to "
-            "stack in the order given"
-        )
+        raise wrong_value(name, "indices", rows, f"each of 0 to {count - 1} once", fix)
     return [rows.index(row) for row in range(count)]
 
 

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which Arrays are alive, and the freed memory that is kept for reuse."""
+"""Live Arrays, caches of freed memory and results, and the end of the library's threads."""
 
 from __future__ import annotations
+
+import sys
 
 from artifex_devices import _core
 from artifex_devices._base.clearable_cache import forget_all
 from artifex_devices._core import Array
 from artifex_devices._runtime.devices import check_backend
 
-__all__ = ["clear_caches", "live_arrays"]
-
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """All Arrays that are alive and not deleted, of all worlds.
+    """Returns all Arrays that are alive and not deleted, of all worlds.
 
     Args:
         platform: None or "cpu".
 
     Returns:
-        A new list, oldest first; shards taken out of an Array do not count.
+        A new list, oldest first, without shards taken out of an Array.
 
     Raises:
-        RuntimeError: There is no such platform; the text says which there are.
+        RuntimeError: The platform is not available; the text lists the available ones.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -34,12 +34,12 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 
 def clear_caches() -> None:
-    """Gives freed memory that is kept for reuse back to the system, and forgets what was worked out or made before.
+    """Returns freed memory that is cached for reuse to the system, and empties the caches of results.
 
-    Arrays stay as they are, and so does the rest of the chunks of 2 MiB that small ones of them lie in.
-    `memory_stats()["pool_bytes_cached"]` of the devices says how much memory there is. Layouts of operations keep
-    meshes, and with them worlds that have ended, until then; meshes, shardings and index maps that are kept for the
-    next call are let go of when their world ends too. All of it is bounded in number.
+    Arrays are not affected, nor are the chunks of 2 MiB in which small ones are stored.
+    `memory_stats()["pool_bytes_cached"]` of the devices is the number of cached bytes. Cached layouts of operations
+    keep meshes alive, and with them worlds that have ended; cached meshes, shardings and index maps are also released
+    when their world ends. All caches are bounded.
 
     Example:
         >>> import artifex_devices as ad
@@ -50,3 +50,17 @@ def clear_caches() -> None:
     forget_all()
     _core._forget_recent()
     _core._trim()
+
+
+def shutdown() -> None:
+    """Ends the library's threads after the copies under way; the next big copy or program starts them again.
+
+    Example:
+        >>> import artifex_devices
+        >>> artifex_devices.shutdown()
+    """
+    for name in ("artifex_devices._spmd.threaded", "artifex_devices._spmd.watchdog"):
+        module = sys.modules.get(name)  # a module that was never loaded has no thread
+        if module is not None:
+            module.shutdown()
+    _core._shutdown()

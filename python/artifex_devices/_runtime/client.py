@@ -1,24 +1,114 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_cpu_client: devices of one's own, beside those of the world."""
+"""make_cpu_client and GpuAllocatorConfig: CPU devices that are independent of the world's."""
 
 from __future__ import annotations
 
+import dataclasses
+import enum
+import math
+import numbers
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from artifex_devices import _core
+from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Client
-from artifex_devices._runtime.allocator import GpuAllocatorConfig
 
-__all__ = ["make_cpu_client"]
-
-_MOST = 2**24
+_MAX_NUMBER = 2**24
 _ONE_PROCESS = {
     "distributed_client": "processes are not joined by a client",
     "collectives": "collectives run in this process, through artifex_devices.lax",
-    "transfer_server_factory": "there is no transfer server",
+    "transfer_server_factory": "transfer servers are not supported",
 }
+
+
+@public("artifex_devices.xla_client")
+@dataclasses.dataclass(frozen=True, slots=True)
+class GpuAllocatorConfig:
+    """How a client takes memory from the system; `make_cpu_client(allocator_config=...)` takes it too. Frozen.
+
+    On a CPU client, DEFAULT and BFC are the library's caching allocator; PLATFORM maps pages for each array and
+    releases them at once; CUDA_ASYNC is refused. The default of preallocate is False, unlike for GPUs in XLA, because
+    other parts of the process need the memory of a CPU too.
+
+    Attributes:
+        kind: A member of GpuAllocatorConfig.Kind, or its number.
+        memory_fraction: Part of each device's memory_bytes that arrays may hold in the kind `device`; greater than 0,
+            at most 1. It becomes the devices' bytes_limit.
+        preallocate: Whether the client takes that much from the system, and touches it, when it is created.
+        collective_memory_size: Bytes for collectives alone. Recorded; a CPU's collectives work in the arrays' memory.
+
+    Raises:
+        TypeError: A value is of another type (bools are not numbers); the text names all of them.
+        ValueError: A value is out of range (NaN too), or no kind has that number.
+
+    Example:
+        >>> from artifex_devices import xla_client
+        >>> config = xla_client.GpuAllocatorConfig(xla_client.GpuAllocatorConfig.Kind.BFC, memory_fraction=0.25)
+        >>> client = xla_client.make_cpu_client(num_devices=1, allocator_config=config)
+        >>> device = client.devices()[0]
+        >>> device.memory_stats()["bytes_limit"] == device.memory_bytes // 4
+        True
+    """
+
+    class Kind(enum.IntEnum):
+        """The allocator."""
+
+        DEFAULT = 0
+        PLATFORM = 1
+        BFC = 2
+        CUDA_ASYNC = 3
+
+        def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+            return _kind, (self.value,)  # a class in a class is pickled by getattr before protocol 4
+
+    kind: Kind = Kind.DEFAULT
+    memory_fraction: float = 0.75
+    preallocate: bool = False
+    collective_memory_size: int = 0
+
+    def __post_init__(self) -> None:
+        """Checks all fields and converts them to their types."""
+        checks: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
+            ("kind", "a GpuAllocatorConfig.Kind", _is_int),
+            ("memory_fraction", "a float", _is_real),
+            ("preallocate", "True or False", lambda value: isinstance(value, bool)),
+            ("collective_memory_size", "an int", _is_int),
+        )
+        wrong = [
+            f"{name} is {shown(value)} ({type(value).__name__}), expected {expected}"
+            for name, expected, is_right in checks
+            if not is_right(value := getattr(self, name))
+        ]
+        if wrong:
+            raise TypeError(f"GpuAllocatorConfig: {'; '.join(wrong)}; correct it, or leave it out")
+        number = operator.index(self.kind)
+        if number not in self.Kind.__members__.values():
+            known = ", ".join(f"{member.value} ({name})" for name, member in self.Kind.__members__.items())
+            raise ValueError(f"GpuAllocatorConfig: kind is {number}; expected one of {known}; write Kind.BFC")
+        size = operator.index(self.collective_memory_size)
+        if size >= 2**63:
+            raise ValueError(
+                f"GpuAllocatorConfig: collective_memory_size is {size}; expected a number of bytes that fits 63 bits; "
+                "write a smaller one"
+            )
+        try:
+            fraction = float(self.memory_fraction)
+        except OverflowError:
+            fraction = math.inf if self.memory_fraction > 0 else -math.inf  # refused below
+        _core._check_allocator(number, fraction, self.preallocate, max(size, -(2**63)))
+        object.__setattr__(self, "kind", self.Kind(number))
+        object.__setattr__(self, "memory_fraction", fraction)
+        object.__setattr__(self, "collective_memory_size", size)
+
+    def _for_core(self) -> tuple[int, float, bool, int]:
+        return int(self.kind), self.memory_fraction, self.preallocate, self.collective_memory_size
+
+
+def _kind(number: int) -> GpuAllocatorConfig.Kind:
+    return GpuAllocatorConfig.Kind(number)
 
 
 def make_cpu_client(
@@ -33,21 +123,20 @@ def make_cpu_client(
     transfer_server_factory: None = None,
     allocator_config: GpuAllocatorConfig | None = None,
 ) -> Client:
-    """Makes CPU devices that are independent of the world's: ids from 0, and memory that is counted by itself.
+    """Creates CPU devices that are independent of the world's: ids from 0, and memory that is counted separately.
 
-    The parameters are those of jaxlib. Devices of different clients do not mix in one Array, Mesh or operation. Making
-    a client counts as the first use of a device where num_devices is not given.
+    The parameters are those of jaxlib. Devices of different clients do not mix in one Array, Mesh or operation. Without
+    num_devices, creating a client counts as the first use of a device.
 
     Args:
-        asynchronous: True: big copies between devices go on after the call that asks for them; False: none does.
-        distributed_client: None; there is one process.
-        node_id: 0; as above.
-        num_nodes: 1; as above.
-        collectives: None; as above.
-        num_devices: How many, from 1 to 2**24; None for as many as the world has.
-        get_local_topology_timeout_minutes: None or at least 1; of no effect, as there are no other processes to wait
-            for.
-        get_global_topology_timeout_minutes: The same.
+        asynchronous: Whether big copies between devices may go on after the call returns.
+        distributed_client: None.
+        node_id: 0.
+        num_nodes: 1.
+        collectives: None.
+        num_devices: Number of devices, from 1 to 2**24; None for as many as the world has.
+        get_local_topology_timeout_minutes: None or at least 1; without effect, as there is one process.
+        get_global_topology_timeout_minutes: None or at least 1; without effect.
         transfer_server_factory: None.
         allocator_config: How its devices take memory; None for the caching allocator without a limit. Not in jaxlib.
 
@@ -55,10 +144,11 @@ def make_cpu_client(
         A Client on this machine's cores and memory.
 
     Raises:
-        TypeError: An argument is of another type; all that are wrong are named.
-        ValueError: A number is out of range; allocator_config asks for what a CPU does not have.
-        ResourceExhaustedError: What allocator_config wants up front is not free (a MemoryError and a RuntimeError).
-        NotImplementedError: Something is asked for that `distributed.initialize()` does here (a RuntimeError).
+        TypeError: An argument is of another type; the text names all of them.
+        ValueError: A number is out of range; a CPU does not have what allocator_config names.
+        ResourceExhaustedError: The memory to preallocate is not free (a MemoryError and a RuntimeError).
+        NotImplementedError: An argument is for several processes, which `distributed.initialize()` joins (a
+            RuntimeError).
 
     Example:
         >>> from artifex_devices import xla_client
@@ -66,45 +156,47 @@ def make_cpu_client(
         >>> client.devices()
         [CpuDevice(id=0), CpuDevice(id=1)]
     """
-    numbers: dict[str, tuple[Any, int]] = {"node_id": (node_id, 0), "num_nodes": (num_nodes, 1)}
-    optional: dict[str, Any] = {
-        "num_devices": num_devices,
-        "get_local_topology_timeout_minutes": get_local_topology_timeout_minutes,
-        "get_global_topology_timeout_minutes": get_global_topology_timeout_minutes,
-    }
-    numbers |= {name: (value, 1) for name, value in optional.items() if value is not None}
-    wrong = {name: value for name, (value, _) in numbers.items() if not _is_int(value)}
+    numbers_: dict[str, tuple[Any, int]] = {"node_id": (node_id, 0), "num_nodes": (num_nodes, 1)}
+    for name, value in (
+        ("num_devices", num_devices),
+        ("get_local_topology_timeout_minutes", get_local_topology_timeout_minutes),
+        ("get_global_topology_timeout_minutes", get_global_topology_timeout_minutes),
+    ):
+        if value is not None:
+            numbers_[name] = (value, 1)
+    wrong: dict[str, Any] = {name: value for name, (value, _) in numbers_.items() if not _is_int(value)}
     flag: Any = asynchronous
+    config: Any = allocator_config
     if not isinstance(flag, bool):
         wrong["asynchronous"] = flag
-    config: Any = allocator_config
-    if config is not None and not isinstance(config, GpuAllocatorConfig):
+    if not isinstance(config, (GpuAllocatorConfig, type(None))):
         wrong["allocator_config"] = config
-    types = [f"{name} is of type {type(value).__name__}, {shown(value)}" for name, value in wrong.items()]
-    if types:
+    if wrong:
+        types = "; ".join(f"{name} is {shown(value)} ({type(value).__name__})" for name, value in wrong.items())
         raise TypeError(
-            f"make_cpu_client: {'; '.join(types)}; expected ints (None where the default is None), a bool for "
+            f"make_cpu_client: {types}; expected ints (None where the default is None), True or False for "
             "asynchronous, a GpuAllocatorConfig for allocator_config; leave out what is not needed"
         )
     outside = [
-        f"{name} is {value}, expected {least} to {_MOST}"
-        for name, (value, least) in numbers.items()
-        if not least <= operator.index(value) <= _MOST
+        f"{name} is {value}, expected {minimum} to {_MAX_NUMBER}"
+        for name, (value, minimum) in numbers_.items()
+        if not minimum <= operator.index(value) <= _MAX_NUMBER
     ]
     if outside:
         raise ValueError(f"make_cpu_client: {'; '.join(outside)}; leave out what is not needed")
-    _check_one_process(
-        operator.index(node_id),
-        operator.index(num_nodes),
-        {
-            "distributed_client": distributed_client,
-            "collectives": collectives,
-            "transfer_server_factory": transfer_server_factory,
-        },
-    )
+    objects = {
+        "distributed_client": distributed_client,
+        "collectives": collectives,
+        "transfer_server_factory": transfer_server_factory,
+    }
+    _check_one_process(operator.index(node_id), operator.index(num_nodes), objects)
     count = _core._current_client().local_device_count() if num_devices is None else operator.index(num_devices)
-    allocator = None if config is None else config._for_core()
+    allocator = None if allocator_config is None else allocator_config._for_core()
     return _core._make_client(None, count, None, False, allocator, asynchronous)
+
+
+def _is_real(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, numbers.Real)
 
 
 def _is_int(value: Any) -> bool:

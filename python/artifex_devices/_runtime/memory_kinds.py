@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""check_and_canonicalize_memory_kind: what a memory kind means on a list of devices."""
+"""Memory kinds by their names, and MemorySpace, memory near the device or of the host as a target of device_put."""
 
 from __future__ import annotations
 
-from typing import Any
+import enum
 
+from artifex_devices._base.checks import check_types
+from artifex_devices._base.pickled_enum import PickledEnum
+from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import DeviceList, _canonical_memory_kind
 
-__all__ = ["check_and_canonicalize_memory_kind"]
-
 
 def check_and_canonicalize_memory_kind(memory_kind: str | None, device_list: DeviceList) -> str | None:
-    """The full name of a memory kind that all devices of a list can address.
+    """Returns the full name of a memory kind that all devices of a list can address; never None.
 
     Args:
         memory_kind: "device" (also "default"), "pinned_host" (also "pinned"), "unpinned_host", or None for the default
             kind of the devices.
         device_list: A DeviceList.
-
-    Returns:
-        The kind's name; never None, as a DeviceList has devices.
 
     Raises:
         ValueError: The devices do not have that kind.
@@ -32,17 +30,44 @@ def check_and_canonicalize_memory_kind(memory_kind: str | None, device_list: Dev
         >>> [xla_client.check_and_canonicalize_memory_kind(kind, devices) for kind in (None, "pinned")]
         ['device', 'pinned_host']
     """
-    wrong = []
-    kind: Any = memory_kind
-    given: Any = device_list
-    if kind is not None and not isinstance(kind, str):
-        wrong.append(f"memory_kind is of type {type(kind).__name__}; expected a str or None, got {shown(kind)}")
-    if not isinstance(given, DeviceList):
-        wrong.append(f"device_list is of type {type(given).__name__}; expected a DeviceList, got {shown(given)}")
-    if wrong:
-        raise TypeError(
-            f"check_and_canonicalize_memory_kind: {'; '.join(wrong)}; write DeviceList(tuple(devices)) for devices"
+    check_types(
+        "check_and_canonicalize_memory_kind",
+        (
+            ("memory_kind", memory_kind, (str, type(None)), "a str or None"),
+            ("device_list", device_list, DeviceList, "a DeviceList"),
+        ),
+        "write DeviceList(tuple(devices)) for devices",
+    )
+    if memory_kind is not None:
+        memory_kind = memory_kind.encode("utf-8", "backslashreplace").decode()  # the core refuses lone surrogates so
+    return _canonical_memory_kind(memory_kind, list(device_list))
+
+
+@public("artifex_devices.memory")
+class MemorySpace(PickledEnum):
+    """A target such as `device_put(x, memory.Space.Host)`: the devices stay, the kind of memory changes.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> with ad.simulate(2):
+        ...     x = ad.device_put(np.ones(4), ad.memory.Space.Host)
+        ...     x.sharding.memory_kind, ad.device_put(x, ad.memory.Space.Device).sharding.memory_kind
+        ('pinned_host', 'device')
+    """
+
+    Device = enum.auto()  # the memory kind `device`
+    Host = enum.auto()  # the memory kind `pinned_host`
+    Any = enum.auto()  # unspecified; data cannot be placed there
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+
+def kind_of_space(operation: str, space: MemorySpace) -> str:
+    """Returns the memory kind of a space on CPU devices; ValueError for Space.Any."""
+    if space is MemorySpace.Any:
+        raise ValueError(
+            f"{operation}: device is {shown(space)}, which names no memory; expected MemorySpace.Device or "
+            "MemorySpace.Host; choose one, or leave the device out"
         )
-    if kind is not None:
-        kind = kind.encode("utf-8", "backslashreplace").decode()  # a lone surrogate is a kind that there is not
-    return _canonical_memory_kind(kind, list(device_list))
+    return "pinned_host" if space is MemorySpace.Host else "device"

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from artifex_devices import _core
+from artifex_devices._base.checks import check_bool, check_callable, check_int
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
-
-__all__ = ["simulate"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -22,20 +19,20 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
     """Opens a world of CPU devices for a `with` block, a decorated function or a pytest fixture.
 
     The devices share this machine's cores and memory. Worlds nest and are left in reverse order; threads of the user
-    start in the base world. Arrays keep their world alive: they can be read and moved after it was left, but not mixed
-    with arrays of another.
+    start in the base world. Arrays keep their world alive: they can be read and moved after the block, but not mixed
+    with arrays of another world.
 
     Args:
-        world: How many devices (8 or "8"); nodes and devices on each ("2 nodes x 4"); an hwloc synthetic description
-            ("pack:2 numa:2 core:4 pu:2"), or the path of an hwloc XML file, with one device a CPU domain; or a Machine;
-            or a Cluster (artifex_devices.cluster), whose devices are always compile-only.
+        world: The number of devices (8 or "8"); nodes and devices of each ("2 nodes x 4"); an hwloc synthetic
+            description ("pack:2 numa:2 core:4 pu:2") or the path of an hwloc XML file, with one device for each CPU
+            domain; a Machine; or a Cluster (artifex_devices.cluster), whose devices are always compile-only.
         bytes_limit: Bytes that arrays may hold on each device; None for no limit.
-        compile_only: Devices without memory, to plan with: placing data on them raises RuntimeError.
-        all_threads: Make it the base world of all threads. Only one at a time.
+        compile_only: Whether the devices have no memory, for planning: placing data on them raises RuntimeError.
+        all_threads: Whether it becomes the base world of all threads. Only one at a time.
 
     Raises:
-        ValueError: The description is malformed, the number is not positive, or the file is no hwloc XML.
-        FileNotFoundError: There is no such file.
+        ValueError: The description is malformed, the number is not positive, or the file is not hwloc XML.
+        FileNotFoundError: The file does not exist.
         TypeError: `world` is of another type.
         RuntimeError: Worlds are left out of order, or all_threads=True is active already.
 
@@ -54,47 +51,34 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
         compile_only: bool = False,
         all_threads: bool = False,
     ) -> None:
-        """See the class."""
         cluster = world if isinstance(world, _core.Cluster) else None
         machine, num_devices = (None, None) if isinstance(world, _core.Cluster) else _machine_and_count(world)
         if bytes_limit is not None:
-            if isinstance(bytes_limit, bool) or not hasattr(bytes_limit, "__index__"):
-                raise TypeError(
-                    f"simulate: bytes_limit is of type {type(bytes_limit).__name__}; expected an int of bytes, got "
-                    f"{shown(bytes_limit)}; write 2**30, or None for no limit"
-                )
-            if not 0 <= operator.index(bytes_limit) < 2**63:
-                raise ValueError(
-                    f"simulate: bytes_limit is out of range; expected 0 to 2**63 - 1 bytes, got {bytes_limit}; use "
-                    "None for no limit"
-                )
+            fix = "write 2**30, or None for no limit"
+            check_int("simulate", "bytes_limit", bytes_limit, fix, minimum=0, maximum=2**63 - 1)
         for name, flag in (("compile_only", compile_only), ("all_threads", all_threads)):
-            if not isinstance(flag, bool):
-                raise TypeError(f"simulate: {name} is {shown(flag)}; expected True or False; leave it out for False")
+            check_bool("simulate", name, flag, "leave it out for False")
         if bytes_limit is not None and cluster is not None:
             raise ValueError(
                 "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; leave it "
                 "out"
             )
-        make = (
+        new_client = (
             functools.partial(_core._make_client, machine, num_devices, bytes_limit, compile_only)
             if cluster is None
             else functools.partial(_core._client_of_cluster, cluster)
         )
-        super().__init__(make, all_threads)
+        super().__init__(new_client, all_threads)
 
-    if TYPE_CHECKING:  # it is C++, where no Ctrl-C comes between the opening of a world and the beginning of its block
+    if TYPE_CHECKING:  # in C++, so that Ctrl-C cannot come between the opening of a world and its block
 
         def __enter__(self) -> _core.Client:
-            """Makes the world and returns its client."""
+            """Creates the world and returns its client."""
 
     def __call__(self, function: _F) -> _F:
-        """Decorates a function so that each call runs in a fresh world."""
-        if not callable(function):
-            raise TypeError(
-                f"simulate: what is decorated is of type {type(function).__name__}; expected a function; write "
-                "@simulate(8) above it, or `with simulate(8):`"
-            )
+        """Decorates a function so that each call runs in a new world."""
+        fix = "write @simulate(8) above it, or `with simulate(8):`"
+        check_callable("simulate", "the decorated object", function, fix=fix)
 
         @functools.wraps(function)
         def in_world(*args: Any, **kwargs: Any) -> Any:
@@ -109,12 +93,8 @@ def _machine_and_count(world: int | str | _core.Machine) -> tuple[_core.Machine 
         return world, None
     if isinstance(world, str):
         return _core._parse_world(world)
-    if isinstance(world, bool) or not hasattr(world, "__index__"):
-        raise TypeError(
-            f"simulate: world is of type {type(world).__name__}; expected a number of devices, a description or a "
-            f"path, got {shown(world)}; write simulate(8)"
-        )
-    count = int(world)
+    expected = "a number of devices, a description or a path"
+    count = check_int("simulate", "world", world, "write simulate(8)", expected=expected)
     if count >= 2**63:
         raise ValueError(
             f"simulate: the number of devices does not fit 64 bits; expected up to 2**24, got {count}; use fewer"

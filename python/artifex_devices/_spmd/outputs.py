@@ -64,7 +64,7 @@ class Outputs:
         `ending` hears of each output, where other processes have parts of them.
 
         Raises:
-            ValueError: out_specs is no prefix; results differ in structure, shape, dtype or, where they should be
+            ValueError: out_specs is not a prefix; results differ in structure, shape, dtype or, where they should be
                 equal, in value; a result has too few dimensions for its spec.
             TypeError: A result is no array. All name the path of the result and devices.
         """

@@ -196,7 +196,7 @@ def spread(
     """One value of the prefix for each leaf of the tree.
 
     Raises:
-        ValueError: It is no prefix of the tree; every place where it differs is named.
+        ValueError: It is not a prefix of the tree; every place where it differs is named.
     """
     from artifex_devices import tree_util
 

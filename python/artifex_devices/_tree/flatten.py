@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taking trees apart.
+"""Leaves and structure of a tree.
 
-Dicts, lists, tuples and None are opened by the compiled core (cpp/bindings/bind_tree.cpp), in one call a tree. Other
-nodes, and whole trees under an is_leaf, are taken apart by optree, which is imported at the first of them.
+The core flattens dicts, lists, tuples and None (cpp/bindings/bind_tree.cpp), in one call for each tree. optree flattens
+other nodes, and trees with an is_leaf; it is imported at the first of them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from artifex_devices._base.checks import check_callable
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import _tree_check_levels, _tree_open
 from artifex_devices._tree.keys import keystr
@@ -25,12 +26,10 @@ from artifex_devices._tree.nodes import (
     is_tree_node,
     keys_of,
     one_level,
+    pass_new_types,
     sorted_keys,
-    tell_new_types,
 )
 from artifex_devices._tree.treedef import LEAF, PyTreeDef, node_of_rows, node_with
-
-__all__ = ["IsLeaf", "flatten", "flatten_with_path_predicate"]
 
 IsLeaf = Callable[[Any], bool]
 
@@ -39,11 +38,11 @@ _MAX_DEPTH = 1000  # levels, as in bind_tree.cpp and optree
 
 
 class _ForeignNodeError(Exception):
-    """optree takes a type for a node that is a leaf here."""
+    """optree has a node of a type that is a leaf here."""
 
 
 def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
-    """Leaves and structure of a tree; `tree_flatten` documents it."""
+    """Implements `tree_util.tree_flatten`."""
     if is_leaf is None and type(tree) in PLAIN:
         return [tree], LEAF
     try:
@@ -61,7 +60,7 @@ def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTree
 
 
 def _open_other(tree: Any, leaves: list[Any]) -> Any:
-    """The node of a tree whose topmost node is none of the plain ones; appends the leaves."""
+    """Returns the node of a tree whose topmost node is not a built-in one; appends the leaves."""
     found, treedef = _flatten_with_optree(tree, None)
     leaves.extend(found)
     return treedef._node
@@ -70,7 +69,7 @@ def _open_other(tree: Any, leaves: list[Any]) -> Any:
 def _flatten_with_optree(tree: Any, predicate: IsLeaf | None) -> tuple[list[Any], PyTreeDef]:
     import optree
 
-    tell_new_types(_tell_optree)
+    pass_new_types(_register_in_optree)
     try:
         leaves, spec = optree.tree_flatten(tree, predicate, namespace=_NAMESPACE)
         node = spec.walk([None] * len(leaves), _node_of_optree, None)
@@ -80,23 +79,23 @@ def _flatten_with_optree(tree: Any, predicate: IsLeaf | None) -> tuple[list[Any]
     return leaves, PyTreeDef(node, len(leaves))
 
 
-def _tell_optree(cls: type, node_type: NodeType) -> None:
+def _register_in_optree(cls: type, node_type: NodeType) -> None:
     import optree
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a named tuple is registered
-        # optree only takes apart; it never calls this unflatten.
+        warnings.simplefilter("ignore")  # about named tuples
+        # optree only flattens; it never calls this unflatten.
         optree.register_pytree_node(cls, node_type.flatten, _never, namespace=_NAMESPACE)
 
 
 def _never(*_: Any) -> Any:
-    raise AssertionError("optree puts no trees together here")
+    raise AssertionError("optree must not unflatten")
 
 
 def _node_of_optree(typ: Any, data: Any, children: tuple[Any, ...]) -> Any:
-    """Our node from optree's; leaves are None."""
+    """Converts a node of optree; leaves are None."""
     if typ is dict:
-        sorted_keys(data)  # optree has an order for any keys
+        sorted_keys(data)  # raises, where optree orders any keys
         data = tuple(data)
     elif typ is list or typ is tuple or typ is NoneType or isinstance(data, Aux):
         pass
@@ -117,12 +116,8 @@ def _is_no_node(value: Any) -> bool:
 
 
 def _stopping_at_leaves(is_leaf: Callable[..., bool | None]) -> Callable[..., bool]:
-    """The predicate, which must say a bool (or None, as in JAX), and True at our leaves, so that optree passes them."""
-    if not callable(is_leaf):
-        raise TypeError(
-            f"tree_flatten: is_leaf is of type {type(is_leaf).__name__}; expected a function of a node, got "
-            f"{shown(is_leaf)}; write lambda node: ..., or leave it out"
-        )
+    """Returns the predicate, checked to return a bool or None as in JAX, and true at types that are leaves here."""
+    check_callable("tree_flatten", "is_leaf", is_leaf, "a function of a node", "leave it out")
 
     def stops(*arguments: Any) -> bool:
         answer = is_leaf(*arguments)
@@ -130,8 +125,8 @@ def _stopping_at_leaves(is_leaf: Callable[..., bool | None]) -> Callable[..., bo
             return True
         if answer is not False and answer is not None:
             raise ValueError(
-                f"tree_flatten: is_leaf gave {shown(answer)} ({type(answer).__name__}); expected True or False; "
-                "say bool(...) in it"
+                f"tree_flatten: is_leaf returned {shown(answer)} ({type(answer).__name__}); expected True or False; "
+                "return bool(...)"
             )
         return not is_tree_node(type(arguments[-1]))
 
@@ -141,7 +136,7 @@ def _stopping_at_leaves(is_leaf: Callable[..., bool | None]) -> Callable[..., bo
 def flatten_with_path_predicate(
     tree: Any, is_leaf: Callable[[tuple[Any, ...], Any], bool]
 ) -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]:
-    """Paths, leaves and structure, where `is_leaf` takes the path too."""
+    """Returns paths, leaves and structure for an `is_leaf` that takes path and node."""
     stops = _stopping_at_leaves(is_leaf)
     found: list[tuple[tuple[Any, ...], Any]] = []
     rows: list[Any] = []
@@ -169,14 +164,14 @@ def _one_level_at(path: tuple[Any, ...], value: Any) -> tuple[tuple[Any, ...], A
         raise _unsortable(value, path, error) from None
 
 
-# What follows runs only when something is wrong, to say where.
+# The functions below run only for errors, to find the path.
 
 
 def _unsortable(node: Any, path: tuple[Any, ...], error: Exception) -> ValueError:
     where = f" at {keystr(path)}" if path else ""
     return ValueError(
         f"tree_flatten: the keys of the {type(node).__name__}{where} cannot be sorted; expected keys that compare with "
-        f"each other, got {error}; use an OrderedDict to keep an order of your own"
+        f"each other, got {error}; use an OrderedDict to keep their order"
     )
 
 
@@ -192,7 +187,7 @@ def _has_unsortable_keys(node: Any, ancestors: dict[int, int]) -> bool:
 def _first(
     tree: Any, is_leaf: IsLeaf | None, wanted: Callable[[Any, dict[int, int]], bool]
 ) -> tuple[tuple[Any, ...], Any]:
-    """Path and value of the first node, from the root on, that is wanted; `ancestors` has their depths by id."""
+    """Returns path and value of the first wanted node; `ancestors` maps the ids of the nodes above it to depths."""
     ancestors: dict[int, int] = {}
     path: list[Any] = []
     on_path: list[Any] = []
@@ -225,7 +220,7 @@ def _too_deep(tree: Any, is_leaf: IsLeaf | None) -> str:
     try:
         path, node = _first(tree, is_leaf, repeats_or_deep)
     except Exception:
-        path, node = (), None  # types whose own functions fail: the first error stands
+        path, node = (), None  # functions of a registered type fail: report the first error
     problem = f"the tree is nested too deep; expected at most {_MAX_DEPTH} levels"
     if path:
         begin = keystr(path[:6]) + ("..." if len(path) > 6 else "")
@@ -240,4 +235,4 @@ def _too_deep(tree: Any, is_leaf: IsLeaf | None) -> str:
                 break
             children, data = one_level(above) or ((), None)
             above = children[keys_of(type(above), data, len(children)).index(key)]
-    return f"tree_flatten: {problem}; put what repeats into a leaf of your own"
+    return f"tree_flatten: {problem}; register a type whose instances are leaves for the repeated part"

@@ -7,16 +7,15 @@ import operator
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from artifex_devices._base.checks import check_str, check_type
 from artifex_devices._base.public_path import public
-
-__all__ = ["DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "SequenceKey", "keystr"]
 
 KeyEntry = TypeVar("KeyEntry", bound=Any)
 KeyPath = tuple[KeyEntry, ...]
 
 
 class _Key:
-    """One value, which says with the class where a child hangs; equal by both, hashable, picklable."""
+    """The place of a child: a value and the class that says what it means. Equal by both, hashable, picklable."""
 
     __slots__ = ("_value",)
     __match_args__: tuple[str, ...] = ()
@@ -81,9 +80,7 @@ class GetAttrKey(_Key):
     __match_args__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"GetAttrKey: name is {name!r} ({type(name).__name__}); expected a str")
-        self._value = name
+        self._value = check_str("GetAttrKey", "name", name)
 
     @property
     def name(self) -> str:
@@ -114,12 +111,12 @@ class FlattenedIndexKey(_Key):
 
 
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
-    """A path as Python would write it.
+    """Formats a path as Python would write it.
 
     Args:
         keys: The entries of the path, from the root on.
-        simple: Only names and numbers, so that 'a' and .a look the same.
-        separator: Stands between entries.
+        simple: Whether to write names and numbers only, so that 'a' and .a look the same.
+        separator: The text between entries.
 
     Example:
         >>> from artifex_devices import tree_util
@@ -129,15 +126,8 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
         >>> tree_util.keystr(path, simple=True, separator="/")
         'a/0'
     """
-    _check_path(keys, separator)
+    check_type("keystr", "keys", keys, Iterable, "a path of tree_flatten_with_path")
+    check_str("keystr", "separator", separator, 'write separator="/"')
     if simple:
         return separator.join(str(key._value if isinstance(key, _Key) else key) for key in keys)
     return separator.join(map(str, keys))
-
-
-def _check_path(keys: Any, separator: Any) -> None:
-    if not isinstance(keys, Iterable) or not isinstance(separator, str):
-        raise TypeError(
-            f"keystr: keys is of type {type(keys).__name__} and separator of type {type(separator).__name__}; expected "
-            "a path as tree_flatten_with_path gives it and a str; correct them"
-        )

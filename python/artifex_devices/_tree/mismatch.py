@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a tree does not begin with a structure, told path by path."""
+"""The paths at which a tree does not begin with a structure."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from artifex_devices._base.safe_repr import shown
 from artifex_devices._tree.keys import keystr
 from artifex_devices._tree.nodes import UnsortableKeysError, keys_of, one_level, public_data
 
-__all__ = ["explain", "mismatches"]
-
-_MOST = 8
+_MAX_ENTRIES = 8  # of a list in a message
 
 
 def explain(node: Any, tree: Any, name: str) -> str:
-    """All places where the tree differs, in one line."""
-    found = [f"at {name}{keystr(path)}: {told}" for path, told in mismatches(node, tree)]
-    if len(found) > _MOST:
-        found[_MOST:] = [f"and at {len(found) - _MOST} more places"]
+    """Returns all paths where the tree differs from the node of a structure, in one line."""
+    found = [f"at {name}{keystr(path)}: {problem}" for path, problem in mismatches(node, tree)]
+    if len(found) > _MAX_ENTRIES:
+        found[_MAX_ENTRIES:] = [f"and at {len(found) - _MAX_ENTRIES} more places"]
     return "; ".join(found)
 
 
 def mismatches(node: Any, tree: Any) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """The paths where a tree differs from the node of a structure, each with what was expected and found."""
-    open_: list[tuple[Any, Any, tuple[Any, ...]]] = [(node, tree, ())]  # no calls of itself: trees may be deep
+    """Yields the paths where the tree differs, each with the expected and the actual node."""
+    open_: list[tuple[Any, Any, tuple[Any, ...]]] = [(node, tree, ())]  # a stack of its own: trees may be deep
     while open_:
         each, value, path = open_.pop()
         if each is None:
@@ -80,8 +78,8 @@ def _data_text(typ: type, data: Any, other: Any) -> str:
         if set(ours) != set(theirs):
             missing = [key for key in ours if key not in set(theirs)]
             surplus = [key for key in theirs if key not in set(ours)]
-            told = [f"{word} {_list(keys)}" for word, keys in (("lacks", missing), ("has besides", surplus)) if keys]
-            return f"expected {typ.__name__} with keys {_list(ours)}, got one that {' and '.join(told)}"
+            words = [f"{word} {_list(keys)}" for word, keys in (("lacks", missing), ("has besides", surplus)) if keys]
+            return f"expected {typ.__name__} with keys {_list(ours)}, got one that {' and '.join(words)}"
         if ours != theirs:
             return f"expected {typ.__name__} with keys in the order {_list(ours)}, got {_list(theirs)}"
         return f"expected {typ.__name__} with factory {shown(data[0])}, got {shown(other[0])}"
@@ -90,4 +88,6 @@ def _data_text(typ: type, data: Any, other: Any) -> str:
 
 def _list(keys: Any) -> str:
     listed = list(keys)
-    return repr(listed) if len(listed) <= _MOST else f"[{', '.join(map(shown, listed[:_MOST]))}, ...]"
+    if len(listed) <= _MAX_ENTRIES:
+        return repr(listed)
+    return f"[{', '.join(map(shown, listed[:_MAX_ENTRIES]))}, ...]"

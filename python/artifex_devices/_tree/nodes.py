@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which types are nodes of trees, and how one node is taken apart and put together.
+"""The types that are nodes of trees, and the children of one node.
 
-Lists, tuples, dicts, None, OrderedDicts, defaultdicts and named tuples are nodes, and what is registered here; anything
-else is a leaf, subclasses of the built-in containers too.
+Nodes are lists, tuples, dicts, None, OrderedDicts, defaultdicts, named tuples and instances of registered types.
+Everything else is a leaf, also instances of subclasses of the built-in containers.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 from artifex_devices._tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
-__all__ = ["Aux", "NodeType", "UnsortableKeysError", "is_tree_node", "keys_of", "make_node", "one_level", "register"]
-
 NoneType = type(None)
 _BUILTIN = frozenset({list, tuple, dict, NoneType, OrderedDict, defaultdict})
 
-# Surely leaves, so that the everyday tree is looked at without calling anything. Registering a type takes it out.
+# Types of leaves, so that most trees are flattened without a call for each leaf. Registering a type removes it.
 PLAIN: set[type] = {
     *(bool, int, float, complex, str, bytes, np.ndarray, np.bool_, np.float32, np.float64, np.int32, np.int64),
     *(Array, Device, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding),
@@ -31,7 +29,7 @@ PLAIN: set[type] = {
 
 
 class Aux:
-    """What a registered type says about a node beside its children, and the keys of these; equal by the former."""
+    """Data of a node of a registered type, and the keys of its children; equal where the data are."""
 
     __slots__ = ("data", "keys")
 
@@ -53,46 +51,45 @@ class Aux:
 
 
 class NodeType(NamedTuple):
-    """A registered type: `flatten(node)` gives children and Aux, `unflatten(data, children)` the node."""
+    """A registered type: `flatten(node)` returns children and Aux, `unflatten(data, children)` the node."""
 
     flatten: Callable[[Any], tuple[tuple[Any, ...], Aux]]
     unflatten: Callable[[Any, tuple[Any, ...]], Any]
 
 
 class UnsortableKeysError(Exception):
-    """Keys of a dict cannot be sorted; becomes a ValueError that knows the path."""
+    """Keys of a dict cannot be sorted; callers raise it as a ValueError with the path."""
 
 
 _registered: dict[type, NodeType] = {}
 _not_in_optree: list[type] = []
-_lock = threading.RLock()  # finalizers may come in anywhere
+_lock = threading.RLock()  # a finalizer on the same thread may call in
 
 
 def register(operation: str, cls: type, node_type: NodeType) -> None:
-    """Makes a type a node; ValueError where it is one already."""
+    """Registers a type of nodes; ValueError where it is one already."""
     if not isinstance(cls, type):
-        raise TypeError(f"{operation}: {shown(cls)} is no type; expected the class whose instances become nodes")
+        raise TypeError(f"{operation}: {shown(cls)} is not a type; expected the class whose instances become nodes")
     with _lock:
         if cls in _BUILTIN or cls in _registered:
             raise ValueError(
-                f"{operation}: {cls.__name__} is a node of trees already; expected a type that is registered once; "
-                "register it where it is defined, or register a subclass"
+                f"{operation}: {cls.__name__} is a node of trees already; expected another type; register a subclass"
             )
         _registered[cls] = node_type
         _not_in_optree.append(cls)
         PLAIN.discard(cls)
 
 
-def tell_new_types(tell: Callable[[type, NodeType], None]) -> None:
-    """Calls `tell` with each type that was registered since the last call; other threads wait until it is done."""
+def pass_new_types(receiver: Callable[[type, NodeType], None]) -> None:
+    """Calls `receiver` with each type registered since the last call; other threads wait meanwhile."""
     with _lock:
         while _not_in_optree:
             cls = _not_in_optree.pop()
-            tell(cls, _registered[cls])
+            receiver(cls, _registered[cls])
 
 
 def is_tree_node(typ: Any) -> bool:
-    """Whether instances of a type are nodes of trees.
+    """Returns whether instances of a type are nodes of trees.
 
     Example:
         >>> from artifex_devices import tree_util
@@ -105,12 +102,12 @@ def is_tree_node(typ: Any) -> bool:
 
 
 def is_named_tuple(typ: type) -> bool:
-    """Whether a type is a named tuple and nothing that was registered."""
+    """Returns whether a type is a named tuple and not registered."""
     return issubclass(typ, tuple) and hasattr(typ, "_fields") and typ not in _registered
 
 
 def sorted_keys(keys: Iterable[Any]) -> list[Any]:
-    """The keys of a dict in the order of its children."""
+    """Returns the keys of a dict in the order of its children."""
     try:
         return sorted(keys)
     except Exception as error:
@@ -118,7 +115,7 @@ def sorted_keys(keys: Iterable[Any]) -> list[Any]:
 
 
 def one_level(node: Any) -> tuple[tuple[Any, ...], Any] | None:
-    """Children and data of a node, or None for a leaf. The data is what `make_node` and `keys_of` take."""
+    """Returns the children and the data of a node, or None for a leaf; `make_node` and `keys_of` take the data."""
     typ = type(node)
     if typ is list or typ is tuple:
         return tuple(node), None
@@ -141,7 +138,7 @@ def one_level(node: Any) -> tuple[tuple[Any, ...], Any] | None:
 
 
 def make_node(typ: type, data: Any, children: Any) -> Any:
-    """The node of a type with these children."""
+    """Returns the node of a type with these children."""
     if typ is dict:
         return dict(zip(data, children, strict=True))
     if typ is list:
@@ -160,7 +157,7 @@ def make_node(typ: type, data: Any, children: Any) -> Any:
 
 
 def keys_of(typ: type, data: Any, count: int) -> tuple[Any, ...]:
-    """The keys under which the `count` children of a node hang."""
+    """Returns the keys of the `count` children of a node."""
     if typ is list or typ is tuple:
         return tuple(map(SequenceKey, range(count)))
     if typ is dict or typ is OrderedDict:
@@ -173,15 +170,15 @@ def keys_of(typ: type, data: Any, count: int) -> tuple[Any, ...]:
 
 
 def public_data(data: Any) -> Any:
-    """The data of a node as `node_data` and `flatten_one_level` show it."""
+    """Returns the data of a node as `node_data` and `flatten_one_level` do."""
     return data.data if isinstance(data, Aux) else data
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """Children and data of the topmost node; the children of a list are a new list, of other nodes a tuple.
+    """Returns the children and the data of the topmost node; the children of a list as a new list, others as a tuple.
 
     Raises:
-        ValueError: It is a leaf, or keys of a dict cannot be sorted.
+        ValueError: The tree is a leaf, or keys of a dict cannot be sorted.
 
     Example:
         >>> from artifex_devices import tree_util
@@ -193,17 +190,17 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
-    """As flatten_one_level, each child with its key.
+    """Returns what flatten_one_level does, each child with its key.
 
     Raises:
-        ValueError: It is a leaf, or keys of a dict cannot be sorted.
+        ValueError: The tree is a leaf, or keys of a dict cannot be sorted.
     """
     children, data = _one_level_of_node("flatten_one_level_with_keys", tree)
     return tuple(zip(keys_of(type(tree), data, len(children)), children, strict=True)), data_of_level(type(tree), data)
 
 
 def data_of_level(typ: type, data: Any) -> Any:
-    """The data of a node as functions that see one level show it: of a named tuple its type."""
+    """Returns the data of a node as functions of one level do: for a named tuple its type."""
     return typ if is_named_tuple(typ) else public_data(data)
 
 

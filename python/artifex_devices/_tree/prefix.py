@@ -1,48 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees whose leaves stand for whole subtrees of another tree."""
+"""Trees whose leaves stand for subtrees of another tree."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from artifex_devices._base.checks import wrong_type
 from artifex_devices._tree.flatten import IsLeaf, flatten
 from artifex_devices._tree.keys import keystr
 from artifex_devices._tree.mismatch import explain, mismatches
 
-__all__ = ["broadcast_prefix", "prefix_errors", "tree_broadcast"]
-
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """The leaves of a prefix, each as often as its subtree of the full tree has leaves.
+    """Returns the leaves of a prefix, each repeated for all leaves of its subtree of the full tree.
 
     Args:
-        prefix_tree: A tree that the full tree begins with.
+        prefix_tree: A tree whose structure the full tree begins with.
         full_tree: The tree with all leaves.
-        is_leaf: Says where to stop early in the prefix.
+        is_leaf: Called on each node of the prefix; True makes it a leaf.
 
     Raises:
-        ValueError: It is no prefix; names every path where it differs.
+        ValueError: prefix_tree is not a prefix; the text names every path where it differs.
 
     Example:
         >>> from artifex_devices import tree_util
         >>> tree_util.broadcast_prefix(("x", "y"), (1, [2, 3, None]))
         ['x', 'y', 'y']
     """
-    leaves, subtrees = _spread("broadcast_prefix", prefix_tree, full_tree, is_leaf)
-    return [leaf for leaf, subtree in zip(leaves, subtrees, strict=True) for _ in range(_count(subtree))]
+    leaves, structure = flatten(prefix_tree, is_leaf)
+    subtrees = structure._up_to(full_tree)
+    if subtrees is None:
+        problems = explain(structure._node, full_tree, "prefix")
+        raise ValueError(
+            f"broadcast_prefix: the prefix does not fit the full tree; {problems}; give one value, or a tree with the "
+            "same outer structure"
+        )
+    return [leaf for leaf, subtree in zip(leaves, subtrees, strict=True) for _ in flatten(subtree)[0]]
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """The full tree with the leaves of the prefix in place of its own.
-
-    Args:
-        prefix_tree: A tree that the full tree begins with.
-        full_tree: The tree with all leaves.
-        is_leaf: Says where to stop early in the prefix.
+    """Returns the full tree with the leaves of the prefix in place of its own; arguments as of broadcast_prefix.
 
     Raises:
-        ValueError: It is no prefix; names every path where it differs.
+        ValueError: prefix_tree is not a prefix; the text names every path where it differs.
 
     Example:
         >>> import artifex_devices as ad
@@ -54,32 +55,50 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = No
 
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Callable[[str], ValueError]]:
-    """What keeps a tree from being a prefix of another: for each place a function that makes the error from a name.
+    """Returns a function for each place where a tree is not a prefix of another; it builds the error from a name.
 
     Example:
         >>> from artifex_devices import tree_util
         >>> [error("in_axes") for error in tree_util.prefix_errors({"a": [1]}, {"a": (1,)})]
-        [ValueError("in_axes is no prefix: at in_axes['a']: expected list of 1, got tuple of 1")]
+        [ValueError("in_axes is not a prefix: at in_axes['a']: expected list of 1, got tuple of 1")]
     """
     structure = flatten(prefix_tree, is_leaf)[1]
-    return [_error_maker(keystr(path), told) for path, told in mismatches(structure._node, full_tree)]
+    return [_error_of(keystr(path), problem) for path, problem in mismatches(structure._node, full_tree)]
 
 
-def _error_maker(path: str, told: str) -> Callable[[str], ValueError]:
-    return lambda name: ValueError(f"{name} is no prefix: at {name}{path}: {told}")
+def _error_of(path: str, problem: str) -> Callable[[str], ValueError]:
+    return lambda name: ValueError(f"{name} is not a prefix: at {name}{path}: {problem}")
 
 
-def _count(subtree: Any) -> int:
-    return len(flatten(subtree)[0])
+def per_leaf(
+    operation: str,
+    argument: str,
+    prefix: Any,
+    x: Any,
+    single: tuple[type, ...],
+    *,
+    is_value: Callable[[Any], bool] | None = None,
+    is_checked: bool = True,
+) -> Any:
+    """Returns one value for all leaves of `x`, or a list with one for each, from a prefix tree of values.
 
+    Values are instances of `single` for which `is_value` is true. Others are a ValueError, unless `is_checked` is
+    false; a tree that is not a prefix is one in any case.
+    """
 
-def _spread(operation: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None) -> tuple[list[Any], list[Any]]:
-    leaves, structure = flatten(prefix_tree, is_leaf)
-    subtrees = structure._up_to(full_tree)
-    if subtrees is None:
-        told = explain(structure._node, full_tree, "prefix")
-        raise ValueError(
-            f"{operation}: the prefix does not fit the full tree; {told}; give one value, or a tree with the same "
-            "outer structure"
-        )
-    return leaves, subtrees
+    def is_leaf(node: Any) -> bool:
+        return isinstance(node, single) and (is_value is None or is_value(node))
+
+    if is_leaf(prefix):
+        return prefix
+    errors = prefix_errors(prefix, x, is_leaf)
+    if errors:
+        problems = "; ".join(str(error(argument)) for error in errors)
+        raise ValueError(f"{operation}: {problems}; give one value, or a tree with the same outer structure")
+    found = broadcast_prefix(prefix, x, is_leaf)
+    for value in found:
+        if is_checked and not is_leaf(value):
+            expected = " or ".join("None" if kind is type(None) else kind.__name__ for kind in single)
+            expected += " or a tree of these that is a prefix of x"
+            raise wrong_type(operation, argument, value, expected, "give one value for all of x", ValueError)
+    return found

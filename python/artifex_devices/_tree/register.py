@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Making types of one's own nodes of trees, and Partial, a function that is one."""
+"""Registration of types as nodes of trees, and Partial, a function that is a node."""
 
 from __future__ import annotations
 
@@ -9,20 +9,11 @@ import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from artifex_devices._base.checks import check_callable, check_sequence
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._tree.keys import GetAttrKey
 from artifex_devices._tree.nodes import Aux, NodeType, register
-
-__all__ = [
-    "Partial",
-    "register_dataclass",
-    "register_pytree_node",
-    "register_pytree_node_class",
-    "register_pytree_with_keys",
-    "register_pytree_with_keys_class",
-    "register_static",
-]
 
 Typ = TypeVar("Typ", bound=type)
 
@@ -33,18 +24,18 @@ def register_pytree_node(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]] | None = None,
 ) -> None:
-    """Makes a type a node of trees.
+    """Registers a type as a node of trees.
 
     Args:
-        nodetype: The type; its subclasses stay leaves.
-        flatten_func: Gives the children and, as hashable data, all else that the object is.
-        unflatten_func: Makes the object from data and a tuple of children, which may be anything.
-        flatten_with_keys_func: As flatten_func, with (key, child) for each child; where given it is the one that is
-            called. Without it children are numbered.
+        nodetype: The type; instances of its subclasses stay leaves.
+        flatten_func: Returns the children and, as hashable data, the rest of the object.
+        unflatten_func: Builds the object from data and a tuple of children, which may be of any type.
+        flatten_with_keys_func: Like flatten_func, with (key, child) for each child; replaces flatten_func if given.
+            Without it the keys are numbers.
 
     Raises:
-        ValueError: The type is a node already.
-        TypeError: No type, or a function cannot be called.
+        ValueError: The type is registered already.
+        TypeError: nodetype is not a type, or a function cannot be called.
 
     Example:
         >>> from artifex_devices import tree_util
@@ -64,31 +55,31 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]] | None = None,
 ) -> None:
-    """As register_pytree_node, with the keys under which children hang.
+    """Registers a type as register_pytree_node does, with the keys of its children.
 
     Args:
-        nodetype: The type; its subclasses stay leaves.
-        flatten_with_keys: Gives (key, child) for each child, and hashable data. Keys are `GetAttrKey` and the like,
-            or anything that `str` can write.
-        unflatten_func: Makes the object from data and a tuple of children.
-        flatten_func: The same without keys; accepted as JAX does, flatten_with_keys says all of it.
+        nodetype: The type; instances of its subclasses stay leaves.
+        flatten_with_keys: Returns (key, child) for each child, and hashable data. Keys are `GetAttrKey` and the like,
+            or any objects with a `str`.
+        unflatten_func: Builds the object from data and a tuple of children.
+        flatten_func: Unused; accepted as in JAX.
 
     Raises:
-        ValueError: The type is a node already.
-        TypeError: No type, or a function cannot be called.
+        ValueError: The type is registered already.
+        TypeError: nodetype is not a type, or a function cannot be called.
     """
     _register("register_pytree_with_keys", nodetype, flatten_func, unflatten_func, flatten_with_keys)
 
 
 def register_pytree_node_class(cls: Typ) -> Typ:
-    """Decorator: the class has `tree_flatten(self)` and a class method `tree_unflatten(data, children)`."""
+    """Registers a class with `tree_flatten(self)` and a class method `tree_unflatten(data, children)`."""
     name = "register_pytree_node_class"
     _register(name, cls, operator.methodcaller("tree_flatten"), _unflatten_of(name, cls), None)
     return cls
 
 
 def register_pytree_with_keys_class(cls: Typ) -> Typ:
-    """Decorator: the class has `tree_flatten_with_keys(self)` and a class method `tree_unflatten(data, children)`."""
+    """Registers a class with `tree_flatten_with_keys(self)` and a class method `tree_unflatten(data, children)`."""
     with_keys = operator.methodcaller("tree_flatten_with_keys")
     name = "register_pytree_with_keys_class"
     _register(name, cls, None, _unflatten_of(name, cls), with_keys)
@@ -101,20 +92,20 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> Typ:
-    """Makes a dataclass a node: data fields are children, meta fields hashable data.
+    """Registers a dataclass as a node: data fields are children, meta fields hashable data.
 
     Args:
-        nodetype: The class; other classes that take their fields as keywords go too, with both lists given.
+        nodetype: The class. With both lists given, any class whose fields are keyword arguments.
         data_fields: Names of the children; default the fields that are not marked by `tree.static`.
-        meta_fields: Names of the data; default the fields that are. Give both lists or none.
-        drop_fields: Fields with `init=True` that are in neither.
+        meta_fields: Names of the data; default the marked fields. Give both lists or none.
+        drop_fields: Names of fields with `init=True` that are in neither list.
 
     Returns:
-        The class, so that this is a decorator.
+        The class; the function is a decorator too.
 
     Raises:
-        ValueError: A field is missing, unknown or in both lists; the type is a node already.
-        TypeError: One list only, or none for a class that is no dataclass.
+        ValueError: A field is missing, unknown or in both lists; the type is registered already.
+        TypeError: Only one list is given, or none for a class that is not a dataclass.
 
     Example:
         >>> import dataclasses
@@ -142,7 +133,7 @@ def register_dataclass(
 
 
 def register_static(cls: Typ) -> Typ:
-    """Decorator: instances are nodes without leaves, carried in the structure; they must be hashable.
+    """Registers a class whose hashable instances are nodes without leaves, stored in the structure.
 
     Example:
         >>> import artifex_devices as ad
@@ -168,20 +159,18 @@ def _register(
         ("unflatten_func", unflatten_func),
         ("flatten_with_keys", flatten_with_keys),
     ):
-        if function is not None and not callable(function):
-            raise TypeError(
-                f"{operation}: {name} is {shown(function)} ({type(function).__name__}); expected a function"
-            )
+        if function is not None:
+            check_callable(operation, name, function)
     chosen = flatten_func if flatten_with_keys is None else flatten_with_keys
     if chosen is None:
-        raise TypeError(f"{operation}: expected a function that flattens, got None")
+        raise TypeError(f"{operation}: flatten_func is None; expected a function; write one")
 
     def flatten(node: Any) -> tuple[tuple[Any, ...], Aux]:
         result = chosen(node)
         if type(result) is not tuple or len(result) != 2 or not isinstance(result[0], Iterable):
             raise ValueError(
-                f"tree_flatten: the function that flattens {cls.__name__} gave {shown(result)}; expected a pair "
-                "(children, data), with an iterable of children"
+                f"tree_flatten: flatten_func of {cls.__name__} returned {shown(result)}; expected a pair (children, "
+                "data), with an iterable of children"
             )
         children = tuple(result[0])
         if flatten_with_keys is None:
@@ -189,8 +178,8 @@ def _register(
         for child in children:
             if not isinstance(child, tuple | list) or len(child) != 2:
                 raise ValueError(
-                    f"tree_flatten: the function that flattens {cls.__name__} with keys gave {shown(child)} for a "
-                    "child; expected a pair (key, child)"
+                    f"tree_flatten: flatten_with_keys of {cls.__name__} returned {shown(child)} for a child; expected "
+                    "a pair (key, child)"
                 )
         return tuple([child for _, child in children]), Aux(result[1], tuple([key for key, _ in children]))
 
@@ -214,24 +203,21 @@ def _fields_of(
     if data_fields is None or meta_fields is None:
         if data_fields is not None or meta_fields is not None:
             raise TypeError(
-                f"register_dataclass: one list of fields only; expected data_fields and meta_fields or neither, got "
+                "register_dataclass: only one list of fields; expected data_fields and meta_fields or neither, got "
                 f"{data_fields=} {meta_fields=}"
             )
         if not is_dataclass:
             raise TypeError(
-                f"register_dataclass: {shown(cls)} is no dataclass; expected one, or data_fields and meta_fields; "
+                f"register_dataclass: {shown(cls)} is not a dataclass; expected one, or data_fields and meta_fields; "
                 "decorate it with dataclasses.dataclass"
             )
-        fields = dataclasses.fields(cls)
-        data_fields = [field.name for field in fields if not field.metadata.get("static", False)]
-        meta_fields = [field.name for field in fields if field.metadata.get("static", False)]
-    for name, fields_given in (("data_fields", data_fields), ("meta_fields", meta_fields)):
-        if isinstance(fields_given, str) or not isinstance(fields_given, Iterable):
-            raise TypeError(
-                f"register_dataclass: {name} is of type {type(fields_given).__name__}; expected a sequence of names, "
-                f"got {shown(fields_given)}; write ('weight',)"
-            )
-    data, meta = tuple(data_fields), tuple(meta_fields)
+        known = dataclasses.fields(cls)
+        data_fields = [field.name for field in known if not field.metadata.get("static", False)]
+        meta_fields = [field.name for field in known if field.metadata.get("static", False)]
+    data, meta = (
+        tuple(check_sequence("register_dataclass", name, fields, "a sequence of names", "write ('weight',)"))
+        for name, fields in (("data_fields", data_fields), ("meta_fields", meta_fields))
+    )
     wrong = []
     if both := [name for name in data if name in meta]:
         wrong.append(f"{both} are in both lists")
@@ -240,7 +226,7 @@ def _fields_of(
         if missing := [name for name in expected if name not in (*data, *meta)]:
             wrong.append(f"{missing} are in neither list (name them in drop_fields to leave them out)")
         if unknown := [name for name in (*data, *meta) if name not in expected]:
-            wrong.append(f"{unknown} are no fields with init=True, or are dropped")
+            wrong.append(f"{unknown} are not fields with init=True, or are dropped")
     if wrong:
         raise ValueError(
             f"register_dataclass: {'; '.join(wrong)}; expected data_fields and meta_fields to name each field of "
@@ -250,7 +236,7 @@ def _fields_of(
 
 
 class _Boxed:
-    """A partial function that functools.partial must not merge into the one around it."""
+    """A partial function that functools.partial must not merge into the outer one."""
 
     def __init__(self, function: functools.partial[Any]) -> None:
         self.function = function

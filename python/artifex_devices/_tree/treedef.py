@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The structure of a tree.
 
-A node is (type, data, children). Children that are all leaves are only counted, other children are nodes, None where a
-leaf stands. So structures compare, hash and pickle as the tuples that they are.
+A node is (type, data, children). `children` is a number if all are leaves, else a tuple of nodes with None for a leaf.
+So structures compare, hash and pickle as tuples.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from artifex_devices._base.checks import check_callable, check_type, wrong_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import _tree_build, _tree_check_levels, _tree_collect, _tree_equal, _tree_paths
@@ -28,22 +29,20 @@ from artifex_devices._tree.nodes import (
     public_data,
 )
 
-__all__ = ["PyTreeDef", "node_with", "treedef_children", "treedef_is_leaf", "treedef_tuple"]
-
 Node = tuple[type, Any, Any]
 
 
 def node_with(typ: type, data: Any, children: tuple[Node | None, ...]) -> Node:
-    """The node with these children."""
+    """Returns the node with these children."""
     return typ, data, (children if any(children) else len(children))
 
 
 @public("artifex_devices.tree_util")
 class PyTreeDef:
-    """The structure of a tree: what is left when its leaves are taken out.
+    """The structure of a tree: its nodes without the leaves.
 
-    Made by `tree.structure` and `tree.flatten`. Immutable; equal where types, keys, registered data and the places of
-    leaves are; hashable and picklable where keys and data are.
+    Returned by `tree.structure` and `tree.flatten`. Immutable; equal where types, keys, registered data and the places
+    of leaves are; hashable and picklable where keys and data are.
 
     Example:
         >>> import artifex_devices as ad
@@ -63,21 +62,21 @@ class PyTreeDef:
 
     @property
     def num_leaves(self) -> int:
-        """How many leaves the tree has."""
+        """Number of leaves."""
         return self._num_leaves
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes and leaves the tree has."""
+        """Number of nodes and leaves."""
         return _count_nodes(self._node)
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
-        """The tree of this structure with these leaves.
+        """Returns the tree of this structure with these leaves.
 
         Raises:
-            ValueError: Too few or too many leaves.
+            ValueError: There are too few or too many leaves.
         """
-        values = leaves if type(leaves) is list else list(_several("tree_unflatten", "leaves", leaves))
+        values = leaves if type(leaves) is list else _values("tree_unflatten", "leaves", leaves)
         if len(values) != self._num_leaves:
             raise ValueError(
                 f"tree_unflatten: {len(values)} leaves for {_shortened(self)}; expected {self._num_leaves}, "
@@ -86,7 +85,7 @@ class PyTreeDef:
         return _tree_build(self._node, values, make_node)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """What stands in a tree where this structure has leaves: leaves or whole subtrees.
+        """Returns what a tree has where this structure has leaves: leaves or subtrees.
 
         Raises:
             ValueError: The tree does not begin with this structure; names every path where it differs.
@@ -94,50 +93,44 @@ class PyTreeDef:
         found = self._up_to(tree)
         if found is not None:
             return found
-        told = explain(self._node, tree, "tree")
-        raise ValueError(f"flatten_up_to: the tree does not begin with this structure; {told}")
+        problems = explain(self._node, tree, "tree")
+        raise ValueError(f"flatten_up_to: the tree does not begin with this structure; {problems}")
 
     def _up_to(self, tree: Any) -> list[Any] | None:
-        """As flatten_up_to; None where that raises, so that callers say it in their words."""
+        """Returns None where flatten_up_to raises, for callers with a message of their own."""
         return _tree_collect(self._node, tree, _children_with)
 
     def children(self) -> list[PyTreeDef]:
-        """The structures of the children of the topmost node."""
+        """Returns the structures of the children of the topmost node."""
         return [PyTreeDef(child, _count_leaves(child)) for child in _children(self._node)]
 
     def node_data(self) -> tuple[type, Any] | None:
-        """Type and data of the topmost node, None for a leaf."""
+        """Returns type and data of the topmost node, None for a leaf."""
         if self._node is None:
             return None
         typ, data, _ = self._node
         return typ, list(data) if typ is dict else public_data(data)
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
-        """The structure with `inner` in place of each leaf."""
+        """Returns the structure with `inner` in place of each leaf."""
         return _checked(_composed(self._node, as_treedef("compose", inner)._node))
 
     def walk(
         self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any]
     ) -> Any:
-        """Calls `f_leaf` on each leaf and `f_node` with results of the children and data on each node, leaves first."""
-        functions: list[tuple[str, Any]] = [("f_node", f_node)]
+        """Calls `f_leaf` on each leaf, then `f_node` with the results of the children and the data of each node."""
+        check_callable("walk", "f_node", f_node, fix="call walk(f_node, f_leaf, leaves)")
         if f_leaf is not None:
-            functions.append(("f_leaf", f_leaf))
-        for name, function in functions:
-            if not callable(function):
-                raise TypeError(
-                    f"walk: {name} is of type {type(function).__name__}; expected a function, got {shown(function)}; "
-                    "give walk(f_node, f_leaf, leaves)"
-                )
-        values = list(_several("walk", "leaves", leaves))
+            check_callable("walk", "f_leaf", f_leaf, fix="call walk(f_node, f_leaf, leaves)")
+        values = _values("walk", "leaves", leaves)
         if len(values) != self._num_leaves:
             raise ValueError(
                 f"walk: there are {len(values)} leaves; expected {self._num_leaves}; give one for each leaf"
             )
-        given = iter(values)
+        remaining = iter(values)
 
         def at_leaf() -> Any:
-            return next(given) if f_leaf is None else f_leaf(next(given))
+            return next(remaining) if f_leaf is None else f_leaf(next(remaining))
 
         def at_node(typ: type, data: Any, results: tuple[Any, ...]) -> Any:
             return f_node(results, list(data) if typ is dict else data_of_level(typ, data))
@@ -148,22 +141,20 @@ class PyTreeDef:
     def from_node_data_and_children(
         registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
     ) -> PyTreeDef:
-        """The inverse of `node_data` and `children`; the one registry there is is `default_registry`."""
+        """Inverts `node_data` and `children`; `registry` is ignored, as `default_registry` is the only one."""
         name = "from_node_data_and_children"
-        nodes = tuple(as_treedef(name, child)._node for child in _several(name, "children", children))
+        nodes = tuple(as_treedef(name, child)._node for child in _values(name, "children", children))
         if node_data is None:
             if nodes:
-                raise ValueError(f"from_node_data_and_children: a leaf has no children, got {len(nodes)}")
+                raise ValueError(f"{name}: a leaf has no children, got {len(nodes)}")
             return LEAF
-        given: Any = node_data
-        if not isinstance(given, tuple) or len(given) != 2:
-            raise TypeError(
-                f"from_node_data_and_children: node_data is {shown(node_data)} ({type(node_data).__name__}); expected "
-                "None or a pair (type, data); give what node_data() returned"
-            )
-        typ, data = node_data
+        pair: Any = node_data
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            fix = "give what node_data() returned"
+            raise wrong_type(name, "node_data", pair, "None or a pair (type, data)", fix)
+        typ, data = pair
         if not is_tree_node(typ):
-            raise ValueError(f"from_node_data_and_children: {shown(typ)} is no type of node; register it first")
+            raise ValueError(f"{name}: {shown(typ)} is not a type of nodes; register it first")
         expected = None
         if typ is dict or typ is OrderedDict:
             data = tuple(data)
@@ -176,11 +167,11 @@ class PyTreeDef:
         elif typ is not list and typ is not tuple and not is_named_tuple(typ):
             data = Aux(data, None)
         if expected is not None and len(nodes) != expected:
-            raise ValueError(f"from_node_data_and_children: {len(nodes)} children; expected {expected}")
+            raise ValueError(f"{name}: {len(nodes)} children; expected {expected}")
         return _checked(node_with(typ, data, nodes))
 
     def paths(self) -> list[tuple[Any, ...]]:
-        """The path of each leaf, as `tree_flatten_with_path` has them."""
+        """Returns the path of each leaf, as `tree_flatten_with_path` does."""
         return _tree_paths(self._node, keys_of)
 
     def __eq__(self, other: object) -> bool:
@@ -199,51 +190,40 @@ class PyTreeDef:
 LEAF = PyTreeDef(None, 1)
 
 
-def _several(operation: str, name: str, values: Any) -> Iterable[Any]:
-    if not isinstance(values, Iterable):
-        raise TypeError(
-            f"{operation}: {name} is of type {type(values).__name__}; expected several values, got {shown(values)}; "
-            "write [value]"
-        )
-    return values
+def _values(operation: str, name: str, values: Any) -> list[Any]:
+    check_type(operation, name, values, Iterable, "an iterable", "write [value]")
+    return list(values)
 
 
 def as_treedef(operation: str, treedef: Any) -> PyTreeDef:
-    """The argument, which must be a PyTreeDef."""
-    if not isinstance(treedef, PyTreeDef):
-        raise TypeError(
-            f"{operation}: {shown(treedef)} ({type(treedef).__name__}) is no structure; expected a PyTreeDef; take "
-            "tree.structure(x)"
-        )
-    return treedef
+    """Returns the argument; TypeError unless it is a PyTreeDef."""
+    check_type(operation, "treedef", treedef, PyTreeDef, "a PyTreeDef", "take tree.structure(x)")
+    return treedef  # type: ignore[no-any-return]
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple whose items have these structures.
+    """Returns the structure of a tuple whose items have these structures.
 
     Raises:
-        TypeError: One is no PyTreeDef.
+        TypeError: An item is not a PyTreeDef.
 
     Example:
         >>> import artifex_devices as ad
         >>> ad.tree_util.treedef_tuple([ad.tree.structure([1, 2]), ad.tree.structure(3)])
         PyTreeDef(([*, *], *))
     """
-    if not isinstance(treedefs, Iterable):
-        raise TypeError(
-            f"treedef_tuple: treedefs is of type {type(treedefs).__name__}; expected several PyTreeDefs, got "
-            f"{shown(treedefs)}; write [treedef]"
-        )
-    return _checked(node_with(tuple, None, tuple(as_treedef("treedef_tuple", treedef)._node for treedef in treedefs)))
+    name = "treedef_tuple"
+    nodes = tuple(as_treedef(name, treedef)._node for treedef in _values(name, "treedefs", treedefs))
+    return _checked(node_with(tuple, None, nodes))
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the children of the topmost node."""
+    """Returns the structures of the children of the topmost node."""
     return as_treedef("treedef_children", treedef).children()
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether it has one node only: a leaf, None or an empty container.
+    """Returns whether the structure has one node only: a leaf, None or an empty container.
 
     Example:
         >>> import artifex_devices as ad
@@ -260,7 +240,7 @@ def _children(node: Node | None) -> tuple[Node | None, ...]:
     return (None,) * children if type(children) is int else children
 
 
-# Nothing below calls itself: a tree may have more levels than Python has calls left.
+# The functions below use a stack of their own: a tree may have more levels than Python's limit of calls.
 
 
 def _checked(node: Node | None) -> PyTreeDef:
@@ -269,7 +249,7 @@ def _checked(node: Node | None) -> PyTreeDef:
 
 
 def _folded(node: Node | None, at_leaf: Callable[[], Any], at_node: Callable[[type, Any, tuple[Any, ...]], Any]) -> Any:
-    """What at_node(type, data, results of the children) gives for the topmost node; leaves come in their order."""
+    """Returns what at_node(type, data, results of the children) returns for the topmost node; leaves come in order."""
     results: list[Any] = []
     open_: list[tuple[Node | None, bool]] = [(node, False)]
     while open_:
@@ -290,9 +270,9 @@ def _folded(node: Node | None, at_leaf: Callable[[], Any], at_node: Callable[[ty
 
 
 def _rows(node: Node | None) -> list[Any]:
-    """A node and those below it in one list, each before its children; a node that has nodes only says how many.
+    """Lists a node and those below, each before its children, whose number replaces them; pickles hold this list.
 
-    Pickles hold these, as pickling goes no deeper into tuples in tuples than Python calls can.
+    Pickling nested tuples would reach Python's limit of calls.
     """
     rows: list[Any] = []
     open_ = [node]
@@ -307,11 +287,7 @@ def _rows(node: Node | None) -> list[Any]:
 
 
 def node_of_rows(rows: list[Any]) -> Any:
-    """The node of such a list.
-
-    Raises:
-        ValueError: It is not a list of rows. TypeError: a row is not a tuple.
-    """
+    """Inverts `_rows`; LookupError, TypeError or ValueError for any other list."""
     built: list[Any] = []  # the first child last
     for row in reversed(rows):
         if row is None or type(row[2]) is int:
@@ -329,12 +305,7 @@ def node_of_rows(rows: list[Any]) -> Any:
 
 
 def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
-    """The structure of a pickle, whose counts and types may be anything; of versions up to 0.1.0 it is the node itself.
-
-    Raises:
-        ValueError: They are none of a structure, or do not fit each other.
-        RecursionError: It has too many levels.
-    """
+    """Returns the structure of a pickle after checks; pickles of versions up to 0.1.0 hold the node itself."""
     if type(node) is list:
         try:
             node = node_of_rows(node)
@@ -342,15 +313,15 @@ def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
             node = ()  # not a node
     if type(num_leaves) is not int or not _is_node(node) or _count_leaves(node) != num_leaves:
         raise ValueError(
-            "PyTreeDef: the pickle's nodes or its number of leaves are none of a structure; expected what a pickle of "
-            "a PyTreeDef has; pickle it again"
+            "PyTreeDef: the pickle's nodes or its number of leaves do not form a structure; expected the pickle of a "
+            "PyTreeDef; pickle it again"
         )
     _tree_check_levels(node)
     return PyTreeDef(node, num_leaves)
 
 
 def _is_node(node: Any) -> bool:
-    """Whether all below are (type, data, children) of types of nodes here, with as many children as the data say."""
+    """Returns whether all nodes are (type, data, children) of known types, with as many children as the data say."""
     open_ = [node]
     while open_:
         each = open_.pop()
@@ -398,7 +369,7 @@ def _composed(node: Node | None, inner: Node | None) -> Any:
 
 
 def _children_with(tree: Any, data: Any) -> tuple[Any, ...] | None:
-    """The children of a node that has this data, else None."""
+    """Returns the children of a node with this data, else None."""
     try:
         level = one_level(tree)
     except UnsortableKeysError:

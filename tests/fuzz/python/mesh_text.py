@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of the command line: a letter that says which option, and what is said there."""
+"""Texts of the command line: a letter that names an option, and the text of that option."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def _permutation(text: str) -> None:
 
 
 def _moved(text: str) -> None:
-    told = _traffic(text, dict.fromkeys(_AXES, 2))
-    require(set(told) <= set(_AXES) and all(0 <= each < float("inf") for each in told.values()), repr(told))
+    traffic = _traffic(text, dict.fromkeys(_AXES, 2))
+    require(set(traffic) <= set(_AXES) and all(0 <= each < float("inf") for each in traffic.values()), repr(traffic))
 
 
 _OPTIONS: dict[str, Callable[[str], Any]] = {

@@ -36,5 +36,5 @@ def check_pickle(value: Any) -> None:
 
 
 def text_of(data: bytes) -> str:
-    """As the system hands over words of a command: what is no UTF-8 becomes surrogates."""
+    """As the system passes words of a command: what is not UTF-8 becomes surrogates."""
     return data.decode("utf-8", "surrogateescape")

@@ -31,7 +31,7 @@ CALLS = [
             bad(
                 "AbstractMesh((2,), ('x',)).update_axis_types(['x'])",
                 TypeError,
-                "update_axis_types: name_to_type is of type list",
+                "update_axis_types: name_to_type is ['x'] (list)",
             ),
             bad("AbstractMesh((2,), ('x',)).update_axis_types(None)", TypeError, "update_axis_types:", "None"),
             bad("AbstractMesh((2,), ('x',)).update_axis_types({'x': 'Auto'})", TypeError, "AbstractMesh:", "'Auto'"),
@@ -66,7 +66,7 @@ CALLS = [
         "P('x').update(partitions=('y',))",
         [
             bad("P('x').update(partitions='y')", TypeError, "update:", "'y'"),
-            bad("P('x').update(partitions=3)", TypeError, "update:", "partitions is of type int"),
+            bad("P('x').update(partitions=3)", TypeError, "update:", "partitions is 3 (int)"),
             bad("P('x').update(partitions=[(None,)])", ValueError, "PartitionSpec:", "None"),
             bad("P('x').update(partitions=BAD_ITER)", ZeroDivisionError, "no more"),
         ],

@@ -400,12 +400,12 @@ CALLS = [
         "ad.DevicePlacement().place_on_device(X)",
         [
             bad("ad.DevicePlacement().place_on_device('text')", TypeError, "device_put:", "expected"),
-            bad("ad.DevicePlacement().place_on_device(X, 3)", TypeError, "DevicePlacement.place_on_device:", "data"),
+            bad("ad.DevicePlacement().place_on_device(X, 3)", TypeError, "DevicePlacement.place_on_device:", "the target is"),
             bad(
                 "ad.DevicePlacement().place_on_device(X, 'cpu')",
                 TypeError,
                 "DevicePlacement.place_on_device:",
-                "data",
+                "the target is",
                 "'cpu'",
             ),
             bad("ad.DevicePlacement().place_on_device(BAD_ARRAY)", ZeroDivisionError, "no array"),
@@ -415,7 +415,7 @@ CALLS = [
         "DevicePlacement.distribute_batch",
         "ad.DevicePlacement().distribute_batch(X, named('x'))",
         [
-            bad("ad.DevicePlacement().distribute_batch(X, 3)", TypeError, "distribute_batch:", "data"),
+            bad("ad.DevicePlacement().distribute_batch(X, 3)", TypeError, "distribute_batch:", "the target is"),
             bad("ad.DevicePlacement().distribute_batch(X[:7], named('x'))", IndivisibleError, "device_put:", "'x'"),
             bad("ad.DevicePlacement().distribute_batch('text', named('x'))", TypeError, "device_put:", "expected"),
         ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads of the library: when a start returns, and what becomes of a thread that had no memory to begin with."""
+"""Threads of the library: when a start returns, and what becomes of a thread that had no memory for its first steps."""
 
 import gc
 import sys
@@ -7,7 +7,7 @@ import threading
 import weakref
 
 import pytest
-from artifex_devices._base.daemon_thread import DaemonThread, _Beginning
+from artifex_devices._base.daemon_thread import DaemonThread, _BeginEvent
 from artifex_devices._spmd.watchdog import _Watchdog
 
 PATIENCE_S = 30.0  # only ever waited out by a test that fails
@@ -18,30 +18,30 @@ class Life:
 
 
 def test_the_wait_for_a_beginning_ends_when_the_function_has_begun():
-    beginning, life = _Beginning(), Life()
+    beginning, life = _BeginEvent(), Life()
     beginning.life = weakref.ref(life)
-    assert not beginning.has_come()
+    assert not beginning.has_begun()
     waited = []
     waiting = threading.Thread(target=lambda: waited.append(beginning.wait()))
     waiting.start()
-    beginning.say()
+    beginning.release()
     waiting.join(PATIENCE_S)
     assert waited == [True]
-    assert beginning.has_come()
+    assert beginning.has_begun()
     assert beginning.is_over
     assert not beginning.is_gone()
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_the_wait_for_a_beginning_ends_when_the_thread_is_gone(has_begun):
-    beginning, life = _Beginning(), Life()
+    beginning, life = _BeginEvent(), Life()
     beginning.life = weakref.ref(life)
     del life
     gc.collect()
     if has_begun:
-        beginning.say()
+        beginning.release()
     assert beginning.is_gone()
-    assert beginning.has_come() == has_begun
+    assert beginning.has_begun() == has_begun
     assert beginning.wait() == has_begun
 
 
@@ -77,7 +77,7 @@ def test_a_thread_without_memory_to_begin_with_is_an_error_of_its_start():
         raise MemoryError
 
     thread = DaemonThread("artifex-test", run)
-    with pytest.raises(MemoryError, match=r"^the new thread artifex-test had no memory to begin with$"):
+    with pytest.raises(MemoryError, match=r"^the new thread artifex-test had no memory for its first steps$"):
         thread.start()
     assert thread.is_gone()
     assert thread not in threading.enumerate()

@@ -194,15 +194,15 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("coefficients", {}, "coefficients has not the entries"),
-        ("coefficients", dict(COEFFICIENTS, calls=-1.0), "calls is no number from 0"),
-        ("coefficients", dict(COEFFICIENTS, calls=float("nan")), "calls is no number from 0"),
+        ("coefficients", {}, "coefficients does not have the entries"),
+        ("coefficients", dict(COEFFICIENTS, calls=-1.0), "calls is not a number from 0"),
+        ("coefficients", dict(COEFFICIENTS, calls=float("nan")), "calls is not a number from 0"),
         ("links", [], "links is not a list"),
-        ("links", [{"source": -1, "destination": 0, "rate": 1e9}], "source is no whole number from 0"),
-        ("fresh_page_seconds", "1", "fresh_page_seconds is no number"),
-        ("processes", {"processes": 2}, "processes has not the entries"),
-        ("samples", [{"name": "a"}], "a sample has not the entries"),
-        ("conditions", {}, "conditions has not the entries"),
+        ("links", [{"source": -1, "destination": 0, "rate": 1e9}], "source is not an integer from 0"),
+        ("fresh_page_seconds", "1", "fresh_page_seconds is not a number"),
+        ("processes", {"processes": 2}, "processes does not have the entries"),
+        ("samples", [{"name": "a"}], "a sample does not have the entries"),
+        ("conditions", {}, "conditions does not have the entries"),
         (
             "conditions",
             {**made().to_dict()["conditions"], "date": "yesterday"},

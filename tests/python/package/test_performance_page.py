@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/performance.md and its pictures are what bench/performance_page.py makes of the committed numbers."""
+"""docs/performance.md and its pictures are the output of bench/performance_page.py for the committed numbers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def run(tmp_path: Path, *arguments: str | Path) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
 
 
-def test_the_page_is_what_the_numbers_say(tmp_path: Path) -> None:
+def test_the_page_shows_the_committed_numbers(tmp_path: Path) -> None:
     done = run(tmp_path, "--check")
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0), "python bench/performance_page.py, and commit"
 
 
-def test_a_page_that_was_edited_by_hand_is_told(tmp_path: Path) -> None:
+def test_a_page_edited_by_hand_is_reported(tmp_path: Path) -> None:
     assert run(tmp_path, "--docs", tmp_path).returncode == 0
     page = tmp_path / "performance.md"
     page.write_text(page.read_text(encoding="utf-8").replace("GB/s", "TB/s"), encoding="utf-8")
@@ -32,18 +32,18 @@ def test_a_page_that_was_edited_by_hand_is_told(tmp_path: Path) -> None:
     done = run(tmp_path, "--docs", tmp_path, "--check")
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
-        "performance_page: docs/images/performance/stale.svg is not what the data say",
-        "performance_page: docs/performance.md is not what the data say",
+        "performance_page: docs/images/performance/stale.svg differs from the data",
+        "performance_page: docs/performance.md differs from the data",
     ]
     assert run(tmp_path, "--docs", tmp_path).returncode == 0
     assert run(tmp_path, "--docs", tmp_path, "--check").stdout == ""
 
 
-def test_each_picture_is_shown_once_and_each_curve_says_what_bounds_it() -> None:
+def test_each_picture_is_shown_once_and_each_curve_has_limits() -> None:
     text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     for path in (ROOT / "docs" / "images" / "performance").glob("*.svg"):
         assert text.count(f"](images/performance/{path.name})") == 1, path.name
-    assert text.count("What bounds it:") == text.count("](images/performance/")
+    assert text.count("\nLimits:\n") == text.count("](images/performance/")
     assert "- all: unknown" not in text
 
 
@@ -55,7 +55,7 @@ def test_a_picture_has_a_line_for_each_library_and_the_numbers_of_the_data() -> 
     lines = [line.get("points", "").split() for line in root.iter(f"{SVG}polyline")]
     assert [len(line) for line in lines[:-1]] == [len(curve["peers"][peer]) for peer in ("ours", "jax", "numpy")]
     assert len(lines[-1]) == len(curve["peers"]["ours"])  # the copy
-    # The slower of two points of one place lies higher, and screens count downwards.
+    # The slower of two points of one place is higher in the picture, where y grows downwards.
     last = [float(line[-1].split(",")[1]) for line in lines[:3]]
     medians = [curve["peers"][peer][-1]["median"] for peer in ("ours", "jax", "numpy")]
     assert sorted(range(3), key=last.__getitem__) == sorted(range(3), key=lambda i: -medians[i])

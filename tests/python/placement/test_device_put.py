@@ -570,7 +570,7 @@ def test_many_threads_put_and_get(named):
 @pytest.mark.parametrize("x", [np.ones(2), 1.5, {"a": np.ones(2)}], ids=["ndarray", "number", "tree"])
 @pytest.mark.parametrize(("name", "value"), [("donate", "yes"), ("donate", 1), ("may_alias", 3)])
 def test_flags_are_true_or_false(x, name, value):
-    with pytest.raises(ValueError, match=f"^device_put: {name} is of type {type(value).__name__}; expected .*bool"):
+    with pytest.raises(ValueError, match=f"^device_put: {name} is .*{type(value).__name__}.*; expected .*bool"):
         ad.device_put(x, **{name: value})
 
 

@@ -576,7 +576,7 @@ def test_a_forked_child_gets_one_clear_error() -> None:
                 try:
                     call()
                 except RuntimeError as error:
-                    assert "make a new Prefetcher" in str(error), error
+                    assert "create a new Prefetcher" in str(error), error
                 else:
                     os._exit(3)
             os._exit(0)
@@ -590,7 +590,7 @@ def test_a_forked_child_gets_one_clear_error() -> None:
 
 @pytest.mark.parametrize("place", ["gpu", 3, [ad.P()], object()])
 def test_a_place_that_is_none_is_an_error_at_once(place: Any) -> None:
-    with pytest.raises(TypeError, match=r"prefetch_to_device: .* is no place for data; expected a Device"):
+    with pytest.raises(TypeError, match=r"prefetch_to_device: the target is .*; expected a Device"):
         prefetch_to_device(numbers(1), place)
 
 

@@ -216,7 +216,7 @@ def test_the_guides_layer_of_experts():
     assert plan.bound == "compute"
     assert plan.compute_bound_tokens == pytest.approx(52_687, abs=1)
     page = (Path(__file__).resolve().parents[3] / "docs" / "guide" / "step.md").read_text(encoding="utf-8")
-    for figure in ("512 MiB", "1.409e9 parameters", "44,048,384", "52.69 thousand tokens on (823 a chip)"):
+    for figure in ("512 MiB", "1.409e9 parameters", "44,048,384", "52.69 thousand tokens on (823 per chip)"):
         assert figure in page
 
 

@@ -107,7 +107,7 @@ def test_the_least_batch_of_the_mixture(rows):
     name = "of that, tokens a chip to be compute-bound, forward"
     assert f"{forward.compute_bound_tokens / 1024:.0f}" == rows[name][0]
     whole = plan_step(two_matrices(468 * 1024), mesh, RULES)
-    assert f"needs {whole.compute_bound_tokens / 1024:.0f} tokens a chip" in PAGE.read_text(encoding="utf-8")
+    assert f"needs {whole.compute_bound_tokens / 1024:.0f} tokens per chip" in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("ways", [8, 16])

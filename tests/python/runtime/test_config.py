@@ -87,7 +87,7 @@ def test_an_unknown_name_gets_the_nearest_one(name, near):
         lambda: ad.config.read(name),
         lambda: getattr(ad.config, name),
     ):
-        with pytest.raises(AttributeError, match="there is no option") as caught:
+        with pytest.raises(AttributeError, match="is not an option") as caught:
             call()
         assert told in str(caught.value)
 

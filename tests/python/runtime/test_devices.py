@@ -54,7 +54,7 @@ def test_an_absent_backend_says_what_there_is_and_why_not_this(call, backend, wh
 
 @pytest.mark.parametrize("call", BY_BACKEND, ids=lambda call: call.__name__)
 def test_a_backend_that_is_no_text_is_a_type_error(call):
-    with pytest.raises(TypeError, match=r"backend is of type int"):
+    with pytest.raises(TypeError, match=r"backend is 3 .int."):
         call(3)
 
 
@@ -68,7 +68,7 @@ def test_a_client_stands_for_its_own_world(devices):
 
 @pytest.mark.parametrize("index", [1, -1, 2**80])
 def test_another_process_is_a_value_error(index):
-    with pytest.raises(ValueError, match="names no process"):
+    with pytest.raises(ValueError, match="expected 0, the only one"):
         ad.local_devices(index)
 
 
@@ -101,5 +101,5 @@ def test_the_device_of_an_array_both_ways(devices, named):
 
 
 def test_a_backend_as_process_index_is_a_type_error():
-    with pytest.raises(TypeError, match=r"local_devices: process_index is of type str; .*backend='cpu'"):
+    with pytest.raises(TypeError, match=r"local_devices: process_index is 'cpu' .str.; .*backend='cpu'"):
         ad.local_devices("cpu")

@@ -96,5 +96,5 @@ class Jit(Kind):
             made = Value(np.asarray(value.host == value.host), step["place"], True, in_jax=jax)
         if step["donate"]:
             value.dead = True
-        # The sharding is the one that was asked for, unless the result lay so already by another name.
+        # The sharding is the one that was asked for, unless the result had it already by another name.
         return Outcome(values={step["out"]: made}, jax=jax, computed=True)

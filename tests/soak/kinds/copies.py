@@ -58,7 +58,7 @@ class Tree(Kind):
         jax = uses_jax(step["place"]) and all(state.hosts[name][1] for name in step["ins"])
         for host in hosts:
             if error := state.shape_error(step["place"], host.shape):
-                # Which leaf is told first is not said; both classes are ValueErrors.
+                # Which leaf is reported first is open; both classes are ValueErrors.
                 return state.refused(step["place"], (*error, "ValueError"), jax)
         values = [Value(host.copy(), step["place"], in_jax=jax) for host in hosts]
         return Outcome(values=dict(zip(step["outs"], values, strict=True)), jax=jax)

@@ -51,7 +51,7 @@ class Unary(Kind):
     def expect(self, step, state):
         value = state.array(step["in"])
         result, error = by_numpy(lambda: getattr(np, step["function"])(value.host))
-        if value.dead:  # what else is wrong may be told first
+        if value.dead:  # what else is wrong may be reported first
             return Outcome(error=(*DELETED, *error), jax=False)
         if error:
             return Outcome(error=error, jax=False)
@@ -95,7 +95,7 @@ class Binary(Kind):
         two = state.array(step["other"]) if isinstance(step["other"], str) else None
         other = step["other"] if two is None else two.host
         result, error = by_numpy(lambda: getattr(np, step["function"])(one.host, other))
-        if one.dead or (two is not None and two.dead):  # what else is wrong may be told first
+        if one.dead or (two is not None and two.dead):  # what else is wrong may be reported first
             return Outcome(error=(*DELETED, *error), jax=False)
         if error:
             return Outcome(error=error, jax=False)

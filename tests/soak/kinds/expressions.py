@@ -126,7 +126,7 @@ class Express(Kind):
             error = ("ValueError",)  # as in JAX; NumPy repeats rows, or misses an argument
         if value.dead and any(each in step["text"] for each in ("_like", "squeeze")):
             raise UnusableError("it may ask for no value")
-        if value.dead:  # what else is wrong may be told first
+        if value.dead:  # what else is wrong may be reported first
             return Outcome(error=(*DELETED, *error, "ShardingTypeError"), jax=False)
         if result is not None and result.size > 1 << 14:
             raise UnusableError("too much")

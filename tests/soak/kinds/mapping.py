@@ -159,7 +159,7 @@ class ShardMap(Kind):
         if value.place is None or value.place.get("uneven") or value.slack:
             raise UnusableError("an operand that is not for programs")
         if value.dead:
-            return Outcome(error=(*DELETED, "ValueError"), jax=False)  # it may lie elsewhere, too
+            return Outcome(error=(*DELETED, "ValueError"), jax=False)  # it may be placed elsewhere, too
         elsewhere = devices_of(state, value.place) != grid.ids.ravel().tolist()
         if elsewhere and value.committed is None:
             raise UnusableError("it may be moved or refused")

@@ -37,7 +37,7 @@ class Reduce(Kind):
 
     def expect(self, step, state):
         value, name = state.array(step["in"]), step["function"]
-        if value.dead:  # axes that do not fit and a type without spread are errors too: any may be told
+        if value.dead:  # axes that do not fit and a type without spread are errors too: any may be reported
             return Outcome(error=(*DELETED, "AxisError", "ValueError", "TypeError"), jax=False)
         options = {"axis": tuple(step["axis"]) if isinstance(step["axis"], list) else step["axis"]}
         if step.get("keepdims"):
@@ -45,7 +45,7 @@ class Reduce(Kind):
         function = np.linalg.norm if name == "linalg.norm" else getattr(np, name)
         result, error = by_numpy(lambda: function(value.host, **options))
         if error:
-            # What NumPy tells of types that are not its own is no promise.
+            # What NumPy tells of types that are not its own is not a promise.
             return Outcome(error=error if value.host.dtype.isbuiltin == 1 else (*error, "TypeError"), jax=False)
         slack = ambiguous(result, name in ("max", "min"))
         if name in ADDED and result.dtype.kind not in "biu" and not (name == "sum" and value.tame and wide(result)):

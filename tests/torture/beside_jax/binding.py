@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same names in both libraries, so that a scenario is written once: `jax.device_put`, `jax.sharding.Mesh`, ...
 
-What differs is here. A body of JAX is traced once for all participants: what one of them alone does is `lax.cond` on
-its number there and a plain `if` here; Python in it is `pure_callback` there and a call here. JAX runs under `jit`, as
-its users run it.
+This module has the differences. JAX traces a body once for all participants: an action of one participant is
+`lax.cond` on its number there and a plain `if` here; Python code is `pure_callback` there and a call here. JAX runs
+under `jit`, as its users run it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Binding:
         return self.NamedSharding(self.mesh(), self.P(*spec), **more)
 
     def mapped(self, body: Any, **more: Any) -> Any:
-        """A function that runs body once a device, with its block of the first dimension."""
+        """A function that runs body once for each device, with its block of the first dimension."""
         raise NotImplementedError
 
     def choose(self, number: int, one: Any, others: Any, block: Any) -> Any:
@@ -43,7 +43,7 @@ class Binding:
         raise NotImplementedError
 
     def times(self, count_of_number: Any, step: Any, block: Any) -> Any:
-        """step(block) as many times as count_of_number says to the participant of that number."""
+        """step(block), repeated count_of_number(number of the participant) times."""
         raise NotImplementedError
 
     def python(self, function: Any, block: Any) -> Any:
@@ -78,7 +78,7 @@ class Ours(Binding):
 
 
 class Jax(Binding):
-    """JAX with the 64-bit types that artifex_devices has anyway."""
+    """JAX with 64-bit types enabled, as in artifex_devices."""
 
     name = "jax"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""child.py LIBRARY SCENARIO REPORT: runs one scenario and writes what came of it to the file REPORT, as JSON."""
+"""child.py LIBRARY SCENARIO REPORT: runs one scenario and writes its outcome to the file REPORT, as JSON."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 
-def told(error: BaseException) -> str:
-    """Class and first line; notes and the rest are for people."""
+def outcome_of(error: BaseException) -> str:
+    """Class and first line of an error."""
     from scenario import WrongValueError
 
     words = str(error).strip().splitlines() or [""]
@@ -22,8 +22,8 @@ def told(error: BaseException) -> str:
 
 
 def main(library: str, name: str, report: str) -> None:
-    """The outcome is written before the process ends, for some do not survive that."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts this in the background ignores it
+    """Writes the outcome before the process ends, because some processes die at the end."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background processes inherit an ignored SIGINT
     from binding import bind
     from catalogue import SCENARIOS
     from scenario import good_calls
@@ -31,7 +31,7 @@ def main(library: str, name: str, report: str) -> None:
     scenario = SCENARIOS[name]
     b = bind(library, scenario.devices)
     if scenario.interrupt:
-        scenario.body(b)  # ends by an exception that nobody catches
+        scenario.body(b)  # ends by an uncaught exception
     process = os.getpid()
     found: dict[str, object] = {"code": 0}
     begin = time.monotonic()
@@ -40,15 +40,15 @@ def main(library: str, name: str, report: str) -> None:
         found["outcome"] = "ok" if value is None else f"ok: {value}"
     except BaseException as error:  # SystemExit and KeyboardInterrupt too: they are outcomes
         if os.getpid() != process:
-            raise  # a forked child ends as it wants to
-        found["outcome"] = told(error)
+            raise  # an exception of a forked child ends that child
+        found["outcome"] = outcome_of(error)
         del error
     found["seconds"] = time.monotonic() - begin
     if scenario.then:
         try:
             good_calls(b)
         except BaseException as error:
-            found["afterwards"] = told(error)
+            found["afterwards"] = outcome_of(error)
     temporary = f"{report}.part"
     Path(temporary).write_text(json.dumps(found), encoding="utf-8")
     os.replace(temporary, report)

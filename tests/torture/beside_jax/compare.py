@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the scenarios, each in a process of its own, and says by rules what came of them.
+"""Runs the scenarios, each in a separate process, and judges the outcomes by rules.
 
 Example:
     python tests/torture/beside_jax/compare.py --only ours -k fork
@@ -31,7 +31,7 @@ from catalogue import SCENARIOS, Scenario  # noqa: E402
 from machine import machine_facts  # noqa: E402
 
 RESULTS = HERE / "results.json"
-PRINTED = 160  # characters of an outcome that are kept
+PRINTED = 160  # characters of an outcome that are recorded
 
 
 def run_scenario(library: str, scenario: Scenario) -> dict[str, Any]:
@@ -40,10 +40,10 @@ def run_scenario(library: str, scenario: Scenario) -> dict[str, Any]:
     for _ in range(scenario.runs):
         found.append(_run_once(library, scenario))
     bad = [each for each in found if not each["good"]]
-    told = (bad or found)[0]
+    worst = (bad or found)[0]
     if bad and scenario.runs > 1:
-        told = {**told, "outcome": f"{len(bad)} of {scenario.runs}: {told['outcome']}"}
-    return told
+        worst = {**worst, "outcome": f"{len(bad)} of {scenario.runs}: {worst['outcome']}"}
+    return worst
 
 
 def _run_once(library: str, scenario: Scenario) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _run_once(library: str, scenario: Scenario) -> dict[str, Any]:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """The process and what it forked."""
+    """Ends the process and its forked children."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -121,23 +121,23 @@ def _ended(code: int, errors: str, word: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of what takes part."""
+    """Versions of Python and the libraries."""
     names = {"NumPy": "numpy", "artifex_devices": "artifex_devices", "JAX": "jax", "jaxlib": "jaxlib"}
-    told = {label: importlib.import_module(name).__version__ for label, name in names.items()}
-    return {"Python": platform.python_version(), **told}
+    found = {label: importlib.import_module(name).__version__ for label, name in names.items()}
+    return {"Python": platform.python_version(), **found}
 
 
 def main() -> int:
-    """Status 1 where an outcome of ours is not a good one."""
+    """Returns 1 if an outcome of ours is not good."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=["ours", "jax"], help="both without it")
-    parser.add_argument("-k", default="", help="scenarios whose names hold this")
+    parser.add_argument("-k", default="", help="scenarios whose names contain this")
     parser.add_argument("--update", action="store_true", help="writes results.json and docs/reliability.md")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     arguments = parser.parse_args()
     if arguments.only != "ours" and importlib.util.find_spec("jax") is None:
         parser.error(
-            "this Python has no JAX; run `make oracle` once and use .venv-oracle/bin/python, or say --only ours"
+            "this Python has no JAX; run `make oracle` once and use .venv-oracle/bin/python, or use --only ours"
         )
     libraries = [arguments.only] if arguments.only else ["ours", "jax"]
     names = [name for name in SCENARIOS if arguments.k in name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input that makes no sense: refused by an error that says so, and good calls go on."""
+"""Invalid input: refused by a clear error, and later calls work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from scenario import REFUSED, accepted, scenario
 
 GROUP = "bad input"
-WORDS = "refused in words"
+WORDS = "a clear error"
 
 
 @scenario(GROUP, "sharding.shard_shape((8.0,)), then good calls with (8,)", WORDS, REFUSED)
@@ -24,7 +24,7 @@ def empty_assignment(b: Any) -> None:
 
 
 def xla_client(b: Any) -> Any:
-    """Where each library has it."""
+    """The module of each library."""
     return importlib.import_module("jaxlib._jax" if b.name == "jax" else "artifex_devices.xla_client")
 
 
@@ -70,14 +70,14 @@ def negative_axis(b: Any) -> None:
     accepted(b.jax.sharding.AbstractMesh((-4,), ("x",)))
 
 
-@scenario(GROUP, "device_put of a list that holds itself", WORDS, REFUSED)
+@scenario(GROUP, "device_put of a list that contains itself", WORDS, REFUSED)
 def list_of_itself(b: Any) -> None:
     leaf: list[Any] = [1.0]
     leaf.append(leaf)
     accepted(len(b.jax.device_put(leaf)))
 
 
-@scenario(GROUP, "device_put of 20,000 lists in each other", "works, or refused in words", r"ok|" + REFUSED)
+@scenario(GROUP, "device_put of 20,000 nested lists", "works, or a clear error", r"ok|" + REFUSED)
 def deep_lists(b: Any) -> None:
     tree: Any = 1.0
     for _ in range(20_000):
@@ -85,7 +85,7 @@ def deep_lists(b: Any) -> None:
     b.jax.device_put(tree)
 
 
-@scenario(GROUP, "tree.map over 20,000 dicts in each other", "works, or refused in words", r"ok|" + REFUSED)
+@scenario(GROUP, "tree.map over 20,000 nested dicts", "works, or a clear error", r"ok|" + REFUSED)
 def deep_dicts(b: Any) -> None:
     tree: Any = 1.0
     for _ in range(20_000):
@@ -103,7 +103,7 @@ def unknown_memory_kind(b: Any) -> None:
     accepted(b.jax.device_put(np.arange(8.0), b.over("x", memory_kind="nowhere")))
 
 
-@scenario(GROUP, "a PartitionSpec with an axis that the mesh has not", WORDS, REFUSED)
+@scenario(GROUP, "a PartitionSpec with an axis that is not in the mesh", WORDS, REFUSED)
 def unknown_axis_of_spec(b: Any) -> None:
     accepted(b.over("y"))
 
@@ -128,21 +128,19 @@ def text_leaf(b: Any) -> None:
     accepted(b.jax.device_put(np.array(["a", "b"])))
 
 
-@scenario(GROUP, "device_put to a device that is none", WORDS, REFUSED)
+@scenario(GROUP, "device_put to an int as device", WORDS, REFUSED)
 def no_device(b: Any) -> None:
     accepted(b.jax.device_put(np.arange(8.0), 3))
 
 
-@scenario(
-    GROUP, "reading an Array after delete()", "an error that says that it is deleted", r"RuntimeError: .*deleted.*"
-)
+@scenario(GROUP, "reading an Array after delete()", "an error that reports the deletion", r"RuntimeError: .*deleted.*")
 def read_deleted(b: Any) -> None:
     array = b.jax.device_put(np.arange(8.0))
     array.delete()
     np.asarray(array)
 
 
-@scenario(GROUP, "make_array_from_callback whose callback raises", "its own exception", r"ZeroDivisionError: .*")
+@scenario(GROUP, "make_array_from_callback whose callback raises", "the same exception", r"ZeroDivisionError: .*")
 def callback_raises(b: Any) -> None:
     b.jax.make_array_from_callback((8,), b.over("x"), lambda index: 1 / 0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fork, exit, and what belongs to the process and not to a library."""
+"""Fork, exit, and the state of the process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GROUP = "the life of a process"
     GROUP,
     "a forked child uses device_put",
     "works there",
-    note="JAX warns at os.fork that it does not go together with threads, of which it has many.",
+    note="JAX warns at os.fork that it is incompatible with threads, and JAX has many.",
 )
 def fork_then_use(b: Any) -> None:
     good_calls(b)
@@ -44,7 +44,7 @@ def fork_then_exit(b: Any) -> None:
 
 
 @scenario(
-    GROUP, "a fork amid a reshard of 16 MiB; the child reads, or is told, and works on", "value, or error in words"
+    GROUP, "a fork during a reshard of 16 MiB; the child reads the result and continues", "the value, or a clear error"
 )
 def fork_amid_reshard(b: Any) -> None:
     good_calls(b)
@@ -68,12 +68,12 @@ def fork_amid_reshard(b: Any) -> None:
 @scenario(
     GROUP,
     "daemon threads place and reshard when the interpreter ends, 10 processes",
-    "exit status kept, nothing printed",
+    "the exit status is kept, nothing is printed",
     code=7,
     silent=True,
     runs=10,
     then=False,
-    note="CPython 3.11 ends a thread that comes back to it then by pthread_exit, and frames of C++ abort.",
+    note="CPython 3.11 ends a thread that returns to it then by pthread_exit, and C++ frames abort.",
 )
 def daemons_at_exit(b: Any) -> None:
     good_calls(b)
@@ -92,7 +92,7 @@ def daemons_at_exit(b: Any) -> None:
 @scenario(
     GROUP,
     "the interpreter ends with reshards of 64 MiB in flight, 3 processes",
-    "exit status kept, nothing printed",
+    "the exit status is kept, nothing is printed",
     code=7,
     silent=True,
     runs=3,
@@ -106,7 +106,7 @@ def copies_at_exit(b: Any) -> None:
 
 
 def state() -> dict[str, Any]:
-    """What is the process's own."""
+    """The state of the process."""
     import locale
     import resource
 
@@ -125,7 +125,7 @@ def state() -> dict[str, Any]:
     }
 
 
-@scenario(GROUP, "signal handlers, masks, locale, affinity, environment, limits after work", "left alone")
+@scenario(GROUP, "signal handlers, masks, locale, affinity, environment, limits after work", "unchanged")
 def own_state(b: Any) -> None:
     before = state()
     good_calls(b)

@@ -14,28 +14,28 @@ SHORTAGE = r"\w*(MemoryError|RuntimeError|ValueError|OutOfMemory\w*|ResourceExha
 
 
 def _nothing(count: int, dtype: Any) -> Any:
-    """That many elements that take no memory of their own."""
+    """An array of `count` elements without memory of its own."""
     return np.broadcast_to(np.zeros((), dtype), (count,))
 
 
-@scenario(GROUP, "4 TB onto one device", "an error in words", SHORTAGE)
+@scenario(GROUP, "4 TB onto one device", "a clear error", SHORTAGE)
 def four_terabytes(b: Any) -> None:
     b.jax.block_until_ready(b.jax.device_put(_nothing(1 << 40, np.float32), b.jax.devices()[0]))
 
 
-@scenario(GROUP, "2^62 bytes onto one device", "an error in words", SHORTAGE)
+@scenario(GROUP, "2^62 bytes onto one device", "a clear error", SHORTAGE)
 def two_to_the_62(b: Any) -> None:
     b.jax.block_until_ready(b.jax.device_put(_nothing(1 << 62, np.int8), b.jax.devices()[0]))
 
 
-@scenario(GROUP, "4 GiB where RLIMIT_AS leaves 1 GiB", "an error in words", SHORTAGE)
+@scenario(GROUP, "4 GiB where RLIMIT_AS leaves 1 GiB", "a clear error", SHORTAGE)
 def little_address_space(b: Any) -> None:
     good_calls(b)
     with address_space(1 << 30):
         b.jax.block_until_ready(b.jax.device_put(_nothing(1 << 30, np.float32), b.jax.devices()[0]))
 
 
-@scenario(GROUP, "no room for a thread's stack at first use", "works, or an error in words", r"ok|" + SHORTAGE)
+@scenario(GROUP, "no room for a thread's stack at first use", "works, or a clear error", r"ok|" + SHORTAGE)
 def no_room_for_threads(b: Any) -> None:
     import resource
 
@@ -75,8 +75,8 @@ def _devices(b: Any, count: int, most_bytes: int | None) -> None:
     then=False,
     leave=True,
     timeout_s=300,
-    note="JAX has a thread for each, needs 1.2 GB of memory and 86 GB of address space, and minutes to end (measured "
-    "apart; here the process is left by os._exit). The next two rows limit the latter, to spare the machine.",
+    note="JAX has a thread for each, and needs 1.2 GB of memory, 86 GB of address space, and minutes to end (measured "
+    "separately; here os._exit ends the process). The next two rows limit the address space.",
 )
 def devices_10_4(b: Any) -> None:
     _devices(b, 10**4, None)

@@ -13,7 +13,7 @@ from scenario import WrongValueError, same, scenario
 
 X = np.arange(8.0)
 GROUP = "participants"
-OWN = "its own exception, soon; the next call works"
+OWN = "the same exception, soon; the next call works"
 
 
 def boom(block: Any) -> Any:
@@ -38,7 +38,7 @@ def leave(block: Any) -> Any:
 
 
 def asleep(block: Any) -> Any:
-    """Participant 3 sleeps, as good as for ever."""
+    """Participant 3 sleeps for 10 minutes."""
     if block[0] == 3:
         print("asleep", flush=True)
         threading.Event().wait(600)
@@ -63,7 +63,7 @@ def one_raises_in_pmap(b: Any) -> None:
 
 
 def plain_python(b: Any, function: Any, block: Any) -> Any:
-    """As Binding.python, where pmap says nothing of varying axes."""
+    """As Binding.python, for pmap, which has no varying axes."""
     if b.name == "ours":
         return function(np.asarray(block))
     kind = b.jax.ShapeDtypeStruct(block.shape, block.dtype)
@@ -87,7 +87,7 @@ MISMATCH = r"CollectiveError: .*"
 
 
 @scenario(
-    GROUP, "one of 8 leaves early, without the psum of the others", "an error that says who waits where", MISMATCH
+    GROUP, "one of 8 leaves early, without the psum of the others", "an error that shows where each waits", MISMATCH
 )
 def one_leaves_early(b: Any) -> None:
     def body(block: Any) -> Any:
@@ -96,7 +96,7 @@ def one_leaves_early(b: Any) -> None:
     np.asarray(b.mapped(body)(X))
 
 
-@scenario(GROUP, "one of 8 calls psum twice, the others once", "an error that says who waits where", MISMATCH)
+@scenario(GROUP, "one of 8 calls psum twice, the others once", "an error that shows where each waits", MISMATCH)
 def different_counts(b: Any) -> None:
     def body(block: Any) -> Any:
         return b.times(lambda i: 1 + (i == 3), lambda each: b.lax.psum(each, "x") + 0 * each, block)
@@ -104,7 +104,7 @@ def different_counts(b: Any) -> None:
     np.asarray(b.mapped(body)(X))
 
 
-@scenario(GROUP, "one of 8 sums in another order, blocks of two shapes", "an error that says who waits where", MISMATCH)
+@scenario(GROUP, "one of 8 sums two shapes in another order", "an error that shows where each waits", MISMATCH)
 def different_orders(b: Any) -> None:
     def first_small(block: Any) -> Any:
         small = b.lax.psum(block, "x")
@@ -118,7 +118,7 @@ def different_orders(b: Any) -> None:
     raise WrongValueError(f"no error; {found.tolist()}")
 
 
-@scenario(GROUP, "one of 8 calls pmax, the others psum", "an error that says who waits where", MISMATCH)
+@scenario(GROUP, "one of 8 calls pmax, the others psum", "an error that shows where each waits", MISMATCH)
 def pmax_beside_psum(b: Any) -> None:
     def body(block: Any) -> Any:
         return b.choose(3, lambda each: b.lax.pmax(each, "x"), lambda each: b.lax.psum(each, "x"), block)
@@ -127,9 +127,7 @@ def pmax_beside_psum(b: Any) -> None:
     raise WrongValueError(f"no error; {found.tolist()}")
 
 
-@scenario(
-    GROUP, "each participant runs another mapped function", "its value, or an error in words", r"ok|RuntimeError: .*"
-)
+@scenario(GROUP, "each participant runs another mapped function", "its value, or a clear error", r"ok|RuntimeError: .*")
 def nested(b: Any) -> None:
     inner = b.mapped(lambda block: b.lax.psum(block, "x"))
 

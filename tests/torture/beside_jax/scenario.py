@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scenario is: a function of a Binding, run in a process of its own, and the outcomes that are good ones."""
+"""Scenarios: functions of a Binding, run in separate processes, with rules for their outcomes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 FINE = r"ok"
-# Any class of error with words, but those that tell of a defect in the library itself.
+# Any class of error with a text, except those that indicate a defect in the library.
 REFUSED = r"(?!SystemError|AssertionError|InternalError)\w*Error: (?!.*std::).+"
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One row. `good` is a regular expression for the whole outcome; `should` says it in words."""
+    """One row. `good` is a regular expression for the whole outcome; `should` describes it."""
 
     name: str
     group: str
@@ -31,12 +31,12 @@ class Scenario:
     devices: int = 8
     code: int = 0  # the exit status that the process must have
     silent: bool = False  # nothing may be on standard error
-    interrupt: bool = False  # gets Ctrl-C when it has printed a line, and is then to end
+    interrupt: bool = False  # gets Ctrl-C after it has printed a line, and must then end
     runs: int = 1
-    timeout_s: float = 75.0  # XLA ends a process whose collective waits for 60 s: that is to be seen
-    then: bool = True  # good calls follow
-    leave: bool = False  # by os._exit: the row is not about how the process ends
-    note: str = ""  # what a reader should know to be fair
+    timeout_s: float = 75.0  # longer than the 60 s after which XLA ends a process
+    then: bool = True  # run good_calls() afterwards
+    leave: bool = False  # end by os._exit, because the row is not about the exit
+    note: str = ""  # context for a fair reading
 
 
 SCENARIOS: dict[str, Scenario] = {}
@@ -54,11 +54,11 @@ def scenario(group: str, title: str, should: str, good: str = FINE, **more: Any)
 
 
 class WrongValueError(Exception):
-    """What came back is not what must come back."""
+    """A value differs from the expected one."""
 
 
 def same(found: Any, expected: Any, what: str = "") -> None:
-    """Bit for bit."""
+    """Raises unless both are equal bit for bit."""
     found, expected = np.asarray(found), np.asarray(expected)
     if found.dtype != expected.dtype or found.shape != expected.shape or found.tobytes() != expected.tobytes():
         raise WrongValueError(f"{what}{' ' if what else ''}{_short(found)} instead of {_short(expected)}")
@@ -69,7 +69,7 @@ def _short(value: np.ndarray[Any, Any]) -> str:
 
 
 def accepted(value: object) -> None:
-    """For input that must be refused: it came back as a value."""
+    """Fails: input that must be refused gave a value."""
     raise WrongValueError(f"accepted: {value!r}"[:200])
 
 
@@ -84,7 +84,7 @@ def good_calls(b: Any) -> None:
 
 
 def in_fork(child: Callable[[], Any], seconds: float = 30) -> None:
-    """Runs child() in a forked process, which then ends; tells how it ended, if not well."""
+    """Runs child() in a forked process; raises unless that ends normally."""
     number = os.fork()
     if number == 0:
         code = 1
@@ -123,7 +123,7 @@ def aligned(count: int, dtype: Any = np.float64, offset: int = 0) -> np.ndarray[
 
 @contextlib.contextmanager
 def address_space(more_bytes: int | None = None, all_bytes: int | None = None) -> Iterator[None]:
-    """RLIMIT_AS: as much as is used now and more_bytes, or all_bytes."""
+    """Sets RLIMIT_AS to the bytes in use plus more_bytes, or to all_bytes."""
     import resource
 
     with open("/proc/self/statm", encoding="ascii") as file:
@@ -137,6 +137,6 @@ def address_space(more_bytes: int | None = None, all_bytes: int | None = None) -
 
 
 def resident_bytes() -> int:
-    """Of this process."""
+    """Resident memory of this process."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

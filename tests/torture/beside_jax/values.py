@@ -35,9 +35,9 @@ def writes_to_the_source(b: Any) -> None:
 
 @scenario(
     GROUP,
-    "make_array_from_callback whose callback uses one buffer again and again",
+    "make_array_from_callback whose callback reuses one buffer",
     "each shard keeps its values",
-    note="This buffer, and the sources of the next two rows, begin at a multiple of 64 bytes: JAX shows such memory "
+    note="This buffer, and the sources of the next two rows, begin at a multiple of 64 bytes: JAX shares such memory "
     "of NumPy instead of copying it.",
 )
 def reused_buffer(b: Any) -> None:
@@ -73,7 +73,7 @@ def writes_to_a_view(b: Any) -> None:
     np.asarray(array)[0] = 5
 
 
-@scenario(GROUP, "pmax and pmin where one participant has NaN", "NaN everywhere")
+@scenario(GROUP, "pmax and pmin with NaN in one participant", "NaN everywhere")
 def maximum_of_nan(b: Any) -> None:
     x = np.arange(8.0)
     x[3] = np.nan
@@ -110,21 +110,21 @@ def bits(b: Any) -> None:
             same(found, x, str(kind))
 
 
-@scenario(GROUP, "pickle of a Mesh", "comes back equal")
+@scenario(GROUP, "pickle of a Mesh", "an equal object")
 def pickled_mesh(b: Any) -> None:
     mesh = b.mesh()
     if pickle.loads(pickle.dumps(mesh)) != mesh:
         raise WrongValueError("another mesh")
 
 
-@scenario(GROUP, "pickle of a NamedSharding", "comes back equal")
+@scenario(GROUP, "pickle of a NamedSharding", "an equal object")
 def pickled_sharding(b: Any) -> None:
     sharding = b.over("x")
     if pickle.loads(pickle.dumps(sharding)) != sharding:
         raise WrongValueError("another sharding")
 
 
-@scenario(GROUP, "pickle of a sharded Array", "comes back with its values and its sharding")
+@scenario(GROUP, "pickle of a sharded Array", "the same values and sharding")
 def pickled_array(b: Any) -> None:
     array = b.jax.device_put(np.arange(8.0), b.over("x"))
     made = pickle.loads(pickle.dumps(array))
@@ -133,7 +133,7 @@ def pickled_array(b: Any) -> None:
         raise WrongValueError(f"came back as {made.sharding}")
 
 
-@scenario(GROUP, "an Array is moved to places of the same blocks, and then deleted", "what was made keeps its value")
+@scenario(GROUP, "an Array is moved to a sharding with the same blocks, and then deleted", "the result keeps its value")
 def moved_then_deleted(b: Any) -> None:
     value = np.arange(8.0, dtype=np.float32).reshape(2, 4)
     mesh = b.Mesh(np.array(b.jax.devices()).reshape(2, 2, 2), ("x", "y", "z"))
@@ -170,7 +170,7 @@ def imported(b: Any) -> None:
         del others
 
 
-@scenario(GROUP, "np.asarray while another thread calls delete(), 4 s", "the value, or the error that it is deleted")
+@scenario(GROUP, "np.asarray while another thread calls delete(), 4 s", "the value, or the error for a deleted Array")
 def read_against_delete(b: Any) -> None:
     strange: list[str] = []
     expected = np.arange(64.0)
