@@ -15,16 +15,6 @@ from artifex_devices._core import Device
 from artifex_devices._runtime.device_arguments import check_device, whole_number
 from artifex_devices._runtime.devices import devices
 
-__all__ = [
-    "BatchSizeRecommendation",
-    "HardwareType",
-    "detect_hardware_type",
-    "get_batch_size_recommendation",
-    "hardware_name",
-    "validate_batch_size",
-]
-
-
 _INT64_MAX = 2**63 - 1
 
 

@@ -15,8 +15,6 @@ from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
 from artifex_devices._runtime.devices import device_count
 
-__all__ = ["CUDADetector", "DeviceCapabilities", "DeviceDetector", "DeviceType"]
-
 _NVIDIA = 0x10DE
 _DISPLAY = 0x03  # base class of display controllers on the PCI bus, 3D controllers included
 

@@ -15,8 +15,6 @@ from artifex_devices._core import Machine
 from artifex_devices._hardware.batch_size import HardwareType
 from artifex_devices._hardware.detection import DeviceType, nvml_library_path, path_text
 
-__all__ = ["AcceleratorReport", "FoundAccelerator", "NvLink", "find_accelerators"]
-
 
 @public("artifex_devices")
 @dataclass(frozen=True)

@@ -14,8 +14,6 @@ import numpy as np
 from artifex_devices import _core
 from artifex_devices._core import Machine, __version__
 
-__all__ = ["core_frequency_hz", "cpu_model", "machine_fingerprint"]
-
 _LONGEST = 200
 
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-__all__ = ["RANGE_TEXT", "is_sane"]
-
 _MIN, _MAX = 1e-30, 1e30
 RANGE_TEXT = "1e-30 to 1e30"
 """The range as text, for errors."""

@@ -30,8 +30,6 @@ from artifex_devices.calibration.cases import (
 from artifex_devices.planner import plan_collective, plan_reshard
 from artifex_devices.planner.calibration_values import Calibration
 
-__all__ = ["CalibrationCheck", "CheckedRow", "check_rows"]
-
 _REPEATS = 3
 _MEMORY_SHARE = 16
 _SHAPES = ((512, 512), (1024, 1024), (2048, 2048), (4096, 4096), (8192, 4096), (8192, 8192), (1 << 17, 256))

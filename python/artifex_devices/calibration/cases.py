@@ -18,8 +18,6 @@ from artifex_devices._placement.device_put import device_put
 from artifex_devices._spmd.shard_map import shard_map
 from artifex_devices.planner.calibration_terms import collective_terms, executor_for
 
-__all__ = ["BODIES", "Case", "collective_case", "host_values", "reshard_case", "time_cases"]
-
 BODIES: dict[str, tuple[str, Callable[[Any, int], Any], bool]] = {
     "all_gather": ("all_gather", lambda block, _: lax.all_gather(block, "i", tiled=True), True),
     "reduce_scatter": ("psum_scatter", lambda block, _: lax.psum_scatter(block, "i", tiled=True), False),

@@ -32,8 +32,6 @@ from artifex_devices.calibration.cases import (
 from artifex_devices.planner.calibration_terms import reshard_terms
 from artifex_devices.planner.calibration_values import Calibration, CalibrationConditions, Link, fitted
 
-__all__ = ["largest_array_bytes", "measure_calibration"]
-
 _DEVICES = 6  # simulated ones; the check has 4 and 8
 _SMALL_GROUP = 2
 _MANY = 512  # devices of the transfer with many copies

@@ -20,8 +20,6 @@ from artifex_devices._spmd.shard_map import shard_map
 from artifex_devices.distributed import job
 from artifex_devices.planner.calibration_values import ProcessLink
 
-__all__ = ["measure_processes"]
-
 _SMALL = 16  # floats
 _LARGE_BYTES = 16 << 20  # sent by each process, and the block of each device in a sum
 _SMALL_REPEATS = 51

@@ -6,8 +6,6 @@ from __future__ import annotations
 import sys
 from typing import Any, TextIO
 
-__all__ = ["Progress", "progress_on"]
-
 _LINES = 10  # of progress without a terminal
 
 

@@ -24,8 +24,6 @@ from artifex_devices.roofline.cache import (
 )
 from artifex_devices.roofline.measurement import measurement_lock
 
-__all__ = ["calibrate", "check"]
-
 _ROUNDS = 10
 _CHECK_ROUNDS = 3
 _MAX_ROUNDS = 100

@@ -15,8 +15,6 @@ from artifex_devices._hardware.detection import path_text
 from artifex_devices._hardware.rate_limits import RANGE_TEXT, is_sane
 from artifex_devices.accelerators import accelerators
 
-__all__ = ["from_toml"]
-
 _NUMBER, _TEXT, _COUNT, _TABLE = "a number", "a text", "an integer", "a table"
 _SIZES, _FLAGS = "a list of integers", "a list of booleans"
 _KEYS: dict[str, dict[str, str]] = {

@@ -25,8 +25,6 @@ from artifex_devices._hardware.rate_limits import RANGE_TEXT, is_sane
 from artifex_devices.planner.calibration_values import Calibration
 from artifex_devices.roofline.measured import MeasuredRoofline
 
-__all__ = ["describe", "dgx", "from_xml", "gpus", "mi300x", "nvl72", "this_machine", "tpu"]
-
 _GENERATIONS = ("v4", "v5e", "v5p", "v6e", "7x")
 _DGX_GPUS = ("v100", "a100", "a100-40gb", "h100", "h200", "b200")
 _GPUS = ("v100", "v100-32gb", "a100", "a100-40gb", "h100", "h200", "b200", "gb200", "mi300x")

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from artifex_devices._core import Cluster
     from artifex_devices.roofline.measured import MeasuredRoofline
 
-__all__ = ["CLUSTER_FORMS", "add_cluster", "is_here", "read_cluster"]
-
 CLUSTER_FORMS = """\
 clusters:
   "tpu v5e 4x4", "tpu v5p 8x8x16 slices=2"          v4, v5e, v5p, v6e or 7x; chips along each axis

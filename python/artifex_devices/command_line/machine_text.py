@@ -10,8 +10,6 @@ from typing import Any
 from artifex_devices._base.text import bytes_text, cpu_list, parse_cpu_list
 from artifex_devices._core import Device, Machine
 
-__all__ = ["device_lines", "machine_lines"]
-
 _HIDDEN = frozenset({"Bridge", "Misc"})  # their children are shown instead
 _TEE, _END, _BAR, _GAP = "├─ ", "└─ ", "│  ", "   "
 _ASCII = {_TEE: "|- ", _END: "`- ", _BAR: "|  ", _GAP: "   "}

@@ -14,8 +14,6 @@ from artifex_devices.command_line.exit_codes import UsageError
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster, Mesh, PartitionSpec
 
-__all__ = ["ORDERS", "add_mesh", "lay_mesh", "no_mesh_text", "read_array", "read_sizes", "read_spec"]
-
 ORDERS = ("jax", "exact", "id")
 _NAME = re.compile(r"(?!_$)[^\W\d]\w*")
 

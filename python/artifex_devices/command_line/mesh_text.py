@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from artifex_devices._core import Cluster, Mesh
     from artifex_devices.mesh_utils.explanation import AxisExplanation, MeshExplanation
 
-__all__ = ["mesh_content"]
-
 
 def mesh_content(
     mesh: Mesh, explanation: MeshExplanation, traffic: Sequence[float], cluster: Cluster, order: str

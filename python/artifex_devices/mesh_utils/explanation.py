@@ -19,8 +19,6 @@ from artifex_devices.mesh_utils.mesh_devices import mesh_devices
 from artifex_devices.mesh_utils.picture import PlacedMesh
 from artifex_devices.render import checked_cells
 
-__all__ = ["AxisExplanation", "MeshExplanation", "explain"]
-
 
 @public("artifex_devices.mesh_utils")
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._base.safe_repr import shown
 
-__all__ = ["mesh_devices"]
-
 
 def mesh_devices(devices: Sequence[Any], text: Callable[[Any], str] = str) -> _core._MeshDevices:
     """Reads platform, kind and places of at least one device; `text` describes a device in error messages."""

@@ -15,8 +15,6 @@ from artifex_devices import _core
 from artifex_devices._base.safe_repr import shown
 from artifex_devices.mesh_utils.mesh_devices import mesh_devices
 
-__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
-
 Ndarray = NDArray[Any]
 
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._base.svg import Picture
 
-__all__ = ["PlacedMesh"]
-
 
 @dataclass(frozen=True, eq=False)
 class PlacedMesh:

@@ -7,8 +7,6 @@ from artifex_devices import _core
 from artifex_devices._core import Sharding
 from artifex_devices.config import config
 
-__all__ = ["COLLECTIVES", "TERMS", "collective_terms", "executor_for", "reshard_terms"]
-
 COLLECTIVES: tuple[str, ...] = _core._PROGRAM_COLLECTIVES
 """Ops of `plan_collective` on this machine: lax.all_gather, psum_scatter, psum, all_to_all and ppermute."""
 

@@ -10,8 +10,6 @@ from artifex_devices._base.text import seconds_text
 if TYPE_CHECKING:
     from artifex_devices.planner.calibration_values import Calibration
 
-__all__ = ["calibration_text", "rate_text"]
-
 _RATES = {
     "alone": "copied by the calling thread",
     "cached": "copied by workers, in caches",

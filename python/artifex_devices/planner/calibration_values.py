@@ -23,8 +23,6 @@ from artifex_devices._base.timing import Repeats
 from artifex_devices.planner.calibration_terms import TERMS
 from artifex_devices.planner.calibration_text import calibration_text
 
-__all__ = ["TERMS", "Calibration", "CalibrationConditions", "Link", "ProcessLink", "Sample", "fitted"]
-
 _MAX_ENTRIES = 4096
 _BUSY_SPREAD = 0.25
 _RATES = ("alone", "cached", "warm", "memory", "added in caches", "added from memory")

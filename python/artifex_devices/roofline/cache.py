@@ -19,16 +19,6 @@ from typing import Any, Protocol, TypeVar
 
 from artifex_devices._base.safe_repr import shown
 
-__all__ = [
-    "VARIABLE",
-    "Measurement",
-    "cache_directory",
-    "check_cache",
-    "measurement_path",
-    "read_measurement",
-    "write_measurement",
-]
-
 VARIABLE = "ARTIFEX_DEVICES_CACHE"
 _FORMAT = 2
 _LARGEST_FILE = 64 << 10

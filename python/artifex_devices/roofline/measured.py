@@ -18,8 +18,6 @@ from artifex_devices._base.safe_repr import shown
 from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record, checked_text
 from artifex_devices._base.svg import Picture
 
-__all__ = ["Conditions", "MeasuredRoofline", "Rate"]
-
 _FEW = 3  # the spread is known from this number of repeats on
 _ERROR_OF_FEW = 0.25
 

@@ -31,8 +31,6 @@ from artifex_devices.roofline.cache import (
 )
 from artifex_devices.roofline.measured import Conditions, MeasuredRoofline, Rate, rate_of
 
-__all__ = ["measure_roofline", "measurement_lock"]
-
 _DTYPES = ("float32", "float64")
 _WINDOW_SECONDS = 0.02
 _QUOTA_WINDOW_SECONDS = 0.2  # two periods of a cgroup's quota

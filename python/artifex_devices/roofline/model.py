@@ -25,8 +25,6 @@ from artifex_devices.roofline.measured import MeasuredRoofline, Rate
 from artifex_devices.roofline.measurement import measure_roofline
 from artifex_devices.roofline.picture import RooflinePoint, batch_points, roofline_svg
 
-__all__ = ["Provenance", "Roofline", "roofline"]
-
 _ELEMENT_BYTES = {
     "bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "tensorfloat32": 4.0, "float64": 8.0, "int8": 1.0, "float8": 1.0,
     "int4": 0.5, "float4": 0.5,

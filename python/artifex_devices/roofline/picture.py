@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from artifex_devices.roofline.measured import MeasuredRoofline
     from artifex_devices.roofline.model import Roofline
 
-__all__ = ["RooflinePoint", "batch_points", "measured_svg", "roofline_svg"]
-
 
 @public("artifex_devices.roofline")
 @dataclass(frozen=True)
