@@ -169,11 +169,11 @@ def test_rates_and_text():
     free = dict(COEFFICIENTS, warm=0.0)
     assert "warm" not in made(coefficients=free).rates
     between = ProcessLink(2, 1, "an MPI", 1e-4, 3e9, 2e-4, 4e9, True)
-    told = str(made(links=(Link(0, 0, 2e9), Link(0, 1, 1e9)), processes=between,
+    text = str(made(links=(Link(0, 0, 2e9), Link(0, 1, 1e9)), processes=between,
                     conditions=dataclasses.replace(CONDITIONS, memory_nodes=2)))  # fmt: skip
-    assert "memory node 0 to 1                       1 GB/s" in told
-    assert "between 2 processes                      3 GB/s, 100 us (an MPI)" in told
-    assert "sums of theirs, in shared memory         4 GB/s, 200 us" in told
+    assert "memory node 0 to 1                       1 GB/s" in text
+    assert "between 2 processes                      3 GB/s, 100 us (an MPI)" in text
+    assert "sums of theirs, in shared memory         4 GB/s, 200 us" in text
 
 
 def test_values_are_immutable_and_go_through_json_and_pickle():
@@ -182,10 +182,10 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
         found.notes = ()
     with pytest.raises(TypeError):
         found.coefficients["calls"] = 0.0
-    told = json.loads(found.to_json())
-    assert told.pop("notes") == ["a note"]
-    assert told.pop("from_cache") is False
-    again = Calibration.from_dict(told)
+    content = json.loads(found.to_json())
+    assert content.pop("notes") == ["a note"]
+    assert content.pop("from_cache") is False
+    again = Calibration.from_dict(content)
     assert again.to_dict() == found.to_dict()
     copied = pickle.loads(pickle.dumps(found))
     assert (copied.to_dict(), copied.notes) == (found.to_dict(), found.notes)
@@ -210,7 +210,7 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
         ),
     ],
 )
-def test_what_cannot_have_been_measured_is_refused(key, value, message):
+def test_impossible_measurements_are_refused(key, value, message):
     with pytest.raises(ValueError, match=message):
         Calibration.from_dict({**made().to_dict(), key: value})
 
@@ -272,7 +272,7 @@ def test_the_busiest_memory_counts_where_two_links_are_known():
         assert estimate.limit != "memory"
 
 
-def test_processes_of_a_job_are_told_from_one_that_stands_alone(monkeypatch):
+def test_a_job_of_one_process_has_no_process_links(monkeypatch):
     for members, is_in_job in ((None, False), ((0, ("me",), ()), False), ((0, ("me", "other"), ()), True)):
         monkeypatch.setattr(job, "members", lambda members=members: members)
         assert calibration_run._is_in_job() is is_in_job
@@ -432,7 +432,7 @@ def test_the_cache_keeps_it(stand_in, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("forget", [True, False])
-def test_what_is_kept_serves_only_where_it_had_as_many_rounds(stand_in, tmp_path, monkeypatch, forget, capsys):
+def test_a_stored_calibration_needs_as_many_rounds(stand_in, tmp_path, monkeypatch, forget, capsys):
     def calibrated(**rounds):
         if forget:
             monkeypatch.setattr(calibration_run, "_calibrations", {})  # as another process
@@ -452,8 +452,8 @@ def test_what_is_kept_serves_only_where_it_had_as_many_rounds(stand_in, tmp_path
     assert "in 4.0 s, 90 rounds\n" in str(found)
     monkeypatch.setenv("ARTIFEX_DEVICES_CACHE", str(tmp_path))
     assert command_line.main(["calibrate", "--rounds", "91", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["from_cache"], told["conditions"]["rounds"]) == (False, 91)
+    content = json.loads(capsys.readouterr().out)
+    assert (content["from_cache"], content["conditions"]["rounds"]) == (False, 91)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"format": 1}', '{"format": 2, "fingerprint": {}}', "\0"])
@@ -470,9 +470,9 @@ def test_a_damaged_file_is_not_used(stand_in, tmp_path, monkeypatch, content):
 def test_a_file_of_another_machine_is_not_used(stand_in, tmp_path, monkeypatch):
     calibration.calibrate(cache=tmp_path)
     (file,) = tmp_path.iterdir()
-    told = json.loads(file.read_text())
-    told["fingerprint"]["cpu_model"] = "another one"
-    file.write_text(json.dumps(told))
+    content = json.loads(file.read_text())
+    content["fingerprint"]["cpu_model"] = "another one"
+    file.write_text(json.dumps(content))
     monkeypatch.setattr(calibration_run, "_calibrations", {})
     assert f"{file} is not used: it is of another machine" in calibration.calibrate(cache=tmp_path).notes
 
@@ -495,7 +495,7 @@ def test_bad_arguments_are_named():
             call()
 
 
-def test_too_little_memory_is_said(monkeypatch):
+def test_too_little_memory_is_reported(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(calibration_measurement, "_MEMORY_SHARE", 1 << 40)
         with pytest.raises(MemoryError, match=r"^calibrate: a sixteenth of the memory that the process may use is "):
@@ -503,7 +503,7 @@ def test_too_little_memory_is_said(monkeypatch):
     assert calibration_measurement.largest_array_bytes(1 << 50) <= ad.Machine.live().usable_memory_bytes // 16
 
 
-def test_a_real_measurement_says_what_it_is_made_of(measured):
+def test_a_real_measurement_has_samples_and_conditions(measured):
     assert set(measured.coefficients) == set(TERMS)
     assert all(value >= 0 for value in measured.coefficients.values())
     assert measured.conditions.workers >= 1
@@ -578,9 +578,9 @@ def test_medians_of_a_check():
     assert checked.median_error(kind="collective") == pytest.approx(0.4)
     assert checked.median_error(least_bytes=0) == pytest.approx(0.35)
     assert "median error of reshards: 20.0 % from 64.0 MiB on, 30.0 % of all sizes" in str(checked)
-    told = json.loads(checked.to_json())
-    assert told["median_error_large"] == pytest.approx(0.3)
-    assert told["rows"][1]["error"] == pytest.approx(-0.3)
+    content = json.loads(checked.to_json())
+    assert content["median_error_large"] == pytest.approx(0.3)
+    assert content["rows"][1]["error"] == pytest.approx(-0.3)
 
 
 def is_held_elsewhere(lock):
@@ -643,7 +643,7 @@ def test_cases_take_turns():
     assert [len(each) for each in times] == [6, 6]
 
 
-def test_progress_is_told_in_lines_where_it_is_asked_for_without_a_terminal():
+def test_progress_is_printed_in_lines_without_a_terminal():
     stream = io.StringIO()
     with progress_on("calibrate", True, stream) as bar:
         for i in range(20):
@@ -718,10 +718,10 @@ def test_two_threads_measure_one_after_the_other(monkeypatch, fresh):
 
 def test_importing_the_package_does_not_import_it():
     code = "import sys, artifex_devices; print([n for n in sys.modules if 'calibration' in n])"
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=dict(os.environ), check=True
     )
-    assert told.stdout.strip() == "[]"
+    assert done.stdout.strip() == "[]"
 
 
 def test_the_collectives_that_are_fitted_are_small_ones_of_each_executor_and_sums_of_two_sizes():
@@ -746,7 +746,7 @@ def test_the_collectives_that_are_fitted_are_small_ones_of_each_executor_and_sum
     assert executors == ["cooperative"] * len(BODIES) + ["threads"] * len(BODIES)
 
 
-def test_a_check_says_how_many_steps_there_are(monkeypatch):
+def test_a_check_reports_its_number_of_steps(monkeypatch):
     steps = []
 
     def times(cases, *, rounds, repeats, step):

@@ -40,7 +40,7 @@ def test_gpu_nodes_have_the_catalogues_numbers():
     assert cluster.gpus("v100", network_bandwidth=1e10).parts["network_bandwidth"] == (1e10, "given")
 
 
-def test_devices_say_where_they_are():
+def test_devices_report_their_places():
     devices = cluster.tpu("v4", (2, 2, 4), slices=2).devices()
     assert len(devices) == 32
     device = devices[21]
@@ -119,7 +119,7 @@ def test_a_cluster_is_a_value():
     assert repr(pod) == "<Cluster 3 x TPU v4 4x4x8: 384 tpu devices>"
 
 
-def test_describe_tells_each_number_with_its_source():
+def test_describe_lists_each_number_with_its_source():
     assert cluster.tpu("v5e", (4, 4), slices=2).describe().splitlines() == [
         "<Cluster 2 x TPU v5e 4x4: 32 tpu devices>",
         "  chip          TPU v5e, 32 in all, 1 device each, 16.0 GiB (S2 S5 S7)",
@@ -159,7 +159,7 @@ def test_describe_tells_each_number_with_its_source():
         (lambda: ad.simulate(cluster.dgx(), bytes_limit=1), ValueError, "bytes_limit is given for a Cluster"),
     ],
 )
-def test_what_cannot_be_is_refused(make, error, text):
+def test_invalid_arguments_are_refused(make, error, text):
     with pytest.raises(error, match=text):
         make()
 
@@ -186,7 +186,7 @@ latency = 1e-5
 """
 
 
-def test_a_file_says_what_the_catalogue_does_not(tmp_path):
+def test_a_file_adds_to_the_catalogue(tmp_path):
     path = tmp_path / "lab.toml"
     path.write_text(LAB)
     lab = cluster.from_toml(path)
@@ -308,7 +308,7 @@ def test_a_file_describes_chips_and_tori_of_its_own(tmp_path):
         ('slices = 99999999999999999999\n[chip]\nname = "h100"\n[slice]\nchips = 4\n', "expected an integer"),
     ],
 )
-def test_files_that_say_what_cannot_be_are_refused(tmp_path, text, says):
+def test_wrong_files_are_refused(tmp_path, text, says):
     path = tmp_path / "wrong.toml"
     path.write_text(text)
     with pytest.raises(ValueError, match=says) as caught:
@@ -342,7 +342,7 @@ def test_numbers_that_nothing_has_are_refused_as_arguments_too():
             cluster.dgx("h100", nodes=2, network_bandwidth=bandwidth)
 
 
-def test_names_that_were_probably_meant():
+def test_the_nearest_name_is_suggested():
     for make, says in (
         (
             lambda: cluster.tpu("v5ee", (4, 4)),
@@ -355,7 +355,7 @@ def test_names_that_were_probably_meant():
             make()
 
 
-def test_a_missing_file_is_said(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(
         FileNotFoundError, match=r"^cluster.from_toml: '.*none.toml' cannot be read: No such file or .*;"
     ):
@@ -413,7 +413,7 @@ def test_cluster_devices_have_no_cores_memory_or_topology_file():
 @pytest.mark.parametrize(
     "nodes", [cluster.dgx("a100", nodes=2), cluster.dgx("a100-40gb", nodes=2), cluster.mi300x(nodes=2)]
 )
-def test_networks_that_no_source_tells_are_marked(nodes):
+def test_networks_without_a_source_are_marked(nodes):
     assert nodes.parts["network_bandwidth"][1] == "unverified"
     assert "B/s (unverified) a chip" in nodes.describe()
     assert cluster.gpus("a100", nodes=2, network_bandwidth=1e10).parts["network_bandwidth"] == (1e10, "given")

@@ -29,7 +29,7 @@ def test_capabilities_are_frozen_and_have_defaults() -> None:
     assert [(m.name, m.value) for m in DeviceType] == [("CPU", "cpu"), ("GPU", "gpu"), ("TPU", "tpu")]
 
 
-def test_detectors_are_told_at_run_time() -> None:
+def test_detectors_are_recognized_at_run_time() -> None:
     class Ours:
         def detect_capabilities(self) -> DeviceCapabilities:
             return DeviceCapabilities(DeviceType.CPU, 1)
@@ -125,7 +125,7 @@ def asked(library: str, settings: str, monkeypatch: pytest.MonkeyPatch, root: Pa
     return ad.CUDADetector(root=root, nvml_library=library)
 
 
-def test_the_driver_tells_of_its_first_gpu(nvml_stand_in: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_driver_reports_its_first_gpu(nvml_stand_in: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     detector = asked(nvml_stand_in(), f"driver=550.54.15;cuda=12040;{A100};{T4}", monkeypatch, tmp_path)
     assert detector.detect_capabilities() == DeviceCapabilities(
         DeviceType.GPU,
@@ -214,7 +214,7 @@ def test_a_library_that_is_not_there(tmp_path: Path) -> None:
     assert "; /nowhere/libnvidia-ml.so.1: cannot be loaded: " in detector.reason
 
 
-def test_a_managers_info_tells_gpus_that_the_runtime_cannot_use(
+def test_a_managers_info_lists_gpus_that_the_runtime_cannot_use(
     nvml_stand_in: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     detector = asked(nvml_stand_in(), f"driver=550.54.15;cuda=12040;{A100};{T4}", monkeypatch, tmp_path)
@@ -240,8 +240,6 @@ def test_a_managers_info_tells_gpus_that_the_runtime_cannot_use(
 
 @pytest.mark.parametrize("name", ["root", "nvml_library"])
 @pytest.mark.parametrize("made", [ad.CUDADetector, ad.find_accelerators])
-def test_what_is_no_path_is_refused(made: Any, name: str) -> None:
-    with pytest.raises(
-        TypeError, match=rf"^{made.__name__}: {name} is 5 .int.; expected a path .*; leave it"
-    ):
+def test_other_values_than_paths_are_refused(made: Any, name: str) -> None:
+    with pytest.raises(TypeError, match=rf"^{made.__name__}: {name} is 5 .int.; expected a path .*; leave it"):
         made(**{name: 5})
