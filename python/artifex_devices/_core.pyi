@@ -2955,6 +2955,55 @@ class Cluster:
         Of each axis of the torus, whether its ends are joined; () without one.
         """
 
+class _MeshDevices:
+    """
+    Devices to lay a mesh over.
+    """
+
+    @staticmethod
+    def of_cluster(devices: list[typing.Any], text: collections.abc.Callable[..., typing.Any]) -> _MeshDevices | None:
+        """
+        None unless all devices are of one cluster.
+        """
+
+    def __init__(
+        self,
+        devices: list[typing.Any],
+        text: collections.abc.Callable[..., typing.Any],
+        platform: str,
+        device_kind: str,
+        rows: collections.abc.Sequence[collections.abc.Sequence[int]],
+        without_coords: int,
+    ) -> None:
+        """
+        Rows are (id, x, y, z, core_on_chip, slice_index); `text` describes a device in error messages.
+        """
+
+    def exact_order(
+        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float], split: bool
+    ) -> typing.Any:
+        """
+        Positions of the devices for each place of the mesh, with the least modelled time.
+        """
+
+    def explain(
+        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float]
+    ) -> tuple[typing.Any, ...]:
+        """
+        (title, source, network, wraps, axes, axes by id, places).
+        """
+
+    def jax_order(self, shape: collections.abc.Sequence[int], contiguous: bool, split: bool) -> typing.Any:
+        """
+        Positions of the devices for each place of the mesh, by JAX's rule.
+        """
+
+    @property
+    def platform(self) -> str:
+        """
+        Platform of the last device.
+        """
+
 class _MemoryWindow:
     """
     What arrays hold on the devices of the calling context's world, from now to close().
@@ -3040,26 +3089,6 @@ def _arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
     What to call before _take; None for a kind that is not known.
     """
 
-def _assign_axes(
-    dims: collections.abc.Sequence[int], mesh: collections.abc.Sequence[int], split: bool
-) -> tuple[typing.Any, ...]:
-    """
-    (factors, None) or (None, (logical axis, remaining)) by JAX's greedy rule; products of dims and mesh are equal.
-    """
-
-def _assign_axes_exactly(
-    dims: collections.abc.Sequence[int],
-    wraps: collections.abc.Sequence[bool],
-    link_bandwidth: float,
-    hop_latency: float,
-    mesh: collections.abc.Sequence[int],
-    traffic: collections.abc.Sequence[float],
-    split: bool,
-) -> list[list[int]] | None:
-    """
-    The factors of the assignment with the least modelled time, or None.
-    """
-
 def _base_client_exists() -> bool: ...
 def _buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.Any]) -> tuple[typing.Any, ...]:
     """
@@ -3108,11 +3137,6 @@ def _check_transfer(
         operation: What the user called.
     """
 
-def _chip_parts(name: str) -> dict[typing.Any, typing.Any]:
-    """
-    What `Cluster.parts` would have of a chip of the catalogue.
-    """
-
 def _client_of_cluster(cluster: Cluster) -> Client:
     """
     The world of its devices.
@@ -3128,9 +3152,19 @@ def _close() -> None:
     Ends all workers; registered with atexit.
     """
 
+def _cluster_from_tables(content: dict[typing.Any, typing.Any], source: str) -> Cluster:
+    """
+    A Cluster of the tables of a cluster file, whose keys and types are checked.
+    """
+
 def _cluster_of_device(device: Device) -> Cluster:
     """
     The Cluster that a device is of, or None.
+    """
+
+def _collective_terms(op: str, bytes: float, devices: int, groups: int, executor: str, cache_bytes: int) -> list[float]:
+    """
+    _COPY_TERMS, then _PROGRAM_TERMS, of one program with one collective.
     """
 
 def _config_read(name: str) -> int: ...
@@ -3143,11 +3177,6 @@ def _copy_isa() -> str:
 def _copy_isas() -> list[typing.Any]:
     """
     Instruction sets that copies are compiled for and this processor runs, least first.
-    """
-
-def _copy_term_names() -> list[str]:
-    """
-    What the seconds of copies inside one machine are a sum of, in the order of _copy_terms.
     """
 
 def _copy_terms(
@@ -3171,11 +3200,6 @@ def _create_lanes(count: int) -> int:
 def _creation_line(array: Array) -> typing.Any: ...
 def _current_client() -> Client: ...
 def _default_device() -> Device: ...
-def _dense_copy_terms(bytes: int, copies: int, cache_bytes: int) -> list[float]:
-    """
-    Terms of dense copies of so many bytes together.
-    """
-
 def _derived_batch_size(hardware: str) -> typing.Any: ...
 def _describe_process(
     machine: Machine | None = None, num_devices: int | None = None
@@ -3187,11 +3211,6 @@ def _describe_process(
 def _device_assignment(data: typing.Any) -> DeviceAssignment: ...
 def _device_count() -> int: ...
 def _device_list_from_pickle(platform: str, device_ids: collections.abc.Sequence[int]) -> DeviceList: ...
-def _device_places(devices: collections.abc.Sequence[typing.Any]) -> typing.Any:
-    """
-    (n, 7) of id, process_index, x, y, z, core_on_chip, slice_index; None unless all are of one cluster.
-    """
-
 def _device_topology(data: typing.Any) -> DeviceTopology: ...
 def _devices() -> list[typing.Any]: ...
 def _divide(array: typing.Any, by: float) -> None:
@@ -3206,6 +3225,11 @@ def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: 
 
 def _enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner: typing.Any) -> None: ...
 def _entered_meshes() -> tuple[typing.Any, ...]: ...
+def _executor_for(op: str, bytes: float, devices: int, threads_bytes: float) -> str:
+    """
+    The executor that shard_map chooses for such blocks.
+    """
+
 def _find_accelerators(
     machine: Machine | None, root: str, nvml_library: str | None
 ) -> dict[typing.Any, typing.Any]: ...
@@ -3244,6 +3268,15 @@ def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, in
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
     An ndarray to write, on memory of the library's cache.
+    """
+
+def _hybrid_mesh_order(
+    granule_orders: collections.abc.Sequence[collections.abc.Sequence[int]],
+    inside: collections.abc.Sequence[int],
+    outside: collections.abc.Sequence[int],
+) -> typing.Any:
+    """
+    Positions of the devices for each place of a mesh over several granules.
     """
 
 def _is_constant(array: typing.Any) -> bool:
@@ -3289,6 +3322,11 @@ def _likeness(parts: list[typing.Any]) -> int:
 def _local_arrays(array: Array, writable: bool = False, some: bool = False) -> list[typing.Any]:
     """
     An ndarray on each distinct buffer of an Array; writable only for who has just made it by _empty. Those of this process, which must have all tiles unless `some` will do.
+    """
+
+def _machine_node(machine: Machine, accelerators: list[typing.Any], source: str) -> dict[typing.Any, typing.Any]:
+    """
+    Parts of a node of the machine's accelerators or, without any, of its CPU domains.
     """
 
 def _make_client(
@@ -3589,24 +3627,6 @@ def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typi
     (parts a dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
     """
 
-def _torus_order(factors: collections.abc.Sequence[collections.abc.Sequence[int]]) -> typing.Any:
-    """
-    For each place of the mesh the place in the torus, both row-major: int64 ndarray.
-    """
-
-def _torus_rates(
-    dims: collections.abc.Sequence[int],
-    wraps: collections.abc.Sequence[bool],
-    link_bandwidth: float,
-    hop_latency: float,
-    mesh: collections.abc.Sequence[int],
-    order: collections.abc.Sequence[int],
-    traffic: collections.abc.Sequence[float],
-) -> tuple[list[typing.Any], float]:
-    """
-    (what each axis of a mesh can do, modelled seconds) for chips in any order.
-    """
-
 def _tpu_cluster(generation: str, shape: collections.abc.Sequence[int], slices: int) -> Cluster: ...
 def _transfer_counters() -> dict[typing.Any, typing.Any]: ...
 def _transfer_is_guarded(direction: str, explicit: bool) -> bool: ...
@@ -3669,11 +3689,6 @@ def _use_participant_variable(variable: typing.Any) -> None:
 def _widen(array: typing.Any, out: typing.Any) -> None:
     """
     Floats of 16 bits as float32.
-    """
-
-def _wraps_by_rule(device_kind: str, dims: collections.abc.Sequence[int]) -> list[bool]:
-    """
-    Which axes of a torus of these chips wrap, by the catalogue's rule.
     """
 
 def _write_platform_option(name: str, names: str | None) -> None: ...
@@ -3794,6 +3809,10 @@ def validate_batch_size(
     (is_valid, message), by these sizes of hardware with this name.
     """
 
+_COPY_TERMS: tuple[typing.Any, ...]
+_JOINED_BY_PCI: str
+_PROGRAM_COLLECTIVES: tuple[typing.Any, ...]
+_PROGRAM_TERMS: tuple[typing.Any, ...]
 _UNCONSTRAINED: _Unconstrained
 
 class DuplicateSpecError(ValueError):

@@ -153,6 +153,6 @@ def find_accelerators(
 
 def _accelerator(row: dict[str, Any]) -> FoundAccelerator:
     kind, links = row.pop("kind"), row.pop("links")
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
     fields["hardware_type"] = HardwareType(row["hardware_type"])
     return FoundAccelerator(device_type=DeviceType(kind), nvlinks=tuple(NvLink(*link) for link in links), **fields)

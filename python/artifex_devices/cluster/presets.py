@@ -334,8 +334,8 @@ def _rate(operation: str, argument: str, value: Any, *, may_be_zero: bool = Fals
     if value is None:
         return None
     name = f"cluster.{operation}"
-    limit = {"minimum": 0.0} if may_be_zero else {"above": 0.0}
-    number = check_number(name, argument, value, expected="a number or None", **limit)
+    minimum, above = (0.0, None) if may_be_zero else (None, 0.0)
+    number = check_number(name, argument, value, minimum=minimum, above=above, expected="a number or None")
     if not is_sane(number):
         raise wrong_value(name, argument, value, RANGE_TEXT)
     return float(number)

@@ -150,7 +150,7 @@ def create_hybrid_device_mesh(
         raise ValueError(f"Number of slices {len(granules)} must equal the product of dcn_mesh_shape {dcn_mesh_shape}")
     inside = _sizes(mesh_shape)
     keys = sorted(granules) if should_sort_granules_by_key else list(granules)
-    orders = []
+    orders: list[Any] = []
     for positions in (granules[each] for each in keys):
         order = _jax_order([listed[at] for at in positions], inside, False, allow_split_physical_axes)
         orders.append(np.asarray(positions)[order])
@@ -198,7 +198,8 @@ def _check_shape(devices: list[Any], shape: tuple[int, ...]) -> None:
 
 def _jax_order(devices: list[Any], shape: tuple[int, ...], contiguous: bool, split: bool) -> Ndarray:
     _check_shape(devices, shape)
-    return mesh_devices(devices).jax_order(shape, bool(contiguous), bool(split))
+    order: Ndarray = mesh_devices(devices).jax_order(shape, bool(contiguous), bool(split))
+    return order
 
 
 def _weights(shape: tuple[int, ...], traffic: Sequence[float] | None) -> list[float]:

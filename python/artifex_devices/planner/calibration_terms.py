@@ -45,6 +45,5 @@ def collective_terms(
 
 def executor_for(op: str, nbytes: float, devices: int) -> str:
     """The executor that `shard_map` chooses for such blocks, by `config`."""
-    if config.spmd_executor != "auto":
-        return config.spmd_executor
-    return _core._executor_for(op, nbytes, devices, config.spmd_threads_bytes)
+    chosen: str = config.spmd_executor
+    return chosen if chosen != "auto" else _core._executor_for(op, nbytes, devices, config.spmd_threads_bytes)

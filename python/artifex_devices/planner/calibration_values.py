@@ -199,9 +199,10 @@ class Calibration:
                 "a dict of numbers by the names of TERMS",
                 'write seconds_of({"calls": 1})',
             )
+        names: list[Any] = list(terms)
         unknown = [
             f"{shown(name)}{did_you_mean(name, TERMS) if isinstance(name, str) else ''}"
-            for name in terms
+            for name in names
             if name not in self.coefficients
         ]
         if unknown:

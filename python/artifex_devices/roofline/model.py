@@ -13,7 +13,7 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._array.html import page
-from artifex_devices._base.checks import check_type, wrong_type
+from artifex_devices._base.checks import check_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._base.svg import Picture
@@ -247,9 +247,8 @@ def roofline(
         hardware = measure_roofline(hardware)
     if isinstance(hardware, MeasuredRoofline):
         return _measured(hardware, _format("roofline", "float32" if dtype is None else dtype), weight_dtype)
-    if not isinstance(hardware, (HardwareType, str)):
-        expected = "a CPU device, a HardwareType, a MeasuredRoofline or a str"
-        raise wrong_type("roofline", "hardware", hardware, expected, 'write roofline("h100")')
+    expected = "a CPU device, a HardwareType, a MeasuredRoofline or a str"
+    check_type("roofline", "hardware", hardware, (HardwareType, str), expected, 'write roofline("h100")')
     chip = accelerator(hardware)
     return _of_table(chip, _format("roofline", "bfloat16" if dtype is None else dtype), weight_dtype)
 
