@@ -5,7 +5,7 @@
 #include "artifex_devices/cluster/mesh_explanation.h"
 #include "artifex_devices/cluster/mesh_orders.h"
 #include "artifex_devices/device/cluster_client.h"
-#include "bind_cluster.h"
+#include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 
