@@ -630,6 +630,55 @@ class Memory:
         Rank of the process that owns it.
         """
 
+class _MeshDevices:
+    """
+    Devices to lay a mesh over.
+    """
+
+    @staticmethod
+    def of_cluster(devices: list[typing.Any], text: collections.abc.Callable[..., typing.Any]) -> _MeshDevices | None:
+        """
+        None unless all devices are of one cluster.
+        """
+
+    def __init__(
+        self,
+        devices: list[typing.Any],
+        text: collections.abc.Callable[..., typing.Any],
+        platform: str,
+        device_kind: str,
+        rows: collections.abc.Sequence[collections.abc.Sequence[int]],
+        without_coords: int,
+    ) -> None:
+        """
+        Rows are (id, x, y, z, core_on_chip, slice_index); `text` describes a device in error messages.
+        """
+
+    def exact_order(
+        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float], split: bool
+    ) -> typing.Any:
+        """
+        Positions of the devices for each place of the mesh, with the least modelled time.
+        """
+
+    def explain(
+        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float]
+    ) -> tuple[typing.Any, ...]:
+        """
+        (title, source, network, wraps, axes, axes by id, places).
+        """
+
+    def jax_order(self, shape: collections.abc.Sequence[int], contiguous: bool, split: bool) -> typing.Any:
+        """
+        Positions of the devices for each place of the mesh, by JAX's rule.
+        """
+
+    @property
+    def platform(self) -> str:
+        """
+        Platform of the last device.
+        """
+
 class _MemoryWindow:
     """
     Memory use of arrays on the devices of the current world, from now to close().
@@ -948,9 +997,12 @@ class PartitionSpec:
         Returns the first position of an entry. Raises ValueError if there is none.
         """
 
-    def update(self, partitions: typing.Iterable[typing.Any] | None = None) -> PartitionSpec:
+    def update(self, partitions: collections.abc.Iterable[typing.Any] | None = None) -> PartitionSpec:
         """
-        Returns a PartitionSpec with other entries, or itself for None; TypeError unless they can be iterated over.
+        A PartitionSpec with other entries; without them itself.
+
+            Raises:
+                TypeError: partitions cannot be iterated over.
 
             Example:
                 >>> import artifex_devices as ad
@@ -992,7 +1044,10 @@ class AbstractMesh:
         self, axis_sizes: typing.Any = None, axis_names: typing.Any = None, axis_types: typing.Any = None
     ) -> AbstractMesh:
         """
-        Returns a mesh with other sizes, names or axis types; TypeError and ValueError as of AbstractMesh.
+        A mesh with other sizes, names or axis types; what is left out stays.
+
+            Raises:
+                TypeError, ValueError: As AbstractMesh.
 
             Example:
                 >>> from artifex_devices.sharding import AbstractMesh
@@ -1005,7 +1060,7 @@ class AbstractMesh:
         self, name_to_type: collections.abc.Mapping[collections.abc.Hashable, AxisType]
     ) -> AbstractMesh:
         """
-        Returns a mesh with other types of the axes in `name_to_type`.
+        A mesh in which the axes that `name_to_type` names have other types.
 
             Raises:
                 TypeError: name_to_type is not a mapping, or a value is not an AxisType.
@@ -1141,7 +1196,10 @@ class Mesh:
     def _repr_html_(self) -> typing.Any: ...
     def update(self, devices: typing.Any = None, axis_names: typing.Any = None, axis_types: typing.Any = None) -> Mesh:
         """
-        Returns a mesh with other devices, names or axis types; TypeError and ValueError as of Mesh.
+        A mesh with other devices, names or axis types; what is left out stays.
+
+            Raises:
+                TypeError, ValueError: As Mesh.
 
             Example:
                 >>> import artifex_devices as ad
@@ -1299,9 +1357,12 @@ class Sharding:
         Returns devices_indices_map of the devices of this process.
         """
 
-    def check_compatible_aval(self, aval_shape: typing.Sequence[int]) -> None:
+    def check_compatible_aval(self, aval_shape: collections.abc.Sequence[int]) -> None:
         """
-        Raises ValueError unless a value of this shape has a dimension for each entry of the spec.
+        Checks that a value of this shape has a dimension for each entry of the spec.
+
+            Raises:
+                ValueError: It has too few.
 
             Example:
                 >>> import artifex_devices as ad
@@ -1441,7 +1502,7 @@ class NamedSharding(Sharding):
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def update(self, **changes: typing.Any) -> NamedSharding:
         """
-        Returns a NamedSharding with another mesh, spec, memory_kind or uneven.
+        A NamedSharding with another mesh, spec, memory_kind or uneven; what is left out stays.
 
             Args:
                 self: The sharding.
@@ -1531,21 +1592,21 @@ class Array:
         self, function: typing.Any, types: typing.Any, args: typing.Any, kwargs: typing.Any
     ) -> typing.Any:
         """
-        NumPy functions: those of the guide's table; others raise TypeError that says how to gather first.
+        NumPy functions: those of the guide's table; others raise TypeError with the explicit way.
         """
 
     def __array_namespace__(self, *, api_version: str | None = None) -> typing.Any:
         """
         The module `artifex_devices.array_api`: the Array API standard's functions for Arrays.
 
-                Raises:
-                    ValueError: The version is not supported.
+            Raises:
+                ValueError: The version is not known.
 
         """
 
     def __array_ufunc__(self, ufunc: typing.Any, method: str, *inputs: typing.Any, **options: typing.Any) -> typing.Any:
         """
-        Ufuncs: each device computes its own shard (guide: NumPy on Arrays).
+        Ufuncs: each shard is worked on where it lies (guide: NumPy on Arrays).
         """
 
     def __bool__(self) -> bool: ...
@@ -1559,7 +1620,7 @@ class Array:
     def __deepcopy__(self, memo: typing.Any) -> Array: ...
     def __delitem__(self, index: typing.Any) -> typing.NoReturn:
         """
-        Raises TypeError: Arrays are immutable.
+        Raises TypeError: Arrays do not change.
         """
 
     def __divmod__(self, other: typing.Any) -> typing.Any:
@@ -1605,7 +1666,7 @@ class Array:
 
     def __format__(self, spec: str) -> str:
         """
-        f"{loss:.3f}": an Array without dimensions is formatted as its number, others only with an empty format.
+        f"{loss:.3f}" of an Array without dimensions, as of its number; others take no format but the empty one.
         """
 
     def __ge__(self, other: typing.Any) -> typing.Any:
@@ -1615,7 +1676,7 @@ class Array:
 
     def __getitem__(self, index: typing.Any) -> Array:
         """
-        x[index] by NumPy's rules; only the shards that hold the elements are read (guide: NumPy on Arrays).
+        A part, by NumPy's rules; only the shards that hold it are read (guide: NumPy on Arrays).
         """
 
     def __gt__(self, other: typing.Any) -> typing.Any:
@@ -1632,7 +1693,7 @@ class Array:
 
     def __iter__(self) -> collections.abc.Iterator[Array]:
         """
-        x[0], x[1], ...; TypeError for an Array without dimensions.
+        x[0], x[1], ... ; TypeError without a dimension.
         """
 
     def __le__(self, other: typing.Any) -> typing.Any:
@@ -1651,7 +1712,11 @@ class Array:
         np.less, element by element.
         """
 
-    def __matmul__(self, other: typing.Any) -> typing.Any: ...
+    def __matmul__(self, other: typing.Any) -> typing.Any:
+        """
+        np.matmul, element by element.
+        """
+
     def __mod__(self, other: typing.Any) -> typing.Any:
         """
         np.remainder, element by element.
@@ -1723,7 +1788,11 @@ class Array:
         np.left_shift, element by element.
         """
 
-    def __rmatmul__(self, other: typing.Any) -> typing.Any: ...
+    def __rmatmul__(self, other: typing.Any) -> typing.Any:
+        """
+        np.matmul, element by element.
+        """
+
     def __rmod__(self, other: typing.Any) -> typing.Any:
         """
         np.remainder, element by element.
@@ -1741,7 +1810,7 @@ class Array:
 
     def __round__(self, ndigits: int | None = None) -> Array:
         """
-        np.round; integers where ndigits is None, as in JAX.
+        np.round; without ndigits the result has integers, as in JAX.
         """
 
     def __rpow__(self, other: typing.Any) -> typing.Any:
@@ -1776,7 +1845,7 @@ class Array:
 
     def __setitem__(self, index: typing.Any, value: typing.Any) -> typing.NoReturn:
         """
-        Raises TypeError: Arrays are immutable.
+        Raises TypeError: Arrays do not change.
         """
 
     def __str__(self) -> typing.Any: ...
@@ -1817,29 +1886,29 @@ class Array:
 
     def argmax(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: bool = False) -> typing.Any:
         """
-        np.argmax: position of the first largest element, or of the first NaN.
+        np.argmax: the first of equal ones, the first NaN where there is one.
         """
 
     def argmin(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: bool = False) -> typing.Any:
         """
-        np.argmin: position of the first smallest element, or of the first NaN.
+        np.argmin: the first of equal ones, the first NaN where there is one.
         """
 
     def argpartition(self, kth: typing.Any, axis: typing.Any = -1) -> typing.Any:
         """
-        np.argpartition. The dimension must not be sharded.
+        np.argpartition: positions; the dimension must be whole.
         """
 
     def argsort(
         self, axis: int = -1, kind: typing.Any = None, order: None = None, *, stable: typing.Any = None
     ) -> typing.Any:
         """
-        np.argsort. The dimension must not be sharded.
+        np.argsort, along a dimension that is not cut.
         """
 
     def astype(self, dtype: typing.Any, copy: bool = True, device: typing.Any = None) -> typing.Any:
         """
-        np.astype: each device converts its own shard.
+        np.astype: each shard is converted where it lies.
         """
 
     def block_until_ready(self) -> typing.Any:
@@ -1857,7 +1926,7 @@ class Array:
 
     def clone(self) -> Array:
         """
-        Another Array on the same memory, which stays valid when x is deleted.
+        Another Array of the same memory, which stays when x is deleted.
         """
 
     def compress(self, condition: typing.Any, axis: typing.Any = None, out: typing.Any = None) -> typing.Any:
@@ -1877,7 +1946,7 @@ class Array:
 
     def copy(self) -> typing.Any:
         """
-        np.copy: new memory, the same sharding.
+        np.copy: new memory, the same layout.
         """
 
     def copy_to_host_async(self) -> typing.Any:
@@ -1887,12 +1956,12 @@ class Array:
 
     def cumprod(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> typing.Any:
         """
-        np.cumprod: along a sharded dimension devices exchange only their products.
+        np.cumprod: along a cut dimension only the products of the shards meet.
         """
 
     def cumsum(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> typing.Any:
         """
-        np.cumsum: along a sharded dimension devices exchange only their totals.
+        np.cumsum: along a cut dimension only the totals of the shards meet.
         """
 
     def delete(self) -> None:
@@ -1925,17 +1994,17 @@ class Array:
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         """
-        np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array.
+        The diagonal of two dimensions, as the last dimension of a new Array.
         """
 
     def dot(self, b: typing.Any, out: typing.Any = None) -> typing.Any:
         """
-        np.dot(x, b): each device multiplies its own blocks, and only partial sums are sent.
+        np.dot(x, b): each device multiplies what it holds, only partial sums travel.
         """
 
     def flatten(self, order: str = "C") -> Array:
         """
-        A copy of the elements in one dimension.
+        The elements in one dimension, copied.
         """
 
     def is_deleted(self) -> bool:
@@ -1950,17 +2019,17 @@ class Array:
 
     def item(self, *index: typing.Any) -> typing.Any:
         """
-        One element as a Python number: the only element, or that at a flat position or an index.
+        The only element as a number of Python; with a flat position or an index, that element.
 
-                Raises:
-                    ValueError: There is no index and x has not exactly one element, or the number of indices is wrong.
-                    IndexError: The index is out of range.
+            Raises:
+                ValueError: No index, and not one element; another number of indices than dimensions.
+                IndexError: There is no such element.
 
-                Example:
-                    >>> import numpy as np, artifex_devices as ad
-                    >>> x = ad.device_put(np.arange(6).reshape(2, 3))
-                    >>> x.item(4), x.item(1, 0), x[0, 2].item()
-                    (4, 3, 2)
+            Example:
+                >>> import numpy as np, artifex_devices as ad
+                >>> x = ad.device_put(np.arange(6).reshape(2, 3))
+                >>> x.item(4), x.item(1, 0), x[0, 2].item()
+                (4, 3, 2)
 
         """
 
@@ -1973,7 +2042,7 @@ class Array:
         where: typing.Any = True,
     ) -> typing.Any:
         """
-        np.max: NaN where an element is NaN.
+        np.max: NaN wins.
         """
 
     def mean(
@@ -1986,7 +2055,7 @@ class Array:
         where: typing.Any = True,
     ) -> typing.Any:
         """
-        np.mean: 16-bit floats are added up in float32, integers in float64.
+        np.mean: floats of 16 bits are added up in float32, integers in float64.
         """
 
     def min(
@@ -1998,7 +2067,7 @@ class Array:
         where: typing.Any = True,
     ) -> typing.Any:
         """
-        np.min: NaN where an element is NaN.
+        np.min: NaN wins.
         """
 
     def on_device_size_in_bytes(self) -> int:
@@ -2016,22 +2085,22 @@ class Array:
         where: typing.Any = True,
     ) -> typing.Any:
         """
-        np.prod: the result is replicated over the axes of the reduced dimensions.
+        np.prod: cut dimensions that are reduced become whole.
         """
 
     def ptp(self, axis: typing.Any = None, out: typing.Any = None, keepdims: bool = False) -> typing.Any:
         """
-        np.ptp: the maximum minus the minimum.
+        np.ptp: the greatest less the least.
         """
 
     def ravel(self, order: str = "C", *, out_sharding: typing.Any = None) -> Array:
         """
-        The elements in one dimension, on the same memory: reshape(-1), with its out_sharding.
+        The elements in one dimension, on the same memory; as reshape(-1), with its out_sharding.
         """
 
     def repeat(self, repeats: typing.Any, axis: typing.Any = None, *, out_sharding: typing.Any = None) -> Array:
         """
-        np.repeat(x, repeats, axis), placed by out_sharding if that is not None.
+        np.repeat(x, repeats, axis): each part along one dimension several times, placed by out_sharding if given.
         """
 
     def reshape(
@@ -2040,26 +2109,25 @@ class Array:
         """
         The same elements in another shape, on the same memory.
 
-                Args:
-                    self: The Array.
-                    *shape: Sizes, as ints or as one tuple; one of them may be -1.
-                    order: "C".
-                    copy: True for new memory.
-                    out_sharding: NamedSharding or PartitionSpec of the result. If the shards do not allow the new shape, the
-                        global array is first gathered on each of the devices.
+            Args:
+                self: The Array.
+                *shape: Sizes, as ints or as one tuple; one of them may be -1.
+                order: "C".
+                copy: True for memory of its own.
+                out_sharding: NamedSharding or PartitionSpec of the result, which is moved to it. Where the shards do not allow
+                    the new shape, the whole Array is gathered on each of its devices first.
 
-                Returns:
-                    An Array. Each new dimension is sharded as the dimension that it replaces, or as out_sharding says.
+            Returns:
+                An Array whose dimensions are cut as those whose place they take, or as out_sharding says.
 
-                Raises:
-                    ValueError: The sizes are for another number of elements.
-                    ShardingTypeError: A device would need elements of another device; the text names the dimensions (a
-                        ValueError).
+            Raises:
+                ValueError: The sizes are for another number of elements.
+                ShardingTypeError: A device would need elements of another one; the text names the dimensions (a ValueError).
 
-                Example:
-                    >>> import numpy as np, artifex_devices as ad
-                    >>> ad.device_put(np.arange(6)).reshape(2, -1).shape
-                    (2, 3)
+            Example:
+                >>> import numpy as np, artifex_devices as ad
+                >>> ad.device_put(np.arange(6)).reshape(2, -1).shape
+                (2, 3)
 
         """
 
@@ -2070,19 +2138,19 @@ class Array:
 
     def searchsorted(self, v: typing.Any, side: typing.Any = "left", sorter: typing.Any = None) -> typing.Any:
         """
-        np.searchsorted(x, v): the result is sharded as v; x must not be sharded.
+        np.searchsorted(x, v): the result lies as v does; x must be whole.
         """
 
     def sort(
         self, axis: int = -1, kind: typing.Any = None, order: None = None, *, stable: typing.Any = None
     ) -> typing.Any:
         """
-        np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded.
+        np.sort: a sorted copy, as in JAX, since Arrays do not change; along a dimension that is not cut.
         """
 
     def squeeze(self, axis: typing.Any = None) -> Array:
         """
-        np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory.
+        Without the dimensions of size 1 (or those of them that axis names), on the same memory.
         """
 
     def std(
@@ -2111,12 +2179,12 @@ class Array:
         where: typing.Any = True,
     ) -> typing.Any:
         """
-        np.sum: the result is replicated over the axes of the summed dimensions.
+        np.sum: cut dimensions that are summed become whole.
         """
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:
         """
-        np.swapaxes: two dimensions swapped.
+        Two dimensions change places.
         """
 
     def take(
@@ -2128,24 +2196,24 @@ class Array:
 
     def to_device(self, device: typing.Any, *, stream: typing.Any = None) -> Array:
         """
-        The Array placed on a Device or by a Sharding, as `device_put(x, device)` places it.
+        The Array on a Device or as a Sharding says, as `device_put(x, device)` places it.
 
-                `device` is a Device or a Sharding, as `Array.device` returns them; `stream` must be None.
+            `device` is a Device or a Sharding, as `Array.device` gives them; `stream` must be None.
 
-                Raises:
-                    TypeError: device is neither a Device nor a Sharding.
-                    ValueError: stream is not None.
+            Raises:
+                TypeError: device is something else.
+                ValueError: stream is given.
 
-                Example:
-                    >>> import numpy as np, artifex_devices as ad
-                    >>> ad.device_put(np.ones(3)).to_device(ad.devices()[0]).committed
-                    True
+            Example:
+                >>> import numpy as np, artifex_devices as ad
+                >>> ad.device_put(np.ones(3)).to_device(ad.devices()[0]).committed
+                True
 
         """
 
     def tobytes(self) -> bytes:
         """
-        The bytes of np.asarray(x) in row-major order.
+        The bytes of the value in the order of rows, read as by np.asarray(x).
         """
 
     def tolist(self) -> typing.Any:
@@ -2157,24 +2225,24 @@ class Array:
         self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: typing.Any = None, out: typing.Any = None
     ) -> typing.Any:
         """
-        np.trace: the sum of a diagonal.
+        The sum of a diagonal.
         """
 
     def transpose(self, *axes: typing.Any) -> Array:
         """
-        The dimensions in another order; their shardings move with them.
+        The dimensions in another order; the cuts go with them.
 
-                Args:
-                    self: The Array.
-                    *axes: The dimensions in their new order, as ints or as one tuple; without them the order is reversed.
+            Args:
+                self: The Array.
+                *axes: The dimensions in their new order, as ints or as one tuple; none of them: reversed.
 
-                Returns:
-                    An Array; x itself if the order does not change.
+            Returns:
+                An Array; x itself where nothing moves.
 
-                Example:
-                    >>> import numpy as np, artifex_devices as ad
-                    >>> ad.device_put(np.ones((2, 3, 4))).transpose(0, 2, 1).shape
-                    (2, 4, 3)
+            Example:
+                >>> import numpy as np, artifex_devices as ad
+                >>> ad.device_put(np.ones((2, 3, 4))).transpose(0, 2, 1).shape
+                (2, 4, 3)
 
         """
 
@@ -2201,29 +2269,29 @@ class Array:
 
     def view(self, dtype: typing.Any = None, type: typing.Any = None) -> Array:
         """
-        The bits as another dtype, in new memory; the last dimension changes with the item size.
+        The bits as another dtype, in memory of their own; the last dimension changes with the size of an item.
 
-                Args:
-                    self: The Array.
-                    dtype: The dtype of the result; None returns x itself.
-                    type: NumPy's argument, which must be None.
+            Args:
+                self: The Array.
+                dtype: The dtype; None for x itself.
+                type: None; NumPy's argument, which has no meaning here.
 
-                Raises:
-                    NotImplementedError: type is not None.
-                    TypeError: Devices do not support the dtype.
-                    ValueError: The bytes of the last dimension, or of one shard of it, are not a multiple of the new item size.
+            Raises:
+                NotImplementedError: type is given.
+                TypeError: No device holds this dtype.
+                ValueError: The bytes of the last dimension, or of one shard of it, are not a multiple of the new item size.
 
-                Example:
-                    >>> import numpy as np, artifex_devices as ad
-                    >>> ad.device_put(np.array([1.0], np.float32)).view(np.int32).tolist()
-                    [1065353216]
+            Example:
+                >>> import numpy as np, artifex_devices as ad
+                >>> ad.device_put(np.array([1.0], np.float32)).view(np.int32).tolist()
+                [1065353216]
 
         """
 
     @property
     def T(self) -> Array:
         """
-        The dimensions in reverse order; their shardings move with them.
+        The dimensions in reverse order; their cuts go with them.
         """
 
     @property
@@ -2241,22 +2309,22 @@ class Array:
     @property
     def at(self) -> typing.Any:
         """
-        Updated copies: `x.at[index].set(values)`.
+        Copies with some elements updated: `x.at[index].set(values)`.
 
-                Besides set there are add, subtract, multiply, divide, power, min, max and get. Indices follow NumPy's rules;
-                one that is out of range raises IndexError. The result is sharded as x, or as `out_sharding=` says, and each
-                device updates its own shard.
+            Besides set there are add, subtract, multiply, divide, power, min, max and get. The index follows NumPy's rules; one
+            beyond the shape is an IndexError. The result is sharded as x, and each device updates its own shard.
+            `out_sharding=` places the result otherwise.
 
-                Raises:
-                    IndexError: The index does not fit x.
-                    ValueError: The values do not broadcast to x[index].
-                    TypeError: The dtype of the result cannot be cast to that of x.
+            Raises:
+                IndexError: The index does not fit x.
+                ValueError: The values do not broadcast to x[index].
+                TypeError: The result is of a dtype that x cannot hold.
 
-                Example:
-                    >>> import numpy as np, artifex_devices as ad
-                    >>> x = ad.device_put(np.zeros(4))
-                    >>> x.at[1:3].set(5.0).at[0].add(2.0).tolist()
-                    [2.0, 5.0, 5.0, 0.0]
+            Example:
+                >>> import numpy as np, artifex_devices as ad
+                >>> x = ad.device_put(np.zeros(4))
+                >>> x.at[1:3].set(5.0).at[0].add(2.0).tolist()
+                [2.0, 5.0, 5.0, 0.0]
 
         """
 
@@ -2293,7 +2361,7 @@ class Array:
     @property
     def imag(self) -> typing.Any:
         """
-        np.imag: a copy of the imaginary parts.
+        np.imag: the imaginary parts, a copy.
         """
 
     @property
@@ -2317,7 +2385,7 @@ class Array:
     @property
     def mT(self) -> Array:
         """
-        The last two dimensions swapped.
+        The last two dimensions change places.
         """
 
     @property
@@ -2335,7 +2403,7 @@ class Array:
     @property
     def real(self) -> typing.Any:
         """
-        np.real: a copy of the real parts.
+        np.real: the real parts, a copy.
         """
 
     @property
@@ -2639,44 +2707,6 @@ class _CrossReshard:
     def text(self) -> str:
         """
         Description of the reshard, for messages.
-        """
-
-class _ProcessMap:
-    """
-    Which processes run the participants of a mesh.
-    """
-
-    def __init__(
-        self,
-        process: int,
-        sizes: collections.abc.Sequence[int],
-        holders: collections.abc.Sequence[collections.abc.Sequence[int]],
-    ) -> None: ...
-    def groups_across(self, groups: collections.abc.Sequence[collections.abc.Sequence[int]]) -> typing.Any:
-        """
-        Fields of a ProcessGroups: what of these groups spans processes, or None.
-        """
-
-    def meeting_sets(self) -> tuple[typing.Any, ...]:
-        """
-        Every set of processes that collectives over these axes bring together with this one.
-        """
-
-    def same_parts(self, unnamed: collections.abc.Sequence[int]) -> typing.Any:
-        """
-        Fields of a ProcessGroups: the processes with the same parts of a value sharded over all other axes, or None.
-        """
-
-    @property
-    def here(self) -> tuple[typing.Any, ...]:
-        """
-        Participants of this process.
-        """
-
-    @property
-    def processes(self) -> tuple[typing.Any, ...]:
-        """
-        All processes that run a participant, ascending.
         """
 
 class Rendezvous:
@@ -3062,37 +3092,7 @@ def _arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
     Returns the function to call before _take, or None for an unknown kind.
     """
 
-def _assign_axes(
-    dims: collections.abc.Sequence[int], mesh: collections.abc.Sequence[int], split: bool
-) -> tuple[typing.Any, ...]:
-    """
-    (factors, None) or (None, (logical axis, remaining)) by JAX's greedy rule; products of dims and mesh are equal.
-    """
-
-def _assign_axes_exactly(
-    dims: collections.abc.Sequence[int],
-    wraps: collections.abc.Sequence[bool],
-    link_bandwidth: float,
-    hop_latency: float,
-    mesh: collections.abc.Sequence[int],
-    traffic: collections.abc.Sequence[float],
-    split: bool,
-) -> list[list[int]] | None:
-    """
-    The factors of the assignment with the least modelled time, or None.
-    """
-
-def _axis_groups(sizes: collections.abc.Sequence[int], axes: collections.abc.Sequence[int]) -> tuple[typing.Any, ...]:
-    """
-    The groups of participants that differ along these axes only, each row-major over them as they are listed.
-    """
-
 def _base_client_exists() -> bool: ...
-def _batch_share(sharding: Sharding, length: int, dimension: int) -> tuple[int, int]:
-    """
-    The first row of a dimension that this process holds, and the end of its rows.
-    """
-
 def _broadcast_specs(
     operation: str, placement: Sharding, shape: collections.abc.Sequence[int], arrays: collections.abc.Sequence[Array]
 ) -> tuple[typing.Any, ...]:
@@ -3153,11 +3153,6 @@ def _check_transfer(
         TransferGuardError: The guards refuse the transfer.
     """
 
-def _chip_parts(name: str) -> dict[typing.Any, typing.Any]:
-    """
-    What `Cluster.parts` would have of a chip of the catalogue.
-    """
-
 def _client_of_cluster(cluster: Cluster) -> Client:
     """
     The world of its devices.
@@ -3173,14 +3168,19 @@ def _close() -> None:
     Ends all workers. Registered with atexit.
     """
 
-def _cluster_of_device(device: Device) -> Cluster:
+def _cluster_from_tables(content: dict[typing.Any, typing.Any], source: str) -> Cluster:
     """
-    The Cluster that a device belongs to, or None.
+    A Cluster of the tables of a cluster file, whose keys and types are checked.
     """
 
-def _collective_bytes(op: str, bytes: float, devices: int) -> tuple[float, float]:
+def _cluster_of_device(device: Device) -> Cluster:
     """
-    (bytes that a device receives, bytes of its input and result) of a collective.
+    The Cluster that a device is of, or None.
+    """
+
+def _collective_terms(op: str, bytes: float, devices: int, groups: int, executor: str, cache_bytes: int) -> list[float]:
+    """
+    _COPY_TERMS, then _PROGRAM_TERMS, of one program with one collective.
     """
 
 def _config_read(name: str) -> int: ...
@@ -3207,11 +3207,6 @@ def _copy_isas() -> list[typing.Any]:
     Returns the instruction sets that copies are compiled for and this processor supports, the oldest first.
     """
 
-def _copy_term_names() -> list[str]:
-    """
-    What the seconds of copies inside one machine are a sum of, in the order of _copy_terms.
-    """
-
 def _copy_terms(
     shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding, cache_bytes: int
 ) -> tuple[typing.Any, ...]:
@@ -3233,11 +3228,6 @@ def _create_lanes(count: int) -> int:
 def _creation_line(array: Array) -> typing.Any: ...
 def _current_client() -> Client: ...
 def _default_device() -> Device: ...
-def _dense_copy_terms(bytes: int, copies: int, cache_bytes: int) -> list[float]:
-    """
-    Terms of dense copies of so many bytes together.
-    """
-
 def _derived_batch_size(hardware: str) -> typing.Any: ...
 def _describe_process(
     machine: Machine | None = None, num_devices: int | None = None
@@ -3249,11 +3239,6 @@ def _describe_process(
 def _device_assignment(data: typing.Any) -> DeviceAssignment: ...
 def _device_count() -> int: ...
 def _device_list_from_pickle(platform: str, device_ids: collections.abc.Sequence[int]) -> DeviceList: ...
-def _device_places(devices: collections.abc.Sequence[typing.Any]) -> typing.Any:
-    """
-    (n, 7) of id, process_index, x, y, z, core_on_chip, slice_index; None unless all are of one cluster.
-    """
-
 def _device_topology(data: typing.Any) -> DeviceTopology: ...
 def _devices() -> list[typing.Any]: ...
 def _divide(array: typing.Any, by: float) -> None:
@@ -3268,6 +3253,11 @@ def _empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: 
 
 def _enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner: typing.Any) -> None: ...
 def _entered_meshes() -> tuple[typing.Any, ...]: ...
+def _executor_for(op: str, bytes: float, devices: int, threads_bytes: float) -> str:
+    """
+    The executor that shard_map chooses for such blocks.
+    """
+
 def _find_accelerators(
     machine: Machine | None, root: str, nvml_library: str | None
 ) -> dict[typing.Any, typing.Any]: ...
@@ -3306,6 +3296,15 @@ def _heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, in
 def _host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
     """
     Returns a writable ndarray in memory of the library's cache.
+    """
+
+def _hybrid_mesh_order(
+    granule_orders: collections.abc.Sequence[collections.abc.Sequence[int]],
+    inside: collections.abc.Sequence[int],
+    outside: collections.abc.Sequence[int],
+) -> typing.Any:
+    """
+    Positions of the devices for each place of a mesh over several granules.
     """
 
 def _is_constant(array: typing.Any) -> bool:
@@ -3351,6 +3350,11 @@ def _likeness(parts: list[typing.Any]) -> int:
 def _local_arrays(array: Array, writable: bool = False, some: bool = False) -> list[typing.Any]:
     """
     Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless `some`. Only the function that created the Array by _empty may set `writable`.
+    """
+
+def _machine_node(machine: Machine, accelerators: list[typing.Any], source: str) -> dict[typing.Any, typing.Any]:
+    """
+    Parts of a node of the machine's accelerators or, without any, of its CPU domains.
     """
 
 def _make_client(
@@ -3473,14 +3477,7 @@ def _plan_collective(
     pairs: collections.abc.Sequence[tuple[int, int]],
 ) -> dict[typing.Any, typing.Any]:
     """
-    Algorithms of one collective, cheapest first, and its bound, as a dict. `groups` empty: those along `axes`.
-    """
-
-def _plan_cpu_shares(
-    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[int]]], bind_flag: str
-) -> list[tuple[int, list[int]]]:
-    """
-    For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.
+    Algorithms of one collective, cheapest first, with its bound, as a dict. `groups` empty: those along `axes`.
     """
 
 def _plan_of_reshard(source: Array, sharding: Sharding) -> dict[typing.Any, typing.Any]: ...
@@ -3491,35 +3488,25 @@ def _plan_reshard(
     destination: Sharding,
     cluster: Cluster | None,
     memory_limit: int | None,
-    strategy: str | None,
+    all_copies: bool,
 ) -> dict[typing.Any, typing.Any]:
     """
-    A plan from one sharding to another, and the plan by the other strategy, as a dict.
+    Both ways from one sharding to another, with bytes, prices and bounds, as a dict.
     """
 
 def _plan_step(
     model: dict[typing.Any, typing.Any],
     cluster: Cluster,
     mesh: Mesh,
-    axis_names: collections.abc.Sequence[str],
+    mesh_names: collections.abc.Sequence[str],
     rules: collections.abc.Sequence[int],
 ) -> dict[typing.Any, typing.Any]:
     """
-    Work, memory and seconds of a step on each device of a mesh, as a dict. `rules`: mesh axes as bits, one number for each logical axis.
+    What a step comes to on each device of a mesh, as a dict. `rules`: axes of the mesh as bits, one number a logical axis.
     """
 
 def _platform_option(name: str) -> str | None: ...
 def _pop_world(frame: typing.Any) -> None: ...
-def _process_counts(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
-    """
-    Into how many parts the processes divide each dimension; None where they hold different numbers of parts.
-    """
-
-def _process_starts(sharding: Sharding, shape: typing.Any) -> list[list[int]]:
-    """
-    Where this process's parts of each dimension begin, ascending.
-    """
-
 def _push_world(client: Client) -> typing.Any: ...
 def _put_leaf(x: typing.Any, device: typing.Any, donate: typing.Any, may_alias: typing.Any) -> typing.Any: ...
 def _put_leaves(
@@ -3562,7 +3549,7 @@ def _reshard_copies(
     shape: typing.Any, itemsize: int, source: Sharding, destination: Sharding, cluster: Cluster | None
 ) -> list[typing.Any]:
     """
-    (source device, destination device, (begin, end) of each dimension, bytes) of every direct copy.
+    (source device, destination device, box, bytes) of every direct copy.
     """
 
 def _reshard_ingress(
@@ -3585,6 +3572,13 @@ def _reshard_svg(
 ) -> str:
     """
     Returns a reshard as a stand-alone SVG picture.
+    """
+
+def _restrict_live_machine(
+    mine: collections.abc.Sequence[int], all: collections.abc.Sequence[collections.abc.Sequence[int]]
+) -> None:
+    """
+    Restricts the live machine to the CPUs `mine` (ascending). `all`: the CPUs of every process on it.
     """
 
 def _roofline_svg(
@@ -3616,6 +3610,11 @@ def _share_cpus(machine: Machine, parts: int) -> list[list[int]]:
     Returns the CPUs of a machine for each of `parts` processes.
     """
 
+def _share_of_live_cpus(part: int, parts: int) -> list[int]:
+    """
+    Returns the CPUs of this process's affinity mask for one of `parts` processes.
+    """
+
 def _shown(object: typing.Any) -> str:
     """
     Returns the repr of an object for messages: shortened if it is long, replaced if it raises.
@@ -3639,31 +3638,26 @@ def _spec_in(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
     The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples; axes of size 1 are left out.
     """
 
-def _step_mistakes(model: dict[typing.Any, typing.Any]) -> list[str]:
-    """
-    Everything that is inconsistent in a described step, one text each.
-    """
-
 def _suggest_steps(
     model: dict[typing.Any, typing.Any],
     cluster: Cluster,
     meshes: collections.abc.Sequence[tuple[collections.abc.Sequence[int], collections.abc.Sequence[int]]],
-    sharded_axes: collections.abc.Sequence[int],
+    may_cut: collections.abc.Sequence[int],
     overlaps: bool,
     top: int,
     progress: typing.Any,
 ) -> dict[typing.Any, typing.Any]:
     """
-    The best meshes and rules for a step, with plans and reasons. `meshes`: sizes, and device ids by position.
+    The best meshes and rules for a step, as (mesh, rules, bytes). `meshes`: sizes, and ids by position.
     """
 
 def _suggestion_candidates(
     model: dict[typing.Any, typing.Any],
     meshes: collections.abc.Sequence[tuple[collections.abc.Sequence[int], collections.abc.Sequence[int]]],
-    sharded_axes: collections.abc.Sequence[int],
+    may_cut: collections.abc.Sequence[int],
 ) -> int:
     """
-    The number that `progress` of _suggest_steps counts up to.
+    What `progress` of _suggest_steps counts up to.
     """
 
 def _take() -> typing.Any:
@@ -3671,34 +3665,9 @@ def _take() -> typing.Any:
     Returns the result of the collective that the body has arrived at.
     """
 
-def _take_cpu_share(
-    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[int]]], bind_flag: str, process: int
-) -> list[int]:
-    """
-    Restricts this process to its share of the CPUs of its machine. Returns them, ascending.
-    """
-
 def _tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typing.Any, ...]:
     """
     Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
-    """
-
-def _torus_order(factors: collections.abc.Sequence[collections.abc.Sequence[int]]) -> typing.Any:
-    """
-    For each place of the mesh the place in the torus, both row-major: int64 ndarray.
-    """
-
-def _torus_rates(
-    dims: collections.abc.Sequence[int],
-    wraps: collections.abc.Sequence[bool],
-    link_bandwidth: float,
-    hop_latency: float,
-    mesh: collections.abc.Sequence[int],
-    order: collections.abc.Sequence[int],
-    traffic: collections.abc.Sequence[float],
-) -> tuple[list[typing.Any], float]:
-    """
-    (what each axis of a mesh can do, modelled seconds) for chips in any order.
     """
 
 def _tpu_cluster(generation: str, shape: collections.abc.Sequence[int], slices: int) -> Cluster: ...
@@ -3767,11 +3736,6 @@ def _use_participant_variable(variable: typing.Any) -> None:
 def _widen(array: typing.Any, out: typing.Any) -> None:
     """
     Converts 16-bit floats to float32.
-    """
-
-def _wraps_by_rule(device_kind: str, dims: collections.abc.Sequence[int]) -> list[bool]:
-    """
-    Which axes of a torus of these chips wrap, by the catalogue's rule.
     """
 
 def _write_platform_option(name: str, names: str | None) -> None: ...
@@ -3892,6 +3856,10 @@ def validate_batch_size(
     (is_valid, message) for a batch size on hardware of this name with these recommended sizes, all in examples.
     """
 
+_COPY_TERMS: tuple[typing.Any, ...]
+_JOINED_BY_PCI: str
+_PROGRAM_COLLECTIVES: tuple[typing.Any, ...]
+_PROGRAM_TERMS: tuple[typing.Any, ...]
 _UNCONSTRAINED: _Unconstrained
 __version__: str = "0.1.0"
 

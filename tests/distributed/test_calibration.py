@@ -29,7 +29,7 @@ def test_all_processes_agree_on_what_lies_between_them(processes, count, tmp_pat
     assert (first.processes, first.hosts, first.shared_memory) == (count, 1, True)
     assert min(first.latency, first.sum_latency, first.rate, first.sum_rate) > 0
     assert first.transport
-    assert all(any(note.startswith("not kept: in a job") for note in each.notes) for each in reports)
+    assert all(any(note.startswith("not stored: in a job") for note in each.notes) for each in reports)
     assert not (tmp_path / "kept").exists()
     assert f"between {count} processes" in str(reports[0])
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from artifex_devices._base.safe_repr import shown
@@ -38,6 +39,30 @@ def checked_count(value: Any, what: str, minimum: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
         raise ValueError(f"{what} is not an integer from {minimum} to {maximum}")
     return value
+
+
+def checked_record(
+    owner: type, value: Any, what: str, rules: Mapping[str, Any], optional: Collection[str] = ()
+) -> dict[str, Any]:
+    """The fields of the dataclass `owner`, checked by rules; those in `optional` may be None.
+
+    A rule is `str` (a text of one line), `bool`, an int (the smallest count) or a pair (smallest and largest number).
+    """
+    fields = dict(checked_fields(value, {field.name for field in dataclasses.fields(owner)}, what))
+    for name, rule in rules.items():
+        entry = fields[name]
+        if entry is None and name in optional:
+            continue
+        if rule is str:
+            checked_text(entry, name)
+        elif rule is bool:
+            if not isinstance(entry, bool):
+                raise ValueError(f"{name} is not a bool")
+        elif isinstance(rule, int):
+            checked_count(entry, name, rule)
+        else:
+            fields[name] = checked_number(entry, name, *rule)
+    return fields
 
 
 def checked_state(owner: type, state: Any, **types: type) -> dict[str, Any]:
