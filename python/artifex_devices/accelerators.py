@@ -11,7 +11,7 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_str
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._hardware.batch_size import HardwareType
 
 __all__ = ["Accelerator", "Links", "Source", "accelerator", "accelerators"]
@@ -156,7 +156,8 @@ def accelerator(hardware: HardwareType | str) -> Accelerator:
         "unknown": "pass the name of a chip, or the name that its device reports",
     }.get(hardware.lower(), "see accelerators() for all")
     raise ValueError(
-        f"accelerator: {shown(hardware)} is not in the catalogue; expected one of {', '.join(_catalogue())}, a device "
+        f"accelerator: {safe_repr(hardware)} is not in the catalogue; expected one of {', '.join(_catalogue())}, a "
+        "device "
         f"kind, a PCI id or a HardwareType's value; {hint}"
     )
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core, tree_util
 from artifex_devices._base.checks import check_str, check_type
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Client, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.host_local import (
@@ -155,7 +155,7 @@ def sync_global_devices(name: str) -> None:
     _, texts = _compare(client, "sync_global_devices", str(name))
     if texts is not None:
         raise AssertionError(
-            f"sync_global_devices name mismatch ({shown(str(name))}): expected one name in all processes, got "
+            f"sync_global_devices name mismatch ({safe_repr(str(name))}): expected one name in all processes, got "
             f"{_by_process(texts)}"
         )
 

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 
 _MAX_TEXT = 1000
 
@@ -69,7 +69,7 @@ def checked_state(owner: type, state: Any, **types: type) -> dict[str, Any]:
     """Returns the state of a pickled dataclass: all of its fields and no others; `types` names those to check."""
     names = {field.name for field in dataclasses.fields(owner)}
     if not isinstance(state, dict) or set(state) != names:
-        found = ", ".join(map(shown, state)) if isinstance(state, dict) else f"a {type(state).__name__}"
+        found = ", ".join(map(safe_repr, state)) if isinstance(state, dict) else f"a {type(state).__name__}"
         raise ValueError(
             f"{owner.__name__}: the pickle's state is {found[:_MAX_TEXT]}; expected a dict with "
             f"{', '.join(sorted(names))}; pickle it again with this version"

@@ -10,7 +10,7 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Device
 from artifex_devices._runtime.device_arguments import check_device, whole_number
 from artifex_devices._runtime.devices import devices
@@ -182,7 +182,7 @@ def _named(hardware_type: Any) -> _Hardware:
         if found is None:
             members = ", ".join(f"HardwareType.{member.name} ({member.value!r})" for member in HardwareType)
             raise ValueError(
-                f"get_batch_size_recommendation: {shown(hardware_type)} is not a hardware type; expected one of "
+                f"get_batch_size_recommendation: {safe_repr(hardware_type)} is not a hardware type; expected one of "
                 f"{members}, or a chip of accelerators.accelerators(); leave it out for this machine's"
             ) from None
         return found

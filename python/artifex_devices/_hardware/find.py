@@ -10,7 +10,7 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._base.checks import check_type
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Machine
 from artifex_devices._hardware.batch_size import HardwareType
 from artifex_devices._hardware.detection import DeviceType, nvml_library_path, path_text
@@ -136,7 +136,8 @@ def find_accelerators(
     is_here = not folder.strip("/")
     if machine is not None and not is_here:
         raise ValueError(
-            f"find_accelerators: expected a machine or a root, got {shown(machine)} and root={shown(folder)}; leave "
+            f"find_accelerators: expected a machine or a root, got {safe_repr(machine)} and root={safe_repr(folder)}; "
+            "leave "
             "one out"
         )
     if machine is None and is_here:

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._placement.construct import make_array_from_single_device_arrays
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.process_data import array_from_local_data
-
-__all__ = ["global_array_to_host_local_array", "host_local_array_to_global_array"]
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
@@ -113,7 +111,8 @@ def _put(operation: str, leaf: Any, sharding: NamedSharding, name: str) -> Any:
 def _local_mesh(operation: str, mesh: Any) -> Mesh:
     if not isinstance(mesh, Mesh):
         raise TypeError(
-            f"{operation}: global_mesh is of type {type(mesh).__name__}; expected a Mesh, got {shown(mesh)}; create "
+            f"{operation}: global_mesh is of type {type(mesh).__name__}; expected a Mesh, got {safe_repr(mesh)}; "
+            "create "
             "one by make_mesh"
         )
     local: Mesh = mesh.local_mesh
@@ -142,7 +141,8 @@ def _map(operation: str, convert: Any, tree: Any, pspecs: Any) -> Any:
             raise ValueError(f"{where} is None; expected a PartitionSpec; write P() for a replicated value")
         if not isinstance(spec, PartitionSpec):
             raise TypeError(
-                f"{where} is of type {type(spec).__name__}; expected a PartitionSpec, got {shown(spec)}; write P('x')"
+                f"{where} is of type {type(spec).__name__}; expected a PartitionSpec, got {safe_repr(spec)}; write "
+                "P('x')"
             )
     leaves, treedef = tree_util.tree_flatten(tree)
     specs = tree_util.broadcast_prefix(pspecs, tree, is_leaf)

@@ -9,15 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from artifex_devices import _core
-from artifex_devices._base.clearable_cache import remembered
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.clearable_cache import clearable_cache
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Sharding, _array_from_callback
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
 
-__all__ = ["array_from_local_data"]
-
 Shape = tuple[int, ...]
-_process_counts = remembered(maxsize=1024)(_core._process_counts)
+_process_counts = clearable_cache(maxsize=1024)(_core._process_counts)
 
 
 def _global_shape(operation: str, sharding: Sharding, local: Shape, name: str) -> Shape:
@@ -89,6 +87,6 @@ def _checked_shape(operation: str, global_shape: Any, ndim: int, name: str) -> S
     if len(shape) != ndim or not all(isinstance(size, (int, np.integer)) for size in shape):
         raise ValueError(
             f"{operation}: {name}global_shape does not fit the data; expected {ndim} sizes, got "
-            f"{shown(global_shape)}; give one for each dimension of the data"
+            f"{safe_repr(global_shape)}; give one for each dimension of the data"
         )
     return shape

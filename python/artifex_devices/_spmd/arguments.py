@@ -13,7 +13,7 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import Box, is_inside, local_arrays, moved_to, tiling
 from artifex_devices._array_ops.core.layout import Placement
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._spmd.specs import (
     Layout,
@@ -24,20 +24,6 @@ from artifex_devices._spmd.specs import (
     spec_of,
 )
 from artifex_devices.errors import IndivisibleError
-
-__all__ = [
-    "LEAF_TYPES",
-    "Blocks",
-    "blocks_of",
-    "check_alive",
-    "check_fit",
-    "check_placed",
-    "infer_specs",
-    "is_sharded_alike",
-    "key_of",
-    "leaf_of",
-    "unchanged",
-]
 
 # One read-only block for each participant.
 Blocks = Callable[[Any], list[NDArray[Any]]]
@@ -60,7 +46,7 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
         return array
     raise TypeError(
         f"{operation}: {path} of type {type(x).__name__} is not an array; expected an Array, an ndarray or a number, "
-        f"got {shown(x)}; convert it first, or bind it to the function with functools.partial"
+        f"got {safe_repr(x)}; convert it first, or bind it to the function with functools.partial"
     )
 
 
@@ -162,7 +148,8 @@ def infer_specs(operation: str, layout: Layout, leaves: Sequence[Any]) -> list[P
     if automatic:
         raise TypeError(
             f"{operation}: in_specs is missing; expected a tree of PartitionSpecs, as the axes "
-            f"{', '.join(map(shown, automatic))} are Auto; give in_specs, or create the mesh by make_mesh (Explicit "
+            f"{', '.join(map(safe_repr, automatic))} are Auto; give in_specs, or create the mesh by make_mesh "
+            "(Explicit "
             "axes)"
         )
     return [

@@ -9,11 +9,9 @@ from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_sequence, check_sequence_of_ints
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._spmd.participant import Participant, _current
 from artifex_devices._spmd.process_groups import ProcessMap
-
-__all__ = ["Group", "Groups", "group_of", "names_of", "require"]
 
 IndexGroups = tuple[tuple[int, ...], ...]
 
@@ -73,7 +71,8 @@ def require(operation: str, axis_name: Any) -> Participant:
     me = _current.get()
     if me is None:
         raise NameError(
-            f"{operation}: unbound axis name {shown(axis_name)}; expected a call inside the body of shard_map or pmap, "
+            f"{operation}: unbound axis name {safe_repr(axis_name)}; expected a call inside the body of shard_map or "
+            "pmap, "
             "which bind axis names; none is running"
         )
     return me
@@ -125,7 +124,7 @@ def _all_groups(
     if unbound:
         bound = ", ".join(repr(name) for name in program.axis_names)
         raise NameError(
-            f"{operation}: unbound axis name {shown(unbound[0])}; expected one of the axes bound by "
+            f"{operation}: unbound axis name {safe_repr(unbound[0])}; expected one of the axes bound by "
             f"{program.operation}: {bound or 'none'}; check its spelling and axis_names="
         )
     if len(set(names)) != len(names):

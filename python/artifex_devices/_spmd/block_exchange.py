@@ -17,8 +17,6 @@ from artifex_devices._spmd.process_groups import ProcessGroups
 if TYPE_CHECKING:
     from artifex_devices.distributed.transport import Request, Transport
 
-__all__ = ["Key", "PayloadBlocks", "bytes_of", "exchange", "fits_payload"]
-
 _TAG = 2  # of blocks; messages of one pair arrive in order, so that one tag is enough
 _OWN_MESSAGE_BYTES = 1 << 16  # smaller blocks are packed
 _ALIGNMENT = 64  # bytes, of blocks in a message

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from artifex_devices.distributed.local_peers import LocalPeers
     from artifex_devices.distributed.transport import Request, Transport
 
-__all__ = ["has_rows", "is_worth", "run"]
-
 Leaves = list[NDArray[Any]]
 _MIN_SHARED_BYTES = 1 << 13  # of a block, where memory is shared; smaller ones fit into the meeting
 _ADVANCE_S = 200e-6  # how long the core waits for others before it returns to Python, which checks the peers

@@ -15,23 +15,10 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_unmasked
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._spmd.axes import Group
 from artifex_devices._spmd.cross_process import CrossProcessOp
 from artifex_devices._spmd.participant import Participant
-
-__all__ = [
-    "Call",
-    "all_to_all",
-    "broadcast",
-    "gather",
-    "leaves_of",
-    "meet",
-    "permute",
-    "rebuild",
-    "reduce",
-    "scatter",
-]
 
 Leaves = list[NDArray[Any]]
 
@@ -60,7 +47,7 @@ def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
         if array.dtype.kind in "OSUMm":
             raise TypeError(
                 f"{operation}: a leaf of type {type(leaf).__name__} is not an array of numbers; expected an ndarray "
-                f"or a number, got {shown(leaf)}; convert it first"
+                f"or a number, got {safe_repr(leaf)}; convert it first"
             )
     return arrays, treedef
 

@@ -23,8 +23,6 @@ from artifex_devices._spmd.participant import PENDING, Participant, Stopped
 from artifex_devices._spmd.program import Program
 from artifex_devices.errors import CollectiveError
 
-__all__ = ["run"]
-
 # Packages known to call back into Python from pybind11 frames.
 _FOREIGN = frozenset({"optree", "tensorstore", "torch", "jaxlib"})
 _MAX_IDLE = 256  # idle greenlets of a thread

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from artifex_devices._spmd.program import Program
     from artifex_devices.distributed.transport import Transport
 
-__all__ = ["CrossProcessOp", "complete", "digest_of", "transport_of"]
-
 Leaves = list[NDArray[Any]]
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from artifex_devices._core import Array
 from artifex_devices.errors import JaxRuntimeError
 
-__all__ = ["delete_donated", "donated_arrays"]
-
 
 def donated_arrays(operation: str, donated: Sequence[Any], arguments: Any) -> list[Array]:
     """The Arrays in the donated arguments; JaxRuntimeError where `arguments`, which are all, hold one of them twice."""

@@ -19,8 +19,6 @@ from artifex_devices._spmd.jit_arguments import ChosenArguments
 from artifex_devices._spmd.jit_placement import UNSPECIFIED, Placements, is_placed_on, same_devices
 from artifex_devices._spmd.mapped import name_of
 
-__all__ = ["UNSPECIFIED", "jit"]
-
 
 def jit(
     f: Callable[..., Any] | None = None,

@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from artifex_devices._base.checks import check_sequence_of_ints, check_type
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 from artifex_devices._spmd.donation import donated_arrays
-
-__all__ = ["ChosenArguments"]
 
 
 class ChosenArguments:
@@ -105,7 +103,7 @@ class ChosenArguments:
             except TypeError:
                 raise ValueError(
                     f"{self.operation}: static argument {name} is not hashable; expected a constant such as a number, "
-                    f"a string or a tuple, got {shown(x)} ({type(x).__name__}); pass a tuple for a list"
+                    f"a string or a tuple, got {safe_repr(x)} ({type(x).__name__}); pass a tuple for a list"
                 ) from None
 
     def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: frozenset[int]) -> list[Array]:

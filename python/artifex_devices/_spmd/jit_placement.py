@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import (
     AbstractMesh,
     Array,
@@ -24,8 +24,6 @@ from artifex_devices._core import (
 from artifex_devices._placement.mesh_context import mesh_of_spec, mesh_that_is_set
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
 from artifex_devices._spmd.arguments import check_alive, is_sharded_alike, leaf_of
-
-__all__ = ["UNSPECIFIED", "Placements", "is_placed_on", "same_devices"]
 
 
 class _Unspecified:
@@ -61,7 +59,7 @@ class Placements:
             if not is_sharding(leaf):
                 raise TypeError(
                     f"{self.operation}: {argument}{tree_util.keystr(path)} is of type {type(leaf).__name__}; expected "
-                    f"a Sharding, a PartitionSpec or None, got {shown(leaf)}; write NamedSharding(mesh, P(...))"
+                    f"a Sharding, a PartitionSpec or None, got {safe_repr(leaf)}; write NamedSharding(mesh, P(...))"
                 )
         return [leaf for _, leaf in leaves]
 
@@ -190,7 +188,7 @@ class Placements:
             return
         raise ValueError(
             f"{self.operation}: {path} is committed to another sharding than that of in_shardings; expected "
-            f"{shown(sharding)}, got {array.sharding!r}; move it first: device_put({path}, sharding)"
+            f"{safe_repr(sharding)}, got {array.sharding!r}; move it first: device_put({path}, sharding)"
         )
 
     def _put(self, x: Any, target: Sharding | None, path: str) -> Any:

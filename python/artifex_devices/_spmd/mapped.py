@@ -16,8 +16,6 @@ from artifex_devices._spmd.program import Program, run
 from artifex_devices._spmd.specs import Layout
 from artifex_devices.config import config
 
-__all__ = ["EXECUTORS", "Plan", "check_executor", "flatten_arguments", "name_of", "run_plan"]
-
 EXECUTORS = ("auto", "cooperative", "threads")
 
 

@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import run_all, tiling
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
 from artifex_devices._spmd.specs import Layout, broadcast_prefix, names_by_dimension, shape_text
 
 if TYPE_CHECKING:
     from artifex_devices._spmd.result_check import ResultCheck
-
-__all__ = ["Outputs"]
 
 _NDARRAY = {np.ndarray}
 _SAME_NDARRAY = 2  # likeness of parts that are one ndarray
@@ -107,7 +105,7 @@ class Outputs:
             ):
                 column[participant] = np.asarray(leaf)
                 continue
-            found = "an Array that is sharded over devices" if isinstance(leaf, Array) else shown(leaf)
+            found = "an Array that is sharded over devices" if isinstance(leaf, Array) else safe_repr(leaf)
             raise TypeError(
                 f"{self.operation}: output{path} on {self.layout.device_names[participant]} is of type "
                 f"{type(leaf).__name__}; expected an ndarray or a number, got {found}; return arrays only"

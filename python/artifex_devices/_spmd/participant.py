@@ -12,14 +12,12 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 
 if TYPE_CHECKING:
     from artifex_devices._spmd.axes import Groups
     from artifex_devices._spmd.cross_process import CrossProcessOp
     from artifex_devices._spmd.program import Program
-
-__all__ = ["PENDING", "Meeting", "Participant", "Raised", "Stopped", "current", "signature_text"]
 
 _COLLECTIVE_MODULES = {"artifex_devices.lax", "artifex_devices._spmd.collectives"}  # frames above the user's call
 _COMPLETE, _WAIT = 0, 1  # results of an arrival
@@ -71,7 +69,7 @@ class Meeting:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else shown(value)
+    return value if isinstance(value, str) else safe_repr(value)
 
 
 def signature_text(signature: Hashable) -> str:

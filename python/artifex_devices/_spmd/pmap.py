@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._base.checks import check_callable, check_int, check_type, wrong_type
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._spmd.arguments import Blocks, blocks_of, is_sharded_alike, leaf_of
 from artifex_devices._spmd.donation import delete_donated, donated_arrays
@@ -23,8 +23,6 @@ from artifex_devices.errors import IndivisibleError
 
 if TYPE_CHECKING:
     from artifex_devices._spmd.result_check import ResultCheck
-
-__all__ = ["pmap"]
 
 # The axis of a pmap without axis_name; collectives inside may use any name for it.
 _UNNAMED = "_internal_pmap_axis_name"
@@ -212,7 +210,7 @@ class _Pmapped:
             except TypeError:
                 raise ValueError(
                     f"{self.operation}: static argument {i} is not hashable; expected a constant such as a number or a "
-                    f"tuple, got {shown(x)} ({type(x).__name__}); pass a tuple for a list"
+                    f"tuple, got {safe_repr(x)} ({type(x).__name__}); pass a tuple for a list"
                 ) from None
         return static
 

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from artifex_devices import _core
 
-__all__ = ["CrossGroup", "ProcessGroups", "ProcessMap"]
-
 Groups = Sequence[tuple[int, ...]]
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from artifex_devices._spmd.axes import Groups
     from artifex_devices._spmd.cross_process import CrossProcessOp
 
-__all__ = ["Program", "run"]
-
 
 _MAX_CACHED_MEETINGS = 64  # kinds of collectives of a program that is used again
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from artifex_devices._spmd.program import Program
     from artifex_devices._spmd.specs import Layout
 
-__all__ = ["ResultCheck", "abandon"]
-
 _CERTAIN = bytes(32)  # stands for a value that a collective made equal
 
 

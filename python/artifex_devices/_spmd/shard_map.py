@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
 from artifex_devices._base.checks import check_callable, check_type
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding
 from artifex_devices._placement.mesh_context import context_mesh
 from artifex_devices._spmd.arguments import (
@@ -30,8 +30,6 @@ from artifex_devices._spmd.specs import (
     held_names,
     layout_of,
 )
-
-__all__ = ["shard_map"]
 
 _MISSING: Any = object()
 
@@ -140,7 +138,7 @@ class _ShardMapped:
         unknown = [name for name in self.axis_names if name not in mesh.axis_names]
         if unknown:
             raise ValueError(
-                f"{self.operation}: axis_names has {', '.join(map(shown, unknown))}; expected axes of the mesh, "
+                f"{self.operation}: axis_names has {', '.join(map(safe_repr, unknown))}; expected axes of the mesh, "
                 f"{', '.join(map(repr, mesh.axis_names))}; check the spelling"
             )
         return tuple(name for name in mesh.axis_names if not self.axis_names or name in self.axis_names)
@@ -229,7 +227,7 @@ class _ShardMapped:
         """Refuses arguments sharded over Explicit axes that are not manual: bodies would see complete blocks."""
         automatic = [name for name in explicit_names(layout.mesh) if name not in layout.manual]
         wrong = [
-            f"{path_of(i)} is sharded over {shown(name)}"
+            f"{path_of(i)} is sharded over {safe_repr(name)}"
             for i, x in enumerate(arrays)
             for names in held_names(x, layout.mesh)
             for name in names

@@ -11,8 +11,6 @@ from artifex_devices._core import AbstractMesh, Mesh, PartitionSpec
 from artifex_devices._spmd.shard_map import _MISSING, shard_map
 from artifex_devices._spmd.specs import Infer
 
-__all__ = ["smap"]
-
 
 def smap(
     f: Callable[..., Any] | None = None,

@@ -9,21 +9,11 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.clearable_cache import forgettable
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.clearable_cache import clearable
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices.errors import DuplicateSpecError
-
-__all__ = [
-    "Infer",
-    "Layout",
-    "broadcast_prefix",
-    "check_specs",
-    "layout_of",
-    "names_by_dimension",
-    "shape_text",
-]
 
 Names = tuple[Hashable, ...]
 
@@ -98,7 +88,7 @@ class Layout:
         return [here for group in groups if (here := [slots[i] for i in group if i in slots])]
 
 
-_layouts: dict[tuple[Mesh, Names], Layout] = forgettable({})
+_layouts: dict[tuple[Mesh, Names], Layout] = clearable({})
 
 
 def layout_of(mesh: Mesh, manual: Names) -> Layout:
@@ -134,7 +124,7 @@ def check_specs(operation: str, argument: str, specs: Any, manual: Names | None)
     wrong = [(path, leaf) for path, leaf in leaves if not _is_spec(leaf)]
     if wrong:
         found = ", ".join(
-            f"{argument}{tree_util.keystr(path)} is {shown(leaf)} ({type(leaf).__name__})" for path, leaf in wrong
+            f"{argument}{tree_util.keystr(path)} is {safe_repr(leaf)} ({type(leaf).__name__})" for path, leaf in wrong
         )
         raise TypeError(
             f"{operation}: {argument} is not a tree of PartitionSpecs: {found}; expected a PartitionSpec for each "
@@ -145,7 +135,7 @@ def check_specs(operation: str, argument: str, specs: Any, manual: Names | None)
         names = [name for entry in names_by_dimension(spec) for name in entry] if spec is not None else []
         place = f"{argument}{tree_util.keystr(path)} = {spec!r}"
         if manual is not None:
-            unbound += [f"{place} names {shown(name)}" for name in names if name not in manual]
+            unbound += [f"{place} names {safe_repr(name)}" for name in names if name not in manual]
         twice += [place for name in set(names) if names.count(name) > 1]
     if unbound:
         raise ValueError(

@@ -19,17 +19,15 @@ from typing import Any
 
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._base.daemon_thread import DaemonThread
-from artifex_devices._base.handoff_queue import NOTHING, HandOver
+from artifex_devices._base.handoff_queue import NOTHING, HandoffQueue
 from artifex_devices._spmd.participant import Participant, Stopped, _current
 from artifex_devices._spmd.program import Program
-
-__all__ = ["run", "shutdown"]
 
 _GRACE_S = 2.0  # how long a failed program waits for its bodies before it goes on without them
 _POLL_S = 0.5  # a Ctrl-C just before a wait for a lock begins does not end that wait
 
 
-def _serve(thread: DaemonThread, jobs: HandOver[Job | None]) -> None:
+def _serve(thread: DaemonThread, jobs: HandoffQueue[Job | None]) -> None:
     thread.began()
     del thread
     while True:
@@ -104,7 +102,7 @@ class _Worker:
     __slots__ = ("_jobs", "thread")
 
     def __init__(self) -> None:
-        self._jobs: HandOver[Job | None] = HandOver()
+        self._jobs: HandoffQueue[Job | None] = HandoffQueue()
         self.thread = DaemonThread("artifex-participant", _serve, self._jobs)
         self.thread.start()
 

@@ -16,8 +16,6 @@ from artifex_devices._base.daemon_thread import DaemonThread
 if TYPE_CHECKING:
     from artifex_devices._spmd.program import Program
 
-__all__ = ["shutdown", "unwatch", "watch"]
-
 
 class _Watchdog:
     """One thread for all programs; it runs from the first program with a deadline until shutdown()."""

@@ -9,9 +9,7 @@ from typing import Any
 
 from artifex_devices._base.checks import check_int, check_number, check_sequence_of_ints, check_str
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices._base.safe_repr import shown
-
-__all__ = ["InitializeArguments"]
+from artifex_devices._base.safe_repr import safe_repr
 
 _COMMAND = "mpiexec -n {} python script.py"
 _METHOD = "mpi4py"
@@ -50,7 +48,7 @@ class InitializeArguments:
         self.shutdown_timeout_s = self._seconds("shutdown_timeout_seconds", arguments["shutdown_timeout_seconds"])
         for name in ("coordinator_bind_address", "slice_index", "partition_index"):  # JAX's, for accelerators
             if arguments[name] is not None:
-                self._values.append(f"{name} has no meaning here; expected None, got {shown(arguments[name])}")
+                self._values.append(f"{name} has no meaning here; expected None, got {safe_repr(arguments[name])}")
         if self._types:
             raise TypeError(f"distributed.initialize: {'; '.join(self._types)}; leave out what MPI knows")
         if self._values:
@@ -93,7 +91,7 @@ class InitializeArguments:
         elif not 1 <= int(port) <= _MAX_PORT:
             wrong = f"has no port from 1 to {_MAX_PORT}"
         if wrong:
-            self._values.append(f"coordinator_address {wrong}; expected 'host:port', got {shown(value)}")
+            self._values.append(f"coordinator_address {wrong}; expected 'host:port', got {safe_repr(value)}")
         return str(value)
 
     def _int(self, name: str, value: Any, minimum: int, maximum: int) -> int | None:
@@ -111,7 +109,7 @@ class InitializeArguments:
         elif not 1 <= _length(value) <= _MAX_DEVICES:
             self._values.append(
                 f"{name} names no devices, or too many; expected 1 to {_MAX_DEVICES} different numbers from 0, got "
-                f"{shown(value)}"
+                f"{safe_repr(value)}"
             )
             return None
         else:
@@ -120,7 +118,7 @@ class InitializeArguments:
             return None
         if len(set(value)) < len(value) or min(value) < 0:
             self._values.append(
-                f"{name} names devices twice, or below 0; expected different numbers from 0, got {shown(value)}"
+                f"{name} names devices twice, or below 0; expected different numbers from 0, got {safe_repr(value)}"
             )
         return len(value)
 
@@ -129,12 +127,12 @@ class InitializeArguments:
         if value is not None and self._checked(check_str, name, value, expected=f"None or {_METHOD!r}") is not None:
             hint = did_you_mean(value, [_METHOD])
             if value != _METHOD:
-                self._values.append(f"{name} is not known; expected None or {_METHOD!r}, got {shown(value)}{hint}")
+                self._values.append(f"{name} is not known; expected None or {_METHOD!r}, got {safe_repr(value)}{hint}")
 
     def _seconds(self, name: str, value: Any) -> float:
         seconds = self._checked(check_number, name, value, above=0, expected="a number of seconds")
         if seconds is not None and seconds > sys.float_info.max:  # an int
-            self._values.append(f"{name} is {shown(value)}; expected a finite number of seconds")
+            self._values.append(f"{name} is {safe_repr(value)}; expected a finite number of seconds")
             seconds = None
         return 0.0 if seconds is None else float(seconds)
 

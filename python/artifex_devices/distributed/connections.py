@@ -15,8 +15,6 @@ from typing import Any
 from artifex_devices._base.caller import warn_user
 from artifex_devices.distributed.peers import Peer, Peers
 
-__all__ = ["Listener", "connect_all"]
-
 _HELLO = struct.Struct("!I32s32s")  # number of the connecting process, its token, the token of the other process
 _IFADDR = 0x8915  # SIOCGIFADDR
 _TRY_S = 3.0  # seconds for one address

@@ -8,8 +8,6 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["CAME", "MAX_PAYLOAD", "REFUSED", "Meeting", "MpiMeeting"]
-
 CAME, REFUSED = 1, 2
 MAX_PAYLOAD = 64  # bytes of a record that MPI carries
 HEAD = struct.Struct("!32sIBxHH6x")  # digest, group, kind, bytes of the payload, bytes of the text; then both

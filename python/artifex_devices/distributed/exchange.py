@@ -13,8 +13,6 @@ from artifex_devices.config import config
 from artifex_devices.distributed import transport as transports
 from artifex_devices.distributed.transport import Request, Transport
 
-__all__ = ["Traffic", "check_same_value", "run", "traffic"]
-
 _TAG = 1  # of reshards; messages of one pair arrive in order, so that one tag is enough
 _MAX_IN_FLIGHT = 32  # messages in each direction that need no memory of their own
 

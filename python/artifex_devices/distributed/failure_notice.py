@@ -8,8 +8,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-__all__ = ["EXIT_DELAY_S", "NOTICE_WAIT_S", "has_failed", "install", "uninstall"]
-
 NOTICE_WAIT_S = 5.0  # how long a failed process waits for the messages of the others before the launcher ends them
 EXIT_DELAY_S = 1.0  # how long a successful process stays when another one has failed, usually to be ended itself
 

@@ -8,10 +8,8 @@ import socket
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.distributed.mpi_runtime import MpiRuntime, wait_for_all
-
-__all__ = ["ProcessFacts", "check_facts", "exchange", "is_own_address"]
 
 _T = TypeVar("_T")
 
@@ -80,7 +78,7 @@ def check_facts(facts: Sequence[ProcessFacts]) -> None:
             problems.append(f"num_processes is {num_processes} in process {number}, but the MPI job has {count}")
         if process_id is not None and process_id != number:
             problems.append(f"process_id is {process_id} in the process that is number {number} of the MPI job")
-        pairs = {"coordinator_address": (shown(address), shown(first.arguments[0]))}
+        pairs = {"coordinator_address": (safe_repr(address), safe_repr(first.arguments[0]))}
         pairs |= {thing: (version, first.versions.get(thing, "missing")) for thing, version in each.versions.items()}
         for thing, (found, expected) in pairs.items():
             if found != expected:
@@ -89,7 +87,8 @@ def check_facts(facts: Sequence[ProcessFacts]) -> None:
             problems.append(f"process {number} is {each.byte_order}-endian, but process 0 is {first.byte_order}-endian")
     if not first.address_is_own:
         problems.append(
-            f"coordinator_address is {shown(first.arguments[0])}, but process 0 runs on {first.host}, which does not "
+            f"coordinator_address is {safe_repr(first.arguments[0])}, but process 0 runs on {first.host}, which does "
+            "not "
             "have that address"
         )
     if problems:

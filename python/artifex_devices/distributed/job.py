@@ -29,8 +29,6 @@ from artifex_devices.distributed.mpi_transport import MpiTransport
 from artifex_devices.distributed.peers import Peers
 from artifex_devices.errors import CollectiveError
 
-__all__ = ["Member", "initialize", "is_initialized", "is_launched", "members", "shutdown"]
-
 
 class Member(NamedTuple):
     """A process of the job: its name in messages, its host, and its CPUs, ascending."""

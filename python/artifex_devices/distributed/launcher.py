@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-__all__ = ["Launcher", "find_launcher"]
-
 
 class Launcher(NamedTuple):
     """A program that starts processes.

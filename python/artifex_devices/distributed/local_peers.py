@@ -14,8 +14,6 @@ from artifex_devices.config import config
 from artifex_devices.distributed.consistency import HEAD, REFUSED, Meeting
 from artifex_devices.distributed.peers import Peers
 
-__all__ = ["LocalMeeting", "LocalPeers", "share_memory"]
-
 _MAX_TEXT = 500
 _POLL_S = 30e-6  # how long one poll waits for records
 

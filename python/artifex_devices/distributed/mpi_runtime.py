@@ -12,8 +12,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["MpiRuntime", "has_begun", "start", "wait_for_all"]
-
 _FIRST_SLEEP_S = 50e-6
 _MAX_SLEEP_S = 5e-3
 

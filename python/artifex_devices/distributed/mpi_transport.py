@@ -18,8 +18,6 @@ from artifex_devices.distributed.mpi_runtime import MpiRuntime
 from artifex_devices.distributed.peers import Peer, Peers
 from artifex_devices.errors import CollectiveError
 
-__all__ = ["MpiTransport"]
-
 _PIECE = 1 << 30  # bytes of one MPI message: counts are 32-bit in many MPIs
 _FIRST_POLLS = 20  # some microseconds
 _ANSWERS_S = 2.0  # seconds that others have to send their positions

@@ -11,8 +11,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["Peer", "Peers"]
-
 _LENGTH = struct.Struct("!I")
 _MAX_MESSAGE = 1 << 16  # bytes
 _MAX_TEXT = 8000  # characters of one text in it

@@ -11,8 +11,6 @@ from artifex_devices._core import Client
 if TYPE_CHECKING:
     from artifex_devices.distributed.local_peers import LocalPeers
 
-__all__ = ["Request", "Transport", "install", "of_client", "remove", "wait_all"]
-
 # A message in flight; only the transport that created it looks inside.
 Request = Any
 

@@ -13,7 +13,7 @@ import numpy as np
 from artifex_devices import _core
 from artifex_devices._array.html import page
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
 from artifex_devices.mesh_utils.mesh_devices import mesh_devices
 from artifex_devices.mesh_utils.picture import PlacedMesh
@@ -147,7 +147,8 @@ def explain(
             names = tuple(axis_names)
         except TypeError:
             raise TypeError(
-                f"explain: axis_names is {shown(axis_names)}; expected a sequence with one name for each axis; write "
+                f"explain: axis_names is {safe_repr(axis_names)}; expected a sequence with one name for each axis; "
+                "write "
                 "('data', 'model')"
             ) from None
     try:
@@ -155,7 +156,8 @@ def explain(
         nbytes = [float(each) for each in each_axis]
     except (TypeError, ValueError):
         raise TypeError(
-            f"explain: traffic is {shown(traffic)}; expected a number of bytes, or one for each axis; correct traffic"
+            f"explain: traffic is {safe_repr(traffic)}; expected a number of bytes, or one for each axis; correct "
+            "traffic"
         ) from None
     if len(names) != devices.ndim or len(nbytes) != devices.ndim or devices.size == 0:
         raise ValueError(
@@ -163,8 +165,8 @@ def explain(
             f"{len(nbytes)} numbers of bytes; expected one of each for each axis, and at least one device; correct them"
         )
     if not all(math.isfinite(each) and each >= 0 for each in nbytes):
-        raise ValueError(f"explain: traffic is {shown(traffic)}; expected finite numbers >= 0; correct traffic")
-    found = mesh_devices(devices.ravel().tolist(), text=shown)
+        raise ValueError(f"explain: traffic is {safe_repr(traffic)}; expected finite numbers >= 0; correct traffic")
+    found = mesh_devices(devices.ravel().tolist(), text=safe_repr)
     title, source, network, wraps, rows, rows_by_id, places = found.explain(devices.shape, nbytes)
     axes, axes_by_id = (
         tuple(AxisExplanation(name, *row) for name, row in zip(names, each, strict=True)) for each in (rows, rows_by_id)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 
 
 def mesh_devices(devices: Sequence[Any], text: Callable[[Any], str] = str) -> _core._MeshDevices:
@@ -15,7 +15,8 @@ def mesh_devices(devices: Sequence[Any], text: Callable[[Any], str] = str) -> _c
     last = devices[-1]
     if not hasattr(last, "platform") or not hasattr(last, "device_kind"):
         raise TypeError(
-            f"mesh_utils: {shown(last)} ({type(last).__name__}) is not a device; expected objects with id, platform "
+            f"mesh_utils: {safe_repr(last)} ({type(last).__name__}) is not a device; expected objects with id, "
+            "platform "
             "and device_kind; pass devices() or those of a cluster"
         )
     listed = list(devices)
@@ -25,7 +26,8 @@ def mesh_devices(devices: Sequence[Any], text: Callable[[Any], str] = str) -> _c
     for device in listed:
         if not hasattr(device, "id"):
             raise TypeError(
-                f"mesh_utils: {shown(device)} ({type(device).__name__}) has no id; expected objects with id, platform "
+                f"mesh_utils: {safe_repr(device)} ({type(device).__name__}) has no id; expected objects with id, "
+                "platform "
                 "and device_kind; pass devices() or those of a cluster"
             )
     without_coords = next((i for i, device in enumerate(listed) if not hasattr(device, "coords")), -1)

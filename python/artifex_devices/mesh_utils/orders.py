@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.mesh_utils.mesh_devices import mesh_devices
 
 Ndarray = NDArray[Any]
@@ -69,7 +69,7 @@ def create_device_mesh(
         )
     if search not in ("jax", "exact"):
         raise ValueError(
-            f'create_device_mesh: search is {shown(search)}; expected "jax" or "exact"; leave it out for "jax"'
+            f'create_device_mesh: search is {safe_repr(search)}; expected "jax" or "exact"; leave it out for "jax"'
         )
     if search == "jax" and traffic is not None:
         raise ValueError(
@@ -131,7 +131,7 @@ def create_hybrid_device_mesh(
         outside = tuple(operator.index(size) for size in dcn_mesh_shape)
     except TypeError:
         raise TypeError(
-            f"create_hybrid_device_mesh: dcn_mesh_shape is {shown(dcn_mesh_shape)}; expected a sequence of ints; "
+            f"create_hybrid_device_mesh: dcn_mesh_shape is {safe_repr(dcn_mesh_shape)}; expected a sequence of ints; "
             "write (2, 1)"
         ) from None
     listed = _listed("create_hybrid_device_mesh", devices)
@@ -165,7 +165,7 @@ def _listed(operation: str, devices: Iterable[Any] | None) -> list[Any]:
         return list(_core._devices() if devices is None else devices)
     except TypeError:
         raise TypeError(
-            f"{operation}: devices is {shown(devices)} ({type(devices).__name__}); expected a sequence of devices; "
+            f"{operation}: devices is {safe_repr(devices)} ({type(devices).__name__}); expected a sequence of devices; "
             "pass devices() or those of a cluster"
         ) from None
 
@@ -176,7 +176,8 @@ def _sizes(shape: Any) -> tuple[int, ...]:
         listed = tuple(shape)
     except TypeError:
         raise TypeError(
-            f"create_device_mesh: mesh_shape is {shown(shape)} ({type(shape).__name__}); expected a sequence of ints; "
+            f"create_device_mesh: mesh_shape is {safe_repr(shape)} ({type(shape).__name__}); expected a sequence of "
+            "ints; "
             "write (2, 4)"
         ) from None
     try:
@@ -207,7 +208,7 @@ def _weights(shape: tuple[int, ...], traffic: Sequence[float] | None) -> list[fl
         return [1.0] * len(shape) if traffic is None else [float(each) for each in traffic]
     except (TypeError, ValueError):
         raise TypeError(
-            f"create_device_mesh: traffic is {shown(traffic)}; expected one number for each axis of mesh_shape "
+            f"create_device_mesh: traffic is {safe_repr(traffic)}; expected one number for each axis of mesh_shape "
             f"{shape}; correct traffic"
         ) from None
 

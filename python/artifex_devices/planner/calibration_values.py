@@ -17,7 +17,7 @@ from artifex_devices import _core
 from artifex_devices._base.checks import check_number, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record
 from artifex_devices._base.timing import Repeats
 from artifex_devices.planner.calibration_terms import TERMS
@@ -201,7 +201,7 @@ class Calibration:
             )
         names: list[Any] = list(terms)
         unknown = [
-            f"{shown(name)}{did_you_mean(name, TERMS) if isinstance(name, str) else ''}"
+            f"{safe_repr(name)}{did_you_mean(name, TERMS) if isinstance(name, str) else ''}"
             for name in names
             if name not in self.coefficients
         ]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 
 VARIABLE = "ARTIFEX_DEVICES_CACHE"
 _FORMAT = 2
@@ -75,12 +75,12 @@ def check_cache(operation: str, cache: Any) -> None:
         cache = os.fspath(cache)
     if isinstance(cache, str) and (not cache or "\0" in cache):
         raise ValueError(
-            f"{operation}: cache is {shown(cache)}; expected the path of a directory, a bool or None; "
+            f"{operation}: cache is {safe_repr(cache)}; expected the path of a directory, a bool or None; "
             'write cache=False to store nothing, or cache="." for the current directory'
         )
     if cache is not None and not isinstance(cache, (str, bool)):
         raise TypeError(
-            f"{operation}: cache is {shown(cache)} ({type(cache).__name__}); expected a directory, a bool or None; "
+            f"{operation}: cache is {safe_repr(cache)} ({type(cache).__name__}); expected a directory, a bool or None; "
             "write cache=False to store nothing"
         )
 

@@ -14,7 +14,7 @@ from typing import Any
 from artifex_devices._array.html import page
 from artifex_devices._base.checks import check_type
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record, checked_text
 from artifex_devices._base.svg import Picture
 
@@ -233,7 +233,7 @@ def _with(content: Any, from_cache: bool, notes: tuple[str, ...]) -> MeasuredRoo
 def _check_parts(scope: Any, products: Any, streams: Any, conditions: Any, notes: Any) -> None:
     """Raises TypeError or ValueError with all mistakes."""
     wrong = [
-        f"{name} is {shown(value)} ({type(value).__name__}), expected a {kind.__name__}"
+        f"{name} is {safe_repr(value)} ({type(value).__name__}), expected a {kind.__name__}"
         for name, value, kind in (
             ("scope", scope, str),
             ("products", products, Mapping),
@@ -241,12 +241,12 @@ def _check_parts(scope: Any, products: Any, streams: Any, conditions: Any, notes
         )
         if not isinstance(value, kind)
     ]
-    named = [(f"products[{shown(dtype)}]", rates) for dtype, rates in products.items()] if not wrong else []
+    named = [(f"products[{safe_repr(dtype)}]", rates) for dtype, rates in products.items()] if not wrong else []
     for name, rates in (*named, ("streams", streams)):
         if not isinstance(rates, Sequence) or not all(isinstance(rate, Rate) for rate in rates):
-            wrong.append(f"{name} is {shown(rates)} ({type(rates).__name__}), expected a sequence of Rates")
+            wrong.append(f"{name} is {safe_repr(rates)} ({type(rates).__name__}), expected a sequence of Rates")
     if isinstance(notes, str) or not isinstance(notes, Sequence) or not all(isinstance(note, str) for note in notes):
-        wrong.append(f"notes is {shown(notes)} ({type(notes).__name__}), expected a sequence of texts")
+        wrong.append(f"notes is {safe_repr(notes)} ({type(notes).__name__}), expected a sequence of texts")
     if wrong:
         raise TypeError(f"from_rates: {'; '.join(wrong)}; pass rates of measure_roofline()")
     empty = [name for name, rates in (*named, ("streams", streams)) if len(rates) == 0]

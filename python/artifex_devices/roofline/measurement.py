@@ -17,7 +17,7 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_number, wrong_value
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Device, __version__
 from artifex_devices._hardware.fingerprint import core_frequency_hz, cpu_model, machine_fingerprint
 from artifex_devices._runtime.device_arguments import check_device
@@ -148,7 +148,7 @@ def _check_isa(isa: Any) -> None:
     known = _core._gemm_isas()
     if isa is not None and isa not in known:
         raise (ValueError if isinstance(isa, str) else TypeError)(
-            f"measure_roofline: isa is {shown(isa)}; expected None or one that this processor runs: "
+            f"measure_roofline: isa is {safe_repr(isa)}; expected None or one that this processor runs: "
             f"{', '.join(map(repr, known))}; leave it out for the fastest"
         )
 

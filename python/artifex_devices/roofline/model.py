@@ -15,7 +15,7 @@ from artifex_devices import _core
 from artifex_devices._array.html import page
 from artifex_devices._base.checks import check_type
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
 from artifex_devices._core import Device
 from artifex_devices._hardware.batch_size import HardwareType
@@ -112,14 +112,15 @@ class Roofline:
             intensity = math.ldexp(flops_per_byte, 0)  # converts as float() does, but refuses text
         except TypeError:
             raise TypeError(
-                f"attainable_flops: flops_per_byte is {shown(flops_per_byte)} ({type(flops_per_byte).__name__}); "
+                f"attainable_flops: flops_per_byte is {safe_repr(flops_per_byte)} ({type(flops_per_byte).__name__}); "
                 "expected a number; divide the FLOP of the computation by the bytes that it moves"
             ) from None
         except OverflowError:  # an int above the range of floats
             intensity = math.copysign(math.inf, flops_per_byte > 0 or -1)
         if not intensity >= 0:
             raise ValueError(
-                f"attainable_flops: flops_per_byte is {shown(flops_per_byte)}; expected 0 or more; divide the FLOP of "
+                f"attainable_flops: flops_per_byte is {safe_repr(flops_per_byte)}; expected 0 or more; divide the FLOP "
+                "of "
                 "the computation by the bytes that it moves"
             )
         return min(self.peak_flops, intensity * self.memory_bandwidth)
@@ -258,7 +259,7 @@ def _of_table(chip: Accelerator, dtype: str, weight_dtype: Any) -> Roofline:
     if peak is None:
         raise ValueError(
             f"roofline: the {dtype} FLOP/s of {chip.name} are not published; expected one of "
-            f"{', '.join(chip.peak_flops)}; write dtype={shown(next(iter(chip.peak_flops)))}"
+            f"{', '.join(chip.peak_flops)}; write dtype={safe_repr(next(iter(chip.peak_flops)))}"
         )
     note = f" ({chip.note})" if chip.note else ""
     return Roofline(
@@ -303,7 +304,8 @@ def _format(operation: str, dtype: Any) -> str:
             name = np.dtype(dtype).name
         except TypeError:
             raise TypeError(
-                f"{operation}: {shown(dtype)} ({type(dtype).__name__}) is not a dtype; expected one or its name; write "
+                f"{operation}: {safe_repr(dtype)} ({type(dtype).__name__}) is not a dtype; expected one or its name; "
+                "write "
                 "'bfloat16'"
             ) from None
     name = name.lower()
@@ -312,7 +314,7 @@ def _format(operation: str, dtype: Any) -> str:
         name = narrow[1]
     if name not in _ELEMENT_BYTES:
         raise ValueError(
-            f"{operation}: dtype {shown(dtype)} is not known here; expected one of {', '.join(_ELEMENT_BYTES)}; "
+            f"{operation}: dtype {safe_repr(dtype)} is not known here; expected one of {', '.join(_ELEMENT_BYTES)}; "
             "choose the format of the products"
         )
     return name

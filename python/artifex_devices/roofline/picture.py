@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from artifex_devices import _core
 from artifex_devices._base.checks import check_int, check_number, check_type, wrong_value
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _rows(points: Sequence[Any]) -> list[tuple[str, float, float, bool, int]]:
     for each in points:
         if not isinstance(each, RooflinePoint) or not isinstance(each.label, str):
             raise TypeError(
-                f"to_svg: a point is {shown(each)}; expected a RooflinePoint with a str as its label; correct it"
+                f"to_svg: a point is {safe_repr(each)}; expected a RooflinePoint with a str as its label; correct it"
             )
     return [
         (each.label, float(each.flops_per_byte), float(each.flops or 0.0), each.flops is not None, -1)

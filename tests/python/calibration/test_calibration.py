@@ -87,7 +87,7 @@ def made(links=ONE_MEMORY, **changes):
 
 @pytest.fixture
 def fresh(monkeypatch):
-    """Nothing is remembered of earlier measurements of this process."""
+    """Nothing is clearable_cache of earlier measurements of this process."""
     monkeypatch.setattr(calibration_run, "_calibrations", {})
 
 

@@ -57,7 +57,9 @@ def test_a_process_without_devices_needs_the_dtype():
     def body(index):
         first = ad.NamedSharding(ad.Mesh(np.array(ad.local_devices(0)), ("x",)), ad.P("x"))
         if index == 1:
-            with pytest.raises(ValueError, match=r"make_array_from_callback: no device of .* determines the dtype; expected"):
+            with pytest.raises(
+                ValueError, match=r"make_array_from_callback: no device of .* determines the dtype; expected"
+            ):
                 ad.make_array_from_callback((8, 4), first, X.__getitem__)
             with pytest.raises(ValueError, match="so that no part says shape and dtype; expected both, got a shape on"):
                 ad.make_array_from_single_device_arrays((8, 4), first, [])

@@ -32,7 +32,7 @@ SHORT = 0.1
 
 @pytest.fixture
 def fresh(monkeypatch):
-    """Nothing is remembered of earlier measurements of this process."""
+    """Nothing is clearable_cache of earlier measurements of this process."""
     monkeypatch.setattr(roofline_measurement, "_measurements", {})
 
 
