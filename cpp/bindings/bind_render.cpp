@@ -29,7 +29,7 @@ std::string picture_of_places(const std::string& title, const Axes& axes, const 
                               int max_cells) {
   PlacedMesh mesh;
   mesh.title = title;
-  for (const auto& [name, size, lies_on] : axes) mesh.axes.push_back({name, size, lies_on});
+  for (const auto& [name, size, placement] : axes) mesh.axes.push_back({name, size, placement});
   for (const NetworkKind kind : {NetworkKind::kTorus, NetworkKind::kSwitch, NetworkKind::kFullMesh}) {
     if (network == to_string(kind)) mesh.network = kind;
   }
@@ -42,7 +42,7 @@ std::string picture_of_places(const std::string& title, const Axes& axes, const 
 
 using Roofs = std::vector<std::tuple<std::string, double, bool>>;  // name, rate, per byte
 using Points =
-    std::vector<std::tuple<std::string, double, double, bool, int64_t>>;  // label, FLOP a byte, FLOP/s, measured, roof
+    std::vector<std::tuple<std::string, double, double, bool, int64_t>>;  // label, FLOP per byte, FLOP/s, measured, roof
 
 std::string picture_of_roofline(const std::string& title, const Roofs& roofs, const Points& points,
                                 const std::vector<std::string>& notes) {

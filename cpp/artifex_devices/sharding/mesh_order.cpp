@@ -13,7 +13,7 @@ std::vector<Device*> mesh_order(const Dims& sizes, std::vector<Device*> devices,
         "shape or the devices",
         operation, count, to_string(sizes), positions, count);
   }
-  // CPU devices have consecutive ids on each domain: in the order given, neighbours on the last axes are neighbours.
+  // CPU devices of a domain have consecutive ids, so in the given order the last axes connect near devices.
   return devices;
 }
 

@@ -82,7 +82,7 @@ def roofline_html(roof: Roofline) -> str:
     facts = [
         ("peak", f"{roof.peak_flops:.4g} FLOP/s ({roof.peak_from.kind}: {roof.peak_from.text})"),
         ("memory", f"{roof.memory_bandwidth:.4g} B/s ({roof.bandwidth_from.kind}: {roof.bandwidth_from.text})"),
-        ("ridge point", f"{roof.ridge_point:.1f} FLOP a byte"),
+        ("ridge point", f"{roof.ridge_point:.1f} FLOP per byte"),
         ("critical batch", f"{roof.critical_batch:.1f} ({roof.critical_batch_from.text})"),
     ]
     return _page(f"{roof.hardware}, {roof.dtype}", facts, picture=roof.to_svg())

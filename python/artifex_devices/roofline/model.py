@@ -101,7 +101,7 @@ class Roofline:
 
     @property
     def ridge_point(self) -> float:
-        """FLOP a byte: from here on arithmetic is the limit of a computation, below it memory is."""
+        """FLOP per byte: from here on arithmetic is the limit of a computation, below it memory is."""
         return self.peak_flops / self.memory_bandwidth
 
     @property
@@ -211,13 +211,13 @@ class Roofline:
             points: More points, such as measured ones.
 
         Raises:
-            ValueError: If a batch or a size is below 1, or a rate, FLOP/s or FLOP a byte not finite and above 0.
+            ValueError: If a batch or a size is below 1, or a rate, FLOP/s or FLOP per byte not finite and above 0.
             TypeError: If an argument is of another type.
 
         Example:
             >>> from artifex_devices.roofline import roofline
             >>> picture = roofline("tpu_v5e").to_svg([1, 240], network_bandwidth=45e9)
-            >>> "memory: 819 GB/s, ridge point at 240.5 FLOP a byte" in picture, ">batch 240<" in picture
+            >>> "memory: 819 GB/s, ridge point at 240.5 FLOP per byte" in picture, ">batch 240<" in picture
             (True, True)
         """
         words = "points: one product with a weight matrix, by batch size"

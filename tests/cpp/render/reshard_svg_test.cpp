@@ -42,7 +42,7 @@ TEST(TrafficGroups, FewPairsAreThoseOfDevices) {
   EXPECT_EQ(groups.arrows[0].from, 0);
   EXPECT_EQ(groups.arrows[0].to, 1);
   EXPECT_EQ(groups.arrows[0].bytes, 12);
-  EXPECT_EQ(groups.kept, (std::map<int64_t, int64_t>{{1, 5}}));
+  EXPECT_EQ(groups.internal, (std::map<int64_t, int64_t>{{1, 5}}));
   EXPECT_EQ(groups.note({{"same slice", 12}}), "");
 }
 
@@ -55,7 +55,7 @@ TEST(TrafficGroups, ManyPairsAreThoseOfHostsThenSlicesThenOfTheBusiestDevice) {
   EXPECT_EQ(hosts.kind, TrafficGroups::Kind::kHosts);
   EXPECT_EQ(hosts.arrows.size(), 12u);
   EXPECT_EQ(hosts.arrows[0].bytes, 160);  // 4 devices to 4
-  EXPECT_EQ(hosts.kept.at(0), 160);
+  EXPECT_EQ(hosts.internal.at(0), 160);
   EXPECT_EQ(hosts.note({{"same slice", 1280}, {"network", 0}}),
             "arrows: between hosts, which stand for 240 pairs of devices; in all 1.2 KiB same slice");
   const TrafficGroups two = group(4);
@@ -66,7 +66,7 @@ TEST(TrafficGroups, ManyPairsAreThoseOfHostsThenSlicesThenOfTheBusiestDevice) {
   EXPECT_EQ(one.kind, TrafficGroups::Kind::kBusiest);
   EXPECT_EQ(one.to, std::vector<int64_t>{0});
   EXPECT_EQ(one.arrows.size(), 1u);
-  EXPECT_EQ(one.kept, (std::map<int64_t, int64_t>{{0, 10}}));
+  EXPECT_EQ(one.internal, (std::map<int64_t, int64_t>{{0, 10}}));
   EXPECT_EQ(one.note({}), "arrows: what the busiest device receives, 1 of 240 pairs of devices");
   // Without a cluster nothing is known of hosts.
   EXPECT_EQ(group_traffic(all_to_all(16, 1), counted(16), counted(16), nullptr, 32, 24).kind,

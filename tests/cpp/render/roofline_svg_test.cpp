@@ -51,18 +51,18 @@ TEST(Labels, WrapAtBlanks) {
 TEST(RooflineSvg, LimitsMeetAtTheRidgePoint) {
   const std::string svg = roofline_svg(plot());
   EXPECT_TRUE(is_well_formed(svg));
-  // FLOP a byte from 1 to 1000, FLOP/s from 1e11 to 1e15: the slope rises two of four decades of 80 pixels.
+  // FLOP per byte from 1 to 1000, FLOP/s from 1e11 to 1e15: the slope rises two of four decades of 80 pixels.
   EXPECT_EQ(found(svg, "<path d=\"M92 284L", "", "\""), (std::vector<std::string>{"465.333 124"}));
   EXPECT_EQ(found(svg, "stroke-width=\"2.5\"", "", "/>").size(), 4u);  // two lines, and two in the legend
-  EXPECT_EQ(tooltips(svg), (std::vector<std::string>{"ridge point of memory: 100 FLOP a byte",
-                                                     "batch 1: 1 FLOP a byte, 1 TFLOP/s, by the model",
-                                                     "batch 1000: 1000 FLOP a byte, 100 TFLOP/s, by the model",
-                                                     "mine: 10 FLOP a byte, 4 TFLOP/s, measured"}));
+  EXPECT_EQ(tooltips(svg), (std::vector<std::string>{"ridge point of memory: 100 FLOP per byte",
+                                                     "batch 1: 1 FLOP per byte, 1 TFLOP/s, by the model",
+                                                     "batch 1000: 1000 FLOP per byte, 100 TFLOP/s, by the model",
+                                                     "mine: 10 FLOP per byte, 4 TFLOP/s, measured"}));
   const std::vector<std::string> texts = labels(svg);
   EXPECT_EQ(texts[0], "&lt;chip&gt;");
   EXPECT_EQ(std::vector<std::string>(texts.end() - 6, texts.end()),
             (std::vector<std::string>{"batch 1000", "mine", "batch 1", "bfloat16: 100 TFLOP/s",
-                                      "memory: 1 TB/s, ridge point at 100 FLOP a byte",
+                                      "memory: 1 TB/s, ridge point at 100 FLOP per byte",
                                       "filled points are measured, hollow ones by the model"}));
   EXPECT_EQ(found(svg, "<circle", "cx=\"", "\""), (std::vector<std::string>{"465.3", "92.0", "652.0", "278.7"}));
   EXPECT_EQ(found(svg, "<circle", "fill=\"", "\""), (std::vector<std::string>{"none", "none", "none", "currentColor"}));
@@ -74,10 +74,10 @@ TEST(RooflineSvg, FurtherRoofsAreDashed) {
   wide.roofs.push_back({"float32", 5e13, false});
   const std::string svg = roofline_svg(wide);
   EXPECT_EQ(found(svg, "stroke-width=\"2\"", "", "/>").size(), 4u);  // two lines, and two in the legend
-  EXPECT_NE(svg.find(">network: 10 GB/s, ridge point at 1e+04 FLOP a byte<"), std::string::npos);
+  EXPECT_NE(svg.find(">network: 10 GB/s, ridge point at 1e+04 FLOP per byte<"), std::string::npos);
   EXPECT_NE(svg.find(">float32: 50 TFLOP/s<"), std::string::npos);
   wide.points = {{"sent", 100, 0, false, 2}};
-  EXPECT_EQ(tooltips(roofline_svg(wide)).back(), "sent: 100 FLOP a byte of network, 1 TFLOP/s, by the model");
+  EXPECT_EQ(tooltips(roofline_svg(wide)).back(), "sent: 100 FLOP per byte of network, 1 TFLOP/s, by the model");
   EXPECT_EQ(found(roofline_svg(wide), "<circle", "stroke=\"", "\"").back(), "#16a34a");
 }
 
@@ -97,7 +97,7 @@ TEST(RooflineSvg, RefusesAllThatIsWrongAtOnce) {
   wrong.points = {{"a", std::nan(""), 0, false}, {"b", 1, INFINITY, true}};
   EXPECT_EQ(
       message_of<InvalidArgument>([&] { roofline_svg(wrong); }),
-      "to_svg: there is no roof in FLOP/s; the rate of memory is -1; a has nan FLOP a byte; b has inf FLOP/s; expected "
+      "to_svg: there is no roof in FLOP/s; the rate of memory is -1; a has nan FLOP per byte; b has inf FLOP/s; expected "
       "a roof of each kind, at most 64 roofs and 4096 points, and numbers of 1e-30 to 1e+30; correct them");
   wrong = plot();
   wrong.points = {{"a", 1, 0, false, 0}, {"b", 1, 0, false, 2}};
