@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bind_accelerators.h"
-
 #include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/advice/capabilities.h"
 #include "artifex_devices/advice/derived_batch_size.h"
+#include "bindings.h"
 #include "gil.h"
 
 namespace artifex_devices::bindings {

@@ -13,7 +13,7 @@ namespace {
 HardwareType type_from_name(const std::string& name) {
   const auto type = hardware_type_from_name(name);
   if (!type)
-    throw_error("batch_size_advice: {:?} is no hardware type; expected a HardwareType's value; say 'h100'", name);
+    throw_error("batch_size_advice: {:?} is not a hardware type; expected a HardwareType's value such as 'h100'", name);
   return *type;
 }
 
@@ -26,8 +26,7 @@ void bind_advice(py::module_& module) {
         return std::string(to_string(detect_hardware_type(platform, device_kind)));
       },
       py::arg("platform"), py::arg("device_kind"),
-      "The HardwareType value that a device's platform and kind say; \"unknown\" for chips that the table does not "
-      "have.");
+      "HardwareType value of a device's platform and kind; \"unknown\" for chips that are not in the table.");
   module.def(
       "batch_size_advice",
       [](const std::string& name) {
@@ -35,9 +34,11 @@ void bind_advice(py::module_& module) {
         return py::make_tuple(advice.min_batch_size, advice.optimal_batch_size, advice.critical_batch_size,
                               advice.max_memory_batch_size, std::string(advice.notes));
       },
-      py::arg("hardware_type"), "(min, optimal, critical, max_memory or None, notes) of the table; sizes in examples.");
+      py::arg("hardware_type"),
+      "(min, optimal, critical, max_memory or None, notes) of the table; batch sizes in examples.");
   module.def("max_memory_batch_size", &max_memory_batch_size, py::arg("free_bytes"), py::arg("bytes_per_example"),
-             py::arg("model_state_bytes"), "How many examples fit beside the model state. A model, not a measurement.");
+             py::arg("model_state_bytes"),
+             "Number of examples that fit in memory beside the model state. A model, not a measurement.");
   module.def(
       "validate_batch_size",
       [](int64_t batch_size, const std::string& hardware, int64_t least, int64_t optimal, int64_t critical,
@@ -52,7 +53,7 @@ void bind_advice(py::module_& module) {
       },
       py::arg("batch_size"), py::arg("hardware"), py::arg("min_batch_size"), py::arg("optimal_batch_size"),
       py::arg("critical_batch_size"), py::arg("warn_suboptimal"),
-      "(is_valid, message), by these sizes of hardware with this name.");
+      "(is_valid, message) for a batch size on hardware of this name with these recommended sizes, all in examples.");
 }
 
 }  // namespace artifex_devices::bindings

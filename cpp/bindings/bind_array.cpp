@@ -2,31 +2,28 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "array_interop.h"
-#include "array_value.h"
+#include "array_methods.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/throw_error.h"
-#include "bind_looks.h"
 #include "bindings.h"
-#include "devices_indices.h"
+#include "cached_object.h"
+#include "device_indices.h"
+#include "fast_path.h"
 #include "gil.h"
-#include "kept_slot.h"
-#include "mesh_short_cuts.h"
+#include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
 #include "python_owner.h"
-#include "shard_index.h"
-#include "short_cut.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
-/// One device's part as Python sees it; the data is made an Array when it is first asked for.
+/// One device's shard as Python sees it; its data becomes an Array at the first access.
 struct ShardView {
   ArrayRef array;
   int64_t position;
-  py::object data = {};  // null: not yet
+  py::object data = {};  // null before the first access
 };
 
 py::tuple shard_index(const ShardView& self) {
@@ -38,39 +35,39 @@ int64_t shard_replica(const ShardView& self) {
   return self.array->sharding()->domains(self.array->shape(), "Shard.replica_id").replica(self.position);
 }
 
-PyObject* short_sharding(PyObject* self) {
+PyObject* fast_sharding(PyObject* self) {
   const Array* array = value_in<Array>(self);
   return array == nullptr ? nullptr : sharding_object(array->sharding()).release().ptr();
 }
 
-PyObject* short_shape(PyObject* self) {
+PyObject* fast_shape(PyObject* self) {
   const Array* array = value_in<Array>(self);
   return array == nullptr ? nullptr : tuple_from_dims(array->shape()).release().ptr();
 }
 
-PyObject* short_dtype(PyObject* self) {
+PyObject* fast_dtype(PyObject* self) {
   const Array* array = value_in<Array>(self);
   return array == nullptr ? nullptr : numpy_dtype(array->dtype()).release().ptr();
 }
 
-PyObject* short_rank(PyObject* self) {
+PyObject* fast_rank(PyObject* self) {
   const Array* array = value_in<Array>(self);
   return array == nullptr ? nullptr : PyLong_FromLongLong(array->rank());
 }
 
-PyObject* short_bytes(PyObject* self) {
+PyObject* fast_bytes(PyObject* self) {
   const Array* array = value_in<Array>(self);
   return array == nullptr ? nullptr : PyLong_FromLongLong(array->nbytes());
 }
 
-PyObject* short_committed(PyObject* self) {
+PyObject* fast_committed(PyObject* self) {
   const Array* array = value_in<Array>(self);
   return array == nullptr ? nullptr : PyBool_FromLong(array->committed() ? 1 : 0);
 }
 
 const Device& device_of_shard(const ShardView& self) { return *(*self.array->sharding()->devices())[self.position]; }
 
-/// None for a part that lies in another process, as in JAX.
+/// None for a shard of another process, as in JAX.
 py::object shard_data(ShardView& self) {
   if (!device_of_shard(self).is_addressable()) return py::none();
   self.array->check_alive("shard_data");
@@ -78,34 +75,34 @@ py::object shard_data(ShardView& self) {
   return self.data;
 }
 
-PyObject* short_shard_data(PyObject* self) {
+PyObject* fast_shard_data(PyObject* self) {
   ShardView* shard = value_in<ShardView>(self);
   return shard == nullptr ? nullptr : shard_data(*shard).release().ptr();
 }
 
-/// A list of the caller's own; the Shards in it are made once for each Array.
+/// A new list; the Shards in it are created once for each Array.
 py::list addressable_shards(const py::object& self) {
   const auto array = self.cast<ArrayRef>();
   array->check_alive("addressable_shards");
-  PyObject*& kept = KeptSlot<Array>::of(self.ptr());
-  if (kept == nullptr) {
+  PyObject*& cached = CachedObject<Array>::of(self.ptr());
+  if (cached == nullptr) {
     const DeviceList& devices = *array->sharding()->devices();
     py::list shards;
     for (int64_t i = 0; i < devices.addressable_count(); ++i) {
       shards.append(ShardView{array, devices.addressable_position(i)});
     }
-    // Making them may have run code that asked for them, too.
-    if (kept == nullptr) kept = shards.release().ptr();
+    // Creating them may have run code that created them too.
+    if (cached == nullptr) cached = shards.release().ptr();
   }
-  PyObject* const copy = PyList_GetSlice(kept, 0, PyList_GET_SIZE(kept));
+  PyObject* const copy = PyList_GetSlice(cached, 0, PyList_GET_SIZE(cached));
   if (copy == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::list>(copy);
 }
 
-PyObject* short_shards(PyObject* self) {
+PyObject* fast_shards(PyObject* self) {
   const Array* array = value_in<Array>(self);
-  PyObject* const kept = array == nullptr || array->is_deleted() ? nullptr : KeptSlot<Array>::of(self);
-  return kept == nullptr ? nullptr : PyList_GetSlice(kept, 0, PyList_GET_SIZE(kept));
+  PyObject* const cached = array == nullptr || array->is_deleted() ? nullptr : CachedObject<Array>::of(self);
+  return cached == nullptr ? nullptr : PyList_GetSlice(cached, 0, PyList_GET_SIZE(cached));
 }
 
 py::list global_shards(const ArrayRef& self) {
@@ -128,7 +125,7 @@ py::set devices_of_array(const Array& self) {
   return device_set(self.sharding()->devices());
 }
 
-PyObject* short_devices(PyObject* self, PyObject* const*, Py_ssize_t count) {
+PyObject* fast_devices(PyObject* self, PyObject* const*, Py_ssize_t count) {
   const Array* array = value_in<Array>(self);
   return array == nullptr || count != 0 ? nullptr : devices_of_array(*array).release().ptr();
 }
@@ -147,11 +144,11 @@ py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::obj
                 self->sharding()->grid().tiles(), self->sharding()->to_string());
   }
   py::object value = value_of(self);
-  const py::object wanted = dtype.is_none() ? dtype : py::module_::import("numpy").attr("dtype")(dtype);
-  if (!wanted.is_none() && !wanted.equal(value.attr("dtype"))) {
+  const py::object requested = dtype.is_none() ? dtype : py::module_::import("numpy").attr("dtype")(dtype);
+  if (!requested.is_none() && !requested.equal(value.attr("dtype"))) {
     if (never_copy) {
       throw_error("__array__: copy=False cannot change the dtype; expected {}, got {}; leave copy out",
-                  py::str(value.attr("dtype")).cast<std::string>(), py::str(wanted).cast<std::string>());
+                  py::str(value.attr("dtype")).cast<std::string>(), py::str(requested).cast<std::string>());
     }
     return value.attr("astype")(dtype);
   }
@@ -168,24 +165,24 @@ py::object scalar_of(const ArrayRef& self, const char* operation) {
 }
 
 void bind_shard(py::module_& module) {
-  py::class_<ShardView> shard(module, "Shard", "One device's part of an Array.");
+  py::class_<ShardView> shard(module, "Shard", "One device's shard of an Array.");
   shard
       .def_property_readonly(
           "device",
           [](const ShardView& self) { return handle_of((*self.array->sharding()->devices())[self.position]); },
-          "The Device that holds it.")
-      .def_property_readonly("index", &shard_index, "Which part of the whole it is: a tuple of slices.")
-      .def_property_readonly("replica_id", &shard_replica, "How many earlier devices hold the same part.")
+          "Device that holds the shard.")
+      .def_property_readonly("index", &shard_index, "Position of the shard in the global array: a tuple of slices.")
+      .def_property_readonly("replica_id", &shard_replica, "Number of earlier devices that hold the same part.")
       .def_property_readonly("data", &shard_data,
-                             "The part as an Array of its device, sharing the memory; deleting either deletes both. "
-                             "None in another process.")
+                             "The shard as an Array on its device, sharing the memory; deleting either deletes both. "
+                             "None for a shard of another process.")
       .def("__repr__", [](ShardView& self) {
         const py::object data = shard_data(self);
         return py::str("Shard(device={!r}, index={}, replica_id={}, data={})")
             .format(handle_of((*self.array->sharding()->devices())[self.position]), shard_index(self),
                     shard_replica(self), py::str(data));
       });
-  shorten_property<&short_shard_data>(shard, "data");
+  add_fast_property<&fast_shard_data>(shard, "data");
 }
 
 void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
@@ -196,10 +193,10 @@ void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
             release_dropped_owners();
             self.delete_();
           },
-          "Ends the Array and its shards in this process; memory returns when the last view of it is gone. Twice is "
-          "fine.")
-      .def("is_deleted", &Array::is_deleted, "Whether delete() or donation ended it.")
-      .def("is_ready", &Array::is_ready, "Whether its data is written; never waits.")
+          "Deletes the Array and its shards in this process. Memory is freed when its last view is gone. A second call "
+          "does nothing.")
+      .def("is_deleted", &Array::is_deleted, "Whether it was deleted or donated.")
+      .def("is_ready", &Array::is_ready, "Whether its data is written. Never waits.")
       .def(
           "block_until_ready",
           [](const py::object& self) {
@@ -217,7 +214,7 @@ void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
           R"(Waits until the data is written, and returns the Array. Ctrl-C ends the wait.
 
 Raises:
-    RuntimeError: it was deleted, or the transfer that makes it failed.
+    RuntimeError: The Array was deleted, or the transfer into it failed.
 )")
       .def(
           "on_device_size_in_bytes",
@@ -225,31 +222,31 @@ Raises:
             self.check_alive("on_device_size_in_bytes");
             return self.on_device_size_in_bytes();
           },
-          "Bytes on all devices, replicas counted.")
+          "Number of bytes on all devices, replicas counted.")
       .def(
           "unsafe_buffer_pointer",
           [](const Array& self) {
             self.check_alive("unsafe_buffer_pointer");
             if (self.sharding()->num_devices() != 1) {
               throw_error(
-                  "unsafe_buffer_pointer: an Array on {} devices has no single address; expected one device; ask a "
+                  "unsafe_buffer_pointer: an Array on {} devices has no single address; expected one device; use a "
                   "shard: x.addressable_shards[0].data.unsafe_buffer_pointer()",
                   self.sharding()->num_devices());
             }
             self.check_addressable("unsafe_buffer_pointer");
             return reinterpret_cast<uintptr_t>(self.storage()->buffer(self.buffer_number(0)).data());
           },
-          "Address of the data of an Array on one device; valid as long as the Array is.");
+          "Address of the data of an Array on one device; valid while the Array is alive.");
 }
 
 void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
   array.def("__array__", &as_numpy, py::arg("dtype") = py::none(), py::arg("copy") = py::none())
       .def(
           "item", [](const ArrayRef& self) { return value_of(self).attr("item")(); },
-          "The only element as a Python number; ValueError if there are several.")
+          "The only element as a Python number. Raises ValueError for an Array of several elements.")
       .def(
           "tolist", [](const ArrayRef& self) { return value_of(self).attr("tolist")(); },
-          "Nested lists of Python numbers.")
+          "The elements as nested lists of Python numbers.")
       .def("__float__", [](const ArrayRef& self) { return py::float_(scalar_of(self, "float")); })
       .def("__int__",
            [](const ArrayRef& self) { return py::module_::import("builtins").attr("int")(scalar_of(self, "int")); })
@@ -262,7 +259,7 @@ void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
              const py::object value = scalar_of(self, "index");
              if (!PyLong_Check(value.ptr()) || PyBool_Check(value.ptr())) {
                throw_error<TypeMismatch>(
-                   "index: an Array of dtype {} is no index; expected an integer dtype; convert it by int(x)",
+                   "index: an Array of dtype {} is not an index; expected an integer dtype; convert it by int(x)",
                    name(self->dtype()));
              }
              return value;
@@ -277,10 +274,10 @@ void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
 }
 
 void bind_array_class(py::module_& module) {
-  py::class_<Array, std::shared_ptr<Array>> array(module, "Array", R"(An immutable array that lies on devices.
+  py::class_<Array, std::shared_ptr<Array>> array(module, "Array", R"(An immutable array on devices.
 
-Made by `device_put` and its family, never directly. `np.asarray(x)` gives its value as a read-only ndarray, without a
-copy where one buffer holds it all.
+Created by `device_put` and its family, never directly. `np.asarray(x)` returns its value as a read-only ndarray, without a
+copy where one buffer holds all of it.
 
 Example:
     >>> import numpy as np, artifex_devices as ad
@@ -288,22 +285,23 @@ Example:
     >>> x.shape, x.dtype, x.device == ad.devices()[0]
     ((4,), dtype('float64'), True)
 )",
-                                                  KeptSlot<Array>::setup());
-  array.def_property_readonly(
-           "shape", [](const Array& self) { return tuple_from_dims(self.shape()); }, "Tuple of int.")
+                                                  CachedObject<Array>::setup());
+  array
       .def_property_readonly(
-          "dtype", [](const Array& self) { return numpy_dtype(self.dtype()); }, "np.dtype.")
+          "shape", [](const Array& self) { return tuple_from_dims(self.shape()); }, "Global shape (tuple of int).")
+      .def_property_readonly(
+          "dtype", [](const Array& self) { return numpy_dtype(self.dtype()); }, "Element type (np.dtype).")
       .def_property_readonly("ndim", &Array::rank, "Number of dimensions.")
       .def_property_readonly("size", &Array::size, "Number of elements.")
-      .def_property_readonly("nbytes", &Array::nbytes, "Bytes of the value, each element once.")
+      .def_property_readonly("nbytes", &Array::nbytes, "Number of bytes of the value, replicas not counted.")
       .def_property_readonly(
-          "itemsize", [](const Array& self) { return itemsize(self.dtype()); }, "Bytes of one element.")
+          "itemsize", [](const Array& self) { return itemsize(self.dtype()); }, "Number of bytes of one element.")
       .def_property_readonly(
           "sharding", [](const Array& self) { return std::const_pointer_cast<Sharding>(self.sharding()); },
-          "How it lies on its devices.")
-      .def_property_readonly("device", &device_of, "The Device that holds it; the sharding where there are several.")
+          "Its sharding: how it is placed on its devices.")
+      .def_property_readonly("device", &device_of, "Device that holds it, or its sharding if it is on several devices.")
       .def("devices", &devices_of_array, "Set of the devices that hold it.")
-      .def_property_readonly("committed", &Array::committed, "Whether a device or sharding was asked for.")
+      .def_property_readonly("committed", &Array::committed, "Whether the caller chose its device or sharding.")
       .def_property_readonly(
           "weak_type", [](const Array&) { return false; }, "Always False: dtypes follow NumPy.")
       .def_property_readonly(
@@ -311,11 +309,12 @@ Example:
           "Whether each device holds all of it.")
       .def_property_readonly(
           "is_fully_addressable", [](const Array& self) { return self.sharding()->is_fully_addressable(); },
-          "Whether all its devices belong to this process.")
+          "Whether all of its devices belong to this process.")
       .def_property_readonly("addressable_shards", &addressable_shards,
-                             "A Shard for each device of this process, in mesh order.")
+                             "List of one Shard for each device of this process, in mesh order.")
       .def_property_readonly("global_shards", &global_shards,
-                             "A Shard for each device of all processes, in mesh order; the `data` of others is None.")
+                             "List of one Shard for each device of all processes, in mesh order; the `data` of other "
+                             "processes' shards is None.")
       .def(
           "addressable_data",
           [](const ArrayRef& self, int64_t index) {
@@ -326,16 +325,16 @@ Example:
             }
             return self->shard_data(devices.addressable_position(index));
           },
-          py::arg("index"), "The part of the device at `index` in mesh order, of those of this process, as an Array.");
-  shorten_property<&short_sharding>(array, "sharding");
-  shorten_property<&short_shape>(array, "shape");
-  shorten_property<&short_dtype>(array, "dtype");
-  shorten_property<&short_rank>(array, "ndim");
-  shorten_property<&short_bytes>(array, "nbytes");
-  shorten_property<&short_committed>(array, "committed");
-  shorten_property<&short_shards>(array, "addressable_shards");
-  shorten_method<&short_devices>(array, "devices");
-  bind_array_looks(array);
+          py::arg("index"), "The shard of the `index`-th device of this process, in mesh order, as an Array.");
+  add_fast_property<&fast_sharding>(array, "sharding");
+  add_fast_property<&fast_shape>(array, "shape");
+  add_fast_property<&fast_dtype>(array, "dtype");
+  add_fast_property<&fast_rank>(array, "ndim");
+  add_fast_property<&fast_bytes>(array, "nbytes");
+  add_fast_property<&fast_committed>(array, "committed");
+  add_fast_property<&fast_shards>(array, "addressable_shards");
+  add_fast_method<&fast_devices>(array, "devices");
+  bind_array_repr(array);
   bind_array_memory(array);
   bind_array_numpy(array);
   bind_array_interop(array);
@@ -354,7 +353,7 @@ void bind_array(py::module_& module) {
         for (const ArrayRef& array : live_arrays(nullptr)) result.append(array);
         return result;
       },
-      R"(All Arrays that are alive and not deleted, oldest first; shards taken out of one do not count.
+      R"(Returns all Arrays that are alive and not deleted, oldest first; shards of an Array are not counted.
 
 Example:
     >>> import numpy as np, artifex_devices as ad

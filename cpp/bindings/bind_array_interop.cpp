@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/pybind11.h>
 
-#include "array_interop.h"
-#include "array_value.h"
+#include "array_methods.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/reshard.h"
@@ -15,7 +14,7 @@ namespace {
 // --- Buffer protocol
 // ----------------------------------------------------------------------------------------------------------------
 
-/// The struct module's letters; null for types that it does not have.
+/// Format characters of the struct module; null for dtypes that it does not have.
 const char* format_of(DType dtype) noexcept {
   switch (dtype) {
     case DType::kBool:
@@ -51,30 +50,32 @@ const char* format_of(DType dtype) noexcept {
   }
 }
 
-/// Why there is no buffer, as a BufferError; -1. Without a C++ exception: np.asarray asks for a buffer first and then
-/// takes __array__.
+/// Sets a BufferError and returns -1 if the Array has no buffer. Not a C++ exception: np.asarray tries the buffer
+/// before __array__.
 int refuse_buffer(const Array& array, int flags) {
   if (array.is_deleted()) {
-    PyErr_SetString(PyExc_BufferError, "memoryview: the Array was deleted; place it anew, or take the view before");
+    PyErr_SetString(
+        PyExc_BufferError,
+        "memoryview: the Array was deleted; expected a live one; place it again, or take the view before deleting it");
     return -1;
   }
   if (array.sharding()->num_devices() != 1) {
     PyErr_SetString(PyExc_BufferError,
-                    "memoryview: the Array lies on several devices; expected one; give its value, np.asarray(x), or a "
-                    "shard, x.addressable_shards[0].data");
+                    "memoryview: the Array is on several devices; expected one device; use its value, np.asarray(x), "
+                    "or a shard, x.addressable_shards[0].data");
     return -1;
   }
   if (format_of(array.dtype()) == nullptr) {
     PyErr_Format(PyExc_BufferError,
-                 "memoryview: the buffer protocol has no letter for dtype %s; expected a dtype of NumPy itself; give "
+                 "memoryview: the buffer protocol has no format for dtype %s; expected a dtype of NumPy itself; use "
                  "the bytes: np.asarray(x).view(np.uint8)",
                  std::string(name(array.dtype())).c_str());
     return -1;
   }
   if ((flags & PyBUF_WRITABLE) != 0) {
-    PyErr_SetString(
-        PyExc_BufferError,
-        "memoryview: an Array does not change; expected a reader, got a request for writing; give a copy: np.array(x)");
+    PyErr_SetString(PyExc_BufferError,
+                    "memoryview: an Array is immutable; expected a request for reading, got a request for writing; use "
+                    "a copy: np.array(x)");
     return -1;
   }
   return 0;
@@ -84,7 +85,7 @@ using HostValue = std::shared_ptr<const HostView>;
 
 int fill_buffer(const py::handle self, const ArrayRef& array, Py_buffer* view, int flags) {
   if (refuse_buffer(*array, flags) != 0) return -1;
-  HostValue value = device_get_if_ready(array);  // one device: shown without a copy
+  HostValue value = device_get_if_ready(array);  // one device: no copy
   if (!value) {
     const ReleaseGil release;
     value = device_get(array);
@@ -94,7 +95,7 @@ int fill_buffer(const py::handle self, const ArrayRef& array, Py_buffer* view, i
   view->len = array->nbytes();
   view->readonly = 1;
   view->ndim = static_cast<int>(value->shape.size());
-  // The protocol's arrays are not const, but readers only.
+  // The protocol's arrays are not const, but consumers only read them.
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
   view->format = (flags & PyBUF_FORMAT) != 0 ? const_cast<char*>(format_of(value->dtype)) : nullptr;
   const bool dims = (flags & PyBUF_ND) != 0;
@@ -104,15 +105,15 @@ int fill_buffer(const py::handle self, const ArrayRef& array, Py_buffer* view, i
   view->suboffsets = nullptr;
   if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && PyBuffer_IsContiguous(view, 'F') == 0) {
     PyErr_SetString(PyExc_BufferError,
-                    "memoryview: the Array is not column-major; expected a reader of that, got a request for "
-                    "column-major; give np.asfortranarray(x)");
+                    "memoryview: the Array is not column-major; expected a request for its own order, got a request "
+                    "for column-major; use np.asfortranarray(x)");
     return -1;
   }
   const bool row_major = !array->layout() || is_dense(value->shape, value->byte_strides, itemsize(value->dtype));
   if (!row_major && (!strides || (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS)) {
     PyErr_Format(PyExc_BufferError,
-                 "memoryview: the Array is stored as %s; expected a reader of strides, got a request for row-major "
-                 "memory; give np.ascontiguousarray(x)",
+                 "memoryview: the Array is stored as %s; expected a request for strides, got a request for row-major "
+                 "memory; use np.ascontiguousarray(x)",
                  array->layout()->to_string().c_str());
     return -1;
   }
@@ -123,12 +124,12 @@ int fill_buffer(const py::handle self, const ArrayRef& array, Py_buffer* view, i
 
 extern "C" int get_array_buffer(PyObject* self, Py_buffer* view, int flags) {
   if (view == nullptr) {
-    PyErr_SetString(PyExc_BufferError, "memoryview: no place for the buffer's description");
+    PyErr_SetString(PyExc_BufferError, "memoryview: view is null; expected a Py_buffer");
     return -1;
   }
   view->obj = nullptr;
   try {
-    static_cast<void>(py::handle(self).cast<const Array&>());  // where __init__ has not run, the error that says so
+    static_cast<void>(py::handle(self).cast<const Array&>());  // raises where __init__ has not run
     return fill_buffer(self, py::handle(self).cast<ArrayRef>(), view, flags);
   } catch (py::error_already_set& error) {
     error.restore();
@@ -146,7 +147,7 @@ extern "C" void release_array_buffer(PyObject*, Py_buffer* view) {
 // --- Copies and pickles
 // ----------------------------------------------------------------------------------------------------------------
 
-/// New memory, the same sharding: never gathered, whichever world is current.
+/// A copy with the same sharding in new memory, whatever the current world.
 ArrayRef copy_of(const ArrayRef& array) {
   array->check_alive("copy");
   const ReleaseGil release;
@@ -158,8 +159,8 @@ py::tuple reduced(const py::object& self) {
   array->check_alive("pickle");
   if (!array->sharding()->is_fully_addressable()) {
     throw_error<Unavailable>(
-        "pickle: the Array of shape {} lies on devices of several processes; expected devices of this one only, as a "
-        "pickle holds the whole value; pickle the shards of each process: x.addressable_shards",
+        "pickle: the Array of shape {} is on devices of several processes; expected devices of this process, as a "
+        "pickle holds the global array; pickle the shards of each process: x.addressable_shards",
         to_string(array->shape()));
   }
   return py::make_tuple(py::module_::import(python_modules::kCore).attr("_array_from_pickle"),
@@ -182,17 +183,17 @@ void bind_array_interop(py::class_<Array, std::shared_ptr<Array>>& array) {
       .def("__reduce__", &reduced)
       .def("__dlpack__", &dlpack_of, py::kw_only(), py::arg("stream") = py::none(), py::arg("max_version") = py::none(),
            py::arg("dl_device") = py::none(), py::arg("copy") = py::none(),
-           R"(A DLPack capsule on the memory of an Array on one device, without a copy unless copy=True.
+           R"(Returns a DLPack capsule on the memory of an Array on one device, without a copy unless copy=True.
 
-The consumer's view keeps the memory, also past delete(). For consumers that know DLPack 1.0 (max_version) it is marked
-read-only; older ones cannot be told, and must not write.
+The consumer's view keeps the memory alive, even after delete(). From DLPack 1.0 on (max_version) the capsule is marked
+read-only; consumers of older versions must not write either.
 
 Raises:
-    BufferError: the Array lies on several devices; another device than the host is asked for.
-    RuntimeError: the Array was deleted; a stream is given.
-    TypeError: max_version or dl_device is no pair of ints.
+    BufferError: The Array is on several devices, or dl_device is not the host.
+    RuntimeError: The Array was deleted, or a stream is given.
+    TypeError: max_version or dl_device is not a pair of ints.
 )")
-      .def("__dlpack_device__", &dlpack_device_of, "(1, 0): the host's memory, in DLPack's numbers.");
+      .def("__dlpack_device__", &dlpack_device_of, "Returns (1, 0), DLPack's numbers for the host's memory.");
 }
 
 }  // namespace artifex_devices::bindings

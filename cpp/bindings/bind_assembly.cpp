@@ -6,28 +6,18 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/assemble.h"
+#include "artifex_devices/transfer/place.h"
 #include "bindings.h"
+#include "device_indices.h"
 #include "errors.h"
 #include "gil.h"
-#include "memory_warning.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
-#include "shard_index.h"
-#include "shown.h"
-#include "transfer_guard.h"
+#include "placing.h"
+#include "safe_repr.h"
 
 namespace artifex_devices::bindings {
 namespace {
-
-ShardingRef place_from_python(const std::shared_ptr<Sharding>& sharding, const std::string& operation) {
-  check_has_devices(*sharding, operation);
-  if (!sharding->is_concrete()) {
-    throw_error(
-        "{}: {} leaves a dimension UNCONSTRAINED; expected each dimension cut or not; write None or a mesh axis",
-        operation, sharding->to_string());
-  }
-  return sharding;
-}
 
 ArrayRef array_from_parts(const std::string& operation, py::handle shape, const std::shared_ptr<Sharding>& sharding,
                           const py::sequence& parts, py::handle dtype, bool is_stack, const std::vector<bool>& ours) {
@@ -35,7 +25,8 @@ ArrayRef array_from_parts(const std::string& operation, py::handle shape, const 
   assembly.operation = operation;
   assembly.is_stack = is_stack;
   if (is_stack) assembly.name = "values";
-  assembly.sharding = place_from_python(sharding, operation);
+  check_placeable(*sharding, operation);
+  assembly.sharding = sharding;
   if (!shape.is_none()) assembly.shape = dims_from_python(shape, operation, "shape");
   if (!dtype.is_none()) assembly.dtype = dtype_from_python(dtype, operation);
   size_t wrong_types = 0;
@@ -51,27 +42,26 @@ ArrayRef array_from_parts(const std::string& operation, py::handle shape, const 
     }
   }
   if (wrong_types > 0 && wrong_types == assembly.parts.size()) {
-    throw_error<TypeMismatch>(
-        "{}: no entry of arrays is an Array; arrays[0] {}; place each on its device with device_put", operation,
-        assembly.parts[0].fault);
+    throw_error<TypeMismatch>("{}: arrays has no Array; arrays[0] {}; place each on its device with device_put",
+                              operation, assembly.parts[0].fault);
   }
   const ReleaseGil release;  // replicas may have to be compared
   return assemble(std::move(assembly));
 }
 
-/// Makes the message of all blocks that do not fit.
+/// Collects the blocks that do not fit, for one message.
 class BlockFaults {
  public:
   void add(const Device& device, const py::tuple& index, const std::string& what) {
     constexpr int kShown = 64;
     if (++count_ > kShown) return;
-    text_ += fmt::format("{}the block of {}, index {}, {}", text_.empty() ? "" : "; ", device.to_string(), shown(index),
-                         what);
+    text_ += fmt::format("{}the block of {}, index {}, {}", text_.empty() ? "" : "; ", device.to_string(),
+                         safe_repr(index), what);
   }
-  void refuse(const std::string& operation) const {
+  void raise(const std::string& operation) const {
     if (count_ == 0) return;
     const std::string more = count_ > 64 ? fmt::format("; and {} more", count_ - 64) : "";
-    throw_error("{}: {}{}; return the part of the array that `index` says", operation, text_, more);
+    throw_error("{}: {}{}; return the part of the array at `index`", operation, text_, more);
   }
   bool none() const noexcept { return count_ == 0; }
 
@@ -80,11 +70,10 @@ class BlockFaults {
   std::string text_;
 };
 
-/// An ndarray comes from the host, an Array from its devices unless `device` has it already; both by the way of making
-/// an Array, not by name.
+/// Making an Array from blocks is an implicit transfer: from the host for an ndarray, from its devices for an Array
+/// unless `device` has it already.
 void check_block(const std::string& operation, py::handle block, const HostView& view, const Device* device,
-                 const Sharding& sharding) {
-  if (!scopes_matter()) return;
+                 const Sharding& sharding, const TransferGuards& guards) {
   std::string source = fmt::format("a {} of the host", Py_TYPE(block.ptr())->tp_name);
   auto direction = TransferDirection::kHostToDevice;
   if (py::isinstance<Array>(block)) {
@@ -93,15 +82,16 @@ void check_block(const std::string& operation, py::handle block, const HostView&
     source = from.to_string();
     direction = TransferDirection::kDeviceToDevice;
   }
-  check_transfer(direction, false, [&] {
-    return TransferText{operation, py::repr(tuple_from_dims(view.shape)).cast<std::string>(),
-                        std::string(name(view.dtype)), source, sharding.to_string()};
+  check_transfer(guards, direction, false, [&] {
+    return TransferDescription{operation, to_string(view.shape), std::string(name(view.dtype)), source,
+                               sharding.to_string()};
   });
 }
 
 ArrayRef array_from_callback(const std::string& operation, py::handle shape, const std::shared_ptr<Sharding>& to,
                              const py::function& callback, py::handle dtype) {
-  const ShardingRef sharding = place_from_python(to, operation);
+  const ShardingRef sharding = to;
+  check_placeable(*sharding, operation);
   const Dims dims = dims_from_python(shape, operation, "shape");
   const ShardDomains domains = sharding->domains(dims, operation);
   std::optional<DType> expected;
@@ -125,23 +115,24 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
     try {
       leaf = leaf_from_python(block, operation);
       if (!py::isinstance<Array>(block) && must_narrow(leaf->view.dtype)) narrow_leaf(*leaf, block, operation, "");
-      check_block(operation, block, leaf->view, calls == 1 ? nullptr : &device, *sharding);
+      if (scopes_matter()) {  // once for each block: the callback may enter a scope
+        check_block(operation, block, leaf->view, calls == 1 ? nullptr : &device, *sharding, transfer_guards());
+      }
     } catch (const Error&) {
       rethrow_with_context("the block of " + device.to_string() + ": ");
     }
     const HostView& view = leaf->view;
     if (!expected) expected = view.dtype;
     if (!writer) writer.emplace(dims, *expected, sharding, operation);
-    const Dims wanted = domains.domain(tile).shape;
-    if (view.shape != wanted) {
-      faults.add(device, index, fmt::format("has shape {}; expected {}", to_string(view.shape), to_string(wanted)));
+    const Dims expected_shape = domains.domain(tile).shape;
+    if (view.shape != expected_shape) {
+      faults.add(device, index,
+                 fmt::format("has shape {}; expected {}", to_string(view.shape), to_string(expected_shape)));
     }
     if (view.dtype != *expected) {
       faults.add(device, index, fmt::format("has dtype {}; expected {}", name(view.dtype), name(*expected)));
     }
     if (!faults.none()) continue;
-    int64_t bytes = itemsize(view.dtype);
-    for (const int64_t size : view.shape) bytes *= size;
     const auto write = [&] {
       if (calls == count) return writer->write(position, view);
       writer->write_everywhere(view);
@@ -151,14 +142,15 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
       const ReleaseGil release;
       return write();
     };
-    const bool is_same = copies_with_gil(bytes) ? write() : write_without_gil();
+    const bool is_same = copies_with_gil(view.nbytes()) ? write() : write_without_gil();
     if (!is_same) faults.add(device, index, "differs from that of an earlier device with the same index");
   }
-  faults.refuse(operation);
+  faults.raise(operation);
   if (!writer) {
     if (!expected) {
       throw_error(
-          "{}: no device of {} is of this process, so that no block says the dtype; expected one, got none; give dtype",
+          "{}: no device of {} belongs to this process, so no block determines the dtype; expected at least one; pass "
+          "dtype=",
           operation, sharding->to_string());
     }
     writer.emplace(dims, *expected, sharding, operation);

@@ -7,8 +7,8 @@
 #include "artifex_devices/planner/copy_terms.h"
 #include "artifex_devices/planner/relative_fit.h"
 #include "bind_planner.h"
+#include "gil.h"
 #include "numpy_bridge.h"
-#include "placed_way.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -38,10 +38,12 @@ py::tuple reshard_copy_terms(py::handle global_shape, int64_t itemsize, const st
         "measured; leave calibration= out",
         kPlanReshard, to_string(source->memory_kind()), to_string(destination->memory_kind()));
   }
-  const PlacedWay placed = placed_way(*source, *destination, shape, itemsize, nullptr, kMostCopies);
-  const CopyTerms terms = copy_terms(placed.way, placed.source, placed.destination, itemsize, limits_with(cache_bytes));
+  const PlacedCopies placed =
+      without_gil([&] { return placed_copies(*source, *destination, shape, itemsize, nullptr, kMostCopies); });
+  const CopyTerms terms =
+      copy_terms(placed.direct, placed.source, placed.destination, itemsize, limits_with(cache_bytes));
   py::list memories;
-  for (const MemoryBytes& each : bytes_by_memory(placed.way, placed.source, placed.destination)) {
+  for (const MemoryBytes& each : bytes_by_memory(placed.direct, placed.source, placed.destination)) {
     memories.append(py::make_tuple(each.from, each.to, each.bytes));
   }
   return py::make_tuple(std::vector<double>(terms.begin(), terms.end()), memories);

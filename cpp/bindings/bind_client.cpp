@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "artifex_devices/array/layout.h"
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/cluster_machine.h"
@@ -13,7 +14,7 @@
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
-#include "shown.h"
+#include "safe_repr.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -43,15 +44,8 @@ std::string repr_of(const Client& self) {
                      self.device_count() == 1 ? "" : "s", processes, self.is_closed() ? ", closed" : "");
 }
 
-void check_process(const Client& client, int process, const char* operation) {
-  if (process >= 0 && process < client.process_count()) return;
-  throw_error("{}: process_index names no process; expected {}, got {}; leave it out for this process", operation,
-              client.is_multi_process() ? fmt::format("0 to {}", client.process_count() - 1) : "0, the only one",
-              process);
-}
-
 py::list devices_of_process(Client& self, int process) {
-  check_process(self, process, "local_devices");
+  self.check_process(process, "local_devices");
   const py::tuple all = devices_of(self.shared_from_this());
   if (!self.is_multi_process()) return py::list(all);
   py::list result;
@@ -61,13 +55,13 @@ py::list devices_of_process(Client& self, int process) {
   return result;
 }
 
-// The order in which every part is stored that no layout was asked for.
+// The layout of shards whose layout the caller did not choose.
 py::object default_layout(const Client& self, const py::object& dtype, const py::object& shard_shape,
                           const py::object& device) {
   constexpr const char* kOperation = "get_default_layout";
   if (!py::isinstance<Device>(device)) {
     throw_error<TypeMismatch>("{}: device is of type {}; expected a Device, got {}; take it from client.devices()",
-                              kOperation, Py_TYPE(device.ptr())->tp_name, shown(device));
+                              kOperation, Py_TYPE(device.ptr())->tp_name, safe_repr(device));
   }
   if (&device.cast<const Device&>().client() != &self) {
     throw_error("{}: device {} belongs to another client; expected one of this {}; take it from client.devices()",
@@ -76,18 +70,14 @@ py::object default_layout(const Client& self, const py::object& dtype, const py:
   dtype_from_python(dtype, kOperation);
   if (PyIndex_Check(shard_shape.ptr())) {
     throw_error<TypeMismatch>("{}: shard_shape is the number {}; expected a sequence of sizes; write ({},)", kOperation,
-                              shown(shard_shape), shown(shard_shape));
+                              safe_repr(shard_shape), safe_repr(shard_shape));
   }
   const Dims sizes = dims_from_python(shard_shape, kOperation, "shard_shape");
   if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; })) {
     throw_error("{}: shard_shape has a negative size; expected sizes of 0 or more, got {}; correct it", kOperation,
                 to_string(sizes));
   }
-  const int64_t rank = sizes.size();
-  py::tuple minor_to_major(static_cast<size_t>(rank));
-  for (int64_t d = 0; d < rank; ++d) minor_to_major[static_cast<size_t>(d)] = rank - 1 - d;
-  const py::module_ core = py::module_::import(python_modules::kCore);
-  return core.attr("PjRtLayout")(core.attr("Layout")(minor_to_major));
+  return py::module_::import(python_modules::kCore).attr("PjRtLayout")(Layout::row_major(sizes.size()));
 }
 
 void bind_devices_of_client(py::class_<Client, std::shared_ptr<Client>>& client) {
@@ -101,46 +91,37 @@ void bind_devices_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
             return devices_of_process(self, process_index.value_or(self.process_index()));
           },
           py::arg("process_index") = py::none(),
-          R"(The devices of one process, this one unless another is named, in order of id: a new list.
+          R"(Returns a new list of the devices of one process in order of id; of this process by default.
 
 Raises:
-    ValueError: there is no such process.
+    ValueError: The process does not exist.
 )")
-      .def("device_count", &Client::device_count, "How many devices there are, in all processes.")
-      .def("local_device_count", &Client::local_device_count, "How many devices this process has.")
-      .def("process_count", &Client::process_count, "How many processes share the world.")
+      .def("device_count", &Client::device_count, "Number of devices in all processes.")
+      .def("local_device_count", &Client::local_device_count, "Number of devices of this process.")
+      .def("process_count", &Client::process_count, "Number of processes that share the world.")
       .def(
           "process_host",
           [](const Client& self, int process_index) {
-            check_process(self, process_index, "process_host");
+            self.check_process(process_index, "process_host");
             return self.is_multi_process() ? self.process(process_index).host : std::string();
           },
           py::arg("process_index"),
-          R"(The name of the machine that a process runs on, as it told the others; "" in a world that one process has alone.
+          R"(Returns the host name of the machine that a process runs on; "" in a world of one process.
 
 Raises:
-    ValueError: there is no such process.
+    ValueError: The process does not exist.
 )")
-      .def("process_index", &Client::process_index, "Number of this process.")
+      .def("process_index", &Client::process_index, "Rank of this process.")
       .def("host_id", &Client::process_index, "The older name of process_index.")
       .def(
           "device_from_local_hardware_id",
-          [](Client& self, int64_t id) {
-            if (id < 0 || id >= self.local_device_count()) {
-              throw_error<Unavailable>(
-                  "device_from_local_hardware_id: no device has the number {}; expected 0 to {}; see "
-                  "Device.local_hardware_id",
-                  id, self.local_device_count() - 1);
-            }
-            return handle_of(self.device(self.first_local_device() + id));
-          },
-          py::arg("local_hardware_id"),
-          R"(The device of this process with a number; RuntimeError where there is none.)");
+          [](const Client& self, int64_t id) { return handle_of(self.local_device(id)); }, py::arg("local_hardware_id"),
+          R"(Returns the device of this process with that local_hardware_id. Raises RuntimeError where there is none.)");
 }
 
 void bind_arrays_of_client(py::class_<Client, std::shared_ptr<Client>>& client) {
   client
-      .def("live_arrays", &arrays_of, R"(The Arrays on its devices that are alive and not deleted, oldest first.
+      .def("live_arrays", &arrays_of, R"(Returns the Arrays on its devices that are alive and not deleted, oldest first.
 
 Example:
     >>> import numpy as np
@@ -161,23 +142,23 @@ Example:
           py::arg("argument"), py::arg("device") = py::none(), py::arg("force_copy") = false,
           py::arg("host_buffer_semantics") = py::none(), R"(Places one array or number on one device.
 
-The source has been read when it returns, but for HostBufferSemantics.ZERO_COPY.
+The source has been read when it returns, except with HostBufferSemantics.ZERO_COPY.
 
 Args:
-    argument: ndarray of any strides, number, or Array; no tree.
-    device: One of this client's devices; None for its first.
-    force_copy: Copy in any case, also where the semantics allow to share memory.
-    host_buffer_semantics: A HostBufferSemantics: what the library may do with the memory of `argument`. None is
+    argument: ndarray of any strides, number, or Array, but not a tree.
+    device: One of this client's devices, or None for the first.
+    force_copy: Whether to copy even where the semantics allow sharing memory.
+    host_buffer_semantics: HostBufferSemantics that says how the library may use the memory of `argument`, or None for
         IMMUTABLE_ONLY_DURING_CALL.
 
 Returns:
     Array on that device, committed.
 
 Raises:
-    TypeError: an argument is of another type.
-    ValueError: the device belongs to another client.
-    ResourceExhaustedError: out of memory (a MemoryError and a RuntimeError).
-    RuntimeError: the client was closed.
+    TypeError: An argument has another type.
+    ValueError: The device belongs to another client.
+    ResourceExhaustedError: Memory is exhausted (a MemoryError and a RuntimeError).
+    RuntimeError: The client was closed.
 
 Example:
     >>> import numpy as np
@@ -195,10 +176,10 @@ void bind_reports_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
           [](const py::object& self) -> py::bytes {
             return py::module_::import(python_modules::kClientProfile).attr("heap_profile")(self);
           },
-          R"(What its Arrays hold, as a pprof profile: bytes in the protocol buffer of google/pprof, not compressed.
+          R"(Returns the memory of its Arrays as a pprof profile: bytes of google/pprof's protocol buffer, not compressed.
 
-One sample for each device and line of the program that made Arrays, with their number and logical bytes of all memory kinds
-(counted); lines are known for Arrays that were made while `config.trace_allocations` was set.
+It has one sample for each device and line of the program that created Arrays, with their number and their bytes in all
+memory kinds, replicas counted. Lines are known for Arrays created while `config.trace_allocations` was set.
 )")
       .def(
           "get_default_layout",
@@ -206,16 +187,16 @@ One sample for each device and line of the program that made Arrays, with their 
             return default_layout(self, dtype, shard_shape, device);
           },
           py::arg("dtype"), py::arg("shard_shape"), py::arg("device"),
-          R"(The PjRtLayout in which a part of an Array is stored where no layout is asked for: row-major.
+          R"(Returns the PjRtLayout in which shards are stored by default: row-major.
 
 Args:
-    dtype: np.dtype, or what makes one.
-    shard_shape: Sequence of int: the shape of the part.
+    dtype: np.dtype, or an argument of np.dtype().
+    shard_shape: Shape of the shard (sequence of int).
     device: One of this client's devices.
 
 Raises:
-    TypeError: an argument is of another type.
-    ValueError: a negative size, or a device of another client.
+    TypeError: An argument has another type.
+    ValueError: A size is negative, or the device belongs to another client.
 )");
 }
 
@@ -227,20 +208,20 @@ void bind_end_of_client(py::class_<Client, std::shared_ptr<Client>>& client) {
             const ReleaseGil release;
             Arena::trim_all();
           },
-          R"(Gives freed memory that is kept for reuse back to the system, that of other clients too. Arrays do not move.)")
-      .def("close", &close_client, R"(Deletes its Arrays, and refuses to place others; twice is fine.
+          R"(Returns cached free memory to the system, that of other clients too. Arrays do not move.)")
+      .def("close", &close_client, R"(Deletes its Arrays and refuses to place others. A second call does nothing.
 
-Memory goes back when the last view of it is gone. Arrays that other threads make at this moment may stay.
+Memory is freed when its last view is gone. Arrays that other threads create at the same time may remain.
 
 Raises:
-    RuntimeError: it is an open world: the base client, or what a `simulate` block has opened.
+    RuntimeError: It is an open world: the base client, or the client of an open `simulate` block.
 )")
       .def_property_readonly("is_closed", &Client::is_closed, "Whether close() was called.")
       .def("__enter__",
            [](const py::object& self) {
              if (self.cast<const Client&>().is_closed()) {
                throw_error<Unavailable>(
-                   "Client: it was closed; expected an open client in `with`; make another one by make_cpu_client()");
+                   "Client: the client was closed; expected an open client in `with`; create one by make_cpu_client()");
              }
              return self;
            })
@@ -251,17 +232,18 @@ Raises:
 
 void bind_client(py::module_& module) {
   module.attr("__version__") = library_version();
-  // Made in world.cpp.
+  // Created in world.cpp.
   auto client = py::reinterpret_borrow<py::class_<Client, std::shared_ptr<Client>>>(module.attr("Client"));
   client.def_property_readonly("_uid", &Client::uid)
-      .def_property_readonly("platform", &Client::platform, "\"cpu\".")
+      .def_property_readonly("platform", &Client::platform, "Name of the platform, such as \"cpu\".")
       .def_property_readonly(
           "platform_version", [](const Client&) { return platform_version(); },
-          "Versions of the library, its compiler and what it is built on, as text.")
+          "Versions of the library, its compiler and its dependencies, as text.")
       .def_property_readonly(
           "machine_source", [](const Client& self) { return self.machine().source(); },
-          "\"live\", the path of an hwloc XML file, or a synthetic description.")
-      .def_property_readonly("is_compile_only", &Client::is_compile_only, "Whether its devices have no memory.")
+          "Source of the machine's description: \"live\", the path of an hwloc XML file, or a synthetic description.")
+      .def_property_readonly("is_compile_only", &Client::is_compile_only,
+                             "Whether its devices have no memory (planning only).")
       .def_property_readonly(
           "cluster",
           [](const Client& self) -> py::object {
@@ -269,7 +251,7 @@ void bind_client(py::module_& module) {
             if (machine == nullptr) return py::none();
             return py::cast(std::const_pointer_cast<Cluster>(machine->cluster()));
           },
-          "The Cluster that its devices are of; None for those of a machine.")
+          "Cluster that its devices belong to, or None for devices of a machine.")
       .def("__repr__", &repr_of);
   bind_devices_of_client(client);
   bind_arrays_of_client(client);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bind_cluster.h"
-
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -10,6 +8,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/device/cluster_client.h"
+#include "bindings.h"
 #include "python_modules.h"
 #include "world.h"
 

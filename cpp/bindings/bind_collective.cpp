@@ -1,35 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives under shard_map stand on: arithmetic over members' blocks, memory for results, and Arrays made of
-// what bodies returned.
+// Primitives of collectives under shard_map: arithmetic over members' blocks, memory for results, and Arrays from the
+// results of bodies.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
-
-#include <algorithm>
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/collective/halves.h"
 #include "artifex_devices/collective/reduce.h"
 #include "artifex_devices/device/arena.h"
-#include "artifex_devices/transfer/copy_batch.h"
+#include "artifex_devices/transfer/adopt.h"
 #include "bindings.h"
 #include "gil.h"
-#include "memory_warning.h"
 #include "numpy_bridge.h"
+#include "placing.h"
 #include "python_owner.h"
-#include "reduction_name.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
-
-Reduction reduction_from_name(const std::string& kind) {
-  if (kind == "sum") return Reduction::kSum;
-  if (kind == "prod") return Reduction::kProduct;
-  if (kind == "max") return Reduction::kMax;
-  if (kind == "min") return Reduction::kMin;
-  throw_error("all_reduce: there is no reduction {:?}; expected sum, prod, max or min; choose one of them", kind);
-}
 
 namespace {
 
@@ -47,71 +35,31 @@ void reduce_into(const std::string& kind, const py::list& inputs, const py::obje
     views.push_back(std::move(view));
   }
   const HostView target = leaf_from_python(out, "all_reduce").view;
-  if (!target.writable) throw_error("all_reduce: out is read-only; expected memory to write; make it by _host_empty");
-  const int64_t bytes = checked_bytes(target.shape, target.dtype, "all_reduce") *
-                        static_cast<int64_t>(views.size() + 1);  // read and written
-  if (copies_with_gil(bytes)) return all_reduce(reduction, views, target);
-  const ReleaseGil release;
-  all_reduce(reduction, views, target);
+  if (!target.writable)
+    throw_error("all_reduce: out is read-only; expected writable memory; allocate it by _host_empty");
+  const auto count = static_cast<int64_t>(views.size() + 1);  // read and written
+  const int64_t bytes = checked_bytes(target.shape, target.dtype, "all_reduce") * count;
+  run_with_gil_if(copies_with_gil(bytes), [&] { all_reduce(reduction, views, target); });
 }
 
 void divide_into(const py::object& array, float by) {
   const HostView view = leaf_from_python(array, "divide").view;
-  if (!view.writable) throw_error("divide: the array is read-only; expected memory to write; make it by _host_empty");
-  if (copies_with_gil(checked_bytes(view.shape, view.dtype, "divide"))) return divide_in_place(view, by);
-  const ReleaseGil release;
-  divide_in_place(view, by);
+  if (!view.writable)
+    throw_error("divide: the array is read-only; expected writable memory; allocate it by _host_empty");
+  run_with_gil_if(copies_with_gil(view.nbytes()), [&] { divide_in_place(view, by); });
 }
 
-// A dense leaf of floats of 16 bits, and the float32 that it is to become.
-struct HalvesAndFloats {
-  HostView halves;
-  ArithmeticType type;
-  float* floats;
-};
-
-HalvesAndFloats halves_and_floats(const char* operation, const py::object& array, const py::object& out,
-                                  int64_t count) {
-  const HostView view = leaf_from_python(array, operation).view;
-  const HostView target = leaf_from_python(out, operation).view;
-  const bool is_half = view.dtype == DType::kFloat16 || view.dtype == DType::kBFloat16;
-  if (!is_half || !is_dense(view.shape, view.byte_strides, itemsize(view.dtype))) {
-    throw_error("{}: expected dense float16 or bfloat16, got {}{}", operation, name(view.dtype), to_string(view.shape));
-  }
-  if (target.dtype != DType::kFloat32 || !target.writable || checked_product(target.shape, operation) != count ||
-      !is_dense(target.shape, target.byte_strides, itemsize(target.dtype))) {
-    throw_error("{}: out does not fit; expected dense float32 to write, of {} elements, got {}{}", operation, count,
-                name(target.dtype), to_string(target.shape));
-  }
-  return {view, view.dtype == DType::kFloat16 ? ArithmeticType::kFloat16 : ArithmeticType::kBFloat16,
-          static_cast<float*>(target.data)};
-}
-
-// An array of floats of 16 bits, reduced in float32 over its dimensions [first, last) into `out`.
-void fold_dimensions(const std::string& kind, const py::object& array, int64_t first, int64_t last,
-                     const py::object& out) {
+void fold_into(const std::string& kind, const py::object& array, int64_t first, int64_t last, const py::object& out) {
   const Reduction reduction = reduction_from_name(kind);
-  const Dims shape = leaf_from_python(array, "reduce").view.shape;
-  if (first < 0 || first >= last || last > shape.size()) {
-    throw_error("reduce: expected dimensions 0 <= first < last <= {}, got {} and {}", shape.size(), first, last);
-  }
-  int64_t sizes[3] = {1, 1, 1};  // outer, reduced, inner
-  for (int64_t d = 0; d < shape.size(); ++d) sizes[d < first ? 0 : d < last ? 1 : 2] *= shape[d];
-  const auto [halves, type, floats] = halves_and_floats("reduce", array, out, sizes[0] * sizes[2]);
-  if (sizes[1] == 0) throw_error("reduce: there is nothing to reduce in {}; expected 1 or more", to_string(shape));
-  if (copies_with_gil(checked_bytes(shape, halves.dtype, "reduce"))) {
-    return fold(reduction, type, halves.data, sizes[0], sizes[1], sizes[2], floats);
-  }
-  const ReleaseGil release;
-  fold(reduction, type, halves.data, sizes[0], sizes[1], sizes[2], floats);
+  const HostView view = leaf_from_python(array, "reduce").view;
+  const HostView target = leaf_from_python(out, "reduce").view;
+  run_with_gil_if(copies_with_gil(view.nbytes()), [&] { fold_dimensions(reduction, view, first, last, target); });
 }
 
 void widen_into(const py::object& array, const py::object& out) {
-  const int64_t count = checked_product(leaf_from_python(array, "widen").view.shape, "widen");
-  const auto [halves, type, floats] = halves_and_floats("widen", array, out, count);
-  if (copies_with_gil(count * itemsize(halves.dtype))) return widen(type, halves.data, count, floats);
-  const ReleaseGil release;
-  widen(type, halves.data, count, floats);
+  const HostView view = leaf_from_python(array, "widen").view;
+  const HostView target = leaf_from_python(out, "widen").view;
+  run_with_gil_if(copies_with_gil(view.nbytes()), [&] { widen(view, target); });
 }
 
 py::object host_empty(py::handle shape, py::handle dtype) {
@@ -123,8 +71,7 @@ py::object host_empty(py::handle shape, py::handle dtype) {
   return ndarray_of_buffer(std::move(buffer), dims, row_major_strides(dims, itemsize(element)), element, true);
 }
 
-// Whether an ndarray lies in memory of Arrays or of results, and neither it nor any that it is a view of can be
-// written.
+// Whether an ndarray shows memory of the library, and neither it nor its bases can be written.
 bool is_constant(const py::object& array) {
   for (py::object each = array; is_ndarray(each); each = each.attr("base")) {
     if (each.attr("flags").attr("writeable").cast<bool>()) return false;
@@ -132,89 +79,58 @@ bool is_constant(const py::object& array) {
   return static_cast<bool>(block_of(array));
 }
 
-// The memory of one part as a buffer of an Array: shared where it is ours and nobody can write it, or where the caller
-// gives it away; none where it must be copied.
-BufferRef buffer_of_part(const py::object& part, const HostView& view, bool given, MemoryKind kind) {
-  const auto address = reinterpret_cast<uintptr_t>(view.data);
-  const auto alignment = static_cast<uintptr_t>(std::min<int64_t>(itemsize(view.dtype), 16));  // malloc's
-  if (!is_dense(view.shape, view.byte_strides, itemsize(view.dtype)) || address % alignment != 0) return {};
-  if (BlockRef block = block_of(part); block && (given || !view.writable)) {
-    const bool fits = block->is_foreign() ? kind != MemoryKind::kPinnedHost : block->arena()->kind() == kind;
-    if (!fits) return {};
+// The memory of a part for an Array to share: the library's own memory if it cannot change any more, or memory that the
+// caller gives away. Without a block where the part must be copied.
+BufferRef shared_memory(const py::object& part, const HostView& view, bool is_given_away, MemoryKind kind) {
+  BlockRef block = block_of(part);
+  if (block && !is_given_away && view.writable) block = {};
+  if (!block && !is_given_away) return {};
+  if (!can_adopt(view, block.operator->(), kind)) return {};
+  if (block) {
     const int64_t offset = static_cast<const std::byte*>(view.data) - block->data();
     return {std::move(block), offset};
   }
-  if (!given || kind == MemoryKind::kPinnedHost) return {};  // what is not ours is not locked
-  int64_t bytes = itemsize(view.dtype);
-  for (const int64_t size : view.shape) bytes *= size;
   part.attr("flags").attr("writeable") = false;
-  return {foreign_block(view.data, bytes, [owner = python_owner(part)] {}), 0};
+  return {foreign_block(view.data, view.nbytes(), [owner = python_owner(part)] {}), 0};
 }
 
-// An Array out of one ndarray for each distinct buffer. `given`: which of them nobody else has a reference to.
-ArrayRef adopt(py::handle shape, py::handle dtype, const std::shared_ptr<Sharding>& sharding, const py::list& parts,
-               const std::vector<bool>& given, const std::string& operation) {
+// An Array from one ndarray for each distinct buffer. `given_away`: which of them have no other reference.
+ArrayRef adopt_ndarrays(py::handle shape, py::handle dtype, const std::shared_ptr<Sharding>& sharding,
+                        const py::list& ndarrays, const std::vector<bool>& given_away, const std::string& operation) {
   const Dims dims = dims_from_python(shape, operation, "shape");
   const DType element = dtype_from_python(dtype, operation);
-  const ShardDomains domains = sharding->domains(dims, operation);
-  const auto count = static_cast<size_t>(sharding->buffers().size());
-  if (parts.size() != count || given.size() != count) {
-    throw_error("{}: {} parts for a sharding with {} distinct buffers; expected one each; give them in that order",
-                operation, parts.size(), count);
+  std::vector<AdoptedPart> parts;
+  int64_t copied_bytes = 0;
+  for (size_t i = 0; i < ndarrays.size(); ++i) {
+    AdoptedPart& part = parts.emplace_back(AdoptedPart{leaf_from_python(ndarrays[i], operation).view});
+    part.memory = shared_memory(ndarrays[i], part.view, given_away.at(i), sharding->memory_kind());
+    if (!part.memory.block) copied_bytes += part.view.nbytes();
   }
-  std::vector<BufferRef> memory(count);
-  std::vector<HostView> views(count);
-  for (size_t b = 0; b < count; ++b) {
-    const auto position = sharding->buffers().position(sharding->grid(), static_cast<int64_t>(b));
-    const Dims expected =
-        domains.is_even() ? domains.shard_shape() : domains.domain(sharding->grid().tile(position)).shape;
-    views[b] = leaf_from_python(parts[b], operation).view;
-    if (views[b].shape != expected || views[b].dtype != element) {
-      throw_error("{}: part {} does not fit; expected {}{}, got {}{}; change what the body returns", operation, b,
-                  name(element), to_string(expected), name(views[b].dtype), to_string(views[b].shape));
-    }
-    memory[b] = buffer_of_part(parts[b], views[b], given[b], sharding->memory_kind());
-  }
-  std::vector<bool> is_shared(count);
-  for (size_t b = 0; b < count; ++b) is_shared[b] = static_cast<bool>(memory[b].block);
-  auto storage = Storage::adopt(sharding, domains, element, std::move(memory), operation);
-  CopyBatch batch;
-  for (size_t b = 0; b < count; ++b) {
-    if (is_shared[b]) continue;
-    const int64_t size = itemsize(element);
-    if (checked_product(views[b].shape, operation) == 0) continue;
-    batch.add(StridedCopy(storage->data(static_cast<int64_t>(b)), row_major_strides(views[b].shape, size),
-                          static_cast<const std::byte*>(views[b].data), views[b].byte_strides, views[b].shape, size),
-              -1);
-  }
-  if (copies_with_gil(batch.bytes())) {
-    batch.run();
-  } else {
-    const ReleaseGil release;
-    batch.run();
-  }
+  ArrayRef result = run_with_gil_if(copies_with_gil(copied_bytes),
+                                    [&] { return adopt(dims, element, sharding, std::move(parts), operation); });
   after_placing(*sharding);
-  return Array::make(dims, element, sharding, std::move(storage), nullptr, true);
+  return result;
 }
 
 }  // namespace
 
 void bind_collective(py::module_& module) {
-  module.def(
-      "_all_reduce", &reduce_into, py::arg("kind"), py::arg("inputs"), py::arg("out"),
-      "out = the inputs combined in their order, element by element; sum, prod, max or min. Strided ones are copied.");
+  module.def("_all_reduce", &reduce_into, py::arg("kind"), py::arg("inputs"), py::arg("out"),
+             "Combines the inputs in their order, element by element, into `out`. `kind`: sum, prod, max or min. "
+             "Strided inputs are copied.");
   module.def("_divide", &divide_into, py::arg("array"), py::arg("by"),
-             "Divides a dense array of floats of 16 bits in place, each number in float32.");
-  module.def("_fold", &fold_dimensions, py::arg("kind"), py::arg("array"), py::arg("first"), py::arg("last"),
-             py::arg("out"), "Floats of 16 bits reduced in float32 over dimensions [first, last).");
-  module.def("_widen", &widen_into, py::arg("array"), py::arg("out"), "Floats of 16 bits as float32.");
+             "Divides a dense array of 16-bit floats in place, each number in float32.");
+  module.def("_fold", &fold_into, py::arg("kind"), py::arg("array"), py::arg("first"), py::arg("last"), py::arg("out"),
+             "Reduces 16-bit floats in float32 over dimensions [first, last).");
+  module.def("_widen", &widen_into, py::arg("array"), py::arg("out"), "Converts 16-bit floats to float32.");
   module.def("_host_empty", &host_empty, py::arg("shape"), py::arg("dtype"),
-             "An ndarray to write, on memory of the library's cache.");
+             "Returns a writable ndarray in memory of the library's cache.");
   module.def("_is_constant", &is_constant, py::arg("array"),
-             "Whether an ndarray shows memory of Arrays or results that nobody can write.");
-  module.def("_adopt", &adopt, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("parts"),
-             py::arg("given"), py::arg("operation"),
-             "An Array out of one ndarray a distinct buffer, sharing memory where nobody else can write it.");
+             "Returns whether an ndarray shows memory of Arrays or results that cannot be written.");
+  module.def(
+      "_adopt", &adopt_ndarrays, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("parts"),
+      py::arg("given"), py::arg("operation"),
+      "Returns an Array from one ndarray for each distinct buffer, sharing memory where no one else can write it.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reshards between processes: the core plans, copies and packs; artifex_devices.distributed.exchange sends.
-#include "bind_cross_reshard.h"
-
 #include <pybind11/stl.h>
 
 #include <cstring>
@@ -14,6 +12,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "placing.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {
@@ -31,7 +30,7 @@ void check_number(const std::vector<CrossReshard::Message>& messages, int64_t i,
   throw_error<IndexOutOfRange>("{}: there is no message {}; expected 0 to {}", operation, i, messages.size() - 1);
 }
 
-// The memory itself, which the ndarray keeps alive; None where it must be packed.
+// An ndarray on the memory itself, which it keeps alive; None where the bytes must be packed.
 py::object bytes_in_place(BufferRef memory, int64_t bytes, bool writable) {
   if (!memory.block) return py::none();
   return ndarray_of_buffer(std::move(memory), Dims{bytes}, Dims{1}, DType::kUInt8, writable);
@@ -53,11 +52,11 @@ void bind_class(py::module_& module) {
              return std::make_shared<CrossReshard>(source, sharding, ReshardOptions{});
            }),
            py::arg("source"), py::arg("sharding"))
-      .def_property_readonly("client", &CrossReshard::client, "The world that it is of.")
+      .def_property_readonly("client", &CrossReshard::client, "Client of both shardings.")
       .def_property_readonly("processes", &CrossReshard::processes,
-                             "Those that send or receive anything, ascending (list of int).")
-      .def_property_readonly("text", &CrossReshard::text, "What it does, for messages.")
-      .def_property_readonly("identity", &CrossReshard::identity, "Equal in processes that plan the same.")
+                             "Ranks of the processes that send or receive, ascending (list of int).")
+      .def_property_readonly("text", &CrossReshard::text, "Description of the reshard, for messages.")
+      .def_property_readonly("identity", &CrossReshard::identity, "Text that is equal in processes with the same plan.")
       .def_property_readonly(
           "sends", [](const CrossReshard& self) { return messages(self.sends()); },
           "(peer, bytes) of each message to send, in the order of all processes.")
@@ -66,28 +65,28 @@ void bind_class(py::module_& module) {
           "(peer, bytes) of each message to receive, in the order of all processes.")
       .def_property_readonly(
           "planned_bytes", [](const CrossReshard& self) { return self.plan().bytes_over(LinkKind::kOtherProcess); },
-          "Bytes of all messages of all processes.")
+          "Number of bytes of all messages of all processes.")
       .def(
           "begin",
           [](CrossReshard& self) {
             const ReleaseGil release;
             self.begin();
           },
-          "Takes memory and begins the copies within the process.")
+          "Allocates memory and starts the copies within the process.")
       .def(
           "send_in_place",
           [](const CrossReshard& self, int64_t i) {
             check_number(self.sends(), i, "send_in_place");
             return bytes_in_place(self.send_in_place(i), self.sends()[static_cast<size_t>(i)].bytes, false);
           },
-          py::arg("i"), "The bytes to send as they lie in the source, or None: pack them.")
+          py::arg("i"), "Returns the bytes to send in the source's own memory, or None where they must be packed.")
       .def(
           "receive_in_place",
           [](const CrossReshard& self, int64_t i) {
             check_number(self.receives(), i, "receive_in_place");
             return bytes_in_place(self.receive_in_place(i), self.receives()[static_cast<size_t>(i)].bytes, true);
           },
-          py::arg("i"), "Where to receive in the result, or None: unpack them.")
+          py::arg("i"), "Returns the memory of the result to receive into, or None where the bytes must be unpacked.")
       .def(
           "pack",
           [](const CrossReshard& self, int64_t i, py::handle buffer) {
@@ -105,19 +104,19 @@ void bind_class(py::module_& module) {
             const ReleaseGil release;
             self.unpack(i, memory);
           },
-          py::arg("i"), py::arg("buffer"), "Puts received bytes where they belong.")
+          py::arg("i"), py::arg("buffer"), "Copies received bytes into the result.")
       .def(
           "finish",
           [](CrossReshard& self) {
             const ReleaseGil release;
             return self.finish();
           },
-          "The Array, once all messages have come.");
+          "Returns the Array once all messages have arrived.");
 }
 
 }  // namespace
 
-ArrayRef moved(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {
+ArrayRef reshard_anywhere(const ArrayRef& source, const ShardingRef& sharding, const ReshardOptions& options) {
   if (source->sharding()->is_fully_addressable() && sharding->is_fully_addressable()) {
     const ReleaseGil release;
     return reshard(source, sharding, options);
@@ -137,7 +136,7 @@ ArrayRef moved(const ArrayRef& source, const ShardingRef& sharding, const Reshar
 
 void check_same_everywhere(const HostView& value, const Sharding& sharding, const std::string& what) {
   const ClientRef& client = sharding.devices()->client();
-  // As in JAX: a process without a device of the sharding may well come with another value, or not at all.
+  // As in JAX, a process without a device of the sharding may pass another value, or not call at all.
   if (static_cast<int>(sharding.devices()->processes().size()) != client->process_count()) return;
   if (!py::module_::import(python_modules::kConfig).attr("config").attr("distributed_checks").cast<bool>()) return;
   std::array<uint64_t, 2> digest{};

@@ -3,9 +3,6 @@
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
-#include <algorithm>
-#include <limits>
-
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
@@ -15,7 +12,7 @@
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
-#include "recent.h"
+#include "recent_cache.h"
 #include "value_slots.h"
 #include "world.h"
 
@@ -24,28 +21,14 @@ namespace {
 
 void check_addressable(const Device& device, const char* operation) {
   if (device.is_addressable()) return;
-  throw_error<NotAddressable>("{}: {} belongs to process {}; expected a device of this process, {}; ask there",
-                              operation, device.to_string(), device.process_index(), device.client().process_index());
+  throw_error<NotAddressable>(
+      "{}: {} belongs to process {}; expected a device of this process, {}; call it in that process", operation,
+      device.to_string(), device.process_index(), device.client().process_index());
 }
 
 py::dict memory_stats(const Device& self) {
   check_addressable(self, "memory_stats");
-  const DeviceMemoryStats stats = self.memory_stats();
-  py::dict result;
-  result["bytes_in_use"] = stats.bytes_in_use;
-  result["peak_bytes_in_use"] = stats.peak_bytes_in_use;
-  result["bytes_limit"] = stats.bytes_limit;
-  result["bytes_reserved"] = stats.bytes_reserved;
-  result["largest_alloc_size"] = stats.largest_alloc_size;
-  result["num_allocs"] = stats.num_allocs;
-  if (!self.is_compile_only()) {
-    const ArenaStats pool = self.arena().stats();
-    result["pool_bytes"] = pool.bytes_mapped;
-    result["pool_bytes_in_use"] = pool.bytes_in_use;
-    result["pool_bytes_cached"] = pool.bytes_cached;
-    result["peak_pool_bytes_in_use"] = pool.peak_bytes_in_use;
-  }
-  return result;
+  return memory_stats_dict(self.memory_stats(), self.is_compile_only() ? nullptr : &self.arena());
 }
 
 py::list live_buffers(Device& self) {
@@ -61,7 +44,7 @@ py::list live_buffers(Device& self) {
     }
     try {
       result.append(array->shard_data(position));
-    } catch (const DeletedArray&) {  // meanwhile, by another thread
+    } catch (const DeletedArray&) {  // by another thread since the list was made
     }
   }
   return result;
@@ -71,43 +54,17 @@ py::list live_buffers(Device& self) {
 ClusterPlace place_in(const Device& device, const char* attribute, bool of_torus) {
   const Cluster* cluster = cluster_of(device.client());
   if (cluster == nullptr || (of_torus && cluster->inside().kind != NetworkKind::kTorus)) {
-    throw py::attribute_error(fmt::format("{}: {} has none; expected a device of a cluster{}; see cluster.devices()",
-                                          attribute, device.repr(), of_torus ? " with a torus" : ""));
+    throw py::attribute_error(
+        fmt::format("{}: {} does not have it; expected a device of a cluster{}; see cluster.devices()", attribute,
+                    device.repr(), of_torus ? " with a torus" : ""));
   }
   return cluster->place_of(device.id());
-}
-
-std::string names_of(const std::string& platform, const std::vector<int64_t>& ids) {
-  constexpr size_t kShown = 8;
-  std::string text;
-  for (size_t i = 0; i < ids.size() && i < kShown; ++i)
-    text += fmt::format("{}{}:{}", i == 0 ? "" : ", ", platform, ids[i]);
-  if (ids.size() > kShown) text += fmt::format(", ... ({} in all)", ids.size());
-  return text;
 }
 
 }  // namespace
 
 std::vector<Device*> find_devices(const std::string& platform, const std::vector<int64_t>& ids) {
-  const ClientRef client = current_client();
-  std::vector<Device*> found;
-  std::vector<int64_t> missing;
-  for (const int64_t id : ids) {
-    if (platform == client->platform() && id >= 0 && id < client->device_count()) {
-      found.push_back(client->device(id));
-    } else {
-      missing.push_back(id);
-    }
-  }
-  if (missing.empty()) return found;
-  const int64_t highest = *std::ranges::max_element(ids);
-  const int64_t needed = highest == std::numeric_limits<int64_t>::max() ? highest : highest + 1;
-  const bool one = missing.size() == 1;
-  throw_error(
-      "unpickle: device{} {} {} not here; expected {}:0 to {}:{}, the devices of this world; open a world that has {}, "
-      "say `with simulate({}):`, and load again",
-      one ? "" : "s", names_of(platform, missing), one ? "is" : "are", client->platform(), client->platform(),
-      client->device_count() - 1, one ? "it" : "them", std::max<int64_t>(needed, 1));
+  return find_devices(*current_client(), platform, ids, "unpickle");
 }
 
 size_t device_hash(const Device& device) {
@@ -118,10 +75,10 @@ bool same_device(const Device& a, const Device& b) { return &a == &b; }
 
 void bind_device(py::module_& module) {
   py::class_<Device, std::shared_ptr<Device>>(module, "Device", ValueSlots<Device, &device_hash, &same_device>::setup(),
-                                              R"(One device: on CPU a set of cores and the memory near them.
+                                              R"(One device: on a CPU, a set of cores and the memory near them.
 
 Two Devices are equal when they are the same device of the same world. A Device is callable and returns itself, so that
-`array.device` and `array.device()` both give it.
+`array.device` and `array.device()` are both valid.
 
 Example:
     >>> import artifex_devices as ad
@@ -130,10 +87,11 @@ Example:
     [CpuDevice(id=0), CpuDevice(id=1)]
 )")
       .def_property_readonly("id", &Device::id, "Number of the device in its world, from 0.")
-      .def_property_readonly("platform", &Device::platform, "\"cpu\"; of a cluster's devices also \"tpu\" or \"gpu\".")
+      .def_property_readonly("platform", &Device::platform,
+                             "Name of the platform: \"cpu\", and for devices of a cluster also \"tpu\" or \"gpu\".")
       .def_property_readonly("device_kind", &Device::device_kind,
-                             "What the hardware calls itself: \"cpu\", \"TPU v5p\".")
-      .def_property_readonly("process_index", &Device::process_index, "Number of the process that owns the device.")
+                             "Name of the hardware, such as \"cpu\" or \"TPU v5p\".")
+      .def_property_readonly("process_index", &Device::process_index, "Rank of the process that owns the device.")
       .def_property_readonly("host_id", &Device::process_index, "The older name of process_index.")
       .def_property_readonly(
           "coords",
@@ -141,80 +99,79 @@ Example:
             const auto at = place_in(self, "coords", true).coords;
             return py::make_tuple(at[0], at[1], at[2]);
           },
-          "Where its chip is in the torus, (x, y, z). Only devices of a cluster with a torus have it (AttributeError).")
+          "Coordinates (x, y, z) of its chip in the torus. AttributeError unless the device belongs to a cluster with "
+          "a torus.")
       .def_property_readonly(
           "core_on_chip", [](const Device& self) { return place_in(self, "core_on_chip", true).core_on_chip; },
-          "Its number on its chip. Only devices of a cluster with a torus have it (AttributeError).")
+          "Number of the device on its chip. AttributeError unless the device belongs to a cluster with a torus.")
       .def_property_readonly(
           "slice_index", [](const Device& self) { return place_in(self, "slice_index", false).slice; },
-          "Number of its slice, or of its domain of switches. Only devices of a cluster have it (AttributeError).")
+          "Number of its slice, or of its switch domain. AttributeError unless the device belongs to a cluster.")
       .def_property_readonly("local_hardware_id", &Device::local_hardware_id, "Number of the device in its process.")
       .def_property_readonly(
           "client", [](Device& self) { return self.client().shared_from_this(); },
-          "The world that the device belongs to.")
+          "Client (world) that the device belongs to.")
       .def_property_readonly(
           "cpuset", [](const Device& self) { return self.domain().cpus.to_string(); },
-          "CPUs that the device owns, by operating-system number: \"0-3,8\"; \"\" for a cluster's.")
+          "CPUs that the device owns, by operating-system number, such as \"0-3,8\"; \"\" for devices of a cluster.")
       .def_property_readonly(
           "numa_nodes",
           [](const Device& self) {
             py::list nodes;
-            if (cluster_of(self.client())) return nodes;  // nothing is known of its hosts
+            if (cluster_of(self.client())) return nodes;  // its hosts are unknown
             nodes.append(self.domain().default_node);
             for (const int node : self.domain().nodes) {
               if (node != self.domain().default_node) nodes.append(node);
             }
             return nodes;
           },
-          "NUMA nodes of its memory (logical numbers), the one that it allocates from first; none for a cluster's.")
+          "NUMA nodes of its memory (logical numbers), the preferred node first; empty for devices of a cluster.")
       .def_property_readonly("memory_bytes", &Device::memory_bytes,
-                             "Bytes: the memory of its NUMA node, or of the cgroup, divided by the devices on it; in a "
-                             "cluster the chip's memory, 0 where it is not known.")
+                             "Number of bytes of memory: that of its NUMA node or cgroup divided by the devices on it. "
+                             "In a cluster that of the chip, 0 where unknown.")
       .def_property_readonly("is_compile_only", &Device::is_compile_only,
                              "Whether the device has no memory (planning).")
-      .def("memory_stats", &memory_stats, R"(Memory of the device in bytes, never None.
+      .def("memory_stats", &memory_stats, R"(Returns statistics of the device's memory in bytes, never None.
 
-`bytes_in_use`, `peak_bytes_in_use`, `bytes_limit`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count what arrays
-hold here in the kind `device`, each replica in full; without a limit, `bytes_limit` is `memory_bytes`. `pool_*` are the
+`bytes_in_use`, `peak_bytes_in_use`, `bytes_limit`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count the memory
+of arrays of the kind `device` here, each replica in full; without a limit, `bytes_limit` is `memory_bytes`. `pool_*` are the
 physical bytes of the NUMA node, which its devices share.
 
 Returns:
     dict of str to int. Source: counted by the library.
 
 Raises:
-    RuntimeError: the device belongs to another process.
+    RuntimeError: The device belongs to another process.
 )")
       .def_property_readonly(
           "bytes_limit", &Device::bytes_limit,
-          "Bytes that arrays may hold on it, as set_bytes_limit or simulate set it; None for no limit.")
+          "Number of bytes that arrays may use on it, as set by set_bytes_limit or simulate, or None for no limit.")
       .def(
           "set_bytes_limit",
-          [](Device& self, const py::typing::Optional<py::int_>& given) {
+          [](Device& self, const py::typing::Optional<py::int_>& argument) {
             std::optional<int64_t> limit;
-            if (!given.is_none()) limit = index_from_python(given, "set_bytes_limit", "limit");
+            if (!argument.is_none()) limit = index_from_python(argument, "set_bytes_limit", "limit");
             if (limit && *limit < 0) {
-              throw_error(
-                  "set_bytes_limit: limit is {}; expected a number of bytes, 0 or more, or None for no limit; correct "
-                  "it",
-                  *limit);
+              throw_error("set_bytes_limit: limit is {}; expected a number of bytes, 0 or more, or None for no limit",
+                          *limit);
             }
             check_addressable(self, "set_bytes_limit");
             self.set_bytes_limit(limit);
           },
-          py::arg("limit"), R"(Sets how many bytes arrays may hold on this device; None removes the limit.
+          py::arg("limit"), R"(Sets the number of bytes that arrays may use on this device; None removes the limit.
 
-Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeError). What is in use stays.
+Beyond it, placing raises ResourceExhaustedError (a MemoryError and a RuntimeError). Memory in use is not affected.
 
 Raises:
-    TypeError: no int, or a bool.
-    ValueError: a negative number, or one beyond 64 bits.
-    RuntimeError: the device belongs to another process.
+    TypeError: `limit` is not an int, or is a bool.
+    ValueError: `limit` is negative or does not fit 64 bits.
+    RuntimeError: The device belongs to another process.
 )")
-      .def("live_buffers", &live_buffers, R"(What Arrays hold on this device, oldest Array first.
+      .def("live_buffers", &live_buffers, R"(Returns the data of Arrays on this device, oldest Array first.
 
 Returns:
-    list of Array, each on this device alone: an Array that lies here only, or the part of one that lies on several. Deleting
-    a part deletes its Array.
+    list of Array, each on this device alone: an Array of this device, or the shard of an Array on several devices. Deleting
+    a shard deletes its Array.
 
 Example:
     >>> import numpy as np
@@ -228,17 +185,17 @@ Example:
           "get_stream_for_external_ready_events",
           [](const Device& self) -> int64_t {
             throw_error<Unavailable>(
-                "get_stream_for_external_ready_events: {} has no stream; expected a device with streams (a GPU), got "
-                "one of platform {}; wait for an Array by block_until_ready()",
+                "get_stream_for_external_ready_events: {} has no stream; expected a GPU, got a device of platform {}; "
+                "wait for an Array by block_until_ready()",
                 self.to_string(), self.platform());
           },
-          R"(The stream that tells when data is there; a CPU has none.
+          R"(Returns the stream whose events report when data is ready; a CPU has none.
 
 Raises:
-    RuntimeError: always.
+    RuntimeError: Always.
 )")
       .def(
-          "__call__", [](py::object self) { return self; }, "The device itself.")
+          "__call__", [](py::object self) { return self; }, "Returns the device itself.")
       .def("__reduce__",
            [](const Device& self) -> py::tuple {
              return py::make_tuple(py::module_::import(python_modules::kCore).attr("_find_device"),
@@ -257,9 +214,8 @@ Raises:
   module.def("_devices", [] { return py::list(devices_of(current_client())); });
   module.def("_device_count", [] { return current_client()->device_count(); });
   module.def(
-      "_forget_recent", [] { forget_recent(nullptr); },
-      "Lets go of the meshes, shardings and index maps that were kept for the next call.");
-  module.def("_recent_sizes", &recent_sizes, "How many of each are kept, by what they are.");
+      "_forget_recent", [] { clear_recent_caches(nullptr); }, "Clears the caches of meshes, shardings and index maps.");
+  module.def("_recent_sizes", &recent_cache_sizes, "Returns the number of entries of each cache, by its name.");
   module.def("_trim", [] {
     const ReleaseGil release;
     return Arena::trim_all();
@@ -275,8 +231,8 @@ Raises:
         }
       },
       py::arg("nbytes"), py::arg("times"), py::arg("touch"),
-      "Takes a block of memory, writes to each of its pages where `touch` is set, and frees it, so many times; for the "
-      "family threads of bench/.");
+      "Allocates a block of memory, writes to each of its pages where `touch` is set, and frees it, `times` times. For "
+      "the benchmark family `threads`.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -6,46 +6,47 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/device_assignment.h"
-#include "bytes_argument.h"
-#include "device_values.h"
+#include "bindings.h"
 #include "numpy_bridge.h"
+#include "python_arguments.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
 constexpr std::string_view kCreate = "DeviceAssignment.create";
-constexpr int64_t kMostBytes = int64_t{1} << 28;
+constexpr int64_t kMaxBytes = int64_t{1} << 28;
 
-// As NumPy's int64 in rows, with no number changed.
+// Converts to row-major int64 without changing any number.
 py::object as_int64(const py::object& array) {
   const std::string kind = py::str(array.attr("dtype").attr("kind"));
   if (kind != "b" && kind != "i" && kind != "u" && kind != "f") {
-    throw_error<TypeMismatch>("{}: the array is of dtype {}; expected integers; convert it, say by x.astype(np.int32)",
-                              kCreate, std::string(py::str(array.attr("dtype"))));
+    throw_error<TypeMismatch>(
+        "{}: the array is of dtype {}; expected integers; convert it, for example by x.astype(np.int32)", kCreate,
+        std::string(py::str(array.attr("dtype"))));
   }
   const py::module_ numpy = py::module_::import("numpy");
   const auto all = [&](const py::object& mask) { return py::cast<bool>(py::bool_(mask.attr("all")())); };
   if (kind == "f" && !(all(numpy.attr("isfinite")(array)) && all(array.attr("__eq__")(numpy.attr("floor")(array))))) {
     throw_error(
-        "{}: the array has numbers that are not whole; expected device ordinals, integers from 0; round them first",
+        "{}: the array has numbers that are not integers; expected device ordinals, integers from 0; round them first",
         kCreate);
   }
   if ((kind == "f" || kind == "u") && !all(array.attr("__lt__")(py::float_(9223372036854775808.0)))) {
-    throw_error("{}: the array has numbers from 2**63; expected device ordinals below; use smaller ones", kCreate);
+    throw_error("{}: the array has numbers of 2**63 or more; expected smaller device ordinals", kCreate);
   }
   return array.attr("astype")("int64");
 }
 
-DeviceAssignment create(const py::object& given) {
-  py::object array = given;
+DeviceAssignment create(const py::object& object) {
+  py::object array = object;
   if (!is_ndarray(array)) {
     if (!py::hasattr(array, "__array__")) {
       throw_error<TypeMismatch>(
-          "{}: the argument is of type {}; expected a 2-D ndarray of integers; write np.array(...) round it", kCreate,
-          Py_TYPE(given.ptr())->tp_name);
+          "{}: the argument is of type {}; expected a 2-D ndarray of integers; convert it by np.array(x)", kCreate,
+          Py_TYPE(object.ptr())->tp_name);
     }
-    array = py::module_::import("numpy").attr("asarray")(given);
+    array = py::module_::import("numpy").attr("asarray")(object);
   }
   const auto shape = array.attr("shape").cast<std::vector<int64_t>>();
   if (shape.size() != 2) {
@@ -53,7 +54,7 @@ DeviceAssignment create(const py::object& given) {
         "{}: the array has {} dimension{}, shape {}; expected 2, (replicas, computations); reshape it", kCreate,
         shape.size(), shape.size() == 1 ? "" : "s", std::string(py::str(array.attr("shape"))));
   }
-  // Before anything is copied: an array of stride 0 may have more elements than memory.
+  // Checked before anything is copied: an array of stride 0 may have more elements than fit in memory.
   if (shape[0] == 0 || shape[1] == 0 || shape[0] > DeviceAssignment::kMostDevices / shape[1]) {
     return DeviceAssignment::make(shape[0], shape[1], {}, kCreate);
   }
@@ -64,7 +65,7 @@ DeviceAssignment create(const py::object& given) {
 }
 
 DeviceAssignment assignment_from_bytes(const py::object& data) {
-  return DeviceAssignment::deserialize(bytes_argument(data, "DeviceAssignment.deserialize", kMostBytes));
+  return DeviceAssignment::deserialize(bytes_argument(data, "DeviceAssignment.deserialize", kMaxBytes));
 }
 
 py::object device_ordinals(const DeviceAssignment& self) {
@@ -74,9 +75,9 @@ py::object device_ordinals(const DeviceAssignment& self) {
 }  // namespace
 
 void bind_device_assignment(py::module_& module) {
-  py::class_<DeviceAssignment>(module, "DeviceAssignment", R"(Which device runs which replica of which computation.
+  py::class_<DeviceAssignment>(module, "DeviceAssignment", R"(Assignment of devices to the replicas of computations.
 
-A value: equal assignments are equal, hash alike and have equal bytes, which are those of XLA's DeviceAssignmentProto.
+An immutable value. Equal assignments have equal hashes and equal bytes, those of XLA's DeviceAssignmentProto.
 
 Example:
     >>> import numpy as np
@@ -89,33 +90,33 @@ Example:
     >>> xla_client.DeviceAssignment.deserialize(assignment.serialize()) == assignment
     True
 )")
-      .def_static("create", &create, py::arg("array"), R"(Makes an assignment.
+      .def_static("create", &create, py::arg("array"), R"(Creates an assignment.
 
 Args:
-    array: Device ordinals, shape (replicas, computations): integers from 0, or floats and bools that are such integers.
+    array: Device ordinals of shape (replicas, computations): integers from 0, or floats and bools equal to such integers.
 
 Raises:
-    TypeError: `array` is no array, or not of 2 dimensions, or of another dtype.
-    ValueError: It is empty, or numbers are negative, there twice, not whole, or beyond 64 bits.
+    TypeError: `array` is not an array, does not have 2 dimensions, or has another dtype.
+    ValueError: It is empty, or a number is negative, repeated, not an integer, or beyond 64 bits.
 )")
       .def_static("deserialize", &assignment_from_bytes, py::arg("data"),
                   R"(Reads the bytes of an XLA DeviceAssignmentProto.
 
 Raises:
-    TypeError: `data` is no bytes-like object.
-    ValueError: The bytes are no such message, or the assignment is none that `create` would make.
+    TypeError: `data` is not a bytes-like object.
+    ValueError: The bytes are not such a message, or `create` would refuse the assignment.
 )")
       .def("replica_count", &DeviceAssignment::replica_count, "Number of replicas.")
       .def("computation_count", &DeviceAssignment::computation_count, "Number of computations of each replica.")
       .def("device_ordinal", &DeviceAssignment::device_ordinal, py::arg("replica"), py::arg("computation"),
-           "The device of one replica of one computation; IndexError where there is none.")
+           "Returns the device of one replica of one computation. Raises IndexError where there is none.")
       .def("logical_ids_for_device", &DeviceAssignment::logical_ids_for_device, py::arg("device_ordinal"),
-           "The (replica, computation) that a device runs; ValueError where it runs none.")
+           "Returns the (replica, computation) that a device runs. Raises ValueError where it runs none.")
       .def_property_readonly("device_ordinals", &device_ordinals,
-                             "A new ndarray of int64, shape (replicas, computations), as given to `create`.")
+                             "Device ordinals as a new int64 ndarray of shape (replicas, computations).")
       .def(
           "serialize", [](const DeviceAssignment& self) { return py::bytes(self.serialize()); },
-          "The bytes of XLA's DeviceAssignmentProto.")
+          "Returns the bytes of XLA's DeviceAssignmentProto.")
       .def(
           "__eq__",
           [](const DeviceAssignment& self, py::handle other) {
@@ -129,7 +130,7 @@ Raises:
              return py::make_tuple(core.attr("_device_assignment"), py::make_tuple(self.attr("serialize")()));
            })
       .def("__repr__", &DeviceAssignment::to_string);
-  module.def("_device_assignment", &assignment_from_bytes, py::arg("data"));  // named by pickles: methods cannot be
+  module.def("_device_assignment", &assignment_from_bytes, py::arg("data"));  // for pickles, which cannot name methods
 }
 
 }  // namespace artifex_devices::bindings

@@ -6,7 +6,7 @@
 #include "artifex_devices/device/device_list.h"
 #include "bindings.h"
 #include "python_modules.h"
-#include "shown.h"
+#include "safe_repr.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -22,18 +22,18 @@ py::tuple handles_of(const DeviceList& self, int64_t start, int64_t step, int64_
 
 py::tuple handles_of(const DeviceList& self) { return handles_of(self, 0, 1, self.size()); }
 
-// All that is wrong at once, but for the tail of a long list.
+// Reports every wrong item at once, except for the tail of a long list.
 List list_from_python(const py::object& assignment) {
   constexpr const char* kExpected = "expected a tuple or list of Devices of one client";
   if (py::isinstance<DeviceList>(assignment)) return assignment.cast<List>();
   if (!PyTuple_Check(assignment.ptr()) && !PyList_Check(assignment.ptr())) {
     throw_error<TypeMismatch>(
         "DeviceList: device_assignment is of type {}; {}, got {}; write DeviceList(tuple(devices()))",
-        Py_TYPE(assignment.ptr())->tp_name, kExpected, shown(assignment));
+        Py_TYPE(assignment.ptr())->tp_name, kExpected, safe_repr(assignment));
   }
   constexpr int kShown = 8;
   std::vector<Device*> devices;
-  std::string wrong;
+  std::string errors;
   int count = 0;
   const py::tuple items(assignment);
   for (size_t i = 0; i < items.size(); ++i) {
@@ -41,13 +41,13 @@ List list_from_python(const py::object& assignment) {
     if (py::isinstance<Device>(item)) {
       devices.push_back(item.cast<Device*>());
     } else if (++count <= kShown) {
-      wrong +=
-          fmt::format("{}[{}] is {} of type {}", count == 1 ? "" : ", ", i, shown(item), Py_TYPE(item.ptr())->tp_name);
+      errors += fmt::format("{}[{}] is {} of type {}", count == 1 ? "" : ", ", i, safe_repr(item),
+                            Py_TYPE(item.ptr())->tp_name);
     }
   }
-  if (count > kShown) wrong += fmt::format(", and {} more", count - kShown);
+  if (count > kShown) errors += fmt::format(", and {} more", count - kShown);
   if (count > 0) {
-    throw_error<TypeMismatch>("DeviceList: in device_assignment {}; {}; take them from devices()", wrong, kExpected);
+    throw_error<TypeMismatch>("DeviceList: in device_assignment {}; {}; take them from devices()", errors, kExpected);
   }
   return std::const_pointer_cast<DeviceList>(DeviceList::make(std::move(devices), "DeviceList"));
 }
@@ -63,14 +63,16 @@ py::object item_of(const DeviceList& self, const py::object& index) {
   }
   if (!PyIndex_Check(index.ptr())) {
     throw_error<TypeMismatch>("DeviceList: index is of type {}; expected an int or a slice, got {}; write devices[0]",
-                              Py_TYPE(index.ptr())->tp_name, shown(index));
+                              Py_TYPE(index.ptr())->tp_name, safe_repr(index));
   }
-  const py::ssize_t number = PyNumber_AsSsize_t(index.ptr(), nullptr);  // too big is cut: out of range anyway
+  const py::ssize_t number =
+      PyNumber_AsSsize_t(index.ptr(), nullptr);  // clips large numbers, which are out of range anyway
   if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
   const int64_t position = number < 0 ? number + self.size() : number;
   if (position < 0 || position >= self.size()) {
     throw_error<IndexOutOfRange>("DeviceList: index {} is out of range; expected {} to {}; the list has {} device{}",
-                                 shown(index), -self.size(), self.size() - 1, self.size(), self.size() == 1 ? "" : "s");
+                                 safe_repr(index), -self.size(), self.size() - 1, self.size(),
+                                 self.size() == 1 ? "" : "s");
   }
   return py::cast(handle_of(self[position]));
 }
@@ -79,14 +81,14 @@ py::object item_of(const DeviceList& self, const py::object& index) {
 
 void bind_device_list(py::module_& module) {
   py::class_<DeviceList, List>(module, "DeviceList",
-                               R"(Devices of one client in an order that counts. Immutable and hashable.
+                               R"(An ordered list of devices of one client. Immutable and hashable.
 
 Args:
-    device_assignment: tuple or list of Device, or a DeviceList.
+    device_assignment: Tuple or list of Device, or a DeviceList.
 
 Raises:
-    TypeError: something in it is no Device.
-    ValueError: it is empty, a device comes twice, or the devices are of different clients.
+    TypeError: An item is not a Device.
+    ValueError: The list is empty, a device is repeated, or the devices belong to different clients.
 
 Example:
     >>> from artifex_devices import xla_client
@@ -97,31 +99,33 @@ Example:
 )")
       .def(py::init(&list_from_python), py::arg("device_assignment"))
       .def("__len__", &DeviceList::size)
-      .def("__getitem__", &item_of, py::arg("index"), "A Device, or a tuple of them for a slice.")
+      .def("__getitem__", &item_of, py::arg("index"), "Returns a Device, or a tuple of Devices for a slice.")
       .def("__iter__", [](const DeviceList& self) { return py::iter(handles_of(self)); })
       .def("__contains__",
            [](const DeviceList& self, py::handle object) {
              return py::isinstance<Device>(object) && self.contains(object.cast<Device*>());
            })
       .def_property_readonly("is_fully_addressable", &DeviceList::is_fully_addressable,
-                             "Whether all of them belong to this process.")
+                             "Whether all devices belong to this process.")
       .def_property_readonly(
           "addressable_device_list",
           [](const py::object& self) -> py::object {
             const auto& list = self.cast<const DeviceList&>();
             if (list.is_fully_addressable()) return self;
-            std::vector<Device*> own;
-            for (int64_t i = 0; i < list.addressable_count(); ++i) own.push_back(list[list.addressable_position(i)]);
-            if (own.empty()) {
+            std::vector<Device*> addressable;
+            for (int64_t i = 0; i < list.addressable_count(); ++i)
+              addressable.push_back(list[list.addressable_position(i)]);
+            if (addressable.empty()) {
               throw_error(
-                  "addressable_device_list: no device of the list is of this process, {}; expected at least one; see "
-                  "process_indices",
+                  "addressable_device_list: no device of the list belongs to this process, {}; expected at least one; "
+                  "see process_indices",
                   list.client()->process_index());
             }
-            return py::cast(std::const_pointer_cast<DeviceList>(DeviceList::make(own, "addressable_device_list")));
+            return py::cast(
+                std::const_pointer_cast<DeviceList>(DeviceList::make(addressable, "addressable_device_list")));
           },
-          "Those that belong to this process, as a DeviceList; the list itself where that is all. ValueError where it "
-          "is none.")
+          "DeviceList of the devices of this process; the list itself if these are all. Raises ValueError if there are "
+          "none.")
       .def_property_readonly(
           "process_indices",
           [](const DeviceList& self) {
@@ -129,10 +133,10 @@ Example:
             for (const int process : self.processes()) result.add(py::int_(process));
             return result;
           },
-          "Numbers of the processes that own them: set of int.")
+          "Ranks of the processes that addressable the devices (set of int).")
       .def_property_readonly(
           "default_memory_kind", [](const DeviceList&) { return std::string(to_string(MemoryKind::kDevice)); },
-          "The kind of memory that data goes to where none is named: \"device\".")
+          "Default memory kind of data: \"device\".")
       .def_property_readonly(
           "memory_kinds",
           [](const DeviceList&) {
@@ -142,10 +146,10 @@ Example:
             }
             return py::tuple(kinds);
           },
-          "The kinds of memory that all of them see: tuple of str.")
+          "Memory kinds of all the devices (tuple of str).")
       .def_property_readonly(
           "device_kind", [](const DeviceList& self) { return self[0]->device_kind(); },
-          "What the hardware calls itself; \"cpu\".")
+          "Name of the hardware, such as \"cpu\".")
       .def(
           "__eq__",
           [](const DeviceList& self, py::handle other) {

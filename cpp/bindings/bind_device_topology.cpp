@@ -5,10 +5,9 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/device_topology.h"
 #include "artifex_devices/device/platform_version.h"
-#include "bytes_argument.h"
-#include "device_values.h"
+#include "bindings.h"
 #include "gil.h"
-#include "iterable.h"
+#include "python_arguments.h"
 #include "python_modules.h"
 #include "world.h"
 
@@ -74,11 +73,11 @@ DeviceTopology topology_for_devices(const py::object& devices) {
     const auto& device = item.cast<const Device&>();
     if (client == nullptr) {
       client = &device.client();
-      first = py::reinterpret_borrow<py::object>(item);  // keeps the client
+      first = py::reinterpret_borrow<py::object>(item);  // keeps the client alive
     } else if (client != &device.client()) {
       throw_error(
           "{}: the devices come from different clients: {} at position 0 is of client {}, {} at position {} of client "
-          "{}; expected devices of one; ask for the topology of each",
+          "{}; expected devices of one client; call it once for each client",
           kOperation, first.cast<const Device&>().to_string(), client->uid(), device.to_string(), position,
           device.client().uid());
     }
@@ -92,9 +91,9 @@ DeviceTopology topology_for_devices(const py::object& devices) {
 
 void bind_device_topology(py::module_& module) {
   py::class_<DeviceTopology>(module, "DeviceTopology",
-                             R"(The devices of a client and the machine that they lie on, as a value.
+                             R"(The devices of a client and their machine, as a value.
 
-It can be kept or sent as bytes, read elsewhere, and planned with there. Topologies with equal bytes are equal.
+It can be stored or sent as bytes and used elsewhere to plan. Topologies with equal bytes are equal.
 
 Example:
     >>> import artifex_devices as ad
@@ -108,39 +107,38 @@ Example:
     >>> ad.NamedSharding(mesh, ad.P("data")).shard_shape((32, 3))
     (4, 3)
 )")
-      .def_property_readonly("platform", &DeviceTopology::platform, "\"cpu\".")
+      .def_property_readonly("platform", &DeviceTopology::platform, "Name of the platform, such as \"cpu\".")
       .def_property_readonly("platform_version", &DeviceTopology::platform_version,
-                             "What the platform of the described devices said of itself.")
+                             "Version text of the platform of the described devices.")
       .def_property_readonly(
           "machine",
           [](const DeviceTopology& self) {
             return std::shared_ptr<Machine>(std::const_pointer_cast<DescribedMachine>(self.machine()));
           },
-          "The machine: its counts, NUMA nodes and CPU domains, without hwloc's tree (to_xml raises RuntimeError).")
-      .def_property_readonly(
-          "device_descriptions", &device_descriptions,
-          "A dict a device: id, kind, process_index, cpu_domain, cpuset, numa_nodes, memory_bytes, memory_kinds.")
-      .def("_make_compile_only_devices", &make_compile_only_devices, R"(New devices like these, to plan with.
+          "Machine with its counts, NUMA nodes and CPU domains, but without hwloc's tree (to_xml raises RuntimeError).")
+      .def_property_readonly("device_descriptions", &device_descriptions,
+                             "List of one dict for each device: id, kind, process_index, cpu_domain, cpuset, "
+                             "numa_nodes, memory_bytes, memory_kinds.")
+      .def("_make_compile_only_devices", &make_compile_only_devices, R"(Returns new devices like these, to plan with.
 
 Returns:
-    A list of Device of a client of its own: meshes and shardings work, placing raises RuntimeError.
+    list of Device of a new client: meshes and shardings work, placing raises RuntimeError.
 
 Raises:
-    RuntimeError: The devices are of a platform or kind that this version cannot make.
+    RuntimeError: This version has no devices of that platform or kind.
 )")
       .def(
           "serialize", [](const DeviceTopology& self) { return py::bytes(self.serialize()); },
-          "The topology as bytes, a protobuf message: docs/formats/README.md. Equal topologies give equal bytes.")
+          "Returns the topology as a protobuf message (docs/formats/README.md). Equal topologies have equal bytes.")
       .def_static("deserialize", &topology_from_bytes, py::arg("data"),
-                  R"(Reads what `serialize` returned, here or elsewhere.
-
-What a newer version added is skipped.
+                  R"(Reads the bytes of `serialize`. Skips fields that a newer version added.
 
 Raises:
-    TypeError: `data` is no bytes-like object.
-    ValueError: The bytes are damaged, of another major version, or no topology.
+    TypeError: `data` is not a bytes-like object.
+    ValueError: The bytes are damaged, of another major version, or not a topology.
 )")
-      .def("fingerprint", &DeviceTopology::fingerprint, "64 bits that equal topologies share, in all processes.")
+      .def("fingerprint", &DeviceTopology::fingerprint,
+           "Returns a 64-bit number that is equal for equal topologies, in all processes.")
       .def(
           "__eq__",
           [](const DeviceTopology& self, py::handle other) {
@@ -159,13 +157,13 @@ Raises:
       });
 
   module.def("get_topology_for_devices", &topology_for_devices, py::arg("devices"),
-             R"(The topology of the client that the devices are of: all of its devices, as in JAX.
+             R"(Returns the topology of the devices' client: of all of its devices, as in JAX.
 
 Raises:
-    TypeError: `devices` is no sequence of Device.
-    ValueError: It is empty, or the devices are of different clients.
+    TypeError: `devices` is not a sequence of Device.
+    ValueError: It is empty, or the devices belong to different clients.
 )");
-  module.def("_device_topology", &topology_from_bytes, py::arg("data"));  // named by pickles: methods cannot be
+  module.def("_device_topology", &topology_from_bytes, py::arg("data"));  // for pickles, which cannot name methods
 }
 
 }  // namespace artifex_devices::bindings

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: one device's view of one kind of memory; and how a client takes it.
+// Memory: one device's view of one kind of memory; windows and profiles of memory; how a client allocates it.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <atomic>
 
+#include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/device/heap_profile.h"
 #include "artifex_devices/device/memory.h"
+#include "artifex_devices/device/memory_window.h"
 #include "bindings.h"
-#include "memory_warning.h"
+#include "placing.h"
 #include "python_modules.h"
 #include "python_owner.h"
 #include "world.h"
@@ -19,50 +22,95 @@ namespace {
 
 using MemoryHandle = std::shared_ptr<Memory>;
 
-// Keeps the client alive; one Python object as long as somebody has it.
+// Keeps the client alive; the same Python object while one is referenced.
 MemoryHandle memory_of(Device& device, MemoryKind kind) {
   return {device.client().shared_from_this(), &device.memory(kind)};
 }
 
 py::dict stats_of(const Memory& self) {
   release_dropped_owners();
-  const DeviceMemoryStats stats = self.stats();
-  py::dict result;
-  result["bytes_in_use"] = stats.bytes_in_use;
-  result["peak_bytes_in_use"] = stats.peak_bytes_in_use;
-  result["bytes_limit"] = stats.bytes_limit;
-  result["bytes_reserved"] = stats.bytes_reserved;
-  result["largest_alloc_size"] = stats.largest_alloc_size;
-  result["num_allocs"] = stats.num_allocs;
-  if (self.device().is_compile_only()) return result;
+  if (self.device().is_compile_only()) return memory_stats_dict(self.stats(), nullptr);
+  py::dict result = memory_stats_dict(self.stats(), &self.arena());
   const ArenaStats pool = self.arena().stats();
-  result["pool_bytes"] = pool.bytes_mapped;
-  result["pool_bytes_in_use"] = pool.bytes_in_use;
-  result["pool_bytes_cached"] = pool.bytes_cached;
   result["pool_bytes_preallocated"] = pool.bytes_preallocated;
-  result["peak_pool_bytes_in_use"] = pool.peak_bytes_in_use;
   result["pool_bytes_locked"] = pool.bytes_locked;
   result["pool_bytes_not_locked"] = pool.bytes_not_locked;
   result["lock_limit_bytes"] = page_lock_limit();
   return result;
 }
 
+void bind_heap_profile(py::module_& module) {
+  using Row = std::tuple<std::string, int64_t, int64_t, std::string, int64_t, std::string>;
+  module.def(
+      "_heap_profile",
+      [](const std::vector<Row>& rows, int64_t time_ns) {
+        std::vector<HeapSample> samples;
+        samples.reserve(rows.size());
+        for (const auto& [device, bytes, count, file, line, function] : rows) {
+          samples.push_back(
+              {.device = device, .count = count, .bytes = bytes, .file = file, .line = line, .function = function});
+        }
+        return py::bytes(heap_profile(samples, time_ns));
+      },
+      py::arg("samples"), py::arg("time_ns"));
+}
+
+void bind_memory_window(py::module_& module) {
+  py::class_<MemoryWindow>(module, "_MemoryWindow",
+                           "Memory use of arrays on the devices of the current world, from now to close().")
+      .def(py::init([] { return std::make_unique<MemoryWindow>(current_client()); }))
+      .def("close", &MemoryWindow::close, "Stops counting. A second call does nothing.")
+      .def_property_readonly(
+          "devices", [](const MemoryWindow& self) { return devices_of(self.client()); },
+          "Devices of the window, by id (tuple of Device).")
+      .def(
+          "live",
+          [](const MemoryWindow& self, int64_t top) {
+            std::vector<ArrayRef> arrays = live_arrays(self.client().get());
+            std::stable_sort(arrays.begin(), arrays.end(), [](const ArrayRef& a, const ArrayRef& b) {
+              return a->on_device_size_in_bytes() > b->on_device_size_in_bytes();
+            });
+            int64_t bytes = 0;
+            py::list biggest;
+            for (const ArrayRef& array : arrays) {
+              bytes += array->on_device_size_in_bytes();
+              if (static_cast<int64_t>(biggest.size()) < top)
+                biggest.append(py::make_tuple(array->on_device_size_in_bytes(), array));
+            }
+            return py::make_tuple(arrays.size(), bytes, biggest);
+          },
+          py::arg("top"),
+          "Returns the number and bytes of the live Arrays of its world, and (bytes, Array) of the largest `top` ones.")
+      .def("physical_bytes", &MemoryWindow::physical_bytes,
+           "Returns the bytes now in use, by all worlds, in the memories of the world's devices.")
+      .def(
+          "use",
+          [](MemoryWindow& self) {
+            py::list result;
+            for (const MemoryUse& use : self.use()) {
+              result.append(py::make_tuple(use.at_start, use.in_use, use.peak, use.allocated, use.freed));
+            }
+            return result;
+          },
+          "Returns (at_start, in_use, peak, allocated, freed) in bytes for each device.");
+}
+
 }  // namespace
 
 void warn_of_unlocked_pages() {
-  static std::atomic<int64_t> told{-1};  // in which process: locks are not inherited
+  static std::atomic<int64_t> warned_in{-1};  // the process, by its number of forks: page locks are not inherited
   const int64_t here = fork_generation();
-  if (told.exchange(here) == here) return;
+  if (warned_in.exchange(here) == here) return;
   if (PyErr_WarnEx(PyExc_UserWarning, page_lock_trouble().c_str(), 1) < 0) throw py::error_already_set();
 }
 
 void bind_memory(py::module_& module) {
   py::class_<Memory, MemoryHandle>(module, "Memory",
-                                   R"(One kind of memory as one device sees it; from `Device.memory(kind)`.
+                                   R"(One kind of memory of one device. Returned by `Device.memory(kind)`.
 
 The kinds of a CPU device: `device`, pages near its cores and advised to be huge; `pinned_host`, the same locked in RAM as
-far as RLIMIT_MEMLOCK lets this process; `unpinned_host`, ordinary pages. Arrays are placed in one by a sharding with that
-`memory_kind`. Two Memories are equal when they are the same kind of the same device.
+far as RLIMIT_MEMLOCK allows; `unpinned_host`, ordinary pages. A sharding with that `memory_kind` places Arrays in one. Two
+Memories are equal when they are the same kind of the same device.
 
 Example:
     >>> import artifex_devices as ad
@@ -70,11 +118,11 @@ Example:
     ...     ad.devices()[1].addressable_memories()
     [CPU_DEVICE_3, PINNED_HOST_4, UNPINNED_HOST_5]
 )")
-      .def_property_readonly("process_index", &Memory::process_index, "Number of the process that owns it.")
-      .def_property_readonly("platform", &Memory::platform, "\"cpu\".")
+      .def_property_readonly("process_index", &Memory::process_index, "Rank of the process that owns it.")
+      .def_property_readonly("platform", &Memory::platform, "Name of the platform, such as \"cpu\".")
       .def_property_readonly(
           "kind", [](const Memory& self) { return std::string(to_string(self.kind())); },
-          "\"device\", \"pinned_host\" or \"unpinned_host\".")
+          "Memory kind: \"device\", \"pinned_host\" or \"unpinned_host\".")
       .def(
           "addressable_by_devices",
           [](const Memory& self) {
@@ -82,14 +130,14 @@ Example:
             devices.append(handle_of(&self.device()));
             return devices;
           },
-          "The devices that see it: the one that it was asked of, as in JAX.")
-      .def("stats", &stats_of, R"(What lies in this memory, in bytes.
+          "Returns the devices that address it: its own device, as in JAX.")
+      .def("stats", &stats_of, R"(Returns statistics of this memory in bytes.
 
-`bytes_in_use`, `peak_bytes_in_use`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count what arrays of this kind
-hold on this device, each replica in full; `bytes_limit` is the device's limit, of a host kind its share of the machine's
-memory: limits of a device are for its kind `device` alone. `pool_*` are the physical bytes of this kind near the device's
-NUMA node, which its devices share: of them `pool_bytes_locked` are locked in RAM, and `pool_bytes_not_locked` are in use
-but could not be. `lock_limit_bytes` is RLIMIT_MEMLOCK, -1 for none; it does not hold for privileged processes.
+`bytes_in_use`, `peak_bytes_in_use`, `bytes_reserved`, `largest_alloc_size` and `num_allocs` count the
+memory of arrays of this kind on this device, each replica in full. `bytes_limit` is the device's limit; for a host kind,
+which has no limit, it is the device's share of the machine's memory. `pool_*` are the physical bytes of this kind near the
+device's NUMA node, which its devices share: `pool_bytes_locked` of them are locked in RAM, and `pool_bytes_not_locked` are
+in use but could not be locked. `lock_limit_bytes` is RLIMIT_MEMLOCK, or -1 for no limit; privileged processes ignore it.
 
 Returns:
     dict of str to int. Source: counted by the library.
@@ -122,23 +170,23 @@ Returns:
       .def(
           "memory",
           [](Device& self, const py::str& kind) {
-            // Not cast: a lone surrogate has no UTF-8, and is a kind that there is not.
+            // Not cast: a lone surrogate has no UTF-8, and must raise the error for an unknown kind.
             const auto text =
                 py::reinterpret_steal<py::bytes>(PyUnicode_AsEncodedString(kind.ptr(), "utf-8", "backslashreplace"));
             if (!text) throw py::error_already_set();
             return memory_of(self, memory_kind_of_device(self, std::string(text)));
           },
-          py::arg("kind"), R"(Its memory of one kind.
+          py::arg("kind"), R"(Returns its memory of one kind.
 
 Args:
-    kind: "device" (also "default"), "pinned_host" (also "pinned") or "unpinned_host".
+    kind: "device" or "default", "pinned_host" or "pinned", or "unpinned_host".
 
 Raises:
-    RuntimeError: Another kind, as in JAX.
+    RuntimeError: The kind is unknown, as in JAX.
 )")
       .def(
           "default_memory", [](Device& self) { return memory_of(self, MemoryKind::kDevice); },
-          "The memory that arrays are placed in when no kind is asked for.")
+          "Returns the memory that arrays are placed in by default.")
       .def(
           "addressable_memories",
           [](Device& self) {
@@ -146,7 +194,7 @@ Raises:
             for (const MemoryKind kind : kMemoryKinds) memories.append(memory_of(self, kind));
             return memories;
           },
-          "Its memories of all kinds, the default one first.");
+          "Returns its memories of all kinds, the default one first.");
 
   module.def(
       "_find_memory",
@@ -172,7 +220,7 @@ Raises:
             .attr("GpuAllocatorConfig")(static_cast<int>(options->kind), options->memory_fraction, options->preallocate,
                                         options->collective_memory_size);
       },
-      "The GpuAllocatorConfig that it was made with, or None.");
+      "GpuAllocatorConfig that it was created with, or None.");
   module.def(
       "_check_allocator",
       [](int kind, double memory_fraction, bool preallocate, int64_t collective_memory_size) {
@@ -180,6 +228,8 @@ Raises:
             "GpuAllocatorConfig");
       },
       py::arg("kind"), py::arg("memory_fraction"), py::arg("preallocate"), py::arg("collective_memory_size"));
+  bind_memory_window(module);
+  bind_heap_profile(module);
 }
 
 }  // namespace artifex_devices::bindings

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // XLA's Layout and PjRtLayout: the order of elements in memory.
-#include "bind_memory_layout.h"
-
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/layout_copy.h"
+#include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
-#include "shown.h"
+#include "safe_repr.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
-/// A layout as a runtime hands it out.
+/// A layout as a runtime returns it.
 struct PjRtLayout {
   Layout layout;
   friend bool operator==(const PjRtLayout&, const PjRtLayout&) = default;
@@ -25,7 +24,7 @@ struct PjRtLayout {
 void check_sequence(py::handle object, const char* what, const char* expected) {
   if (PySequence_Check(object.ptr()) && !PyUnicode_Check(object.ptr()) && !PyBytes_Check(object.ptr())) return;
   throw_error<TypeMismatch>("Layout: {} is of type {}; expected {}, got {}; write Layout((1, 0), [(8, 128)])", what,
-                            Py_TYPE(object.ptr())->tp_name, expected, shown(object));
+                            Py_TYPE(object.ptr())->tp_name, expected, safe_repr(object));
 }
 
 Layout make_layout(py::handle minor_to_major, py::handle tiling, py::handle element_size_in_bits) {
@@ -33,7 +32,7 @@ Layout make_layout(py::handle minor_to_major, py::handle tiling, py::handle elem
   check_sequence(tiling, "tiling", "a sequence of tiles");
   std::vector<Dims> tiles;
   for (const py::handle tile : py::reinterpret_borrow<py::sequence>(tiling)) {
-    if (std::ssize(tiles) > Layout::kMaxTiles) break;  // refused below
+    if (std::ssize(tiles) > Layout::kMaxTiles) break;  // the constructor raises
     const std::string what = fmt::format("tiling[{}]", tiles.size());
     check_sequence(tile, what.c_str(), "a tuple of ints");
     tiles.push_back(dims_from_python(tile, "Layout", what));
@@ -50,7 +49,7 @@ py::list tiling_of(const Layout& self) {
 
 template <class Work>
 void without_gil_if_big(int64_t bytes, Work&& work) {
-  if (copies_with_gil(bytes * 8)) return work();  // unpacked, an element of one bit takes a byte
+  if (copies_with_gil(bytes * 8)) return work();  // an unpacked element of one bit takes a byte
   const ReleaseGil release;
   work();
 }
@@ -68,7 +67,7 @@ py::object pack(const Layout& self, py::handle x) {
   return memory;
 }
 
-/// Contiguous bytes of anything with a buffer.
+/// Contiguous bytes of an object with a buffer.
 class Bytes {
  public:
   explicit Bytes(py::handle object) {
@@ -76,7 +75,7 @@ class Bytes {
     PyErr_Clear();
     throw_error<TypeMismatch>(
         "Layout.unpack: memory is of type {}; expected contiguous bytes: bytes, a memoryview or an ndarray of uint8; "
-        "give np.ascontiguousarray(x).view(np.uint8)",
+        "pass np.ascontiguousarray(x).view(np.uint8)",
         Py_TYPE(object.ptr())->tp_name);
   }
   Bytes(const Bytes&) = delete;
@@ -95,8 +94,9 @@ py::object unpack(const Layout& self, py::handle memory, py::handle shape, py::h
   const Bytes bytes(memory);
   const int64_t expected = self.byte_size(dims, element, "Layout.unpack");
   if (bytes.size() != expected) {
-    throw_error("Layout.unpack: memory has {} bytes; expected {} for shape {} of {} in {}; give all of it",
-                bytes.size(), expected, to_string(dims), name(element), self.to_string());
+    throw_error(
+        "Layout.unpack: memory has {} bytes; expected {} for shape {} of {} in {}; pass the bytes of the whole array",
+        bytes.size(), expected, to_string(dims), name(element), self.to_string());
   }
   py::object result = new_ndarray(dims, element);
   const Leaf target = leaf_from_python(result, "Layout.unpack");
@@ -105,16 +105,16 @@ py::object unpack(const Layout& self, py::handle memory, py::handle shape, py::h
 }
 
 void bind_layout_text(py::class_<Layout>& layout) {
-  layout.def("to_string", &Layout::to_string, "As XLA writes it: '{1,0:T(8,128)}'.")
+  layout.def("to_string", &Layout::to_string, "Returns XLA's text of the layout, such as '{1,0:T(8,128)}'.")
       .def("__str__", &Layout::to_string)
       .def("__repr__", [](const Layout& self) { return "Layout.parse('" + self.to_string() + "')"; })
       .def_static(
           "parse", [](const std::string& text) { return Layout::parse(text); }, py::arg("text"),
-          R"(The Layout of XLA's text: minor_to_major, then tiles T, tail alignment L, element bits E, memory space S.
+          R"(Returns the Layout of XLA's text: minor_to_major, then tiles T, tail alignment L, element bits E, memory space S.
 
 Raises:
-    ValueError: the text is of another form, or too long; the position is told. Parts of sparse layouts, split and
-        physical shapes are not known.
+    ValueError: The text has another form, or is too long; the message names the position. Parts of sparse layouts, split and
+        physical shapes are not supported.
 
 Example:
     >>> from artifex_devices.xla_client import Layout
@@ -141,10 +141,10 @@ void bind_layout_memory(py::class_<Layout>& layout) {
                                                        "Layout.physical_shape"));
           },
           py::arg("shape"),
-          R"(The shape of the row-major array that memory holds, padding counted.
+          R"(Returns the shape of the row-major array in memory, padding included.
 
 Raises:
-    ValueError: `shape` is of another rank, or too big.
+    ValueError: `shape` has another rank, or is too large.
 
 Example:
     >>> from artifex_devices.xla_client import Layout
@@ -158,21 +158,21 @@ Example:
                                   dtype_from_python(dtype, "Layout.byte_size"), "Layout.byte_size");
           },
           py::arg("shape"), py::arg("dtype"),
-          "Bytes that an array takes in memory, padding counted. Raises as pack and unpack do.")
+          "Returns the number of bytes of an array in memory, padding included. Raises as pack and unpack do.")
       .def("pack", &pack, py::arg("x"),
-           R"(The memory of an array in this layout.
+           R"(Returns the memory of an array in this layout.
 
-Padding is zeros. Elements of fewer bits than a byte (element_size_in_bits 4 for int4, 2 for int2, 1 for bool) share
-bytes, the first in the low-order bits, as XLA packs them.
+Padding is zero. Elements smaller than a byte (element_size_in_bits 4 for int4, 2 for int2, 1 for bool) share bytes, the
+first in the low-order bits, as in XLA.
 
 Args:
-    x: An ndarray of any strides and of this layout's rank.
+    x: An ndarray of any strides with this layout's rank.
 
 Returns:
     A new ndarray of uint8, of byte_size(x.shape, x.dtype) bytes.
 
 Raises:
-    ValueError: another rank; element bits that do not fit the dtype.
+    ValueError: The rank is different, or the element bits do not fit the dtype.
 
 Example:
     >>> import numpy as np
@@ -181,18 +181,18 @@ Example:
     array([1, 2, 4, 5, 3, 0, 6, 0], dtype=uint8)
 )")
       .def("unpack", &unpack, py::arg("memory"), py::arg("shape"), py::arg("dtype"),
-           R"(The array whose memory in this layout is given; the exact inverse of pack.
+           R"(Returns the array whose memory in this layout is `memory`; the exact inverse of pack.
 
 Args:
-    memory: Contiguous bytes: bytes, a memoryview, an ndarray of uint8.
-    shape: Of the array.
-    dtype: Of the array.
+    memory: Contiguous bytes: bytes, a memoryview, or an ndarray of uint8.
+    shape: Shape of the array.
+    dtype: Dtype of the array.
 
 Returns:
     A new row-major ndarray.
 
 Raises:
-    ValueError: the number of bytes is not byte_size(shape, dtype); and as pack.
+    ValueError: The number of bytes is not byte_size(shape, dtype); and as pack.
 
 Example:
     >>> from artifex_devices.xla_client import Layout
@@ -205,17 +205,17 @@ Example:
 
 void bind_memory_layout(py::module_& module) {
   py::class_<Layout> layout(module, "Layout", py::is_final(),
-                            R"(The order of an array's elements in memory, in XLA's words.
+                            R"(The order of an array's elements in memory, in XLA's terms.
 
 Args:
-    minor_to_major: Dimension numbers, the fastest first: (1, 0) is row-major for two dimensions.
-    tiling: Tiles, each a tuple of sizes for the most minor dimensions; further ones cut what the ones before made.
-        Layout.COMBINE, "*" in text, merges a dimension into the next more minor one.
-    element_size_in_bits: 0, or what an element takes in memory.
+    minor_to_major: Dimension numbers, the fastest varying first: (1, 0) is row-major for two dimensions.
+    tiling: Tiles, each a tuple of sizes for the most minor dimensions; each further tile divides the result of the previous
+        ones. Layout.COMBINE, "*" in text, merges a dimension into the next more minor one.
+    element_size_in_bits: Bits of an element in memory, or 0 for the size of the dtype.
 
 Raises:
-    TypeError: an argument is no sequence of ints.
-    ValueError: minor_to_major is no permutation of 0 to n - 1; a size or number is out of range.
+    TypeError: An argument is not a sequence of ints.
+    ValueError: minor_to_major is not a permutation of 0 to n - 1, or a number is out of range.
 
 Example:
     >>> from artifex_devices.xla_client import Layout
@@ -230,22 +230,23 @@ Example:
            py::arg("minor_to_major"), py::arg("tiling") = py::tuple(), py::arg("element_size_in_bits") = 0)
       .def(
           "minor_to_major", [](const Layout& self) { return tuple_from_dims(self.minor_to_major()); },
-          "Dimension numbers, the fastest first.")
-      .def("tiling", &tiling_of, "The tiles, outermost first; COMBINE stands for '*'.")
-      .def("element_size_in_bits", &Layout::element_bits, "What an element takes in memory; 0: as the dtype is stored.")
+          "Returns the dimension numbers, the fastest varying first.")
+      .def("tiling", &tiling_of, "Returns the tiles, outermost first; COMBINE stands for '*'.")
+      .def("element_size_in_bits", &Layout::element_bits,
+           "Returns the bits of an element in memory, or 0 for the size of the dtype.")
       .def("tail_padding_alignment_in_elements", &Layout::tail_alignment,
-           "The number of elements is padded to a multiple of it: L(n) in text, else 1.")
-      .def("memory_space", &Layout::memory_space, "S(n) in text, else 0; kept, without a meaning here.");
+           "Returns n of L(n) in text, else 1: the number of elements is padded to a multiple of it.")
+      .def("memory_space", &Layout::memory_space, "Returns n of S(n) in text, else 0. It has no effect here.");
   layout.attr("COMBINE") = Layout::kCombine;
   bind_layout_text(layout);
   bind_layout_memory(layout);
   module.def("_layout_from_text", [](const std::string& text) { return Layout::parse(text); }, py::arg("text"));
 
   py::class_<PjRtLayout>(module, "PjRtLayout", py::is_final(),
-                         R"(A Layout as a client hands it out.
+                         R"(A Layout as a client returns it.
 
 Args:
-    layout: A Layout.
+    layout: The Layout.
 
 Example:
     >>> from artifex_devices.xla_client import Layout, PjRtLayout
@@ -255,7 +256,7 @@ Example:
       .def(py::init([](const Layout& from) { return std::make_unique<PjRtLayout>(PjRtLayout{from}); }),
            py::arg("layout"))
       .def(
-          "_xla_layout", [](const PjRtLayout& self) { return self.layout; }, "The Layout itself.")
+          "_xla_layout", [](const PjRtLayout& self) { return self.layout; }, "Returns the Layout.")
       .def("__str__", [](const PjRtLayout& self) { return self.layout.to_string(); })
       .def("__repr__",
            [](const PjRtLayout& self) { return "PjRtLayout(Layout.parse('" + self.layout.to_string() + "'))"; })
@@ -273,7 +274,7 @@ Example:
       .def_property_readonly(
           "_pjrt_layout",
           [](const Array& self) { return PjRtLayout{self.layout() ? *self.layout() : Layout::row_major(self.rank())}; },
-          "In which order the elements of each shard are stored.")
+          "PjRtLayout in which the elements of each shard are stored.")
       .def_property_readonly(
           "format",
           [](const py::object& self) {
@@ -281,7 +282,7 @@ Example:
             const py::object order = layouts.attr("Layout").attr("from_pjrt_layout")(self.attr("_pjrt_layout"));
             return py::object(layouts.attr("Format")(order, self.attr("sharding")));
           },
-          "A layout.Format: the order in which the elements of each shard are stored, and the sharding.");
+          "layout.Format of the order in which the elements of each shard are stored, and the sharding.");
 }
 
 }  // namespace artifex_devices::bindings

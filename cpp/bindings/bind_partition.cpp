@@ -4,13 +4,12 @@
 #include <pybind11/stl.h>
 
 #include "artifex_devices/base/throw_error.h"
-#include "axis_names.h"
 #include "bindings.h"
-#include "mesh_args.h"
-#include "mesh_short_cuts.h"
+#include "fast_path.h"
+#include "mesh_arguments.h"
+#include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
-#include "short_cut.h"
-#include "shown.h"
+#include "safe_repr.h"
 #include "value_slots.h"
 
 namespace artifex_devices::bindings {
@@ -28,9 +27,9 @@ SpecEntry entry_from_python(py::handle object) {
     for (const py::handle item : object) {
       if (PyTuple_Check(item.ptr()) || PyList_Check(item.ptr())) {
         throw_error(
-            "PartitionSpec: an entry holds a nested tuple; expected axis names, got {} in {}; write the names of one "
+            "PartitionSpec: an entry holds a nested tuple; expected axis names, got {} in {}; put all names of a "
             "dimension in one tuple",
-            shown(item), shown(object));
+            safe_repr(item), safe_repr(object));
       }
       axes.push_back(axis_name_from_python(item, "PartitionSpec"));
     }
@@ -57,9 +56,9 @@ py::object entry_to_python(const SpecEntry& entry) {
 }
 
 PartitionSpec spec_from_entries(const py::handle& entries) {
-  std::vector<SpecEntry> made;
-  for (const py::handle item : entries) made.push_back(entry_from_python(item));
-  return PartitionSpec(std::move(made));
+  std::vector<SpecEntry> spec_entries;
+  for (const py::handle item : entries) spec_entries.push_back(entry_from_python(item));
+  return PartitionSpec(std::move(spec_entries));
 }
 
 py::tuple spec_to_tuple(const PartitionSpec& spec) {
@@ -82,9 +81,8 @@ bool is_spec_or_tuple(py::handle object) {
 }
 
 void bind_axis_type(py::module_& module) {
-  py::native_enum<AxisType>(
-      module, "AxisType", "enum.Enum",
-      "How sharded code treats a mesh axis. Kept, compared and shown as in JAX: Auto, Explicit, Manual.")
+  py::native_enum<AxisType>(module, "AxisType", "enum.Enum",
+                            "How sharded code treats a mesh axis: Auto, Explicit or Manual, as in JAX.")
       .value("Auto", AxisType::kAuto)
       .value("Explicit", AxisType::kExplicit)
       .value("Manual", AxisType::kManual)
@@ -110,16 +108,17 @@ void bind_partition_spec(py::module_& module) {
   unconstrained = py::cast(Unconstrained{}).release().ptr();
   module.attr("_UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
 
-  py::class_<PartitionSpec> spec(module, "PartitionSpec", py::is_final(), py::metaclass(short_cut_metaclass()),
-                                 ValueSlots<PartitionSpec, &spec_hash, &same_spec>::setup(),
-                                 R"(Which mesh axes cut which dimension of an array: one entry a dimension.
+  py::class_<PartitionSpec> spec(
+      module, "PartitionSpec", py::is_final(), py::metaclass(fast_path_metaclass()),
+      ValueSlots<PartitionSpec, &spec_hash, &same_spec>::setup(),
+      R"(The mesh axes that each dimension of an array is sharded over, with one entry for each dimension.
 
-An entry is None (not cut), an axis name, a tuple of names (the first is the major one) or UNCONSTRAINED. Dimensions
-beyond the entries are not cut. It is no tuple, and P('x') and P('x', None) are unequal, as in JAX.
+An entry is None (not sharded), an axis name, a tuple of names (the first is the major one) or UNCONSTRAINED. Dimensions
+beyond the entries are not sharded. As in JAX it is not a tuple, and P('x') and P('x', None) are unequal.
 
 Raises:
-    TypeError: a name is not hashable.
-    ValueError: None stands inside a tuple.
+    TypeError: A name is not hashable.
+    ValueError: A tuple contains None.
 
 Example:
     >>> from artifex_devices.sharding import PartitionSpec as P
@@ -130,13 +129,13 @@ Example:
 )");
   spec.def(
           py::init([](const py::args& entries) { return std::make_unique<PartitionSpec>(spec_from_entries(entries)); }))
-      .def_property_readonly("partitions", &spec_to_tuple, "The entries as a tuple.")
+      .def_property_readonly("partitions", &spec_to_tuple, "Entries (tuple).")
       .def(
           "index", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).attr("index")(value); },
-          py::arg("value"), "First position of an entry; ValueError if it is not there.")
+          py::arg("value"), "Returns the first position of an entry. Raises ValueError if there is none.")
       .def(
           "count", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).attr("count")(value); },
-          py::arg("value"), "How many entries equal `value`.")
+          py::arg("value"), "Returns the number of entries equal to `value`.")
       .def("__len__", &PartitionSpec::rank)
       .def("__iter__", [](const PartitionSpec& self) { return py::iter(spec_to_tuple(self)); })
       .def(
@@ -162,7 +161,7 @@ Example:
              return py::make_tuple(py::type::of(self), self.attr("partitions"));
            })
       .def("__repr__", &PartitionSpec::to_string);
-  shorten_partition_spec(spec, unconstrained);
+  add_spec_fast_paths(spec, unconstrained);
   spec.attr("UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
 }
 
@@ -170,12 +169,12 @@ void bind_abstract_mesh(py::module_& module) {
   py::class_<AbstractMesh>(module, "AbstractMesh", R"(Names and sizes of mesh axes, without devices.
 
 Args:
-    axis_sizes: one int an axis, at least 1.
-    axis_names: one hashable an axis, all different.
-    axis_types: AxisType for all or one an axis; default Auto.
+    axis_sizes: Sizes of the axes, each at least 1.
+    axis_names: Distinct hashable names, one for each axis.
+    axis_types: AxisType of all axes, or one for each axis; Auto by default.
 
 Raises:
-    ValueError: lists of unequal length, a repeated name, a size below 1, a product beyond 64 bits.
+    ValueError: The lengths differ, a name is repeated, a size is below 1, or the product does not fit 64 bits.
 
 Example:
     >>> from artifex_devices.sharding import AbstractMesh
@@ -228,19 +227,19 @@ std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view
   if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) {
     throw_error<TypeMismatch>(
         "{}: axis_types is of type {}; expected a tuple of AxisType, got {}; write (AxisType.Auto,) * {}", operation,
-        Py_TYPE(object.ptr())->tp_name, shown(object), axes);
+        Py_TYPE(object.ptr())->tp_name, safe_repr(object), axes);
   }
   for (const py::handle item : object) {
     if (!py::isinstance<AxisType>(item)) {
       throw_error<TypeMismatch>("{}: axis_types holds a {}; expected AxisType.Auto, Explicit or Manual, got {}",
-                                operation, Py_TYPE(item.ptr())->tp_name, shown(item));
+                                operation, Py_TYPE(item.ptr())->tp_name, safe_repr(item));
     }
     types.push_back(item.cast<AxisType>());
   }
   if (static_cast<int64_t>(types.size()) != axes) {
     throw_error(
-        "{}: axis_types has the wrong length; expected one for each of {} axes, got {}; give one AxisType to use it "
-        "for all",
+        "{}: axis_types has the wrong length; expected one for each of {} axes, got {}; pass a single AxisType for all "
+        "axes",
         operation, axes, types.size());
   }
   return types;
@@ -255,13 +254,13 @@ py::tuple axis_types_to_python(const std::vector<AxisType>& types) {
 const PartitionSpec& spec_from_python(py::handle object, std::string_view operation) {
   if (!py::isinstance<PartitionSpec>(object)) {
     throw_error<TypeMismatch>("{}: spec is of type {}; expected a PartitionSpec, got {}; write P('data', None)",
-                              operation, Py_TYPE(object.ptr())->tp_name, shown(object));
+                              operation, Py_TYPE(object.ptr())->tp_name, safe_repr(object));
   }
   return object.cast<const PartitionSpec&>();
 }
 
 py::object axis_sizes_by_name(const AbstractMesh& mesh) {
-  static PyObject* ordered_dict = nullptr;  // never goes
+  static PyObject* ordered_dict = nullptr;  // never freed
   if (ordered_dict == nullptr) {
     ordered_dict = py::object(py::module_::import("collections").attr("OrderedDict")).release().ptr();
   }

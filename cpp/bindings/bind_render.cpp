@@ -16,12 +16,11 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
-#include "shard_index.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
-using Axes = std::vector<std::tuple<std::string, int64_t, std::string>>;  // name, size, what it lies on
+using Axes = std::vector<std::tuple<std::string, int64_t, std::string>>;  // name, size, placement text
 using Places = std::vector<std::tuple<int64_t, int64_t, std::array<int64_t, 3>, int64_t>>;  // id, slice, at, core
 
 std::string picture_of_places(const std::string& title, const Axes& axes, const std::string& network,
@@ -66,11 +65,11 @@ void bind_render(py::module_& module) {
         return machine_svg(machine, max_cells);
       },
       py::arg("machine"), py::arg("max_cells") = 1024,
-      "A machine as a stand-alone SVG picture, coloured by CPU device; what does not fit is said.");
+      "Returns a machine as a stand-alone SVG picture, coloured by CPU device. Omitted parts are mentioned.");
   module.def("mesh_text", &mesh_text, py::arg("mesh"), py::arg("max_cells") = 256,
-             "A mesh as a plain-text table of device numbers; what does not fit is said.");
+             "Returns a mesh as a plain-text table of device numbers. Omitted parts are mentioned.");
   module.def("mesh_svg", &mesh_svg, py::arg("mesh"), py::arg("max_cells") = 1024,
-             "A mesh as a stand-alone SVG picture; what does not fit is said.");
+             "Returns a mesh as a stand-alone SVG picture. Omitted parts are mentioned.");
   module.def(
       "placed_mesh_svg",
       [](const Mesh& mesh, int max_cells) {
@@ -78,10 +77,10 @@ void bind_render(py::module_& module) {
         return placed_mesh_svg(placed_mesh(mesh), max_cells);
       },
       py::arg("mesh"), py::arg("max_cells") = 2048,
-      R"(A mesh of a cluster's devices on its torus, or on its nodes, as a stand-alone SVG picture; what is left out is said.
+      R"(Returns a mesh of a cluster's devices on its torus or nodes as a stand-alone SVG picture. Omitted parts are mentioned.
 
-For each axis the devices where they are: those that work together along it in one colour, with their place along it.
-Raises ValueError for a mesh whose devices are no cluster's.
+For each axis it shows the devices in their places, with one colour for each group along the axis and the position in the
+group. Raises ValueError for a mesh whose devices do not belong to a cluster.
 )");
   module.def("_placed_mesh_svg", &picture_of_places, py::arg("title"), py::arg("axes"), py::arg("network"),
              py::arg("wraps"), py::arg("platform"), py::arg("places"), py::arg("max_cells") = 2048);
@@ -96,7 +95,8 @@ Raises ValueError for a mesh whose devices are no cluster's.
       },
       py::arg("sharding"), py::arg("shape"), py::arg("max_columns") = 80, py::arg("min_width") = 9,
       py::arg("scale") = 1.0,
-      "Which devices hold which part of an array of `shape`, drawn in characters. Raises as Sharding.shard_shape.");
+      "Returns a drawing in characters of the part of an array of `shape` on each device. Raises as "
+      "Sharding.shard_shape.");
   module.def(
       "sharding_svg",
       [](const Sharding& sharding, py::handle shape) {
@@ -104,7 +104,7 @@ Raises ValueError for a mesh whose devices are no cluster's.
         return sharding_svg(sharding, dims_from_python(shape, "sharding_svg", "shape"));
       },
       py::arg("sharding"), py::arg("shape"),
-      "Which devices hold which part of an array of `shape`, as a stand-alone SVG picture. Raises as "
+      "Returns the part of an array of `shape` on each device as a stand-alone SVG picture. Raises as "
       "Sharding.shard_shape.");
 }
 

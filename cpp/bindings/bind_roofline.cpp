@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bind_roofline.h"
-
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -12,6 +10,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/measure/measured_rates.h"
+#include "bindings.h"
 #include "gil.h"
 #include "world.h"
 

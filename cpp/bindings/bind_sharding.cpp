@@ -6,18 +6,16 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/named_sharding.h"
+#include "artifex_devices/sharding/reshard_totals.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
-#include "bind_mesh.h"
 #include "bindings.h"
-#include "devices_indices.h"
-#include "mesh_args.h"
-#include "mesh_short_cuts.h"
+#include "device_indices.h"
+#include "fast_path.h"
+#include "mesh_arguments.h"
+#include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
-#include "shard_index.h"
-#include "short_cut.h"
-#include "shown.h"
-#include "unconst.h"
+#include "safe_repr.h"
 #include "value_slots.h"
 #include "world.h"
 
@@ -32,7 +30,7 @@ Uneven uneven_from_python(const std::optional<std::string>& uneven) {
   if (!uneven) return Uneven::kError;
   if (*uneven != "last-short") {
     throw_error(
-        "NamedSharding: uneven is not known; expected None or \"last-short\", got {:?}; leave it out to refuse uneven "
+        "NamedSharding: uneven is unknown; expected None or \"last-short\", got {:?}; leave it out to raise for uneven "
         "shapes",
         *uneven);
   }
@@ -63,8 +61,7 @@ py::set addressable_devices(const Sharding& self) {
 void bind_sharding_base(py::module_& module) {
   py::class_<Sharding, std::shared_ptr<Sharding>> sharding(
       module, "Sharding", ValueSlots<Sharding, &sharding_hash, &same_sharding>::setup(),
-      R"(How arrays of any shape lie on devices: the base of NamedSharding and
-SingleDeviceSharding. Immutable and hashable.
+      R"(How arrays of any shape are placed on devices: the base of NamedSharding and SingleDeviceSharding. Immutable and hashable.
 )");
   sharding
       .def(
@@ -72,44 +69,44 @@ SingleDeviceSharding. Immutable and hashable.
           [](const Sharding& self, py::handle global_shape) {
             return tuple_from_dims(self.shard_shape(dims_from_python(global_shape, "shard_shape", "global_shape")));
           },
-          py::arg("global_shape"), R"(The shape of each device's part of an array of `global_shape`.
+          py::arg("global_shape"), R"(Returns the shape of each device's shard of an array of `global_shape`.
 
-With uneven="last-short" that of the first part, which is the biggest.
+With uneven="last-short", that of the first shard, which is the largest.
 
 Raises:
-    IndivisibleError: a dimension is not divisible by its axes (a ValueError).
-    ValueError: the spec has more entries than the shape dimensions.
-    TypeError: a size is no int.
+    IndivisibleError: A dimension is not divisible by its axes (a ValueError).
+    ValueError: The spec has more entries than the shape has dimensions.
+    TypeError: A size is not an int.
 )")
       .def("devices_indices_map", &devices_indices_map, py::arg("global_shape"),
-           R"(Which part of an array of `global_shape` each device holds.
+           R"(Returns the part of an array of `global_shape` that each device holds.
 
 Returns:
-    dict of Device to a tuple of slices, in mesh order; a dimension that is not cut is slice(None).
+    dict of Device to tuple of slices, in mesh order; the slice of a dimension that is not sharded is slice(None).
 
 Raises:
-    as shard_shape.
+    ValueError: As shard_shape.
 )")
       .def("addressable_devices_indices_map", &addressable_indices_map, py::arg("global_shape"),
-           "devices_indices_map of the devices of this process.")
+           "Returns devices_indices_map of the devices of this process.")
       .def("device_index", &device_index, py::arg("device"), py::arg("global_shape"),
-           R"(Which part of an array of `global_shape` one device holds: devices_indices_map(global_shape)[device].
+           R"(Returns the part of an array of `global_shape` on one device: devices_indices_map(global_shape)[device].
 
-Takes the same time on any number of devices.
+Takes the same time for any number of devices.
 
 Returns:
     tuple of slices.
 
 Raises:
-    TypeError: `device` is no Device.
-    ValueError: the sharding does not lie on it; and as shard_shape.
+    TypeError: `device` is not a Device.
+    ValueError: The sharding does not include the device; and as shard_shape.
 )")
       .def_property_readonly("device_set", &devices_of_sharding, "Set of all devices.")
       .def_property_readonly("addressable_devices", &addressable_devices, "Set of the devices of this process.")
       .def_property_readonly(
           "has_addressable_devices",
           [](const Sharding& self) { return !self.is_abstract() && self.devices()->addressable_count() > 0; },
-          "Whether some of them are of this process.")
+          "Whether it has devices of this process.")
       .def_property_readonly("num_devices", &Sharding::num_devices, "Number of devices.")
       .def_property_readonly(
           "_device_assignment",
@@ -121,22 +118,22 @@ Raises:
             }
             return result;
           },
-          "All devices in mesh order.")
+          "Tuple of all devices in mesh order.")
       .def_property_readonly(
           "_internal_device_list",
           [](const Sharding& self) {
             check_has_devices(self, "_internal_device_list");
             return unconst(self.devices());
           },
-          "All devices in mesh order, as a DeviceList.")
+          "DeviceList of all devices in mesh order.")
       .def(
           "_same_devices",
           [](const Sharding& self, const Sharding& other) {
             return self.memory_kind() == other.memory_kind() && *self.devices() == *other.devices();
           },
-          py::arg("other"), "Whether the same devices come in the same order, in the same kind of memory.")
+          py::arg("other"), "Returns whether both have the same devices in the same order and the same memory kind.")
       .def_property_readonly("is_fully_replicated", &Sharding::is_fully_replicated,
-                             "Whether each device holds all of it.")
+                             "Whether each device holds the global array.")
       .def_property_readonly(
           "is_fully_addressable",
           [](const Sharding& self) {
@@ -150,18 +147,19 @@ Raises:
             if (self.is_abstract() && self.memory_kind() == MemoryKind::kDevice) return std::nullopt;
             return std::string(to_string(self.memory_kind()));
           },
-          "\"device\", \"pinned_host\" or \"unpinned_host\"; None on an AbstractMesh unless it was given.")
+          "Memory kind: \"device\", \"pinned_host\" or \"unpinned_host\"; on an AbstractMesh None by default.")
       .def(
           "with_memory_kind",
           [](const Sharding& self, const std::string& kind) {
             return unconst(self.with_memory_kind(memory_kind_from_name(kind, "with_memory_kind")));
           },
-          py::arg("kind"), "The same sharding in another kind of memory; ValueError for a kind that there is not.")
+          py::arg("kind"), "Returns the same sharding in another memory kind. Raises ValueError for an unknown kind.")
       .def(
           "is_equivalent_to",
           [](const Sharding& self, const Sharding& other, int64_t ndim) { return self.is_equivalent_to(other, ndim); },
           py::arg("other"), py::arg("ndim"),
-          "Whether the same devices hold the same parts of every array of rank `ndim`; names do not count.")
+          "Returns whether the same devices hold the same parts of every array of rank `ndim`. Axis names do not "
+          "matter.")
       .def(
           "_repr_html_",
           [](const py::object& self) { return py::module_::import(python_modules::kHtml).attr("sharding_html")(self); })
@@ -169,10 +167,10 @@ Raises:
       .def(
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__repr__", &Sharding::to_string);
-  shorten_sharding(sharding);
+  add_sharding_fast_paths(sharding);
 }
 
-/// Pickles name the class: it may be derived.
+/// Pickles name the class, which may be a derived one.
 template <class T>
 void check_kind(const py::type& kind) {
   const py::type expected = py::type::of<T>();
@@ -180,25 +178,25 @@ void check_kind(const py::type& kind) {
     return;
   }
   throw_error<TypeMismatch>(
-      "unpickle: the class of a sharding is damaged; expected {} or one derived of it, got {}; pickle it again",
-      expected.attr("__name__").cast<std::string>(), shown(kind));
+      "unpickle: the class of a sharding is damaged; expected {} or a derived class, got {}; pickle it again",
+      expected.attr("__name__").cast<std::string>(), safe_repr(kind));
 }
 
 void bind_shardings(py::module_& module) {
   py::class_<NamedSharding, Sharding, std::shared_ptr<NamedSharding>> named(module, "NamedSharding",
-                                                                            py::metaclass(short_cut_metaclass()),
+                                                                            py::metaclass(fast_path_metaclass()),
                                                                             R"(A mesh and a PartitionSpec over its axes.
 
 Args:
-    mesh: a Mesh; or an AbstractMesh, which tells shard shapes but has no devices to place data on.
-    spec: PartitionSpec; axes that it does not name replicate.
-    memory_kind: None or "device", "pinned_host", "unpinned_host".
-    uneven: None refuses dimensions that do not divide (as JAX); "last-short" cuts them into chunks of ceil(size / parts),
-        the last ones shorter or empty.
+    mesh: Mesh, or AbstractMesh, which has shard shapes but no devices to place data on.
+    spec: PartitionSpec. Data is replicated over axes that it does not name.
+    memory_kind: "device", "pinned_host", "unpinned_host", or None for "device".
+    uneven: None to raise for dimensions that their axes do not divide (as JAX), or "last-short" for chunks of
+        ceil(size / parts), the last ones shorter or empty.
 
 Raises:
-    ValueError: an axis that the mesh does not have; an unknown memory kind; an empty mesh.
-    DuplicateSpecError: an axis used twice (a ValueError).
+    ValueError: The mesh does not have an axis of the spec or is empty, or the memory kind is unknown.
+    DuplicateSpecError: An axis is used twice (a ValueError).
 
 Example:
     >>> import artifex_devices as ad
@@ -227,29 +225,30 @@ Example:
             if (self.mesh()) return unconst(self.mesh());
             return self.abstract_mesh();
           },
-          "The Mesh, or the AbstractMesh.")
+          "Mesh or AbstractMesh.")
       .def_property_readonly(
-          "spec", [](const NamedSharding& self) { return self.spec(); }, "The PartitionSpec.")
+          "spec", [](const NamedSharding& self) { return self.spec(); }, "PartitionSpec.")
       .def_property_readonly(
           "uneven",
           [](const NamedSharding& self) -> std::optional<std::string> {
             if (self.uneven() == Uneven::kLastShort) return "last-short";
             return std::nullopt;
           },
-          "None or \"last-short\".")
+          "Treatment of uneven shapes: None or \"last-short\".")
       .def("__reduce__", [](const py::object& self) -> py::tuple {
         return py::make_tuple(py::module_::import(python_modules::kCore).attr("_named_sharding_from_pickle"),
                               py::make_tuple(py::type::of(self), self.attr("mesh"), self.attr("spec"),
                                              self.attr("memory_kind"), self.attr("uneven")));
       });
-  shorten_named_sharding(named);
-  shorten_shard_shape_of(named);
+  add_named_sharding_fast_paths(named);
+  set_named_sharding_class(named);
 
-  py::class_<SingleDeviceSharding, Sharding, std::shared_ptr<SingleDeviceSharding>>(module, "SingleDeviceSharding",
-                                                                                    R"(All of an array on one device.
+  py::class_<SingleDeviceSharding, Sharding, std::shared_ptr<SingleDeviceSharding>>(
+      module, "SingleDeviceSharding",
+      R"(A sharding with the global array on one device.
 
 Raises:
-    TypeError: `device` is no Device.
+    TypeError: `device` is not a Device.
 
 Example:
     >>> import artifex_devices as ad
@@ -260,7 +259,7 @@ Example:
              if (!py::isinstance<Device>(device)) {
                throw_error<TypeMismatch>(
                    "SingleDeviceSharding: device is of type {}; expected a Device, got {}; take one from devices()",
-                   Py_TYPE(device.ptr())->tp_name, shown(device));
+                   Py_TYPE(device.ptr())->tp_name, safe_repr(device));
              }
              return unconst(SingleDeviceSharding::make(device.cast<Device*>(),
                                                        memory_kind_from_python(memory_kind, "SingleDeviceSharding")));
@@ -295,10 +294,20 @@ void bind_sharding(py::module_& module) {
   bind_mesh(module);
   bind_sharding_base(module);
   bind_shardings(module);
-  module.def("_reshard_bytes", &reshard_bytes, py::arg("source"), py::arg("destination"), py::arg("global_shape"),
-             py::arg("itemsize"),
-             "Bytes that devices lack for the destination: bytes_in (all), most_bytes_in (of one device), "
-             "devices_that_receive.");
+  module.def(
+      "_reshard_bytes",
+      [](const Sharding& source, const Sharding& destination, py::handle global_shape, int64_t itemsize) {
+        const Dims shape = dims_from_python(global_shape, "reshard_bytes", "global_shape");
+        const IngressTotals totals = reshard_totals(source, destination, shape, itemsize, "reshard_bytes");
+        py::dict result;
+        result["bytes_in"] = totals.bytes;
+        result["most_bytes_in"] = totals.most_bytes;
+        result["devices_that_receive"] = totals.devices;
+        return result;
+      },
+      py::arg("source"), py::arg("destination"), py::arg("global_shape"), py::arg("itemsize"),
+      "Returns the bytes that devices must receive: bytes_in (in all), most_bytes_in (largest of one device), "
+      "devices_that_receive.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -7,49 +7,13 @@
 #include "artifex_devices/spmd/rendezvous.h"
 #include "bindings.h"
 #include "gil.h"
-#include "ndarray_kind.h"
-#include "stage.h"
+#include "numpy_bridge.h"
+#include "scheduler.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
-constexpr const char* failure_name(Rendezvous::Failure failure) {
-  switch (failure) {
-    case Rendezvous::Failure::kMismatch:
-      return "mismatch";
-    case Rendezvous::Failure::kEarlyExit:
-      return "early exit";
-    case Rendezvous::Failure::kDeadlock:
-      return "deadlock";
-    case Rendezvous::Failure::kDeadline:
-      return "deadline";
-    case Rendezvous::Failure::kBody:
-      return "body";
-    case Rendezvous::Failure::kCancelled:
-      return "cancelled";
-    case Rendezvous::Failure::kNone:
-      break;
-  }
-  return "";
-}
-
-constexpr const char* state_name(Rendezvous::State state) {
-  switch (state) {
-    case Rendezvous::State::kWaiting:
-      return "waiting";
-    case Rendezvous::State::kWorking:
-      return "working";
-    case Rendezvous::State::kFinished:
-      return "finished";
-    case Rendezvous::State::kRaised:
-      return "raised";
-    case Rendezvous::State::kRunning:
-      break;
-  }
-  return "running";
-}
-
-// 2 for a list of one and the same ndarray, 1 for ndarrays of the very same dtype and shape, else 0.
+// 2 if all parts are the same ndarray, 1 if they are ndarrays of one dtype and shape, else 0.
 int64_t likeness(const py::list& parts) {
   const size_t count = parts.size();
   if (count == 0) return 0;
@@ -71,20 +35,22 @@ int64_t likeness(const py::list& parts) {
 
 void bind_spmd(py::module_& module) {
   py::class_<Rendezvous> rendezvous(module, "Rendezvous",
-                                    "Where the participants of one program meet for collectives.");
+                                    "State machine by which the participants of a program meet for collectives.");
   rendezvous
       .def(py::init([](int64_t participants) { return std::make_unique<Rendezvous>(participants); }),
            py::arg("participants"))
-      .def("group", &Rendezvous::group, py::arg("members"), "The number of a group of participants.")
+      .def("group", &Rendezvous::group, py::arg("members"), "Returns the number of a group of participants.")
       .def(
           "arrive",
           [](Rendezvous& self, int64_t participant, int64_t group, int64_t signature) {
             return static_cast<int64_t>(self.arrive(participant, group, signature));
           },
           py::arg("participant"), py::arg("group"), py::arg("signature"),
-          "0: the last one, which does the work and says delivered; 1: wait; 2: the program has failed.")
-      .def("delivered", &Rendezvous::delivered, py::arg("participant"), "The work of the collective is done.")
-      .def("may_go", &Rendezvous::may_go, py::arg("participant"), "Whether a participant need not wait longer.")
+          "Returns 0 for the last to arrive, which does the work and calls delivered; 1 to wait; 2 if the program has "
+          "failed.")
+      .def("delivered", &Rendezvous::delivered, py::arg("participant"),
+           "Reports that the work of the collective is done.")
+      .def("may_go", &Rendezvous::may_go, py::arg("participant"), "Returns whether a participant may stop waiting.")
       .def(
           "wait",
           [](Rendezvous& self, int64_t participant, std::optional<double> seconds) {
@@ -92,31 +58,33 @@ void bind_spmd(py::module_& module) {
             return self.wait(participant, seconds);
           },
           py::arg("participant"), py::arg("seconds"),
-          "Waits until may_go; False when the program failed or the time is over. Ctrl-C ends it.")
-      .def("finished", &Rendezvous::finished, py::arg("participant"), "The participant's body returned.")
-      .def("raised", &Rendezvous::raised, py::arg("participant"), "The participant's body raised.")
+          "Waits until may_go. Returns False when the program failed or the timeout expired. Ctrl-C interrupts it.")
+      .def("finished", &Rendezvous::finished, py::arg("participant"), "Reports that the participant's body returned.")
+      .def("raised", &Rendezvous::raised, py::arg("participant"), "Reports that the participant's body raised.")
       .def(
           "cancel", [](Rendezvous& self) { self.fail(Rendezvous::Failure::kCancelled); }, "Ends all waits.")
       .def(
           "expire", [](Rendezvous& self) { self.fail(Rendezvous::Failure::kDeadline); },
-          "Ends all waits: they took too long.")
+          "Ends all waits because the deadline has passed.")
       .def_property_readonly(
-          "failure", [](const Rendezvous& self) { return std::string(failure_name(self.failure())); },
-          "\"\", \"mismatch\", \"early exit\", \"deadlock\", \"deadline\", \"body\" or \"cancelled\".")
+          "failure", [](const Rendezvous& self) { return std::string(to_string(self.failure())); },
+          "Kind of failure: \"mismatch\", \"early exit\", \"deadlock\", \"deadline\", \"body\", \"cancelled\", or \"\" "
+          "for none.")
       .def(
           "standings",
           [](const Rendezvous& self) {
             py::list result;
             for (const auto& standing : self.standings()) {
-              result.append(
-                  py::make_tuple(state_name(standing.state), standing.group, standing.signature, standing.collectives));
+              result.append(py::make_tuple(std::string(to_string(standing.state)), standing.group, standing.signature,
+                                           standing.collectives));
             }
             return result;
           },
-          "(state, group, signature, number of collectives) of each participant, as they were when it failed.");
+          "Returns (state, group, signature, number of collectives) of each participant at the time of the failure, or "
+          "now.");
   module.def("_likeness", &likeness, py::arg("parts"),
-             "2 for a list of one and the same ndarray, 1 for ndarrays of the very same dtype and shape, else 0.");
-  bind_stage(module);
+             "Returns 2 if all parts are the same ndarray, 1 if they are ndarrays of one dtype and shape, else 0.");
+  bind_scheduler(module);
 }
 
 }  // namespace artifex_devices::bindings

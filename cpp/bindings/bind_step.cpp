@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bind_step.h"
-
-#include <fmt/ranges.h>
+#include <pybind11/functional.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <algorithm>
+#include <cmath>
 
-#include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/planner/step_cost.h"
+#include "artifex_devices/planner/step_description.h"
+#include "artifex_devices/planner/suggestion_reasons.h"
 #include "artifex_devices/sharding/mesh.h"
+#include "bind_planner.h"
 #include "gil.h"
-#include "step_arguments.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -23,213 +21,188 @@ T at(const py::dict& from, const char* key) {
   return from[key].cast<T>();
 }
 
-StepRole role_of(const std::string& name) {
-  if (name == "parameter") return StepRole::kParameter;
-  return name == "given" ? StepRole::kGiven : StepRole::kActivation;
-}
-
-StepOpKind kind_of(const std::string& name) {
-  if (name == "elementwise") return StepOpKind::kElementwise;
-  if (name == "lookup") return StepOpKind::kLookup;
-  return name == "route" ? StepOpKind::kRoute : StepOpKind::kMatmul;
+StepDescription description_from_python(const py::dict& model) {
+  StepDescription step;
+  step.tokens = at<int64_t>(model, "tokens");
+  step.batch_axes = at<std::vector<std::string>>(model, "batch_axes");
+  for (const auto& from : at<std::vector<py::dict>>(model, "tensors")) {
+    step.tensors.push_back({at<std::string>(from, "name"), Dims(at<std::vector<int64_t>>(from, "shape")),
+                            at<std::vector<std::string>>(from, "axes"), at<std::string>(from, "dtype"),
+                            at<double>(from, "itemsize"), at<std::string>(from, "role"), at<int64_t>(from, "count"),
+                            at<bool>(from, "is_kept"), at<bool>(from, "is_on_chip")});
+  }
+  for (const auto& from : at<std::vector<py::dict>>(model, "operations")) {
+    step.operations.push_back({at<std::string>(from, "name"), at<std::string>(from, "einsum"),
+                               at<std::vector<std::string>>(from, "inputs"), at<std::string>(from, "output"),
+                               at<std::string>(from, "kind"), at<int64_t>(from, "count"),
+                               at<std::string>(from, "dtype"), at<bool>(from, "is_recomputed")});
+  }
+  if (!model["optimizer"].is_none()) {
+    const auto from = at<py::dict>(model, "optimizer");
+    step.optimizer = {at<double>(from, "bytes_per_parameter"), at<double>(from, "gradient_itemsize"),
+                      at<bool>(from, "holds_gradients")};
+  }
+  return step;
 }
 
 const char* name_of(StepProductKind kind) {
-  switch (kind) {
-    case StepProductKind::kForward:
-      return "forward";
-    case StepProductKind::kRecomputed:
-      return "recomputed";
-    case StepProductKind::kFirstGradient:
-      return "gradient of the first input";
-    case StepProductKind::kSecondGradient:
-      return "gradient of the second input";
-  }
-  return "";
+  constexpr std::array<const char*, 4> kNames = {"forward", "recomputed", "gradient of the first input",
+                                                 "gradient of the second input"};
+  return kNames[static_cast<size_t>(kind)];
 }
 
+/// An int where the value is one.
+py::object number(double value) {
+  if (!std::isfinite(value) || std::floor(value) != value) return py::float_(value);
+  return py::reinterpret_steal<py::object>(PyLong_FromDouble(value));
+}
+
+/// The arguments of StepMemory, but for what a device has.
 py::dict memory_dict(const StepMemory& memory) {
+  const auto bytes = [](double value) { return number(std::nearbyint(value)); };
   py::dict result;
-  result["parameters"] = memory.parameters.at(1);
-  result["gradients"] = memory.gradients.at(1);
-  result["optimizer"] = memory.optimizer.at(1);
-  result["activations"] = memory.activations.at(1);
-  result["given"] = memory.given.at(1);
-  result["working"] = memory.working_at(1);
+  result["parameters"] = bytes(memory.parameters.at(1));
+  result["gradients"] = bytes(memory.gradients.at(1));
+  result["optimizer"] = bytes(memory.optimizer.at(1));
+  result["activations"] = bytes(memory.activations.at(1));
+  result["given"] = bytes(memory.given.at(1));
+  result["working"] = bytes(memory.working_at(1));
   return result;
 }
 
-py::list regimes_list(const std::vector<StepRegime>& regimes) {
+py::list regimes_list(const std::vector<StepRegime>& regimes, int64_t tokens) {
   py::list result;
   for (const StepRegime& each : regimes) {
-    result.append(py::make_tuple(std::string(to_string(each.bound)), each.begin, each.end));
+    result.append(py::make_tuple(std::string(to_string(each.bound)), each.begin * static_cast<double>(tokens),
+                                 each.end * static_cast<double>(tokens)));
   }
   return result;
 }
 
-py::dict collective_dict(const StepCollective& each, const CollectiveCost& cost) {
-  py::dict entry;
-  entry["op"] = each.op;
-  entry["tensor"] = each.tensor;
-  entry["is_gradient"] = each.is_gradient;
-  entry["pass"] = each.pass == StepPass::kForward ? "forward" : "backward";
-  entry["kind"] = std::string(to_string(each.kind));
-  entry["axes"] = each.axes;
-  entry["group"] = each.group;
-  entry["count"] = each.count;
-  entry["bytes"] = each.bytes.at(1);
-  entry["received"] = received_bytes(each.kind, each.bytes.at(1), each.group);
-  entry["algorithm"] = std::string(cost.algorithm);
-  entry["limit"] = std::string(cost.limit);
-  entry["latency"] = cost.latency;
-  entry["transfer"] = cost.transfer;
-  return entry;
+/// The arguments of StepCollective; axes of the mesh as bits.
+py::tuple collective_arguments(const StepCollective& each, const CollectiveCost& cost, const StepModel& model) {
+  const StepTensor& tensor = model.tensors[static_cast<size_t>(each.tensor)];
+  return py::make_tuple(std::string(to_string(each.kind)), tensor.name, each.is_gradient,
+                        tensor.role == StepRole::kParameter, each.pass == StepPass::kForward ? "forward" : "backward",
+                        model.ops[static_cast<size_t>(each.op)].name, each.axes, each.group, each.count,
+                        number(each.bytes.at(1)), number(received_bytes(each.kind, each.bytes.at(1), each.group)),
+                        estimate_arguments(cost));
 }
 
-py::dict product_dict(const StepProduct& each, const StepHardware& hardware) {
-  py::dict entry;
-  entry["op"] = each.op;
-  entry["kind"] = name_of(each.kind);
-  entry["format"] = std::string(to_string(each.format));
-  entry["flops"] = each.flops.at(1);
-  entry["bytes"] = each.bytes.at(1);
-  entry["seconds"] = each.flops.at(1) / hardware.peak_flops[static_cast<size_t>(each.format)].value();
-  return entry;
+/// The arguments of StepProduct.
+py::tuple product_arguments(const StepProduct& each, const StepHardware& hardware, const StepModel& model) {
+  return py::make_tuple(model.ops[static_cast<size_t>(each.op)].name, name_of(each.kind),
+                        std::string(to_string(each.format)), number(each.flops.at(1)), number(each.bytes.at(1)),
+                        each.flops.at(1) / hardware.peak_flops[static_cast<size_t>(each.format)].value());
 }
 
-py::dict seconds_dict(const StepSeconds& seconds) {
+py::dict step_dict(const PlannedStep& plan, const StepModel& model) {
+  const StepSeconds& seconds = plan.seconds;
   py::dict result;
-  result["compute"] = seconds.compute;
-  result["memory"] = seconds.memory;
-  result["network"] = seconds.network;
-  result["device"] = seconds.device;
-  result["overlapped"] = seconds.overlapped();
-  result["serial"] = seconds.serial();
-  result["overlapped_bound"] = std::string(to_string(seconds.overlapped_bound()));
+  result["memory"] = memory_dict(plan.work.memory);
+  result["memory"]["available"] = plan.hardware.memory_bytes;
+  result["largest_batch"] = number(plan.largest_batch);
+  result["update_bytes"] = number(plan.work.update_bytes.at(1));
+  result["seconds"] =
+      py::make_tuple(seconds.compute, seconds.memory, seconds.network, seconds.overlapped(), seconds.serial());
+  result["bound"] = std::string(to_string(seconds.overlapped_bound()));
   result["serial_bound"] = std::string(to_string(seconds.serial_bound()));
-  return result;
-}
-
-/// All of a plan, before anything of it is a Python object.
-struct PlannedStep {
-  StepFlow flow;
-  StepHardware hardware;
-  StepSeconds seconds;
-  std::vector<StepRegime> regimes;
-  std::vector<StepRegime> serial_regimes;
-  std::vector<CollectiveCost> costs;  // of the flow's collectives
-};
-
-PlannedStep planned_step(const StepModel& model, const Cluster& cluster, const Mesh& mesh,
-                         const std::vector<std::string>& names, const StepRules& rules) {
-  const Dims& axis_sizes = mesh.abstract_mesh().axis_sizes();
-  const std::vector<int64_t> sizes(axis_sizes.begin(), axis_sizes.end());
-  const std::vector<std::string> wrong = step_mismatches(model, sizes, names, rules);
-  if (!wrong.empty()) {
-    throw_error(
-        "{}: the rules do not fit the model: {}; expected dimensions that divide evenly, and each axis of the mesh in "
-        "one dimension of a tensor; change the rules, the mesh or the shapes",
-        kPlanStep, fmt::join(wrong, "; "));
-  }
-  PlannedStep planned;
-  planned.flow = step_flow(model, sizes, rules);
-  std::vector<MeshAxes> wanted;
-  for (const StepCollective& each : planned.flow.collectives) {
-    if (std::ranges::find(wanted, each.axes) == wanted.end()) wanted.push_back(each.axes);
-  }
-  planned.hardware = step_hardware(cluster);
-  std::vector<int64_t> devices;
-  for (int64_t i = 0; i < mesh.size(); ++i) devices.push_back((*mesh.devices())[i]->id());
-  const StepNetwork network = step_network(cluster, sizes, devices, wanted);
-  planned.seconds = step_seconds(planned.flow, planned.hardware, network);
-  planned.regimes = step_regimes(planned.flow, planned.hardware, network, true);
-  planned.serial_regimes = step_regimes(planned.flow, planned.hardware, network, false);
-  for (const StepCollective& each : planned.flow.collectives) {
-    planned.costs.push_back(step_collective_cost(each, network));
-  }
-  return planned;
-}
-
-py::dict plan_step(const py::dict& described, const std::shared_ptr<Cluster>& cluster, const Mesh& mesh,
-                   const std::vector<std::string>& names, const StepRules& rules) {
-  const StepModel model = step_model_from_python(described, kPlanStep);
-  const PlannedStep planned = [&] {
-    const ReleaseGil release;
-    return planned_step(model, *cluster, mesh, names, rules);
-  }();
-  const StepFlow& flow = planned.flow;
-  py::dict result;
-  result["memory"] = memory_dict(flow.memory);
-  result["memory_bytes"] = planned.hardware.memory_bytes;
-  result["largest_scale"] = largest_step_scale(flow.memory, planned.hardware.memory_bytes);
-  result["update_bytes"] = flow.update_bytes.at(1);
-  result["seconds"] = seconds_dict(planned.seconds);
-  result["regimes"] = regimes_list(planned.regimes);
-  result["serial_regimes"] = regimes_list(planned.serial_regimes);
+  result["regimes"] = regimes_list(plan.regimes, model.tokens);
+  result["serial_regimes"] = regimes_list(plan.serial_regimes, model.tokens);
   py::list products;
-  for (const StepProduct& each : flow.products) products.append(product_dict(each, planned.hardware));
+  for (const StepProduct& each : plan.work.products) products.append(product_arguments(each, plan.hardware, model));
   result["products"] = std::move(products);
   py::list collectives;
-  for (size_t i = 0; i < flow.collectives.size(); ++i) {
-    collectives.append(collective_dict(flow.collectives[i], planned.costs[i]));
+  for (size_t i = 0; i < plan.costs.size(); ++i) {
+    collectives.append(collective_arguments(plan.work.collectives[i], plan.costs[i], model));
   }
   result["collectives"] = std::move(collectives);
   return result;
 }
 
-}  // namespace
-
-StepModel step_model_from_python(const py::dict& model, std::string_view operation) {
-  StepModel made;
-  made.logical_axes = at<std::vector<std::string>>(model, "logical_axes");
-  made.tokens = at<int64_t>(model, "tokens");
-  made.is_training = at<bool>(model, "is_training");
-  made.optimizer_bytes = at<double>(model, "optimizer_bytes");
-  made.gradient_itemsize = at<double>(model, "gradient_itemsize");
-  made.holds_gradients = at<bool>(model, "holds_gradients");
-  for (const py::handle each : model["tensors"].cast<py::list>()) {
-    const auto from = each.cast<py::dict>();
-    StepTensor tensor;
-    tensor.name = at<std::string>(from, "name");
-    tensor.shape = Dims(at<std::vector<int64_t>>(from, "shape"));
-    tensor.axes = at<std::vector<int>>(from, "axes");
-    tensor.itemsize = at<double>(from, "itemsize");
-    tensor.role = role_of(at<std::string>(from, "role"));
-    tensor.count = at<int64_t>(from, "count");
-    tensor.is_kept = at<bool>(from, "is_kept");
-    tensor.is_on_chip = at<bool>(from, "is_on_chip");
-    tensor.scales = at<bool>(from, "scales");
-    made.tensors.push_back(std::move(tensor));
-  }
-  for (const py::handle each : model["ops"].cast<py::list>()) {
-    const auto from = each.cast<py::dict>();
-    StepOp op;
-    op.name = at<std::string>(from, "name");
-    op.kind = kind_of(at<std::string>(from, "kind"));
-    op.inputs = at<std::array<int, 2>>(from, "inputs");
-    op.output = at<int>(from, "output");
-    op.indices = at<std::array<std::vector<int>, 3>>(from, "indices");
-    op.count = at<int64_t>(from, "count");
-    const auto format = at<std::string>(from, "format");
-    const auto found = matmul_format_from_name(format);
-    if (!found && op.kind == StepOpKind::kMatmul) {
-      throw_error<Unavailable>(
-          "{}: nobody publishes FLOP/s for products of {} ({}); expected a format of artifex_devices.roofline; give "
-          "the operation a dtype",
-          operation, format, op.name);
-    }
-    op.format = found.value_or(MatmulFormat::kBFloat16);
-    op.is_recomputed = at<bool>(from, "is_recomputed");
-    made.ops.push_back(std::move(op));
-  }
-  return made;
+py::dict plan_step_for(const py::dict& description, const std::shared_ptr<Cluster>& cluster, const Mesh& mesh,
+                       const std::vector<std::string>& axis_names, const StepRules& rules) {
+  const StepModel model = step_model(description_from_python(description));
+  const PlannedStep plan = without_gil([&] {
+    const Dims& sizes = mesh.abstract_mesh().axis_sizes();
+    ClusterMesh placed{{sizes.begin(), sizes.end()}, {}};
+    for (int64_t i = 0; i < mesh.size(); ++i) placed.devices.push_back((*mesh.devices())[i]->id());
+    return plan_step(model, *cluster, placed, axis_names, rules);
+  });
+  return step_dict(plan, model);
 }
 
+using Meshes = std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>>;
+
+SuggestionSpace space_of(Meshes meshes, std::vector<int> sharded_axes, bool overlaps, int top) {
+  SuggestionSpace space{{}, std::move(sharded_axes), overlaps, top};
+  for (auto& [sizes, devices] : meshes) space.meshes.push_back({std::move(sizes), std::move(devices)});
+  return space;
+}
+
+py::object option_dict(const std::optional<ExplainedSuggestion>& option, const StepModel& model) {
+  if (!option) return py::none();
+  py::dict result;
+  result["mesh"] = option->mesh;
+  result["rules"] = option->rules;
+  result["axis_names"] = option->axis_names;
+  result["why"] = option->reason;
+  result["plan"] = step_dict(option->plan, model);
+  return result;
+}
+
+py::dict suggest_steps_for(const py::dict& description, const std::shared_ptr<Cluster>& cluster, Meshes meshes,
+                           std::vector<int> sharded_axes, bool overlaps, int top, const py::object& progress) {
+  const StepModel model = step_model(description_from_python(description), "suggest");
+  const SuggestionSpace space = space_of(std::move(meshes), std::move(sharded_axes), overlaps, top);
+  std::function<void(int64_t)> report;
+  if (!progress.is_none()) {
+    report = [&](int64_t done) {
+      const AcquireGil gil;
+      if (gil.acquired()) progress(done);
+    };
+  }
+  Suggestions found;
+  const ExplainedSuggestions explained = without_gil([&] {
+    found = suggest_steps(model, *cluster, space, report);
+    return explain_suggestions(model, *cluster, space, found);
+  });
+  py::list options;
+  for (const ExplainedSuggestion& each : explained.options) options.append(option_dict(each, model));
+  py::dict result;
+  result["options"] = std::move(options);
+  result["fastest_too_large"] = option_dict(explained.too_large, model);
+  result["smallest"] = option_dict(explained.smallest, model);
+  result["possible"] = found.possible;
+  result["too_large"] = found.too_large;
+  result["without_network"] = found.without_network;
+  return result;
+}
+
+int64_t candidates_of(const py::dict& description, Meshes meshes, std::vector<int> sharded_axes) {
+  const StepModel model = step_model(description_from_python(description), "suggest");
+  const SuggestionSpace space = space_of(std::move(meshes), std::move(sharded_axes), true, 1);
+  return without_gil([&] { return count_of_candidates(model, space); });
+}
+
+}  // namespace
+
 void bind_step(py::module_& module) {
-  module.def("_plan_step", &plan_step, py::arg("model"), py::arg("cluster"), py::arg("mesh"), py::arg("mesh_names"),
+  module.def(
+      "_step_mistakes", [](const py::dict& model) { return step_mistakes(description_from_python(model)); },
+      py::arg("model"), "Everything that is inconsistent in a described step, one text each.");
+  module.def("_plan_step", &plan_step_for, py::arg("model"), py::arg("cluster"), py::arg("mesh"), py::arg("axis_names"),
              py::arg("rules"),
-             "What a step comes to on each device of a mesh, as a dict. `rules`: axes of the mesh as bits, one number "
-             "a logical axis.");
+             "Work, memory and seconds of a step on each device of a mesh, as a dict. `rules`: mesh axes as bits, one "
+             "number for each logical axis.");
+  module.def("_mesh_shapes", &mesh_shapes, py::arg("devices"), py::arg("most_axes"),
+             "Every ordered product of 1 to `most_axes` factors of 2 or more.");
+  module.def("_suggestion_candidates", &candidates_of, py::arg("model"), py::arg("meshes"), py::arg("sharded_axes"),
+             "The number that `progress` of _suggest_steps counts up to.");
+  module.def("_suggest_steps", &suggest_steps_for, py::arg("model"), py::arg("cluster"), py::arg("meshes"),
+             py::arg("sharded_axes"), py::arg("overlaps"), py::arg("top"), py::arg("progress"),
+             "The best meshes and rules for a step, with plans and reasons. `meshes`: sizes, and device ids by "
+             "position.");
 }
 
 }  // namespace artifex_devices::bindings

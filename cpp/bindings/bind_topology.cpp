@@ -16,7 +16,7 @@
 namespace artifex_devices::bindings {
 namespace {
 
-// Paths and files may hold any bytes.
+// Paths and files may contain any bytes.
 py::object replaced(const std::string& bytes) {
   return py::reinterpret_steal<py::object>(
       PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
@@ -134,7 +134,7 @@ auto loaded(F&& make) {
 void bind_topology(py::module_& module) {
   py::class_<Machine, std::shared_ptr<Machine>>(module, "Machine", R"(A machine as hwloc describes it.
 
-The live one, one read from an hwloc XML file, or a made-up one. Binding acts on the live machine only.
+The live machine, a machine read from an hwloc XML file, or a synthetic one. Threads are bound on the live machine only.
 
 Example:
     >>> from artifex_devices import Machine
@@ -144,47 +144,51 @@ Example:
 )")
       .def_static(
           "live", [] { return loaded([] { return Machine::live(); }); },
-          "The machine of this process, less what affinity and cgroups forbid.")
+          "Returns the machine of this process, without the parts that affinity and cgroups forbid.")
       .def_static(
           "from_xml", [](const std::string& path) { return loaded([&] { return Machine::from_xml(path); }); },
           py::arg("path"), R"(Reads an hwloc XML file (format 1 or 2).
 
 Raises:
-    FileNotFoundError: there is no such file.
-    ValueError: the file is no hwloc XML, is larger than 64 MiB, or declares entities.
+    FileNotFoundError: The file does not exist.
+    ValueError: The file is not hwloc XML, is larger than 64 MiB, or declares entities.
 )")
       .def_static(
           "from_synthetic",
           [](const std::string& text) { return loaded([&] { return Machine::from_synthetic(text); }); },
-          py::arg("description"), R"(Makes a machine from hwloc's synthetic form, such as "pack:2 numa:2 core:4 pu:2".
+          py::arg("description"),
+          R"(Creates a machine from hwloc's synthetic description, such as "pack:2 numa:2 core:4 pu:2".
 
 Raises:
-    ValueError: the text is malformed or describes more than 4,096 processing units.
+    ValueError: The text is malformed or describes more than 4,096 processing units.
 )")
       .def_property_readonly("is_live", &Machine::is_live, "Whether this is the machine that the process runs on.")
-      .def_property_readonly("source", &Machine::source, "\"live\", the path, or the synthetic description.")
+      .def_property_readonly("source", &Machine::source,
+                             "Source of the description: \"live\", the path, or the synthetic description.")
       .def_property_readonly(
           "counts", [](const Machine& self) { return counts_to_python(self.counts()); },
           "Number of objects by type (dict), as hwloc counts them.")
       .def_property_readonly("numa_nodes", &nodes_to_python, "NUMA nodes (list of dicts); memory in bytes.")
-      .def_property_readonly("cpu_domains", &domains_to_python,
-                             "Natural CPU devices (list of dicts): each minimal set of CPUs that has a NUMA node.")
+      .def_property_readonly(
+          "cpu_domains", &domains_to_python,
+          "CPU domains (list of dicts), the default CPU devices: each minimal set of CPUs that has a NUMA node.")
       .def_property_readonly("usable_cpus", &Machine::usable_cpus,
-                             "CPUs that the process may keep busy: affinity and cgroup quota counted.")
+                             "Number of CPUs that the process may use, by affinity and cgroup quota.")
       .def_property_readonly("usable_memory_bytes", &Machine::usable_memory_bytes,
-                             "Bytes that the process may use: cgroup and address-space limits counted.")
+                             "Number of bytes of memory that the process may use, by cgroup and address-space limits.")
       .def_property_readonly("objects", &objects_to_python,
-                             R"(Every object that hwloc knows (list of dicts), parents before their children.
+                             R"(Every object that hwloc reports (list of dicts), parents before their children.
 
 Keys: depth (0: the machine), type ("Package", "NUMANode", "L3Cache", "Core", "PU", "PCIDev", "OSDev", ...), logical,
-os_index, name, subtype, model, pci, cpus, bytes (memory of a node, size of a cache); None where there is none.
+os_index, name, subtype, model, pci, cpus, bytes (memory of a node, size of a cache). Missing values are None.
 )")
       .def_property_readonly("missing_facts", &missing_to_python,
-                             R"(What the system does not show to this process (list of dicts); empty where it shows all.
+                             R"(Facts that the system hides from this process (list of dicts).
 
-Keys: fact, reason (which file, and why), assumed (what is taken instead). Of the live machine, read anew at each call.
+Keys: fact, reason (which file, and why), assumed (the value used instead). For the live machine only, read again at each
+access.
 )")
-      .def("to_xml", &Machine::to_xml, "The machine as hwloc XML text, format 2.")
+      .def("to_xml", &Machine::to_xml, "Returns the machine as hwloc XML text, format 2.")
       .def("__repr__", [](const Machine& self) {
         return fmt::format("Machine({}: {} CPU domains, {} NUMA nodes, {} PUs)", self.source(),
                            self.cpu_domains().size(), self.counts().numa_nodes, self.counts().pus);
@@ -200,14 +204,14 @@ Keys: fact, reason (which file, and why), assumed (what is taken instead). Of th
         return cgroup_to_python(report);
       },
       py::arg("root") = "",
-      "Limits of the process's cgroups (dict), the files they are from, and what cannot be read.");
+      "Returns the limits of the process's cgroups (dict), their files, and the files that cannot be read.");
   module.def(
       "_memory_policy",
       [] {
         const MemoryPolicy policy = memory_policy();
         return py::make_tuple(replaced_or_none(policy.name), policy.nodes, replaced_or_none(policy.problem));
       },
-      "Policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.");
+      "Returns the policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.");
   module.def(
       "_build_facts",
       [] {
@@ -220,7 +224,7 @@ Keys: fact, reason (which file, and why), assumed (what is taken instead). Of th
         facts["hwloc"] = hwloc_version();
         return facts;
       },
-      "What the core was built with (dict of texts).");
+      "Returns the versions that the core was built with (dict of texts).");
   module.def(
       "_share_cpus",
       [](const std::shared_ptr<Machine>& machine, int parts) {
@@ -228,14 +232,15 @@ Keys: fact, reason (which file, and why), assumed (what is taken instead). Of th
         for (CpuSet& share : share_cpus(*machine, parts)) shares.push_back(std::move(share.cpus));
         return shares;
       },
-      py::arg("machine"), py::arg("parts"), "The CPUs that each of `parts` processes has of a machine.");
+      py::arg("machine"), py::arg("parts"), "Returns the CPUs of a machine for each of `parts` processes.");
   module.def(
       "_share_of_live_cpus",
       [](int part, int parts) {
         const ReleaseGil release;
         return share_of_live_cpus(part, parts).cpus;
       },
-      py::arg("part"), py::arg("parts"), "The CPUs that one of `parts` processes has of this process's affinity mask.");
+      py::arg("part"), py::arg("parts"),
+      "Returns the CPUs of this process's affinity mask for one of `parts` processes.");
   module.def(
       "_restrict_live_machine",
       [](std::vector<int> mine, std::vector<std::vector<int>> all) {
@@ -245,7 +250,7 @@ Keys: fact, reason (which file, and why), assumed (what is taken instead). Of th
         restrict_live_machine({std::move(mine)}, shares);
       },
       py::arg("mine"), py::arg("all"),
-      "Leaves the live machine the CPUs `mine` (ascending); `all`: those of every process on it.");
+      "Restricts the live machine to the CPUs `mine` (ascending). `all`: the CPUs of every process on it.");
   module.def(
       "_parse_world",
       [](const std::string& text) {

@@ -7,7 +7,7 @@
 #include "artifex_devices/cluster/torus_assignment.h"
 #include "artifex_devices/cluster/torus_rates.h"
 #include "artifex_devices/device/cluster_client.h"
-#include "bind_cluster.h"
+#include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "world.h"

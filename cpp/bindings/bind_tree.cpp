@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees of plain dicts, lists, tuples and None, taken apart in one call from Python. Whatever else is
-// a node goes back to the Python functions that are given (python/artifex_devices/_tree_flatten.py, _tree_def.py),
-// which also say what is wrong. Structures are the tuples of _tree_def.py: (type, data, children).
+// Flattens trees of plain dicts, lists, tuples and None in one call from Python. Python functions passed by the caller
+// (python/artifex_devices/_tree) open all other nodes and raise the errors. Structures are tuples (type, data,
+// children).
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "bindings.h"
-#include "recent.h"
+#include "recent_cache.h"
 #include "tree_node.h"
 
 namespace artifex_devices::bindings {
 namespace trees {
 namespace {
 
-/// Throws RecursionError where a structure has too many levels below `depth`.
+/// Throws RecursionError if a structure has too many levels below `depth`.
 void check_levels(PyObject* structure, int* depth) {
   if (structure == Py_None) return;
   const Node node(structure);
@@ -26,7 +26,7 @@ void check_levels(PyObject* structure, int* depth) {
   for (Py_ssize_t i = 0; i < node.count; ++i) check_levels(node.child(i), depth);
 }
 
-/// Whether two structures are equal, as their tuples would be.
+/// Whether two structures are equal as tuples.
 bool are_equal(PyObject* first, PyObject* second, int* depth) {
   if (first == second) return true;
   if (first == Py_None || second == Py_None) return false;
@@ -44,34 +44,34 @@ bool are_equal(PyObject* first, PyObject* second, int* depth) {
   return true;
 }
 
-/// What _tree_flatten.py gives.
+/// The Python functions and types that the caller passes.
 struct Opener {
-  PyObject* plain;       // set of types that surely are leaves
+  PyObject* plain;       // set of types that are always leaves
   PyObject* is_node;     // of a type
   PyObject* open_other;  // (tree, leaves) -> node
   PyObject* sorted_keys;
 };
 
-/// Sorted keys of dicts that came before, all of them texts, by the very keys in the order in which they stand: the
-/// dicts of a big tree repeat, and neither sorting nor tuples of keys need to.
+/// Sorted str keys of an earlier dict, found again by the same key objects in the same order: the dicts of a big tree
+/// repeat, so their keys are sorted once.
 struct KnownKeys {
-  static constexpr size_t kMost = 16;
-  py::object sorted;                           // null: none yet; keeps the keys alive
-  py::object node_of_leaves;                   // the node of a dict with these keys and nothing but leaves
-  std::array<PyObject*, kMost> standing = {};  // borrowed from `sorted`
-  std::array<size_t, kMost> order = {};        // where each of the sorted ones stands
+  static constexpr size_t kMaxKeys = 16;
+  py::object sorted;                              // null in an empty entry; keeps the keys alive
+  py::object node_of_leaves;                      // the node of a dict with these keys and nothing but leaves
+  std::array<PyObject*, kMaxKeys> unsorted = {};  // in the dict's order, borrowed from `sorted`
+  std::array<size_t, kMaxKeys> order = {};        // position in the dict of each sorted key
 
   bool is_empty() const { return !sorted; }
   static bool is_of(const Client&) { return false; }
 };
 
-auto& g_known_keys = make_recent<KnownKeys, 64>("sorted keys of dicts");
+auto& g_known_keys = make_recent_cache<KnownKeys, 64>("sorted keys of dicts");
 
 class Flattening {
  public:
   Flattening(const Opener& opener, PyObject* leaves) : opener_(opener), leaves_(leaves) {}
 
-  /// The node of a tree, None for a leaf, which is appended.
+  /// Returns the node of a tree. A leaf is appended to the leaves, and its node is None.
   py::object open(PyObject* tree) {
     PyTypeObject* type = Py_TYPE(tree);
     if (type == last_leaf_) return leaf(tree);
@@ -99,11 +99,11 @@ class Flattening {
   /// The children of one node: counted as long as all are leaves.
   class Children {
    public:
-    explicit Children(Py_ssize_t most) : most_(most) {}
+    explicit Children(Py_ssize_t max_count) : max_count_(max_count) {}
     void add(py::object node) {
       if (!node.is_none() && !nodes_) {
-        nodes_ = steal(PyTuple_New(most_));
-        for (Py_ssize_t i = 0; i < most_; ++i) PyTuple_SET_ITEM(nodes_.ptr(), i, Py_NewRef(Py_None));
+        nodes_ = steal(PyTuple_New(max_count_));
+        for (Py_ssize_t i = 0; i < max_count_; ++i) PyTuple_SET_ITEM(nodes_.ptr(), i, Py_NewRef(Py_None));
       }
       if (!node.is_none()) {
         Py_DECREF(PyTuple_GET_ITEM(nodes_.ptr(), count_));
@@ -112,14 +112,14 @@ class Flattening {
       ++count_;
     }
     bool are_leaves() const { return !nodes_; }
-    /// Fewer than expected where a list shrank meanwhile.
+    /// Has fewer children than expected if a list shrank meanwhile.
     py::object take() {
       if (!nodes_) return steal(PyLong_FromSsize_t(count_));
-      return count_ == most_ ? std::move(nodes_) : steal(PyTuple_GetSlice(nodes_.ptr(), 0, count_));
+      return count_ == max_count_ ? std::move(nodes_) : steal(PyTuple_GetSlice(nodes_.ptr(), 0, count_));
     }
 
    private:
-    Py_ssize_t most_;
+    Py_ssize_t max_count_;
     Py_ssize_t count_ = 0;
     py::object nodes_;
   };
@@ -153,30 +153,30 @@ class Flattening {
   py::object open_dict(PyObject* tree) {
     const Level level(&depth_);
     const Py_ssize_t size = PyDict_GET_SIZE(tree);
-    if (size > static_cast<Py_ssize_t>(KnownKeys::kMost)) return open_big_dict(tree);
-    std::array<PyObject*, KnownKeys::kMost> keys{};
-    std::array<py::object, KnownKeys::kMost> values;
+    if (size > static_cast<Py_ssize_t>(KnownKeys::kMaxKeys)) return open_big_dict(tree);
+    std::array<PyObject*, KnownKeys::kMaxKeys> keys{};
+    std::array<py::object, KnownKeys::kMaxKeys> values;
     PyObject* key = nullptr;
     PyObject* value = nullptr;
     Py_ssize_t place = 0;
     size_t count = 0;
-    while (count < KnownKeys::kMost && PyDict_Next(tree, &place, &key, &value) != 0) {
+    while (count < KnownKeys::kMaxKeys && PyDict_Next(tree, &place, &key, &value) != 0) {
       keys[count] = key;
       values[count++] = borrow(value);
     }
-    KnownKeys& known = g_known_keys.place(count + (keys[0] == nullptr ? 0 : hash_pointer(keys[0])));
-    if (!is_of(known, keys, count) && !learn(&known, tree, keys, count)) return open_big_dict(tree);
-    // What is opened below may take the place of `known`.
-    const py::object sorted = known.sorted;
-    const py::object node_of_leaves = known.node_of_leaves;
-    const std::array<size_t, KnownKeys::kMost> order = known.order;
+    KnownKeys& entry = g_known_keys.place(count + (keys[0] == nullptr ? 0 : hash_pointer(keys[0])));
+    if (!is_of(entry, keys, count) && !learn(&entry, tree, keys, count)) return open_big_dict(tree);
+    // Opening the children may replace `entry`.
+    const py::object sorted = entry.sorted;
+    const py::object node_of_leaves = entry.node_of_leaves;
+    const std::array<size_t, KnownKeys::kMaxKeys> order = entry.order;
     Children children(size);
     for (size_t i = 0; i < count; ++i) children.add(open(values[order[i]].ptr()));
     if (!children.are_leaves()) return node(&PyDict_Type, sorted.ptr(), children.take());
     if (node_of_leaves) return node_of_leaves;
-    py::object made = node(&PyDict_Type, sorted.ptr(), children.take());
-    if (known.sorted.is(sorted)) known.node_of_leaves = made;
-    return made;
+    py::object result = node(&PyDict_Type, sorted.ptr(), children.take());
+    if (entry.sorted.is(sorted)) entry.node_of_leaves = result;
+    return result;
   }
 
   py::object open_big_dict(PyObject* tree) {
@@ -197,32 +197,32 @@ class Flattening {
     return borrow(value);
   }
 
-  static bool is_of(const KnownKeys& known, const std::array<PyObject*, KnownKeys::kMost>& keys, size_t count) {
-    if (!known.sorted || PyTuple_GET_SIZE(known.sorted.ptr()) != static_cast<Py_ssize_t>(count)) return false;
-    return std::equal(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count), known.standing.begin());
+  static bool is_of(const KnownKeys& entry, const std::array<PyObject*, KnownKeys::kMaxKeys>& keys, size_t count) {
+    if (!entry.sorted || PyTuple_GET_SIZE(entry.sorted.ptr()) != static_cast<Py_ssize_t>(count)) return false;
+    return std::equal(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count), entry.unsorted.begin());
   }
 
-  /// False where a key is no text, as only texts are compared without running Python code that may change the dict;
-  /// and where it has changed all the same.
-  bool learn(KnownKeys* known, PyObject* tree, const std::array<PyObject*, KnownKeys::kMost>& keys, size_t count) {
+  /// Returns false if a key is not a str, as comparing other keys may run Python code that changes the dict, or if the
+  /// dict has changed anyway.
+  bool learn(KnownKeys* entry, PyObject* tree, const std::array<PyObject*, KnownKeys::kMaxKeys>& keys, size_t count) {
     const auto end = keys.begin() + static_cast<std::ptrdiff_t>(count);
     if (!std::all_of(keys.begin(), end, [](PyObject* key) { return PyUnicode_CheckExact(key); })) return false;
     const py::object sorted = sorted_keys(tree);
-    // Making the tuple may run the collector, and with it any code.
+    // Creating the tuple may run the garbage collector, and with it any code.
     if (PyTuple_GET_SIZE(sorted.ptr()) != static_cast<Py_ssize_t>(count)) return false;
-    KnownKeys fresh;
+    KnownKeys new_entry;
     for (size_t i = 0; i < count; ++i) {
-      const auto* stands = std::find(keys.begin(), end, PyTuple_GET_ITEM(sorted.ptr(), static_cast<Py_ssize_t>(i)));
-      if (stands == end) return false;
-      fresh.order[i] = static_cast<size_t>(stands - keys.begin());
+      const auto* position = std::find(keys.begin(), end, PyTuple_GET_ITEM(sorted.ptr(), static_cast<Py_ssize_t>(i)));
+      if (position == end) return false;
+      new_entry.order[i] = static_cast<size_t>(position - keys.begin());
     }
-    fresh.sorted = sorted;
-    fresh.standing = keys;
-    const KnownKeys gone = std::exchange(*known, std::move(fresh));
+    new_entry.sorted = sorted;
+    new_entry.unsorted = keys;
+    const KnownKeys replaced = std::exchange(*entry, std::move(new_entry));
     return true;
   }
 
-  /// A tuple. Raises what the Python function says of keys that cannot be sorted.
+  /// Returns a tuple. For keys that cannot be sorted, the Python function raises.
   py::object sorted_keys(PyObject* tree) {
     const py::object keys = steal(PyDict_Keys(tree));
     if (!are_ascending_texts(keys.ptr()) && PyList_Sort(keys.ptr()) < 0) {
@@ -244,7 +244,7 @@ class Flattening {
 
   const Opener& opener_;
   PyObject* leaves_;
-  PyTypeObject* last_leaf_ = nullptr;  // alive as long as its leaf, which stands in the list
+  PyTypeObject* last_leaf_ = nullptr;  // kept alive by its leaf in the list
   py::object none_node_;
   int depth_ = 0;
 };
@@ -285,19 +285,21 @@ PyCFunction as_method() {
 std::array<PyMethodDef, 7> g_functions = {{
     {"_tree_open", as_method<&tree_open>(), METH_FASTCALL,
      "_tree_open(tree: object, plain: set, is_node: collections.abc.Callable, open_other: collections.abc.Callable, "
-     "sorted_keys: collections.abc.Callable) -> tuple\n\nLeaves and node of a tree; the node of a leaf is None."},
+     "sorted_keys: collections.abc.Callable) -> tuple\n\nReturns the leaves and the node of a tree; the node of a leaf "
+     "is None."},
     {"_tree_build", as_method<&tree_build>(), METH_FASTCALL,
-     "_tree_build(node: object, leaves: list, make_node: collections.abc.Callable) -> typing.Any\n\nThe tree of a node "
-     "with these leaves."},
+     "_tree_build(node: object, leaves: list, make_node: collections.abc.Callable) -> typing.Any\n\nReturns the tree "
+     "of a node with these leaves."},
     {"_tree_collect", as_method<&tree_collect>(), METH_FASTCALL,
-     "_tree_collect(node: object, tree: object, children_of: collections.abc.Callable) -> list | None\n\nWhat stands "
-     "in the tree at the leaves of the node; None where it has another structure."},
+     "_tree_collect(node: object, tree: object, children_of: collections.abc.Callable) -> list | None\n\nReturns the "
+     "subtrees at the leaves of the node, or None if the tree has another structure."},
     {"_tree_paths", as_method<&tree_paths>(), METH_FASTCALL,
-     "_tree_paths(node: object, keys_of: collections.abc.Callable) -> list\n\nThe path of each leaf, a tuple of keys."},
+     "_tree_paths(node: object, keys_of: collections.abc.Callable) -> list\n\nReturns the path of each leaf (tuple of "
+     "keys)."},
     {"_tree_check_levels", as_method<&tree_check_levels>(), METH_FASTCALL,
-     "_tree_check_levels(node: object) -> None\n\nRaises RecursionError where a node has too many levels."},
+     "_tree_check_levels(node: object) -> None\n\nRaises RecursionError if a node has too many levels."},
     {"_tree_equal", as_method<&tree_equal>(), METH_FASTCALL,
-     "_tree_equal(first: object, second: object) -> bool\n\nWhether two nodes are equal."},
+     "_tree_equal(first: object, second: object) -> bool\n\nReturns whether two nodes are equal."},
     {nullptr, nullptr, 0, nullptr},
 }};
 

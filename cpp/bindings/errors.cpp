@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "artifex_devices/transfer/dlpack.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {
@@ -11,6 +12,7 @@ namespace {
 // Exception classes live as long as the interpreter.
 PyObject* indivisible = nullptr;
 PyObject* duplicate_spec = nullptr;
+PyObject* sharding_type_error = nullptr;
 PyObject* jax_runtime_error = nullptr;
 PyObject* resource_exhausted = nullptr;
 PyObject* transfer_guard_error = nullptr;
@@ -20,63 +22,67 @@ PyObject* make_class(py::module_& module, const char* name, const char* doc, std
   size_t i = 0;
   for (PyObject* base : bases) base_tuple[i++] = py::reinterpret_borrow<py::object>(base);
   const std::string full_name = std::string(python_modules::kErrors) + "." + name;
-  PyObject* made = PyErr_NewExceptionWithDoc(full_name.c_str(), doc, base_tuple.ptr(), nullptr);
-  if (made == nullptr) throw py::error_already_set();
-  module.attr(name) = py::reinterpret_borrow<py::object>(made);
-  return made;
+  PyObject* result = PyErr_NewExceptionWithDoc(full_name.c_str(), doc, base_tuple.ptr(), nullptr);
+  if (result == nullptr) throw py::error_already_set();
+  module.attr(name) = py::reinterpret_borrow<py::object>(result);
+  return result;
 }
 
 // The Python class of a core error; the most derived classes come first.
 PyObject* class_of(const Error& error) {
   if (dynamic_cast<const IndivisibleError*>(&error)) return indivisible;
   if (dynamic_cast<const DuplicateSpecError*>(&error)) return duplicate_spec;
+  if (dynamic_cast<const ShardingTypeError*>(&error)) return sharding_type_error;
   if (dynamic_cast<const InvalidArgument*>(&error)) return PyExc_ValueError;
   if (dynamic_cast<const TypeMismatch*>(&error)) return PyExc_TypeError;
   if (dynamic_cast<const IndexOutOfRange*>(&error)) return PyExc_IndexError;
   if (dynamic_cast<const FileNotFound*>(&error)) return PyExc_FileNotFoundError;
   if (dynamic_cast<const OutOfMemory*>(&error)) return resource_exhausted;
   if (dynamic_cast<const TransferGuardError*>(&error)) return transfer_guard_error;
+  if (dynamic_cast<const UnsupportedBuffer*>(&error)) return PyExc_BufferError;
   return PyExc_RuntimeError;
 }
 
-void set_python_error(const Error& error, const std::string& before) {
+void set_python_error(const Error& error, const std::string& prefix) {
   if (dynamic_cast<const Interrupted*>(&error)) {
-    // The signal handler's own exception is set already, whatever class it has.
+    // The signal handler's exception is set already, whatever its class.
     if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
     return;
   }
-  PyErr_SetString(class_of(error), (before + error.what()).c_str());
+  PyErr_SetString(class_of(error), (prefix + error.what()).c_str());
 }
 
 }  // namespace
 
-void rethrow_with_context(const std::string& before) {
+void rethrow_with_context(const std::string& prefix) {
   try {
     throw;
   } catch (const Error& error) {
-    set_python_error(error, before);
+    set_python_error(error, prefix);
     throw py::error_already_set();
   }
 }
 
 void bind_errors(py::module_& module) {
   indivisible =
-      make_class(module, "IndivisibleError", "A dimension that its mesh axes do not divide. A ValueError, as in JAX.",
+      make_class(module, "IndivisibleError", "A dimension is not divisible by its mesh axes. A ValueError, as in JAX.",
                  {PyExc_ValueError});
-  duplicate_spec =
-      make_class(module, "DuplicateSpecError",
-                 "A mesh axis used twice in one PartitionSpec. A ValueError here, unlike in JAX.", {PyExc_ValueError});
-  make_class(module, "ShardingTypeError",
-             "Operands that are cut differently over Explicit mesh axes. A ValueError here, unlike in JAX.",
-             {PyExc_ValueError});
-  jax_runtime_error = make_class(module, "JaxRuntimeError",
-                                 "What JAX's runtime raises under this name. A RuntimeError.", {PyExc_RuntimeError});
-  transfer_guard_error = make_class(module, "TransferGuardError",
-                                    "A transfer that a transfer guard does not let pass. A JaxRuntimeError, as in JAX.",
-                                    {jax_runtime_error});
+  duplicate_spec = make_class(module, "DuplicateSpecError",
+                              "A mesh axis is used twice in one PartitionSpec. A ValueError here, unlike in JAX.",
+                              {PyExc_ValueError});
+  sharding_type_error =
+      make_class(module, "ShardingTypeError",
+                 "Operands are sharded differently over Explicit mesh axes. A ValueError here, unlike in JAX.",
+                 {PyExc_ValueError});
+  jax_runtime_error =
+      make_class(module, "JaxRuntimeError",
+                 "An error of the runtime, with the name that it has in JAX. A RuntimeError.", {PyExc_RuntimeError});
+  transfer_guard_error =
+      make_class(module, "TransferGuardError", "A transfer guard refused a transfer. A JaxRuntimeError, as in JAX.",
+                 {jax_runtime_error});
   resource_exhausted = make_class(module, "ResourceExhaustedError",
-                                  "No memory: of a device's limit or of the machine. Both a MemoryError and, as in "
-                                  "JAX, a JaxRuntimeError; its text begins with RESOURCE_EXHAUSTED.",
+                                  "The memory of the machine or a device's limit is exhausted. Both a MemoryError and, "
+                                  "as in JAX, a JaxRuntimeError; its text begins with RESOURCE_EXHAUSTED.",
                                   {PyExc_MemoryError, jax_runtime_error});
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {

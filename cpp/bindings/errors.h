@@ -11,11 +11,11 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-/// Makes the exception classes and registers the one translator of core errors.
+/// Creates the exception classes and registers the translator of core errors.
 void bind_errors(py::module_& module);
 
-/// Rethrows the core error that is being handled as its Python exception, its text between `before` and `after`.
-/// To be called in a catch block; anything but an `Error` goes on unchanged.
-[[noreturn]] void rethrow_with_context(const std::string& before);
+/// Rethrows the core error being handled as its Python exception, with `prefix` before its text. Call it in a catch
+/// block; exceptions other than `Error` pass unchanged.
+[[noreturn]] void rethrow_with_context(const std::string& prefix);
 
 }  // namespace artifex_devices::bindings

@@ -8,7 +8,6 @@
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/mutex.h"
 #include "artifex_devices/base/worker_pool.h"
-#include "late_thread.h"
 #include "python_owner.h"
 
 namespace artifex_devices::bindings {
@@ -22,7 +21,7 @@ thread_local Clock::time_point last_signal_check{};
 
 bool is_main_thread() noexcept { return PyThread_get_thread_ident() == main_thread; }
 
-// Looks for Ctrl-C at most every 50 ms: taking the GIL from a busy Python thread can cost 5 ms.
+// Checks for Ctrl-C at most every 50 ms: taking the GIL from a busy Python thread can take 5 ms.
 bool signal_pending() {
   if (!is_main_thread()) return false;
   const auto now = Clock::now();
@@ -36,11 +35,11 @@ bool signal_pending() {
 }
 
 void shut_down_workers() {
-  WorkerPool::python().shutdown();  // first, as its work may wait for that of the others
+  WorkerPool::python().shutdown();  // first, as its work may wait for the other pool's
   WorkerPool::process().shutdown();
 }
 
-// Runs at interpreter exit with the GIL: from here on no other thread comes back into Python through us.
+// Runs at interpreter exit with the GIL: from now on no other thread enters Python through this extension.
 void close_gate() {
   begin_exit();
   PyThreadState* state = PyEval_SaveThread();
@@ -95,13 +94,13 @@ AcquireGil::~AcquireGil() {
 
 void install_gil_guards(py::module_& module) {
   main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
-  bind_late_thread(module);
+  bind_exit_guard(module);
   set_interrupt_hook(&signal_pending);
 #ifdef ARTIFEX_CHECK_LOCKS
   lock_check::set_gil_hook(&holds_gil);
 #endif
   bind_python_owners(module);
-  module.def("_close", &close_gate, "Ends all workers; registered with atexit.");
+  module.def("_close", &close_gate, "Ends all workers. Registered with atexit.");
   py::module_::import("atexit").attr("register")(module.attr("_close"));
   module.def(
       "_shutdown",
@@ -109,7 +108,7 @@ void install_gil_guards(py::module_& module) {
         const ReleaseGil release;
         shut_down_workers();
       },
-      "Ends the workers, after the copies under way.");
+      "Ends the workers after the copies in progress.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -14,12 +14,12 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-/// Whether the calling thread has the GIL. On any thread; also where subinterpreters exist, with which
-/// PyGILState_Check() is always true.
+/// Whether the calling thread has the GIL. Works on any thread, and with subinterpreters, where PyGILState_Check() is
+/// always true.
 bool holds_gil() noexcept;
 
-/// Keeps interpreter exit from going on while this thread asks for the GIL or uses the interpreter without it. Closed
-/// for all threads but the main one once exit has begun.
+/// Holds up interpreter exit while this thread takes the GIL or uses the interpreter without it. Closed for all threads
+/// except the main one once exit has begun.
 class ExitGate {
  public:
   ExitGate() noexcept;
@@ -32,9 +32,9 @@ class ExitGate {
   bool is_open_;
 };
 
-/// Drops the GIL for its scope, and releases borrowed memory that was dropped meanwhile. Unlike py::gil_scoped_release
-/// it is safe at interpreter exit: CPython ends a late thread by unwinding its stack, which a C++ frame turns into an
-/// abort, so a thread that comes back after exit began stays asleep here until the process is gone.
+/// Drops the GIL for its scope, then releases borrowed memory that was dropped meanwhile. Unlike py::gil_scoped_release
+/// it is safe at interpreter exit: CPython ends a late thread by unwinding its stack, which aborts in C++ frames, so a
+/// thread that returns after exit began sleeps here until the process ends.
 class ReleaseGil {
  public:
   ReleaseGil();
@@ -47,7 +47,7 @@ class ReleaseGil {
 };
 
 /// Takes the GIL on a thread that does not have it, if the interpreter still runs; otherwise `acquired()` is false and
-/// the caller must leave its Python references alone. Never on a worker of WorkerPool::process().
+/// the caller must not touch its Python references. Not for workers of WorkerPool::process().
 class AcquireGil {
  public:
   AcquireGil();
@@ -61,24 +61,23 @@ class AcquireGil {
   PyGILState_STATE state_{};
 };
 
-/// Whether a copy is made with the GIL held. `bytes` are those that it writes, or more. True only for copies so small
-/// that dropping the GIL would cost more, and that the calling thread makes alone: with the GIL nobody waits for
-/// workers.
+/// Whether a copy that writes at most `bytes` holds the GIL. True only for copies that are cheaper than dropping the
+/// GIL and that the calling thread does alone: a thread with the GIL must not wait for workers.
 inline bool copies_with_gil(int64_t bytes) noexcept {
-  constexpr int64_t kMost = int64_t{64} << 10;
+  constexpr int64_t kMaxBytes = int64_t{64} << 10;
   const Config& limits = config();
-  return bytes < kMost && bytes < limits.parallel_copy_bytes.load(std::memory_order_relaxed) &&
+  return bytes < kMaxBytes && bytes < limits.parallel_copy_bytes.load(std::memory_order_relaxed) &&
          bytes < limits.async_copy_bytes.load(std::memory_order_relaxed);
 }
 
-/// The same for copies of `bytes` to all buffers of a sharding; memories of several NUMA nodes have one each.
+/// The same for copies of `bytes` to all buffers of a sharding: each NUMA node's memory has its own replica.
 inline bool copies_with_gil(int64_t bytes, const Sharding& to) noexcept {
   if (to.buffers().is_tile()) return copies_with_gil(bytes);
-  const int64_t most = std::max<int64_t>(1, 1 + to.buffers().size() - to.grid().tiles());
-  return copies_with_gil(bytes) && copies_with_gil(bytes * most);
+  const int64_t copies = std::max<int64_t>(1, 1 + to.buffers().size() - to.grid().tiles());
+  return copies_with_gil(bytes) && copies_with_gil(bytes * copies);
 }
 
-/// Runs `work` with the GIL, or without.
+/// Runs `work` with or without the GIL.
 template <class Work>
 auto run_with_gil_if(bool keeps, Work&& work) {
   if (keeps) return work();
@@ -86,7 +85,23 @@ auto run_with_gil_if(bool keeps, Work&& work) {
   return work();
 }
 
-/// Ctrl-C hook and exit gate; once, from the module's initialisation.
+/// Runs work that may take long without the GIL: other Python threads run meanwhile, and Ctrl-C interrupts it.
+template <class Work>
+auto without_gil(Work&& work) {
+  const ReleaseGil release;
+  return work();
+}
+
+/// Installs the Ctrl-C hook and the exit gate. Called once, at import.
 void install_gil_guards(py::module_& module);
+
+/// Whether interpreter exit has begun.
+bool exit_has_begun() noexcept;
+void begin_exit() noexcept;
+
+/// Sleeps until the process ends, for a thread that would enter Python after exit began.
+[[noreturn]] void sleep_to_the_end() noexcept;
+
+void bind_exit_guard(py::module_& module);
 
 }  // namespace artifex_devices::bindings

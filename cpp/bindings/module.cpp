@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/pybind11.h>
 
-#include "bind_accelerators.h"
-#include "bind_cluster.h"
-#include "bind_memory_layout.h"
 #include "bind_planner.h"
-#include "bind_roofline.h"
-#include "bind_shared_lanes.h"
-#include "bind_step.h"
-#include "bind_suggestion.h"
 #include "bindings.h"
-#include "checked_instances.h"
-#include "device_values.h"
 #include "errors.h"
 #include "gil.h"
-#include "guarded_casts.h"
-#include "named_by_pickles.h"
 #include "narrow.h"
-#include "refusals.h"
+#include "pybind11_patches.h"
+#include "safe_repr.h"
 #include "scopes.h"
-#include "shown.h"
-#include "transfer_guard.h"
-#include "unmade.h"
 #include "world.h"
 
 PYBIND11_MODULE(_core, module) {
@@ -29,7 +16,7 @@ PYBIND11_MODULE(_core, module) {
   module.doc() = "The compiled core of artifex_devices. Use the names that the package re-exports.";
   install_gil_guards(module);
   bind_errors(module);
-  bind_shown(module);
+  bind_safe_repr(module);
   bind_topology(module);
   bind_world(module);
   bind_device(module);
@@ -37,7 +24,6 @@ PYBIND11_MODULE(_core, module) {
   bind_device_list(module);
   bind_device_assignment(module);
   bind_device_topology(module);
-  bind_heap_profile(module);
   bind_partition(module);
   bind_sharding(module);
   bind_array(module);
@@ -45,12 +31,11 @@ PYBIND11_MODULE(_core, module) {
   bind_transfer(module);
   bind_tree(module);
   bind_client(module);
-  bind_local(module);
+  bind_shards(module);
+  bind_spec_algebra(module);
   bind_assembly(module);
   bind_cross_reshard(module);
-  bind_host_copy(module);
   bind_dlpack(module);
-  bind_layout(module);
   bind_collective(module);
   bind_spmd(module);
   bind_shared_lanes(module);
@@ -61,17 +46,14 @@ PYBIND11_MODULE(_core, module) {
   bind_cluster(module);
   bind_torus(module);
   bind_planner(module);
-  bind_step(module);
-  bind_suggestion(module);
   bind_render(module);
-  bind_looks(module);
+  bind_repr(module);
   bind_config(module);
   bind_scopes(module);
-  bind_transfer_guard(module);
   bind_narrow(module);
-  refuse_unmade(module);
-  explain_refusals(module);
+  reject_uninitialized(module);
+  install_argument_errors(module);
   guard_casts(module);
-  check_instances(module);
-  name_by_pickles(module);
+  check_allocations(module);
+  install_pickle_functions(module);
 }

@@ -9,7 +9,7 @@
 namespace artifex_devices::bindings {
 namespace {
 
-// Whether the process was told of a narrowing.
+// Whether the process has warned about a narrowing.
 bool has_warned = false;
 
 void warn_once(DType from, std::string_view operation, const std::string& path) {
@@ -18,36 +18,21 @@ void warn_once(DType from, std::string_view operation, const std::string& path) 
   try {
     py::module_::import(python_modules::kScopes)
         .attr("_warn_narrowing")(fmt::format(
-            "{}: {} is {} and was narrowed to {}, because jax_enable_x64 is False; further ones are narrowed without a "
-            "warning; convert it yourself, or config.update('jax_enable_x64', True) keeps 64 bits",
+            "{}: {} is {} and was narrowed to {}, because jax_enable_x64 is False; later arrays are narrowed without a "
+            "warning; convert them yourself, or keep 64 bits by config.update('jax_enable_x64', True)",
             operation, path.empty() ? "the data" : "leaf " + path, name(from), name(narrow_dtype(from))));
   } catch (...) {
-    has_warned = false;  // warnings are errors: nothing was narrowed
+    has_warned = false;  // the warning became an error, and nothing was narrowed
     throw;
   }
 }
 
 bool is_python_number(py::handle object) {
-  PyObject* raw = object.ptr();  // np.float64 and np.complex128 are subclasses: they have a type of their own
+  PyObject* raw = object.ptr();  // exact: np.float64 and np.complex128 are subclasses with their own dtype
   return PyLong_Check(raw) || PyFloat_CheckExact(raw) || PyComplex_CheckExact(raw);
 }
 
 }  // namespace
-
-DType narrow_dtype(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::kInt64:
-      return DType::kInt32;
-    case DType::kUInt64:
-      return DType::kUInt32;
-    case DType::kFloat64:
-      return DType::kFloat32;
-    case DType::kComplex128:
-      return DType::kComplex64;
-    default:
-      return dtype;
-  }
-}
 
 void narrow_leaf(Leaf& leaf, py::handle original, std::string_view operation, const std::string& path) {
   const DType from = leaf.view.dtype;
@@ -58,8 +43,8 @@ void narrow_leaf(Leaf& leaf, py::handle original, std::string_view operation, co
     const long long value = PyLong_AsLongLongAndOverflow(original.ptr(), &overflow);
     if (overflow != 0 || value < INT32_MIN || value > INT32_MAX) {
       PyErr_Format(PyExc_OverflowError,
-                   "%s: the Python int %S is too large for int32; expected one from -2**31 to 2**31 - 1; give it as a "
-                   "float, or config.update('jax_enable_x64', True) for 64 bits",
+                   "%s: the Python int %S is too large for int32; expected an int from -2**31 to 2**31 - 1; pass a "
+                   "float, or keep 64 bits by config.update('jax_enable_x64', True)",
                    std::string(operation).c_str(), original.ptr());
       throw py::error_already_set();
     }
@@ -78,14 +63,14 @@ void bind_narrow(py::module_& module) {
         return leaf.keep;
       },
       py::arg("x"), py::arg("operation"), py::arg("path") = "",
-      "An array or number as the ndarray that may be placed in this context: 64-bit data narrowed where x64 is off.");
+      "Returns an array or number as the ndarray to place in this context: 64-bit data is narrowed where x64 is off.");
   module.def(
       "_placed_dtype",
       [](const py::object& dtype) {
-        const DType given = dtype_from_python(dtype, "dtype");
-        return numpy_dtype(must_narrow(given) ? narrow_dtype(given) : given);
+        const DType requested = dtype_from_python(dtype, "dtype");
+        return numpy_dtype(must_narrow(requested) ? narrow_dtype(requested) : requested);
       },
-      py::arg("dtype"), "The dtype that data of `dtype` has once it is placed in this context.");
+      py::arg("dtype"), "Returns the dtype that data of `dtype` has after it is placed in this context.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -13,15 +13,12 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-/// The 32-bit type of a 64-bit one (complex128 becomes complex64), else the same.
-DType narrow_dtype(DType dtype) noexcept;
-
-/// Makes a leaf 32-bit that the calling context does not keep at 64 bits, as NumPy's astype does: integers wrap, floats
-/// become inf. Python ints that do not fit are an OverflowError. The first narrowing of data with a type of its own in
-/// the process warns, naming `path_of()`.
+/// Narrows a 64-bit leaf to 32 bits where x64 is off, as NumPy's astype does: integers wrap, floats become inf. Raises
+/// OverflowError for Python ints that do not fit. The first narrowing of a typed array in the process warns, with the
+/// leaf's `path`.
 void narrow_leaf(Leaf& leaf, py::handle original, std::string_view operation, const std::string& path);
 
-/// Whether narrow_leaf has something to do.
+/// Whether data of `dtype` must be narrowed in the calling context.
 inline bool must_narrow(DType dtype) { return scopes_matter() && narrow_dtype(dtype) != dtype && !x64_enabled(); }
 
 void bind_narrow(py::module_& module);

@@ -7,16 +7,15 @@
 #include <optional>
 
 #include "artifex_devices/base/throw_error.h"
-#include "iterable.h"
-#include "ndarray_kind.h"
-#include "shown.h"
+#include "python_arguments.h"
+#include "safe_repr.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
 const char* type_name(py::handle object) { return Py_TYPE(object.ptr())->tp_name; }
 
-// NumPy's numbers of its own types, in the order of its C header; nothing for types that devices do not hold.
+// DTypes by NumPy's type numbers, in the order of its C header; empty for types that devices do not support.
 constexpr std::array<std::optional<DType>, 24> kByTypeNumber = [] {
   static_assert(sizeof(long) == 8, "NumPy's LONG is taken for int64");
   std::array<std::optional<DType>, 24> table{};
@@ -48,14 +47,14 @@ constexpr std::array<std::optional<DType>, 24> kByTypeNumber = [] {
         "x.astype(x.dtype.newbyteorder('='))",
         operation, text);
   }
-  std::string_view repair = "convert it to numbers first, say by x.astype(np.float32)";
+  std::string_view repair = "convert it to numbers first, for example by x.astype(np.float32)";
   const char kind = descriptor.attr("kind").cast<char>();
   if (kind == 'M' || kind == 'm') repair = "pass its integer counts: x.view(np.int64)";
   if (kind == 'V') repair = "place each field by itself: {name: x[name] for name in x.dtype.names}";
   if (kind == 'f' || kind == 'c') repair = "convert it first: x.astype(np.float64) or np.complex128 loses digits";
   throw_error<TypeMismatch>(
-      "{}: dtype {} cannot live on a device; expected a bool, integer, float or complex dtype of NumPy or ml_dtypes; "
-      "{}",
+      "{}: dtype {} is not supported on a device; expected a bool, integer, float or complex dtype of NumPy or "
+      "ml_dtypes; {}",
       operation, text, repair);
 }
 
@@ -65,7 +64,7 @@ DType dtype_from_descriptor(PyObject* descriptor, std::string_view operation) {
   if (proxy->byteorder != '>') {
     if (number >= 0 && number < static_cast<int>(kByTypeNumber.size())) {
       if (const auto dtype = kByTypeNumber[static_cast<size_t>(number)]) return *dtype;
-    } else if (number >= 256) {  // registered by a package: ml_dtypes' names are unique
+    } else if (number >= 256) {  // registered by a package; the names of ml_dtypes are unique
       const py::handle type = py::handle(descriptor).attr("type");
       if (std::string_view(type.attr("__module__").cast<std::string>()).starts_with("ml_dtypes")) {
         const auto dtype = dtype_from_name(type.attr("__name__").cast<std::string>());
@@ -95,7 +94,7 @@ Leaf leaf_of_ndarray(py::object array, std::string_view operation) {
 }
 
 bool is_masked(py::handle object) {
-  // Only a subclass can be masked, so that the everyday case costs no import.
+  // Only subclasses are checked, so that plain arrays cost no import.
   return py::hasattr(object, "mask") && py::hasattr(object, "filled");
 }
 
@@ -115,8 +114,8 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
   if (is_ndarray(object)) {
     if (is_masked(object)) {
       throw_error(
-          "{}: a masked array has no place for its mask on a device; expected an ndarray, got {}; give "
-          "x.filled(value), or x.data and x.mask as two leaves",
+          "{}: a masked array cannot keep its mask on a device; expected an ndarray, got {}; pass x.filled(value), or "
+          "x.data and x.mask as two leaves",
           operation, type_name(object));
     }
     return leaf_of_ndarray(py::reinterpret_borrow<py::object>(object), operation);
@@ -126,8 +125,8 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
   if (!is_number && (PyUnicode_Check(raw) || PyBytes_Check(raw) || raw == Py_None ||
                      (!py::hasattr(object, "__array__") && !PyObject_CheckBuffer(raw)))) {
     throw_error<TypeMismatch>(
-        "{}: a leaf of type {} is no array; expected a NumPy array, an Array, a number or a tree of them; convert it "
-        "first, say by np.asarray(x)",
+        "{}: a leaf of type {} is not an array; expected a NumPy array, an Array, a number or a tree of them; convert "
+        "it first, for example by np.asarray(x)",
         operation, type_name(object));
   }
   py::object array = py::reinterpret_steal<py::object>(py::detail::npy_api::get().PyArray_FromAny_(
@@ -135,8 +134,8 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
   if (!array) throw py::error_already_set();
   if (PyLong_Check(raw) && array.attr("dtype").attr("kind").cast<char>() == 'O') {
     PyErr_Format(PyExc_OverflowError,
-                 "%s: the Python int does not fit 64 bits; expected one from -2**63 to 2**64 - 1; give it as a float, "
-                 "or as several integers",
+                 "%s: the Python int does not fit 64 bits; expected an int from -2**63 to 2**64 - 1; pass a float, or "
+                 "several integers",
                  std::string(operation).c_str());
     throw py::error_already_set();
   }
@@ -144,18 +143,18 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
 }
 
 py::object numpy_dtype(DType dtype) {
-  // Kept for good: as many objects as there are types.
+  // Never freed: one object for each type.
   static std::array<PyObject*, kDTypeCount> cache{};
   PyObject*& entry = cache[static_cast<size_t>(dtype)];
   if (entry == nullptr) {
     const std::string text(name(dtype));
-    py::object made;
+    py::object created;
     if (is_ml_dtype(dtype)) {
-      made = py::module_::import("numpy").attr("dtype")(py::module_::import("ml_dtypes").attr(text.c_str()));
+      created = py::module_::import("numpy").attr("dtype")(py::module_::import("ml_dtypes").attr(text.c_str()));
     } else {
-      made = py::dtype(text);
+      created = py::dtype(text);
     }
-    entry = made.release().ptr();
+    entry = created.release().ptr();
   }
   return py::reinterpret_borrow<py::object>(entry);
 }
@@ -170,9 +169,8 @@ DType dtype_from_python(py::handle object, std::string_view operation) {
     descriptor = numpy_dtype(object);
   } catch (py::error_already_set& error) {
     if (error.type().ptr() != PyExc_TypeError) throw;
-    throw_error<TypeMismatch>(
-        "{}: NumPy makes no dtype of what is given ({}); expected one such as np.float32; correct it", operation,
-        py::str(error.value()).cast<std::string>());
+    throw_error<TypeMismatch>("{}: the argument is not a NumPy dtype ({}); expected a dtype such as np.float32",
+                              operation, py::str(error.value()).cast<std::string>());
   }
   return dtype_from_descriptor(descriptor.ptr(), operation);
 }
@@ -234,7 +232,7 @@ py::object object_ndarray(const Dims& shape, const std::vector<py::object>& valu
 }
 
 PyObject* const* dense_objects(PyObject* object, Dims* shape) {
-  constexpr int kObject = 17;  // NumPy's number of dtype object
+  constexpr int kObject = 17;  // NumPy's type number of object
   if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != ndarray_type()) return nullptr;
   const auto* array = py::detail::array_proxy(object);
   const bool dense = (array->flags & py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_) != 0;
@@ -275,30 +273,30 @@ py::tuple tuple_from_dims(const Dims& dims) {
 
 int64_t index_from_python(py::handle object, std::string_view operation, std::string_view what) {
   if (PyBool_Check(object.ptr()) || !PyIndex_Check(object.ptr())) {
-    throw_error<TypeMismatch>("{}: {} is of type {}; expected an int, got {}; give a whole number such as 8", operation,
-                              what, type_name(object), shown(object));
+    throw_error<TypeMismatch>("{}: {} is of type {}; expected an int, got {}; pass an int such as 8", operation, what,
+                              type_name(object), safe_repr(object));
   }
   const py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
   if (!number) throw py::error_already_set();
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow != 0) {
-    throw_error("{}: {} does not fit 64 bits; expected at most {}, got {}; use a smaller size", operation, what,
-                INT64_MAX, shown(object));
+    throw_error("{}: {} does not fit 64 bits; expected at most {}, got {}; use a smaller number", operation, what,
+                INT64_MAX, safe_repr(object));
   }
   return value;
 }
 
 Dims dims_from_python(py::handle object, std::string_view operation, std::string_view what) {
   Dims dims;
-  // An ndarray says that it is an index too: a sequence is taken as one.
+  // An ndarray claims to be an index too, so sequences are checked first.
   if (PyIndex_Check(object.ptr()) && !PySequence_Check(object.ptr()) && !PyBool_Check(object.ptr())) {
     dims.push_back(index_from_python(object, operation, what));
     return dims;
   }
   if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) || !is_iterable(object)) {
     throw_error<TypeMismatch>("{}: {} is of type {}; expected a tuple of ints, got {}; write it as (8, 16)", operation,
-                              what, type_name(object), shown(object));
+                              what, type_name(object), safe_repr(object));
   }
   int64_t i = 0;
   for (const py::handle item : py::reinterpret_borrow<py::iterable>(object)) {

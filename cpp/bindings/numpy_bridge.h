@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -17,35 +18,36 @@ namespace py = pybind11;
 
 bool is_ndarray(py::handle object) noexcept;
 
-/// A leaf as host memory. `keep` holds what owns that memory for as long as the caller needs the view.
+/// A leaf as host memory. `keep` owns that memory while the caller needs the view.
 struct __attribute__((visibility("hidden"))) Leaf {
   HostView view;
   py::object keep;
 };
 
-/// Takes ndarrays, NumPy and Python numbers, and objects with `__array__` or the buffer protocol. Throws TypeMismatch
-/// for dtypes that no device holds and for what is no array; InvalidArgument for masked arrays. Needs the GIL.
+/// Accepts ndarrays, NumPy and Python numbers, and objects with `__array__` or the buffer protocol. Throws TypeMismatch
+/// for unsupported dtypes and for other objects, InvalidArgument for masked arrays. Needs the GIL.
 Leaf leaf_from_python(py::handle object, std::string_view operation);
 
-/// A read-only ndarray on `view`; it keeps the view's owner.
+/// A read-only ndarray on `view`, whose owner it keeps alive.
 py::object ndarray_from_view(const std::shared_ptr<const HostView>& view);
 
-/// A dense ndarray on memory of ours, which it keeps; `block_of` finds that memory again.
+/// An ndarray on a buffer of the library, which it keeps alive; `block_of` finds the buffer's block again.
 py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& byte_strides, DType dtype, bool writable);
 
-/// The memory of ours that an ndarray shows, itself or through views; an empty one for other memory.
+/// The library's block that an ndarray shows, itself or through views; empty for other memory.
 BlockRef block_of(py::handle ndarray);
 
 /// np.dtype object of a DType; imports ml_dtypes only for its own types.
 py::object numpy_dtype(DType dtype);
 
-/// The DType of anything np.dtype() takes. Throws TypeMismatch.
+/// The DType of any argument of np.dtype(). Throws TypeMismatch.
 DType dtype_from_python(py::handle object, std::string_view operation);
 
-/// An ndarray of Python objects, row-major, read-only.
+/// A read-only row-major ndarray of Python objects.
 py::object object_ndarray(const Dims& shape, const std::vector<py::object>& values);
 
-/// The slots of an exact, dense ndarray of objects, and its shape; null for anything else. No copy; slots may be null.
+/// The slots, which may be null, and the shape of a dense ndarray of objects and of no subclass; null for anything
+/// else.
 PyObject* const* dense_objects(PyObject* object, Dims* shape);
 
 /// A C-ordered flat list and the shape of an ndarray of objects made from `nested` (ndarray or nested sequences).
@@ -55,9 +57,16 @@ std::pair<std::vector<py::object>, Dims> objects_from_nested(py::handle nested);
 py::object int64_ndarray(const Dims& shape, const std::vector<int64_t>& values);
 
 py::tuple tuple_from_dims(const Dims& dims);
-/// A shape or sizes from a Python int or sequence of ints (operator.index; bool refused).
-/// Throws TypeError naming `what` for floats and text, OverflowError becomes InvalidArgument.
+/// A shape from a Python int or a sequence of ints (operator.index, but no bools). Throws TypeMismatch for other types
+/// and InvalidArgument for ints beyond 64 bits, with `what` in the message.
 Dims dims_from_python(py::handle object, std::string_view operation, std::string_view what);
 int64_t index_from_python(py::handle object, std::string_view operation, std::string_view what);
+
+/// The dtype and shape of an ndarray of no subclass, borrowed from it; no dtype for anything else.
+struct NdarrayKind {
+  PyObject* dtype = nullptr;
+  std::span<const Py_ssize_t> shape;
+};
+NdarrayKind kind_of_ndarray(PyObject* object) noexcept;
 
 }  // namespace artifex_devices::bindings

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "plain_calls.h"
+#include "cpython_calls.h"
 
 namespace artifex_devices::bindings {
 
@@ -74,20 +74,24 @@ void note_call(ParticipantObject& me, PyObject* frame) {
 
 void bind_participant(py::module_& module) {
   static PyMemberDef participant_members[] = {
-      {"program", T_OBJECT_EX, offsetof(ParticipantObject, program), READONLY, "The program of the mapped call."},
-      {"args", T_OBJECT_EX, offsetof(ParticipantObject, args), READONLY, "Of its body: a tuple, or the only one."},
-      {"position", T_PYSSIZET, offsetof(ParticipantObject, position), READONLY, "In the program's axes, row-major."},
-      {"thread", T_ULONG, offsetof(ParticipantObject, thread), 0, "The only one that may call collectives."},
-      {"has_ended", T_BOOL, offsetof(ParticipantObject, has_ended), READONLY, "Whether the mapped call has."},
-      {"_code", T_OBJECT, offsetof(ParticipantObject, code), 0, "Where the body called its last collective."},
-      {"_instruction", T_INT, offsetof(ParticipantObject, instruction), 0, "The place in it."},
+      {"program", T_OBJECT_EX, offsetof(ParticipantObject, program), READONLY, "Program of the mapped call."},
+      {"args", T_OBJECT_EX, offsetof(ParticipantObject, args), READONLY,
+       "Arguments of its body: a tuple, or the only argument."},
+      {"position", T_PYSSIZET, offsetof(ParticipantObject, position), READONLY,
+       "Position in the program's axes, row-major."},
+      {"thread", T_ULONG, offsetof(ParticipantObject, thread), 0,
+       "Identity of the only thread that may call collectives."},
+      {"has_ended", T_BOOL, offsetof(ParticipantObject, has_ended), READONLY, "Whether the mapped call has ended."},
+      {"_code", T_OBJECT, offsetof(ParticipantObject, code), 0, "Code of the body's last call of a collective."},
+      {"_instruction", T_INT, offsetof(ParticipantObject, instruction), 0, "Instruction of that call in the code."},
       {nullptr, 0, 0, 0, nullptr}};
-  static PyType_Slot participant_slots[] = {{Py_tp_doc, const_cast<char*>("One run of a body; made by a stage.")},
-                                            {Py_tp_members, participant_members},
-                                            {Py_tp_traverse, slot(&traverse_participant)},
-                                            {Py_tp_clear, slot(&clear_participant)},
-                                            {Py_tp_dealloc, slot(&free_participant)},
-                                            {0, nullptr}};
+  static PyType_Slot participant_slots[] = {
+      {Py_tp_doc, const_cast<char*>("One run of a body; created by a scheduler.")},
+      {Py_tp_members, participant_members},
+      {Py_tp_traverse, slot(&traverse_participant)},
+      {Py_tp_clear, slot(&clear_participant)},
+      {Py_tp_dealloc, slot(&free_participant)},
+      {0, nullptr}};
   static PyType_Spec participant_spec{
       "artifex_devices._core._Participant", sizeof(ParticipantObject), 0,
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -95,8 +99,9 @@ void bind_participant(py::module_& module) {
 
   participant_class = make_class(module, participant_spec);
   module.def(
-      "_use_participant_variable", [](const py::object& variable) { participant_variable = given(variable.ptr()); },
-      py::arg("variable"), "The context variable that says who runs in a context, for good.");
+      "_use_participant_variable",
+      [](const py::object& variable) { participant_variable = new_reference(variable.ptr()); }, py::arg("variable"),
+      "Sets the context variable of the current participant, permanently.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -7,29 +7,29 @@ namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-/// One run of a body, as CPython sees it; Python's class Participant derives from it. Stages make them.
+/// One run of a body, as CPython sees it. Python's class Participant derives from it; schedulers create them.
 struct ParticipantObject {
   PyObject_HEAD PyObject* program;
-  PyObject* owner;  // a StageObject
-  PyObject* args;   // of its body: a tuple, or the only one
-  PyObject* code;   // where the body called its last collective
+  PyObject* owner;  // a SchedulerObject
+  PyObject* args;   // arguments of its body: a tuple, or the only argument
+  PyObject* code;   // of the body's last call of a collective
   PyObject* context;
   Py_ssize_t position;
-  unsigned long thread;  // the only one that may call collectives, once it runs
+  unsigned long thread;  // the only thread that may call collectives, once it runs
   int instruction;
   char has_ended;
 };
 
 extern PyTypeObject* participant_class;
-extern PyObject* participant_variable;  // who runs in a context
+extern PyObject* participant_variable;  // the current participant
 
-/// Throws TypeError for what is none.
+/// Throws TypeError for another object.
 ParticipantObject& participant_at(PyObject* object);
 
-/// The participant of the calling context while it may meet others, on its own thread; null for none.
+/// The participant of the calling context, if it may call collectives on this thread; else null.
 py::object participant_here();
 
-/// Notes where a body called a collective.
+/// Records where a body called a collective.
 void note_call(ParticipantObject& me, PyObject* frame);
 
 void bind_participant(py::module_& module);

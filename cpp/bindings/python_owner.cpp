@@ -9,15 +9,15 @@
 
 namespace artifex_devices::bindings {
 
-/// One owner, and its entry in the queue: dropping it needs no memory.
+/// One owner, and its entry in the queue: dropping it allocates nothing.
 class PythonOwner {
  public:
   PythonOwner(void* what, void (*release)(void*)) noexcept : what_(what), release_(release) {}
 
-  /// On any thread: calls `release` here if this thread has the GIL, else queues it.
+  /// Calls `release` if this thread has the GIL, else queues it. For any thread.
   static void drop(PythonOwner* owner) noexcept;
 
-  /// The newest of the queue, or null. Only with the GIL: one thread at a time takes from the queue.
+  /// Removes and returns the newest owner of the queue, or null. Needs the GIL: one thread at a time removes.
   static PythonOwner* take() noexcept {
     PythonOwner* first = g_dropped_owners.load(std::memory_order_acquire);
     while (first != nullptr &&
@@ -26,14 +26,14 @@ class PythonOwner {
     return first;
   }
 
-  /// With the GIL. Ends this owner.
+  /// Releases and deletes this owner. Needs the GIL.
   void end() noexcept {
     void* const what = what_;
     void (*const release)(void*) = release_;
     delete this;
     try {
       release(what);
-    } catch (...) {  // a deleter of DLPack promises not to throw; the dropping thread has nobody to tell
+    } catch (...) {  // a DLPack deleter must not throw, and the dropping thread cannot report an error
     }
   }
 
@@ -45,21 +45,22 @@ class PythonOwner {
 
 namespace {
 
-// The generation of forks in which a pending call is under way, plus one; 0: none is. A pending call that was asked for
-// during a fork may be lost to the child, which therefore asks again.
+// Number of forks at the time of the outstanding pending call, plus one; 0 without one. A pending call requested during
+// a fork may be lost in the child, which therefore requests it again.
 constinit std::atomic<int64_t> g_pending_in{0};
 
 int run_pending_call(void*) {
-  g_pending_in.exchange(0);  // before the queue is read: a later owner asks for the next call
+  g_pending_in.exchange(0);  // before the queue is read: a later owner requests the next call
   release_dropped_owners();
   return 0;
 }
 
-// Py_AddPendingCall needs no GIL. Where the interpreter's list is full, the next owner or call of the library comes.
-void ask_for_pending_call() noexcept {
+// Py_AddPendingCall needs no GIL. If the interpreter's list is full, the next owner or call of the library releases
+// them.
+void request_pending_call() noexcept {
   const int64_t now = fork_generation() + 1;
   if (g_pending_in.exchange(now) == now) return;
-  const ExitGate gate;  // the interpreter's list is gone once exit has ended
+  const ExitGate gate;  // the interpreter frees its list at exit
   const bool runs = gate.is_open() && Py_IsInitialized() != 0;
   if (!runs || Py_AddPendingCall(&run_pending_call, nullptr) != 0) g_pending_in.store(0);
 }
@@ -76,7 +77,7 @@ void PythonOwner::drop(PythonOwner* owner) noexcept {
   owner->next_ = g_dropped_owners.load(std::memory_order_relaxed);
   while (!g_dropped_owners.compare_exchange_weak(owner->next_, owner, std::memory_order_acq_rel)) {
   }
-  ask_for_pending_call();
+  request_pending_call();
 }
 
 void release_all_dropped_owners() noexcept {
@@ -95,12 +96,12 @@ std::shared_ptr<void> python_owner(void* what, void (*release)(void*)) {
 }
 
 std::shared_ptr<void> python_owner(py::object object) {
-  return python_owner(object.release().ptr(), [](void* kept) { Py_DECREF(static_cast<PyObject*>(kept)); });
+  return python_owner(object.release().ptr(), [](void* owned) { Py_DECREF(static_cast<PyObject*>(owned)); });
 }
 
 void bind_python_owners(py::module_& module) {
   module.def("_release_dropped_owners", &release_dropped_owners,
-             "Releases borrowed memory that workers have dropped; calls of the library do so by themselves.");
+             "Releases borrowed memory that workers have dropped. Calls of the library do so too.");
   py::module_::import("os").attr("register_at_fork")(py::arg("after_in_child") =
                                                          module.attr("_release_dropped_owners"));
 }

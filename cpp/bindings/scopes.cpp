@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "artifex_devices/base/throw_error.h"
-#include "shown.h"
+#include "python_modules.h"
+#include "safe_repr.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
 
-std::atomic<bool> detail::scopes_matter{true};  // until the environment was read
+std::atomic<bool> detail::scopes_matter{true};  // until the environment is read
 
 namespace {
 
@@ -29,25 +30,24 @@ constexpr std::array<const char*, kScopedOptions> kNames = {
     "jax_default_device",
     "jax_enable_x64",
 };
-constexpr std::array<std::string_view, 6> kLevels = {
-    "allow", "log", "disallow", "log_explicit", "disallow_explicit", "log_explicit_device_put"};
 constexpr std::array<std::string_view, 3> kPlatforms = {"cpu", "gpu", "tpu"};
 
-// What a context variable holds: a tuple of value, the tuple around it (or None), and the object that entered it.
+// A context variable holds a tuple: the value, the tuple of the scope around it (or None), and the object that entered
+// it.
 constexpr Py_ssize_t kValue = 0;
 constexpr Py_ssize_t kOuter = 1;
 constexpr Py_ssize_t kOwner = 2;
 std::array<PyObject*, kScopedOptions> variables{};
 
-// The process's values: owned, or null where nobody said anything.
+// The process's values: owned, or null where none is set.
 std::array<PyObject*, kScopedOptions> process_values{};
 
-/// Which platforms were asked for, and by what.
+/// Requested platforms and the source of the request.
 struct PlatformRequest {
   std::optional<std::string> names;
   std::string source;
 };
-PlatformRequest platforms;      // jax_platforms: names between commas, or empty
+PlatformRequest platforms;      // jax_platforms: comma-separated names, or empty
 PlatformRequest platform_name;  // jax_platform_name
 bool environment_is_read = false;
 
@@ -77,7 +77,7 @@ void set_process_value(ScopedOption option, py::object value) {
   Py_XDECREF(old);
 }
 
-/// Sets all three directions with kGuardAll, as JAX does.
+/// As in JAX, kGuardAll sets all three directions.
 void set_process_option(ScopedOption option, const py::object& value) {
   set_process_value(option, value);
   if (option != ScopedOption::kGuardAll) return;
@@ -88,14 +88,14 @@ void set_process_option(ScopedOption option, const py::object& value) {
 }
 
 py::object checked_value(ScopedOption option, py::handle value, std::string_view operation) {
-  const auto repr = [&] { return shown(value); };
+  const auto repr = [&] { return safe_repr(value); };
   const bool is_text = PyUnicode_Check(value.ptr()) != 0;
   if (option == ScopedOption::kEnableX64) {
-    // NumPy's bools and 0 and 1 too, but no text: "False" would be true.
+    // NumPy's bools and 0 and 1 are accepted too, but not text: "False" would be true.
     if (!is_text && !value.is_none()) {
       for (const bool truth : {false, true}) {
         const int equal = PyObject_RichCompareBool(value.ptr(), truth ? Py_True : Py_False, Py_EQ);
-        if (equal < 0) {  // several values have no truth: ValueError; what else an object raises is its own
+        if (equal < 0) {  // an array of several values raises ValueError; other errors are the object's own
           if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError)) {
             throw py::error_already_set();
           }
@@ -104,20 +104,21 @@ py::object checked_value(ScopedOption option, py::handle value, std::string_view
         if (equal > 0) return py::bool_(truth);
       }
     }
-    throw_error("{}: jax_enable_x64 is {}; expected True or False; write {}(..., False) to narrow 64-bit data",
-                operation, repr(), operation);
+    throw_error("{}: jax_enable_x64 is {}; expected True or False; use {}(..., False) to narrow 64-bit data", operation,
+                repr(), operation);
   }
   if (value.is_none()) return py::none();
   if (option == ScopedOption::kDefaultDevice) {
     if (py::isinstance<Device>(value) || (is_text && is_one_of(kPlatforms, value.cast<std::string_view>()))) {
       return py::reinterpret_borrow<py::object>(value);
     }
-    throw_error("{}: the device is {}; expected a Device, a platform (cpu, gpu, tpu) or None; take one from devices()",
-                operation, repr());
+    throw_error(
+        "{}: the device is {}; expected a Device, a platform (cpu, gpu, tpu) or None; take a Device from devices()",
+        operation, repr());
   }
-  if (!is_text || !is_one_of(kLevels, value.cast<std::string_view>())) {
+  if (!is_text || !is_one_of(kGuardLevelNames, value.cast<std::string_view>())) {
     throw_error("{}: {} is {}; expected None or one of {}; allow is the default", operation, kNames[slot(option)],
-                repr(), fmt::join(kLevels, ", "));
+                repr(), fmt::join(kGuardLevelNames, ", "));
   }
   return py::reinterpret_borrow<py::object>(value);
 }
@@ -132,23 +133,23 @@ std::optional<bool> truth_of(std::string_view text) {
   return std::nullopt;
 }
 
-/// All variables of this file, once; nothing is kept of them when one is malformed.
+/// Reads all environment variables of this file, once. If one is malformed, none is used.
 void read_environment() {
   if (environment_is_read) return;
   std::vector<std::pair<ScopedOption, py::object>> found;
-  std::vector<std::string> wrong;
-  const auto complain = [&](const char* variable, std::string_view text, std::string_view expected) {
-    wrong.push_back(fmt::format("{} is {:?}, expected {}", variable, text, expected));
+  std::vector<std::string> errors;
+  const auto add_error = [&](const char* variable, std::string_view text, std::string_view expected) {
+    errors.push_back(fmt::format("{} is {:?}, expected {}", variable, text, expected));
   };
   const auto guard = [&](const char* variable, ScopedOption option) {
     const char* text = std::getenv(variable);
     if (text == nullptr) return;
-    if (!is_one_of(kLevels, text)) {  // it need not be UTF-8 either
-      return complain(variable, text, fmt::format("one of {}", fmt::join(kLevels, ", ")));
+    if (!is_one_of(kGuardLevelNames, text)) {  // it may not be UTF-8
+      return add_error(variable, text, fmt::format("one of {}", fmt::join(kGuardLevelNames, ", ")));
     }
     found.emplace_back(option, py::str(text));
   };
-  // The one for all directions first, so that the others refine it.
+  // The variable for all directions first, so that the others override it.
   guard("JAX_TRANSFER_GUARD", ScopedOption::kGuardAll);
   guard("JAX_TRANSFER_GUARD_HOST_TO_DEVICE", ScopedOption::kGuardHostToDevice);
   guard("JAX_TRANSFER_GUARD_DEVICE_TO_DEVICE", ScopedOption::kGuardDeviceToDevice);
@@ -157,24 +158,24 @@ void read_environment() {
     if (is_one_of(kPlatforms, text)) {
       found.emplace_back(ScopedOption::kDefaultDevice, py::str(text));
     } else {
-      complain("JAX_DEFAULT_DEVICE", text, "a platform: cpu, gpu or tpu");
+      add_error("JAX_DEFAULT_DEVICE", text, "a platform: cpu, gpu or tpu");
     }
   }
   if (const char* text = std::getenv("JAX_ENABLE_X64")) {
     const auto truth = truth_of(text);
-    if (!truth) complain("JAX_ENABLE_X64", text, "true or false");
+    if (!truth) add_error("JAX_ENABLE_X64", text, "true or false");
     found.emplace_back(ScopedOption::kEnableX64, py::bool_(truth.value_or(true)));
   }
   for (const char* variable : {"JAX_PLATFORMS", "JAX_PLATFORM_NAME"}) {
     const char* text = std::getenv(variable);
     if (text && std::ranges::any_of(std::string_view(text), [](char c) { return c < ' ' || c > '~'; })) {
-      complain(variable, text, "names of platforms, such as cpu");
+      add_error(variable, text, "names of platforms, such as cpu");
     }
   }
-  if (!wrong.empty()) {
+  if (!errors.empty()) {
     throw_error(
         "devices: environment variables are malformed: {}; correct or unset them before the first use of a device",
-        fmt::join(wrong, "; "));
+        fmt::join(errors, "; "));
   }
   environment_is_read = true;
   detail::scopes_matter.store(false, std::memory_order_relaxed);
@@ -185,7 +186,7 @@ void read_environment() {
   }
 }
 
-/// The innermost tuple, or None.
+/// The tuple of the innermost scope, or None.
 py::object frame_of(ScopedOption option) {
   PyObject* value = nullptr;
   if (PyContextVar_Get(variables[slot(option)], Py_None, &value) < 0) throw py::error_already_set();
@@ -202,8 +203,7 @@ ScopedOption option_from_name(const std::string& name) {
   for (size_t i = 0; i < kScopedOptions; ++i) {
     if (name == kNames[i]) return static_cast<ScopedOption>(i);
   }
-  throw_error("config: the core has no scoped option {:?}; expected one of {}; check the name", name,
-              fmt::join(kNames, ", "));
+  throw_error("config: the core has no scoped option {:?}; expected one of {}", name, fmt::join(kNames, ", "));
 }
 
 py::object check_scope(const std::string& name, py::handle value, const std::string& operation) {
@@ -218,7 +218,7 @@ void enter_scope(const std::vector<std::string>& names, const py::object& value,
       const auto* device = value.cast<const Device*>();
       if (&device->client() != current_client().get()) {
         throw_error(
-            "default_device: {} belongs to another world than the one that is open; expected a Device of this world; "
+            "default_device: {} belongs to another world than the current one; expected a Device of the current world; "
             "take one from devices()",
             device->repr());
       }
@@ -235,7 +235,7 @@ void leave_scope(const std::vector<std::string>& names, const py::object& owner,
     if (frame.is_none() || PyTuple_GET_ITEM(frame.ptr(), kOwner) != owner.ptr()) {
       throw_error<Unavailable>(
           "{}: a scope was left that is not the innermost one of this context; expected scopes to be left in reverse "
-          "order of entering, and in the thread that entered them; use `with` blocks",
+          "order of entering, in the thread that entered them; use `with` blocks",
           operation);
     }
     outer.push_back(py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(frame.ptr(), kOuter)));
@@ -258,8 +258,8 @@ void check_request(const PlatformRequest& request) {
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     if (name == "cpu") continue;
     throw_error<Unavailable>(
-        "devices: {} asks for platform {:?}, which is not there; expected one of: cpu; no other platform is built in; "
-        "ask for cpu, or leave it out",
+        "devices: {} requests platform {:?}, which is not available; expected one of: cpu; request cpu, or leave it "
+        "out",
         request.source, name);
   }
 }
@@ -275,11 +275,25 @@ py::object scoped_value(ScopedOption option) {
   const py::object frame = frame_of(option);
   if (!frame.is_none()) {
     const py::handle value = PyTuple_GET_ITEM(frame.ptr(), kValue);
-    // A guard of None says nothing; a default device of None is the first device.
+    // A guard of None means the process's level; a default device of None means the first device.
     if (!value.is_none() || !is_guard(option)) return py::reinterpret_borrow<py::object>(value);
   }
   PyObject* value = process_values[slot(option)];
   return value == nullptr ? default_value(option) : py::reinterpret_borrow<py::object>(value);
+}
+
+TransferGuards scoped_transfer_guards() {
+  static_assert(static_cast<int>(ScopedOption::kGuardHostToDevice) == 0);
+  static_assert(static_cast<int>(ScopedOption::kGuardDeviceToHost) == 2);
+  TransferGuards guards;
+  for (size_t i = 0; i < guards.levels.size(); ++i) {
+    const py::object level = scoped_value(static_cast<ScopedOption>(i));
+    if (!level.is_none()) guards.levels[i] = guard_level_from_name(level.cast<std::string_view>()).value();
+  }
+  guards.log = [](const std::string& text) {
+    py::module_::import(python_modules::kScopes).attr("_log_transfer")(text);
+  };
+  return guards;
 }
 
 bool x64_enabled() { return !scopes_matter() || scoped_value(ScopedOption::kEnableX64).ptr() == Py_True; }
@@ -293,8 +307,8 @@ Device* default_device() {
       if (&device->client() == client.get()) return device;
     } else if (!value.is_none() && value.cast<std::string_view>() != client->platform()) {
       throw_error<Unavailable>(
-          "device_put: the default device is of platform {}, which is not there; expected one of: {}; no other "
-          "platform is built in; set jax_default_device to a Device or None",
+          "device_put: the default device is of platform {}, which is not available; expected one of: {}; set "
+          "jax_default_device to a Device or None",
           value.cast<std::string_view>(), client->platform());
     }
   }

@@ -8,19 +8,20 @@
 #include <string_view>
 
 #include "artifex_devices/device/client.h"
+#include "artifex_devices/transfer/transfer_guard.h"
 
 namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-/// Settings of the process that a context may hold otherwise: `config.update` and environment variables set the
-/// process's value, a `with` block that of its context. Contexts are Python's context variables, so a new thread of the
-/// user starts with none. All of this needs the GIL.
+/// Settings of the process that a context can override: `config.update` and environment variables set the process's
+/// value, a `with` block that of its context. Contexts are Python's context variables, so a new thread of the user
+/// starts without overrides. All functions need the GIL.
 enum class ScopedOption : uint8_t {
   kGuardHostToDevice,
   kGuardDeviceToDevice,
   kGuardDeviceToHost,
-  kGuardAll,  // what was last asked for all three; only to be read
+  kGuardAll,  // the last value set for all three; read only
   kDefaultDevice,
   kEnableX64,
 };
@@ -30,25 +31,30 @@ namespace detail {
 extern std::atomic<bool> scopes_matter;
 }
 
-/// False as long as no guard, default device or x64 setting but the defaults was ever made in the process: then every
-/// option has its default. It is what the way of a small array asks first.
+/// False while the process has never set a guard, default device or x64 option to another value than its default. Small
+/// arrays check only this.
 inline bool scopes_matter() noexcept { return detail::scopes_matter.load(std::memory_order_relaxed); }
 
-/// The value for the calling context: a str, Device, bool or None. Reads the environment at its first call; throws
-/// InvalidArgument naming every malformed variable.
+/// The value for the calling context: a str, Device, bool or None. The first call reads the environment and throws
+/// InvalidArgument that names every malformed variable.
 py::object scoped_value(ScopedOption option);
 
-/// Whether 64-bit host data stays 64-bit in the calling context.
+/// The transfer guards of the calling context. Log levels report to the logger "artifex_devices" as warnings, whose
+/// handlers are Python code: use them with the GIL.
+TransferGuards scoped_transfer_guards();
+inline TransferGuards transfer_guards() { return scopes_matter() ? scoped_transfer_guards() : TransferGuards{}; }
+
+/// Whether the calling context keeps 64-bit host data at 64 bits.
 bool x64_enabled();
 
-/// Where uncommitted data goes in the calling context: its default device where that belongs to the current world, else
-/// the world's first device. Throws Unavailable when the default is a platform that is not there.
+/// The device of uncommitted data in the calling context: its default device if that belongs to the current world, else
+/// the world's first device. Throws Unavailable if the default is a platform that is not available.
 Device* default_device();
 
-/// Throws Unavailable when jax_platforms asks for a platform that is not there. For the first use of the base client.
+/// Throws Unavailable if jax_platforms requests a platform that is not available. For the first use of the base client.
 void check_platforms();
 
-/// Throws Unavailable when jax_platform_name, the platform of calls that name none, is not there.
+/// Throws Unavailable if jax_platform_name, the platform of calls that name none, is not available.
 void check_preferred_platform();
 
 void bind_scopes(py::module_& module);

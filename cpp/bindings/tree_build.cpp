@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees put together from a structure and leaves, and what stands in a tree at the leaves of a structure.
+// Builds trees from a structure and leaves, and collects the subtrees at the leaves of a structure.
 #include "tree_node.h"
 
 namespace artifex_devices::bindings::trees {
@@ -16,28 +16,28 @@ class Building {
     const Level level(&depth_);
     if (node.children_are_leaves() && node.count > PyList_GET_SIZE(leaves_) - at_) fail_structure();
     if (node.type == &PyDict_Type) {
-      py::object made = steal(PyDict_New());
+      py::object result = steal(PyDict_New());
       for (Py_ssize_t i = 0; i < node.count; ++i) {
         PyObject* value = build_child(node.child(i)).release().ptr();
-        const bool is_set = PyDict_SetItem(made.ptr(), PyTuple_GET_ITEM(node.data, i), value) == 0;
+        const bool is_set = PyDict_SetItem(result.ptr(), PyTuple_GET_ITEM(node.data, i), value) == 0;
         Py_DECREF(value);
         check(is_set);
       }
-      return made;
+      return result;
     }
     if (node.type == &PyTuple_Type) {
-      py::object made = steal(PyTuple_New(node.count));
+      py::object result = steal(PyTuple_New(node.count));
       for (Py_ssize_t i = 0; i < node.count; ++i) {
-        PyTuple_SET_ITEM(made.ptr(), i, build_child(node.child(i)).release().ptr());
+        PyTuple_SET_ITEM(result.ptr(), i, build_child(node.child(i)).release().ptr());
       }
-      return made;
+      return result;
     }
-    py::object made = steal(PyList_New(node.count));
+    py::object result = steal(PyList_New(node.count));
     for (Py_ssize_t i = 0; i < node.count; ++i) {
-      PyList_SET_ITEM(made.ptr(), i, build_child(node.child(i)).release().ptr());
+      PyList_SET_ITEM(result.ptr(), i, build_child(node.child(i)).release().ptr());
     }
-    if (node.type == &PyList_Type) return made;
-    return steal(PyObject_CallFunctionObjArgs(make_node_, as_object(node.type), node.data, made.ptr(), nullptr));
+    if (node.type == &PyList_Type) return result;
+    return steal(PyObject_CallFunctionObjArgs(make_node_, as_object(node.type), node.data, result.ptr(), nullptr));
   }
 
  private:
@@ -58,7 +58,7 @@ class Collecting {
  public:
   Collecting(PyObject* found, PyObject* children_of) : found_(found), children_of_(children_of) {}
 
-  /// False where the tree has another structure.
+  /// Returns false if the tree has another structure.
   bool collect(PyObject* structure, PyObject* tree) {
     if (structure == Py_None) {
       check(PyList_Append(found_, tree) == 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions over trees share (bind_tree.cpp, tree_build.cpp, tree_paths.cpp): the nodes of structures, levels,
-// and errors of Python's C interface.
+// Shared by bind_tree.cpp, tree_build.cpp and tree_paths.cpp: nodes of structures, levels, and errors of Python's C
+// interface.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -9,7 +9,9 @@
 
 namespace artifex_devices::bindings::trees {
 
-constexpr int kMostLevels = 1000;  // as _tree_flatten.py says
+namespace py = pybind11;
+
+constexpr int kMaxLevels = 1000;  // as in python/artifex_devices/_tree/flatten.py
 
 inline py::object steal(PyObject* object) {
   if (object == nullptr) throw py::error_already_set();
@@ -18,22 +20,22 @@ inline py::object steal(PyObject* object) {
 
 inline py::object borrow(PyObject* object) { return py::reinterpret_borrow<py::object>(object); }
 
-inline void check(bool went_well) {
-  if (!went_well) throw py::error_already_set();
+inline void check(bool succeeded) {
+  if (!succeeded) throw py::error_already_set();
 }
 
 inline PyObject* as_object(PyTypeObject* type) { return reinterpret_cast<PyObject*>(type); }
 
-/// One level of a tree. The limit is our own, so that it is the same in every Python and under any number of calls.
+/// One level of a tree. The library has its own limit, which is equal in every Python and at any depth of calls.
 class Level {
  public:
   explicit Level(int* depth) : depth_(depth) {
-    if (++*depth_ <= kMostLevels) return;
+    if (++*depth_ <= kMaxLevels) return;
     --*depth_;
-    PyErr_Format(
-        PyExc_RecursionError,
-        "a tree is nested too deep; expected at most %d levels, got more; put inner ones into a leaf of your own",
-        kMostLevels);
+    PyErr_Format(PyExc_RecursionError,
+                 "a tree is nested too deep; expected at most %d levels, got more; wrap the inner levels in a leaf of "
+                 "your own type",
+                 kMaxLevels);
     throw py::error_already_set();
   }
   ~Level() { --*depth_; }
@@ -46,12 +48,12 @@ class Level {
 
 [[noreturn]] inline void fail_structure() {
   PyErr_SetString(PyExc_TypeError,
-                  "PyTreeDef: a node is not (type, data, children), or has other keys or leaves than it counts; "
-                  "expected a structure that tree.structure made, got another; do not make them by hand");
+                  "PyTreeDef: a node is not (type, data, children), or its number of keys or leaves is wrong; expected "
+                  "a structure returned by tree.structure");
   throw py::error_already_set();
 }
 
-/// A node as it must be, so that no structure that somebody made up or unpickled can be read wrongly.
+/// A validated node, so that a malformed structure, such as an unpickled one, cannot be misread.
 struct Node {
   PyTypeObject* type;
   PyObject* data;
@@ -74,14 +76,14 @@ struct Node {
     if (type == &PyDict_Type && (!PyTuple_CheckExact(data) || PyTuple_GET_SIZE(data) != count)) fail_structure();
   }
 
-  /// None for a leaf.
+  /// The node of child i; None for a leaf.
   PyObject* child(Py_ssize_t i) const { return children_are_leaves() ? Py_None : PyTuple_GET_ITEM(children, i); }
   bool children_are_leaves() const { return PyLong_CheckExact(children); }
-  /// None is a node without a level of its own.
+  /// Whether it is the node of None, which adds no level.
   bool is_of_none() const { return type == Py_TYPE(Py_None); }
 };
 
-/// Runs `work`; what it throws becomes the Python error that it is.
+/// Runs `work` and turns its exceptions into Python errors.
 template <class Work>
 PyObject* guarded(Work&& work) noexcept {
   try {

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The path of each leaf of a structure. Keys are made by the Python function that is given, and kept for the next node
-// that is alike: the dicts of a big tree repeat.
+// The path of each leaf of a structure. A Python function passed by the caller creates the keys, which are cached for
+// equal nodes: the dicts of a big tree repeat.
 #include <algorithm>
 
-#include "recent.h"
+#include "recent_cache.h"
 #include "tree_node.h"
 
 namespace artifex_devices::bindings::trees {
 namespace {
 
-constexpr Py_ssize_t kMostKept = 256;  // keys of one node
+constexpr Py_ssize_t kMaxCachedKeys = 256;  // keys of one node
 
-/// The keys of nodes that came before: of dicts with texts for keys, and of lists and tuples.
-struct KeptKeys {
-  py::object of;    // the tuple of a dict's keys, or the type of a sequence; null: none yet
-  py::object keys;  // a tuple; of sequences as many as ever asked for
+/// Cached keys of nodes: of dicts with str keys, and of lists and tuples.
+struct CachedKeys {
+  py::object of;    // the tuple of a dict's keys, or the type of a sequence; null in an empty entry
+  py::object keys;  // a tuple; for sequences as long as the longest so far
 
   bool is_empty() const { return !of; }
   static bool is_of(const Client&) { return false; }
 };
 
-auto& g_kept_keys = make_recent<KeptKeys, 64>("keys of paths");
+auto& g_cached_keys = make_recent_cache<CachedKeys, 64>("keys of paths");
 
 bool are_texts(PyObject* tuple) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
@@ -51,22 +51,23 @@ class Paths {
   }
 
  private:
-  /// A tuple of at least node.count keys.
+  /// Returns a tuple of at least node.count keys.
   py::object keys_of(const Node& node) {
     const bool is_sequence = node.type == &PyList_Type || node.type == &PyTuple_Type;
-    const bool is_kept =
-        node.count <= kMostKept && (is_sequence || (node.type == &PyDict_Type && are_texts(node.data)));
-    if (!is_kept) return made(node, node.count);
+    const bool is_cached =
+        node.count <= kMaxCachedKeys && (is_sequence || (node.type == &PyDict_Type && are_texts(node.data)));
+    if (!is_cached) return create_keys(node, node.count);
     PyObject* const of = is_sequence ? as_object(node.type) : node.data;
-    KeptKeys& kept = g_kept_keys.place(hash_pointer(of));
-    if (kept.of.ptr() == of && PyTuple_GET_SIZE(kept.keys.ptr()) >= node.count) return kept.keys;
-    KeptKeys fresh{borrow(of), made(node, is_sequence ? std::max<Py_ssize_t>(node.count, 16) : node.count)};
-    const py::object keys = fresh.keys;
-    const KeptKeys gone = std::exchange(kept, std::move(fresh));
+    CachedKeys& entry = g_cached_keys.place(hash_pointer(of));
+    if (entry.of.ptr() == of && PyTuple_GET_SIZE(entry.keys.ptr()) >= node.count) return entry.keys;
+    CachedKeys new_entry{borrow(of),
+                         create_keys(node, is_sequence ? std::max<Py_ssize_t>(node.count, 16) : node.count)};
+    const py::object keys = new_entry.keys;
+    const CachedKeys replaced = std::exchange(entry, std::move(new_entry));
     return keys;
   }
 
-  py::object made(const Node& node, Py_ssize_t count) {
+  py::object create_keys(const Node& node, Py_ssize_t count) {
     const py::object number = steal(PyLong_FromSsize_t(count));
     py::object keys =
         steal(PyObject_CallFunctionObjArgs(keys_of_, as_object(node.type), node.data, number.ptr(), nullptr));

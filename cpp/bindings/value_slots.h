@@ -5,20 +5,20 @@
 
 #include <cstddef>
 
-#include "short_cut.h"
+#include "fast_path.h"
 
 namespace artifex_devices::bindings {
 
 namespace py = pybind11;
 
-/// Hash and equality of a class of values as slots of its type: dicts and sets of them ask at each look-up, and a bound
-/// __hash__ or __eq__ takes ten times as long. Goes to py::class_ as `ValueSlots<T, &hash, &equal>::setup()`.
+/// Hash and equality of a class of values as slots of its type: dicts and sets call them at each look-up, and a bound
+/// __hash__ or __eq__ takes ten times as long. Passed to py::class_ as `ValueSlots<T, &hash, &equal>::setup()`.
 template <class T, size_t (*hash)(const T&), bool (*equal)(const T&, const T&)>
 class ValueSlots {
  public:
   static py::custom_type_setup setup() {
-    return py::custom_type_setup([](PyHeapTypeObject* made) {
-      type = &made->ht_type;
+    return py::custom_type_setup([](PyHeapTypeObject* heap_type) {
+      type = &heap_type->ht_type;
       type->tp_hash = &hash_of;
       type->tp_richcompare = &compare;
     });
@@ -27,8 +27,8 @@ class ValueSlots {
  private:
   static Py_hash_t hash_of(PyObject* self) noexcept {
     const T* value = value_or_null(self);
-    if (value != nullptr) return static_cast<Py_hash_t>(hash(*value) >> 2);  // never the -1 that means an error
-    PyErr_Format(PyExc_TypeError, "%s: __init__ has not run; expected it to be called before the hash is asked for",
+    if (value != nullptr) return static_cast<Py_hash_t>(hash(*value) >> 2);  // never -1, which means an error
+    PyErr_Format(PyExc_TypeError, "%s: __init__ has not run; expected it to be called before the hash is used",
                  Py_TYPE(self)->tp_name);
     return -1;
   }
@@ -42,7 +42,7 @@ class ValueSlots {
     return PyBool_FromLong(same ? 1 : 0);
   }
 
-  /// Of what `==` says, which a class derived in Python may have made its own. Takes the reference.
+  /// The negation of the result of `==`, which a Python class may override. Steals the reference.
   static PyObject* opposite(PyObject* same) noexcept {
     if (same == nullptr || same == Py_NotImplemented) return same;
     const int is_same = PyObject_IsTrue(same);

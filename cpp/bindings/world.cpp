@@ -12,52 +12,52 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "errors.h"
+#include "fast_path.h"
 #include "gil.h"
-#include "recent.h"
+#include "recent_cache.h"
 #include "scopes.h"
-#include "short_cut.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
-constexpr int64_t kMostKeptShardings = 4096;  // by id, in a world
+constexpr int64_t kMaxCachedShardings = 4096;  // by id, in a world
 
-// What is made once an open world and asked for at every call. It holds the client: never for a client that nobody
-// ends. Python objects: needs the GIL; never destroyed.
-struct Kept {
+// Objects of an open world that are created once and used by every call. They keep the client alive, so only clients
+// that will be closed have them. Needs the GIL; never destroyed.
+struct WorldCache {
   PyObject* devices = nullptr;
   std::vector<ShardingRef> sharding_of_device;
 };
 
-std::unordered_map<int64_t, Kept>& kept_by_client() {
-  static auto* map = new std::unordered_map<int64_t, Kept>;
+std::unordered_map<int64_t, WorldCache>& cache_by_client() {
+  static auto* map = new std::unordered_map<int64_t, WorldCache>;
   return *map;
 }
 
-[[maybe_unused]] const auto& g_worlds_made_at_load = kept_by_client();
+[[maybe_unused]] const auto& g_worlds_made_at_load = cache_by_client();
 
-// Null for a client that is no open world.
-Kept* kept_of(const Client& client) {
-  const auto found = kept_by_client().find(client.uid());
-  if (found != kept_by_client().end()) return &found->second;
+// Null for a client that is not an open world.
+WorldCache* cache_of(const Client& client) {
+  const auto found = cache_by_client().find(client.uid());
+  if (found != cache_by_client().end()) return &found->second;
   if (!Client::base_exists() || Client::base().get() != &client) return nullptr;
-  return &kept_by_client()[client.uid()];
+  return &cache_by_client()[client.uid()];
 }
 
 void forget(const Client& client) {
-  const auto found = kept_by_client().find(client.uid());
-  if (found == kept_by_client().end()) return;
-  Kept kept = std::move(found->second);
-  kept_by_client().erase(found);
-  forget_recent(&client);  // from here on it is no open world: nothing more of it is kept
-  Py_XDECREF(kept.devices);
+  const auto found = cache_by_client().find(client.uid());
+  if (found == cache_by_client().end()) return;
+  WorldCache dropped = std::move(found->second);
+  cache_by_client().erase(found);
+  clear_recent_caches(&client);  // from now on it is not an open world: nothing of it is cached
+  Py_XDECREF(dropped.devices);
 }
 
 /// One open `simulate` world. A context variable holds the innermost.
 struct Frame {
   ClientRef client;
   py::object outer;  // the Frame around this one, or None
-  // It was left while there was no memory to say so in the context: it is passed over from then on.
+  // It was left when there was no memory to update the context: it is skipped from then on.
   bool is_left = false;
 };
 
@@ -83,9 +83,9 @@ bool set_current_frame(const py::object& frame) noexcept {
 
 py::object push_world(const ClientRef& client) {
   py::object frame = py::cast(Frame{client, current_frame()});
-  const bool is_new = kept_by_client().try_emplace(client->uid()).second;  // first: the frame is set or it is not
+  const bool is_new = cache_by_client().try_emplace(client->uid()).second;  // first, as setting the frame may fail
   if (!set_current_frame(frame)) {
-    if (is_new) kept_by_client().erase(client->uid());
+    if (is_new) cache_by_client().erase(client->uid());
     throw py::error_already_set();
   }
   return frame;
@@ -116,9 +116,8 @@ void replace_base(const std::optional<ClientRef>& client) {
   if (old && !base_is_replaced) forget(*old);
 }
 
-/// The `with` of `simulate`. Python runs handlers of signals between its own lines only, so Ctrl-C finds a world that
-/// is open with its block begun, or none. Leaving needs no memory, whatever the block has used up: a world that stayed
-/// open would be taken for the one around it.
+/// The `with` of `simulate`. Python runs signal handlers between its own lines only, so Ctrl-C cannot open a world
+/// without entering its block. Leaving allocates nothing: a world that stayed open would replace the one around it.
 class WorldScope {
  public:
   WorldScope(py::object make, bool all_threads) : make_(std::move(make)), all_threads_(all_threads) {}
@@ -126,7 +125,7 @@ class WorldScope {
   py::object enter() {
     py::object made = make_();
     const auto client = made.cast<ClientRef>();
-    frames_.reserve(frames_.size() + 1);  // nothing fails once the world is open
+    frames_.reserve(frames_.size() + 1);  // nothing may fail once the world is open
     if (all_threads_) {
       replace_base(client);
       frames_.push_back(py::none());
@@ -143,7 +142,7 @@ class WorldScope {
     if (frames_.back().is_none()) {
       replace_base(std::nullopt);
     } else {
-      pop_world(frames_.back());  // where it throws, the world can still be left in its turn
+      pop_world(frames_.back());  // if it throws, the world can be left later
     }
     frames_.pop_back();
   }
@@ -151,19 +150,19 @@ class WorldScope {
  private:
   py::object make_;
   bool all_threads_;
-  std::vector<py::object> frames_;  // None for a base that was replaced
+  std::vector<py::object> frames_;  // None for a replaced base client
 };
 
-PyObject* leave_shortly(PyObject* self, PyObject* const*, Py_ssize_t count) {
+PyObject* fast_leave(PyObject* self, PyObject* const*, Py_ssize_t count) {
   auto* scope = value_in<WorldScope>(self);
   if (scope == nullptr || count != 3) return nullptr;
   scope->leave();
   Py_RETURN_NONE;
 }
 
-/// A domain as its numbers: (CPUs, nodes, wider nodes, default node, cores).
+/// A CPU domain as (CPUs, nodes, wider nodes, default node, cores).
 using DomainTuple = std::tuple<std::vector<int>, std::vector<int>, std::vector<int>, int, int>;
-/// A ProcessInfo in plain types, which pickle: (host, number of devices, domains, bytes of the memories).
+/// A ProcessInfo in types that pickle: (host, number of devices, domains, bytes of the memories).
 using ProcessTuple = std::tuple<std::string, int64_t, std::vector<DomainTuple>, std::vector<int64_t>>;
 
 ProcessTuple tuple_of(const ProcessInfo& info) {
@@ -192,8 +191,8 @@ void bind_processes(py::module_& module) {
         return tuple_of(machine ? Client::describe(**machine, num_devices) : Client::describe_base());
       },
       py::arg("machine") = py::none(), py::arg("num_devices") = py::none(),
-      "What a process with these devices (without arguments: the base client's) tells the others: a tuple that "
-      "pickles.");
+      "Returns the description of this process for the others (a tuple that pickles): with these devices, or by "
+      "default the base client's.");
   module.def(
       "_join_world",
       [](const std::vector<ProcessTuple>& processes, int process_index) {
@@ -205,7 +204,7 @@ void bind_processes(py::module_& module) {
         }
       },
       py::arg("processes"), py::arg("process_index"),
-      "Makes the base client, of the devices of all processes; each is described by its _describe_process.");
+      "Creates the base client with the devices of all processes, each described by its _describe_process.");
   module.def(
       "_make_shared_client",
       [](const std::shared_ptr<Machine>& machine, const std::vector<ProcessTuple>& processes, int process_index) {
@@ -218,7 +217,7 @@ void bind_processes(py::module_& module) {
         return Client::make(machine, options);
       },
       py::arg("machine"), py::arg("processes"), py::arg("process_index"),
-      "A client as one process of several has it, for tests: any number of them may be in one process.");
+      "Creates a client as one process of several has it, for tests: one process may have any number of them.");
 }
 
 }  // namespace
@@ -243,36 +242,53 @@ ClientRef current_client() {
 
 std::shared_ptr<Device> handle_of(Device* device) { return {device->client().shared_from_this(), device}; }
 
-bool is_open_world(const Client& client) { return kept_of(client) != nullptr; }
+bool is_open_world(const Client& client) { return cache_of(client) != nullptr; }
 
 py::tuple devices_of(const ClientRef& client) {
-  Kept* kept = kept_of(*client);
-  if (kept != nullptr && kept->devices != nullptr) return py::reinterpret_borrow<py::tuple>(kept->devices);
+  WorldCache* cache = cache_of(*client);
+  if (cache != nullptr && cache->devices != nullptr) return py::reinterpret_borrow<py::tuple>(cache->devices);
   py::tuple all(static_cast<size_t>(client->device_count()));
   for (int64_t i = 0; i < client->device_count(); ++i) all[static_cast<size_t>(i)] = handle_of(client->device(i));
-  // Once more: making the objects may have run other Python code.
-  kept = kept_of(*client);
-  if (kept != nullptr && kept->devices == nullptr) kept->devices = py::object(all).release().ptr();
+  // Again: creating the objects may have run other Python code.
+  cache = cache_of(*client);
+  if (cache != nullptr && cache->devices == nullptr) cache->devices = py::object(all).release().ptr();
   return all;
 }
 
 DeviceObjects::DeviceObjects(const DeviceList& devices) {
-  Kept* kept = kept_of(*devices.client());
-  if (kept == nullptr) return;
-  // Most of them: then all of them cost little more.
-  if (kept->devices == nullptr && 2 * devices.size() > devices.client()->device_count()) devices_of(devices.client());
-  kept = kept_of(*devices.client());
-  if (kept != nullptr) all_ = py::reinterpret_borrow<py::object>(kept->devices);
+  WorldCache* cache = cache_of(*devices.client());
+  if (cache == nullptr) return;
+  // For most devices of the world, creating all costs little more.
+  if (cache->devices == nullptr && 2 * devices.size() > devices.client()->device_count()) devices_of(devices.client());
+  cache = cache_of(*devices.client());
+  if (cache != nullptr) all_ = py::reinterpret_borrow<py::object>(cache->devices);
 }
 
 ShardingRef sharding_of(Device* device) {
-  Kept* kept = device->id() < kMostKeptShardings ? kept_of(device->client()) : nullptr;
-  if (kept == nullptr) return SingleDeviceSharding::make(device);
-  auto& known = kept->sharding_of_device;
+  WorldCache* cache = device->id() < kMaxCachedShardings ? cache_of(device->client()) : nullptr;
+  if (cache == nullptr) return SingleDeviceSharding::make(device);
+  auto& shardings = cache->sharding_of_device;
   const auto id = static_cast<size_t>(device->id());
-  if (known.size() <= id) known.resize(id + 1);
-  if (!known[id]) known[id] = SingleDeviceSharding::make(device);
-  return known[id];
+  if (shardings.size() <= id) shardings.resize(id + 1);
+  if (!shardings[id]) shardings[id] = SingleDeviceSharding::make(device);
+  return shardings[id];
+}
+
+py::dict memory_stats_dict(const DeviceMemoryStats& stats, const Arena* arena) {
+  py::dict result;
+  result["bytes_in_use"] = stats.bytes_in_use;
+  result["peak_bytes_in_use"] = stats.peak_bytes_in_use;
+  result["bytes_limit"] = stats.bytes_limit;
+  result["bytes_reserved"] = stats.bytes_reserved;
+  result["largest_alloc_size"] = stats.largest_alloc_size;
+  result["num_allocs"] = stats.num_allocs;
+  if (arena == nullptr) return result;
+  const ArenaStats pool = arena->stats();
+  result["pool_bytes"] = pool.bytes_mapped;
+  result["pool_bytes_in_use"] = pool.bytes_in_use;
+  result["pool_bytes_cached"] = pool.bytes_cached;
+  result["peak_pool_bytes_in_use"] = pool.peak_bytes_in_use;
+  return result;
 }
 
 void bind_world(py::module_& module) {
@@ -280,11 +296,11 @@ void bind_world(py::module_& module) {
   if (current_frame_variable == nullptr) throw py::error_already_set();
 
   py::class_<Frame>(module, "_WorldFrame");
-  // Its methods come later (bind_client.cpp), when the classes that they speak of are there.
+  // Its methods are bound later (bind_client.cpp), after the classes in their signatures.
   py::class_<Client, std::shared_ptr<Client>>(
-      module, "Client", R"(Devices that belong together: a world, or what `xla_client.make_cpu_client` makes.
+      module, "Client", R"(Devices that belong together: a world, or the result of `xla_client.make_cpu_client`.
 
-Devices of different clients do not mix in one Array, Mesh or operation. A client lives as long as anything on its devices.
+One Array, Mesh or operation cannot mix devices of different clients. A client lives as long as anything on its devices.
 
 Example:
     >>> from artifex_devices import xla_client
@@ -307,7 +323,7 @@ Example:
           if (!allocator) return Client::make(std::move(of), options);
           const auto& [kind, fraction, preallocate, collective] = *allocator;
           options.allocator = {static_cast<AllocatorKind>(kind), fraction, preallocate, collective};
-          const ReleaseGil release;  // taking memory up front takes a while
+          const ReleaseGil release;  // preallocation takes time
           return Client::make(std::move(of), options);
         } catch (const Error&) {
           rethrow_with_context(allocator ? "make_cpu_client: " : "simulate: ");
@@ -318,16 +334,16 @@ Example:
   bind_processes(module);
   module.def("_push_world", &push_world, py::arg("client"));
   module.def("_pop_world", &pop_world, py::arg("frame"));
-  py::class_<WorldScope> scope(module, "_WorldScope", "What `simulate` is made of: opens a world and returns from it.");
+  py::class_<WorldScope> scope(module, "_WorldScope", "Context manager of `simulate`: opens a world and leaves it.");
   scope.def(py::init<py::object, bool>(), py::arg("make"), py::arg("all_threads"))
-      .def("__enter__", &WorldScope::enter, "Makes the world and returns its client.")
+      .def("__enter__", &WorldScope::enter, "Opens the world and returns its client.")
       .def(
           "__exit__", [](WorldScope& self, const py::object&, const py::object&, const py::object&) { self.leave(); },
           py::arg("kind"), py::arg("error"), py::arg("trace"), "Returns to the world around this one.");
-  shorten_method<&leave_shortly>(scope, "__exit__");
+  add_fast_method<&fast_leave>(scope, "__exit__");
   module.def("_current_client", &current_client);
   module.def("_client_of_named_platform", &client_of_named_platform,
-             "The current client for a call that names its platform: jax_platform_name does not matter.");
+             "Returns the current client for a call that names its platform, without checking jax_platform_name.");
   module.def("_base_client_exists", &Client::base_exists);
   module.def("_set_num_cpu_devices", &Client::set_num_cpu_devices, py::arg("count").none(true));
 }

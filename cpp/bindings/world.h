@@ -18,20 +18,20 @@ namespace py = pybind11;
 /// The client of the calling context: the innermost simulated world, else the process's base client.
 ClientRef current_client();
 
-/// Shared handles for Python; they keep the client alive.
+/// Shared handle for Python; it keeps the client alive.
 std::shared_ptr<Device> handle_of(Device* device);
 
-/// Devices of the current world by id, as pickles name them. Throws InvalidArgument naming all that are missing.
+/// Devices of the current world by id, as pickles name them. Throws InvalidArgument that names every missing device.
 std::vector<Device*> find_devices(const std::string& platform, const std::vector<int64_t>& ids);
 
-/// All devices of a client as a tuple, kept as long as the client's world is open.
+/// All devices of a client as a tuple, cached while the client's world is open.
 py::tuple devices_of(const ClientRef& client);
 
-/// The SingleDeviceSharding of a device, kept as long as its world is open.
+/// The SingleDeviceSharding of a device, cached while its world is open.
 ShardingRef sharding_of(Device* device);
 
-/// The Python objects of devices of one list: those of the world's tuple where it has been made, as asking pybind11 for
-/// each takes a quarter of a microsecond.
+/// The Python objects of the devices of a list, from the world's tuple if it exists: a cast by pybind11 takes a quarter
+/// of a microsecond for each.
 class DeviceObjects {
  public:
   explicit DeviceObjects(const DeviceList& devices);
@@ -41,11 +41,20 @@ class DeviceObjects {
   }
 
  private:
-  py::object all_;  // null: none
+  py::object all_;  // null without a tuple
 };
 
-/// Whether it is the base client, or one that a `simulate` block has open.
+/// Whether it is the base client or the client of an open `simulate` block.
 bool is_open_world(const Client& client);
+
+/// Statistics of a device's memory as a dict; with an arena also those of its physical memory.
+py::dict memory_stats_dict(const DeviceMemoryStats& stats, const Arena* arena);
+
+/// Casts away const for pybind11's holders; no bound function changes the object.
+template <class T>
+std::shared_ptr<T> unconst(std::shared_ptr<const T> pointer) {
+  return std::const_pointer_cast<T>(std::move(pointer));
+}
 
 void bind_world(py::module_& module);
 

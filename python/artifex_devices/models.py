@@ -3,97 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Iterable
 from typing import Any
 
+from artifex_devices._base.checks import wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import shown
-from artifex_devices.planner.step_checks import is_whole, plain
+from artifex_devices.planner.step_checks import is_count, plain
 from artifex_devices.planner.step_model import Operation, Optimizer, StepModel, Tensor
 from artifex_devices.planner.transformer_parts import TransformerParts, check_factor, expert_places
+from artifex_devices.planner.transformer_shape import SHAPES, TransformerShape
 
 __all__ = ["SHAPES", "Operation", "Optimizer", "StepModel", "Tensor", "TransformerShape", "mlp", "moe", "transformer"]
 
 ADAM = Optimizer(8)
-
-
-@dataclass(frozen=True)
-class TransformerShape:
-    """What a decoder with RMS norms, rotary positions, gated MLPs and no biases is made of.
-
-    Attributes:
-        name: For people.
-        layers: How many.
-        embed: Width of the residual stream.
-        mlp: Width of the MLP, or of one expert.
-        heads: Of queries.
-        kv_heads: Of keys and values; a divisor of `heads`.
-        head_dim: Width of a head.
-        vocab: Rows of the embedding; the output has a matrix of its own.
-        experts: In each layer; 0 is a dense MLP.
-        experts_per_token: That each token goes to.
-        source: Where the numbers are from.
-    """
-
-    name: str
-    layers: int
-    embed: int
-    mlp: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    vocab: int
-    experts: int = 0
-    experts_per_token: int = 0
-    source: str = "given"
-
-    def __post_init__(self) -> None:
-        for key, value in vars(self).items():
-            object.__setattr__(self, key, plain(value))
-        texts = ("name", "source")
-        least = {"experts": 0, "experts_per_token": 0}
-        wrong = [
-            f"{key} is {shown(value)}"
-            for key, value in vars(self).items()
-            if not (isinstance(value, str) if key in texts else is_whole(value, least.get(key, 1)))
-        ]
-        if not wrong and self.heads % self.kv_heads:
-            wrong.append(f"{self.heads} heads are no multiple of {self.kv_heads} kv_heads")
-        if not wrong and not (
-            1 <= self.experts_per_token <= self.experts if self.experts else self.experts_per_token == 0
-        ):
-            wrong.append(f"each token goes to {self.experts_per_token} of {self.experts} experts")
-        if wrong:
-            raise ValueError(
-                f"TransformerShape: {'; '.join(wrong)}; expected whole numbers that fit each other, and a text as the "
-                "name; correct each"
-            )
-
-
-def _table(shapes: Iterable[TransformerShape]) -> Mapping[str, TransformerShape]:
-    return MappingProxyType({shape.name: shape for shape in shapes})
-
-
-_META_2 = "Touvron et al. 2023, arXiv:2307.09288; config.json of meta-llama/Llama-2-{}-hf"
-_META_3 = "Grattafiori et al. 2024, arXiv:2407.21783, table 3; config.json of meta-llama/Meta-Llama-{}"
-
-#: Published shapes by name; the parameters that follow are as many as published (tests/python/planner/test_models.py).
-SHAPES: Mapping[str, TransformerShape] = _table(
-    (
-        TransformerShape("llama-2-7b", 32, 4096, 11008, 32, 32, 128, 32000, source=_META_2.format("7b")),
-        TransformerShape("llama-2-13b", 40, 5120, 13824, 40, 40, 128, 32000, source=_META_2.format("13b")),
-        TransformerShape("llama-2-70b", 80, 8192, 28672, 64, 8, 128, 32000, source=_META_2.format("70b")),
-        TransformerShape("llama-3-8b", 32, 4096, 14336, 32, 8, 128, 128256, source=_META_3.format("3-8B")),
-        TransformerShape("llama-3-70b", 80, 8192, 28672, 64, 8, 128, 128256, source=_META_3.format("3-70B")),
-        TransformerShape("llama-3.1-405b", 126, 16384, 53248, 128, 8, 128, 128256, source=_META_3.format("3.1-405B")),
-        TransformerShape(
-            "mixtral-8x7b", 32, 4096, 14336, 32, 8, 128, 32000, 8, 2,
-            source="Jiang et al. 2024, arXiv:2401.04088, table 1; config.json of mistralai/Mixtral-8x7B-v0.1",
-        ),
-    )
-)  # fmt: skip
 
 
 def transformer(
@@ -107,31 +30,31 @@ def transformer(
     dtype: Any = "bfloat16",
     capacity_factor: float = 1,
 ) -> StepModel:
-    """A step of a decoder, dense or with experts.
+    """Describes a step of a decoder, dense or with experts.
 
     Logical axes of parameters: "vocab", "embed", "kv_heads", "queries_per_kv", "head_dim", "mlp", "experts", "router"
     and "norm". Of activations: "batch", "sequence", "kv_sequence" (the keys' side of scores), "activation_embed",
     "expert_batch" (tokens of an expert), and "kv_heads", "queries_per_kv", "head_dim", "mlp", "vocab", "experts" too.
-    Scores of attention stay on the chip and are computed again in the backward pass, as by FlashAttention; they are
-    counted whole, masked or not.
+    Attention scores stay on the chip and are recomputed in the backward pass, as by FlashAttention; masked scores
+    count too.
 
     Args:
-        shape: A name of `SHAPES`, in small letters or large, or a shape.
-        batch: Sequences.
-        sequence: Tokens of each.
-        keep: What is kept for the backward pass. "layers": each layer's input, the rest is computed again; "products":
-            results of all products, and layers' inputs; "all": results of norms and activation functions too. Or names
-            of tensors.
-        optimizer: None is a forward step. The default is Adam with float32 moments.
-        cache: Of a forward step: keys and values of so many tokens of each sequence are there already, and attention
+        shape: A name of `SHAPES`, in any case, or a shape.
+        batch: Number of sequences.
+        sequence: Number of tokens in each sequence.
+        keep: Activations that are kept for the backward pass. "layers": the input of each layer, the rest is
+            recomputed; "products": results of all products, and inputs of layers; "all": results of norms and
+            activation functions too. Or names of tensors.
+        optimizer: Optimiser, or None for a forward step. The default is Adam with float32 moments.
+        cache: For a forward step, number of tokens of each sequence whose keys and values exist already; attention
             reads these. With `sequence=1` that is a step of decoding.
-        dtype: Of parameters and activations.
-        capacity_factor: Places of each expert, over what balanced routing needs; 1 without experts.
+        dtype: Dtype of parameters and activations.
+        capacity_factor: Places of each expert, divided by what balanced routing needs; 1 without experts.
 
     Raises:
-        ValueError: No such shape; numbers below 1; expert places that are no whole number; a capacity factor without
+        ValueError: Unknown shape; numbers below 1; expert places that are not a whole number; a capacity factor without
             experts; a cache in training.
-        TypeError: An argument is of the wrong type.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> transformer("llama-2-7b", batch=8, sequence=4096).parameters
@@ -140,15 +63,12 @@ def transformer(
     if isinstance(shape, str):
         if shape.lower() not in SHAPES:
             raise ValueError(
-                f"models.transformer: {shown(shape)} is no shape{did_you_mean(shape, SHAPES)}; expected one of "
+                f"models.transformer: shape is {shown(shape)}{did_you_mean(shape, SHAPES)}; expected one of "
                 f"{', '.join(SHAPES)}; or give a TransformerShape"
             )
         shape = SHAPES[shape.lower()]
     if not isinstance(shape, TransformerShape):
-        raise TypeError(
-            f"models.transformer: shape is {shown(shape)} ({type(shape).__name__}); expected a name or a "
-            "TransformerShape; say 'llama-2-7b'"
-        )
+        raise wrong_type("models.transformer", "shape", shape, "a name or a TransformerShape", "write 'llama-2-7b'")
     batch, sequence, cache = _counts("transformer", {"batch": batch, "sequence": sequence, "cache": cache})
     if not shape.experts and check_factor("transformer", capacity_factor) != 1:
         raise ValueError(
@@ -157,13 +77,12 @@ def transformer(
         )
     if cache and optimizer is not None:
         raise ValueError(
-            f"models.transformer: cache is {cache} in a training step; expected 0, as nothing is kept from before; "
-            "give optimizer=None"
+            f"models.transformer: cache is {cache} in a training step; expected 0, because training has no tokens "
+            "from before; give optimizer=None"
         )
     parts = TransformerParts(shape, batch, sequence, keep, optimizer is not None, cache, dtype, capacity_factor)
-    kind = f"{batch} x {sequence} tokens"
     return StepModel(
-        f"{shape.name} ({kind})",
+        f"{shape.name} ({batch} x {sequence} tokens)",
         tuple(parts.tensors),
         tuple(parts.operations),
         tokens=batch * sequence,
@@ -175,18 +94,18 @@ def transformer(
 def mlp(
     *, embed: int, mlp: int, layers: int, tokens: int, optimizer: Optimizer | None = ADAM, dtype: Any = "bfloat16"
 ) -> StepModel:
-    """Layers of two matrices, as the scaling book's chapter on training has them: In * W_in -> Tmp * W_out -> Out.
+    """Describes layers of two matrices, as in the scaling book's chapter on training: In * W_in -> Tmp * W_out -> Out.
 
-    Logical axes: "batch" (tokens), "activation_embed", "mlp"; of the parameters "embed" and "mlp". Of each layer In and
-    Tmp are kept.
+    Logical axes: "batch" (tokens), "activation_embed", "mlp"; of the parameters "embed" and "mlp". In and Tmp of each
+    layer are kept.
 
     Args:
         embed: Width of In and Out.
         mlp: Width of Tmp.
-        layers: How many.
-        tokens: Of a step.
-        optimizer: None is a forward step.
-        dtype: Of parameters and activations.
+        layers: Number of layers.
+        tokens: Number of tokens in a step.
+        optimizer: Optimiser, or None for a forward step.
+        dtype: Dtype of parameters and activations.
 
     Raises:
         ValueError: A number below 1.
@@ -227,26 +146,27 @@ def moe(
     optimizer: Optimizer | None = ADAM,
     dtype: Any = "bfloat16",
 ) -> StepModel:
-    """Layers of experts alone, each a gated MLP: a router, tokens to their experts, three matrices, and tokens back.
+    """Describes layers of experts, each a gated MLP: a router, tokens to their experts, three matrices, tokens back.
 
     Logical axes: "batch" (tokens), "activation_embed", "experts", "expert_batch" (tokens of an expert), "mlp"; of the
-    parameters "embed", "experts", "mlp" and "router" (the router's experts, which each token needs all of). Of each
-    layer In, the router's result, the experts' inputs and their gate and up products are kept.
+    parameters "embed", "experts", "mlp" and "router" (the router's experts; each token needs all of them). In, the
+    router's result, the experts' inputs and their gate and up products of each layer are kept.
 
     Args:
         embed: Width of In and Out.
         mlp: Width of one expert.
-        experts: Of a layer.
-        experts_per_token: That each token goes to.
-        layers: How many.
-        tokens: Of a step.
-        capacity_factor: Places of each expert, over what balanced routing needs.
-        optimizer: None is a forward step.
-        dtype: Of parameters and activations.
+        experts: Number of experts in a layer.
+        experts_per_token: Number of experts that each token is routed to.
+        layers: Number of layers.
+        tokens: Number of tokens in a step.
+        capacity_factor: Places of each expert, divided by what balanced routing needs.
+        optimizer: Optimiser, or None for a forward step.
+        dtype: Dtype of parameters and activations.
 
     Raises:
-        ValueError: A number below 1, more experts a token than there are, or expert places that are no whole number.
-        TypeError: An argument is of the wrong type.
+        ValueError: A number is below 1, a token has more experts than there are, or expert places are not a whole
+            number.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> moe(embed=4096, mlp=14336, experts=8, experts_per_token=2, layers=1, tokens=65536).parameters
@@ -258,8 +178,8 @@ def moe(
     )
     if experts_per_token > experts:
         raise ValueError(
-            f"models.moe: each token goes to {experts_per_token} of {experts} experts; expected at most all; correct "
-            "experts_per_token"
+            f"models.moe: each token is routed to {experts_per_token} of {experts} experts; expected at most all; "
+            "correct experts_per_token"
         )
     places = expert_places("moe", experts, experts_per_token, tokens, capacity_factor)
     rows, routed, inside = ("batch", "activation_embed"), ("experts", "expert_batch", "activation_embed"), "mlp"
@@ -292,16 +212,12 @@ def moe(
     )
 
 
-def _counts(operation: str, given: dict[str, Any]) -> tuple[int, ...]:
-    """The numbers as Python's; all are 1 or more, but a cache may be 0."""
-    counts = {name: plain(value) for name, value in given.items()}
-    wrong = {name: value for name, value in counts.items() if not is_whole(value, 0 if name == "cache" else 1)}
+def _counts(operation: str, counts: dict[str, Any]) -> tuple[int, ...]:
+    """Returns the numbers as Python ints; all are 1 or more, but a cache may be 0."""
+    numbers = {name: plain(value) for name, value in counts.items()}
+    wrong = [name for name, value in numbers.items() if not is_count(value, 0 if name == "cache" else 1)]
     if wrong:
-        texts = [f"{name} is {shown(value)}" for name, value in wrong.items()]
-        is_large = any(isinstance(value, int) and value >= 2**62 for value in wrong.values())
-        least = ["ints of 1 or more"] * (set(wrong) != {"cache"}) + ["a cache of 0 or more tokens"] * ("cache" in wrong)
-        raise ValueError(
-            f"models.{operation}: {', '.join(texts)}; expected {' and '.join(least)}{', below 2**62' * is_large}; "
-            "correct each"
-        )
-    return tuple(counts.values())
+        texts = ", ".join(f"{name} is {shown(numbers[name])}" for name in wrong)
+        expected = ["ints of 1 or more"] * (wrong != ["cache"]) + ["a cache of 0 or more tokens"] * ("cache" in wrong)
+        raise ValueError(f"models.{operation}: {texts}; expected {' and '.join(expected)}, below 2**62; correct each")
+    return tuple(numbers.values())

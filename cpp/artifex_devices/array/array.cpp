@@ -86,8 +86,8 @@ ArrayRef Array::shard_data(int64_t position) {
   const Device& owner = *(*sharding_->devices())[position];
   if (!owner.is_addressable()) {
     throw_error<NotAddressable>(
-        "shard_data: the part on {} lies in process {}; expected a device of this process, {}; ask there, or gather "
-        "the value by multihost_utils.process_allgather",
+        "shard_data: the shard on {} is in process {}; expected a device of this process, {}; call it in that process, "
+        "or gather the value by multihost_utils.process_allgather",
         owner.to_string(), owner.process_index(), owner.client().process_index());
   }
   const IndexDomain domain = sharding_->domains(shape_, "shard_data").domain(sharding_->grid().tile(position));
@@ -105,7 +105,7 @@ void Array::check_alive(std::string_view operation) const {
         operation, artifex_devices::to_string(shape_), name(dtype_));
   }
   throw_error<DeletedArray>(
-      "{}: the Array of shape {} and dtype {} was deleted; make it again, or delete or donate it only after its last "
+      "{}: the Array of shape {} and dtype {} was deleted; create it again, or delete or donate it only after its last "
       "use",
       operation, artifex_devices::to_string(shape_), name(dtype_));
 }

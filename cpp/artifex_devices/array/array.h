@@ -34,7 +34,7 @@ inline bool equal_layouts(const LayoutRef& a, const LayoutRef& b) noexcept {
 struct Shard {
   Device* device = nullptr;
   int64_t position = 0;
-  IndexDomain domain;  // in indices of the whole array
+  IndexDomain domain;  // in indices of the global array
   int64_t replica_id = 0;
 };
 
@@ -59,16 +59,16 @@ class Array : public std::enable_shared_from_this<Array> {
   Dims strides(const Dims& shard_shape) const { return buffer_strides(layout_.get(), shard_shape, itemsize(dtype_)); }
   int64_t on_device_size_in_bytes() const;  // replicas counted
 
-  /// By position; any number of devices costs only what is asked for. Throws DeletedArray.
+  /// The shard at a position; computed on demand for any number of devices. Throws DeletedArray.
   Shard shard(int64_t position) const;
-  /// The shard as an array of its own on its device, sharing the memory. Deleting either deletes both. Throws
+  /// The shard as an array on its device, sharing the memory. Deleting either deletes both. Throws
   /// NotAddressable for the device of another process.
   ArrayRef shard_data(int64_t position);
 
   bool is_deleted() const noexcept { return storage_->is_deleted(); }
-  /// Does nothing the second time. Memory goes back when the last exported view or running transfer ends.
+  /// A second call does nothing. Memory is freed when the last exported view or running transfer ends.
   void delete_() noexcept { storage_->delete_all(); }
-  /// As delete_, but check_alive then speaks of a donation.
+  /// As delete_, but errors of check_alive then mention the donation.
   void donate() noexcept { storage_->donate(); }
   /// Throws NotAddressable where parts of the value are in other processes only.
   void check_addressable(std::string_view operation) const {
@@ -78,21 +78,21 @@ class Array : public std::enable_shared_from_this<Array> {
   void check_alive(std::string_view operation) const;
 
   bool is_ready() const;
-  /// Waits (interruptible) and rethrows what went wrong in the transfer that made it.
+  /// Waits (interruptible) and rethrows the error of the transfer into it.
   void block_until_ready() const;
   const EventRef& ready_event() const noexcept { return ready_; }
 
   const std::shared_ptr<Storage>& storage() const noexcept { return storage_; }
   /// The buffer of `position` in storage(), for whole arrays and shards alike; -1 in another process.
   int64_t buffer_number(int64_t position) const noexcept;
-  int64_t position_in_storage() const noexcept { return position_; }  // -1: the whole
+  int64_t position_in_storage() const noexcept { return position_; }  // -1: the global array
 
-  /// The gathered value of a whole array, kept after the first device_get so that later ones are free; dropped by
+  /// The gathered value of a global array, cached by the first device_get so that later ones are free; dropped by
   /// delete_(). Null without one.
   std::shared_ptr<const HostView> cached_host_value() const;
   /// The same, or one that is still being written: wait for its `ready`.
   std::shared_ptr<const HostView> coming_host_value() const;
-  /// Keeps `value` unless there is one already; returns the one that is kept.
+  /// Caches `value` unless there is a cached value already; returns the cached one.
   std::shared_ptr<const HostView> cache_host_value(std::shared_ptr<const HostView> value);
 
  private:

@@ -12,13 +12,13 @@ struct ArrayMemory {
   int64_t device_bytes_min = 0;  // logical: of the devices' shards
   int64_t device_bytes_max = 0;
   int64_t logical_bytes = 0;   // of the devices of all processes, replicas counted
-  int64_t physical_bytes = 0;  // each distinct buffer once, without what alignment adds
+  int64_t physical_bytes = 0;  // each distinct buffer once, without padding for alignment
   int64_t devices = 0;
   int64_t buffers = 0;         // distinct ones
-  int64_t blocks = 0;          // pieces of memory that the buffers lie in
-  int64_t foreign_blocks = 0;  // of them, memory of somebody else: a host ndarray that was aliased
+  int64_t blocks = 0;          // blocks of memory that contain the buffers
+  int64_t foreign_blocks = 0;  // of them, memory of the caller: an aliased host ndarray
   int64_t locked_blocks = 0;   // whose pages are locked in RAM
-  int64_t slab_stride = 0;     // bytes from buffer to buffer where all lie in one slab; 0 otherwise
+  int64_t slab_stride = 0;     // bytes from buffer to buffer if all are in one slab; 0 otherwise
   /// Handles on the same memory besides the array's own: exported views, other arrays, running transfers.
   int64_t other_users = 0;
   bool is_shard = false;  // taken out of an array, sharing its memory

@@ -8,19 +8,19 @@
 
 namespace artifex_devices {
 
-/// Where in the user's program an array was made.
+/// The line of the user's program that created an array.
 struct CreationLine {
   std::string file;
   int line = 0;
 };
 
-/// The creation lines of live arrays, kept beside them while config().trace_allocations is 1. Arrays made before, and
-/// shards taken out, have none.
+/// The creation lines of live arrays, recorded while config().trace_allocations is 1. Arrays created before, and shards
+/// of arrays, have none.
 class CreationLines {
  public:
-  /// Tells the line that the calling thread is at, or nothing. Called without a lock held; must not throw.
+  /// Returns the current line of the calling thread, or nothing. Called without a lock; must not throw.
   using Source = std::optional<CreationLine> (*)();
-  /// Once, by whoever embeds the library in a language; without a source nothing is kept.
+  /// Called once, by the binding of a language; without a source no line is recorded.
   static void set_source(Source source);
 
   static std::optional<CreationLine> of(const Array& array);

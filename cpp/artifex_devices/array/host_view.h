@@ -9,8 +9,8 @@
 
 namespace artifex_devices {
 
-/// Somebody's array in host memory: what a NumPy ndarray looks like from here. Strides are in bytes, any sign.
-/// `owner` keeps the memory alive as long as it is held; it may be empty when the caller does that.
+/// A view of an array in host memory, such as a NumPy ndarray. Strides are in bytes, of any sign. `owner` keeps the
+/// memory alive; it may be empty if the caller does.
 struct HostView {
   void* data = nullptr;
   DType dtype = DType::kFloat32;
@@ -18,7 +18,14 @@ struct HostView {
   Dims byte_strides;
   bool writable = false;
   std::shared_ptr<void> owner = nullptr;
-  EventRef ready = nullptr;  // null: the memory is written; else it is when this is set
+  EventRef ready = nullptr;  // set when the memory is written; null: it is already
+
+  /// Bytes of all elements. Only for shapes whose bytes fit 63 bits.
+  int64_t nbytes() const noexcept {
+    int64_t bytes = itemsize(dtype);
+    for (const int64_t size : shape) bytes *= size;
+    return bytes;
+  }
 };
 
 }  // namespace artifex_devices

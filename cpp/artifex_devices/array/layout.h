@@ -12,35 +12,35 @@
 
 namespace artifex_devices {
 
-/// In which order the elements of a dense array lie in memory, in XLA's words. An immutable value.
+/// The order of a dense array's elements in memory, in XLA's terms. An immutable value.
 ///
-/// `minor_to_major` numbers the dimensions, the fastest first: {1,0} is row-major for two dimensions, {0,1} is
-/// column-major. Tiles then cut the physical (major to minor) order: a tile of k sizes covers the k most minor
-/// dimensions, which become numbers of tiles, followed by the tile itself; what the last tile of a dimension does not
-/// fill is padding. Each further tile cuts what the one before it made. `kCombine` ("*") in a tile first merges that
+/// `minor_to_major` lists the dimensions, the fastest varying first: {1,0} is row-major for two dimensions, {0,1} is
+/// column-major. Tiles then divide the physical (major to minor) order: a tile of k sizes covers the k most minor
+/// dimensions, which become numbers of tiles, followed by the tile itself; the unused rest of a dimension's last tile
+/// is padding. Each further tile divides the result of the previous one. `kCombine` ("*") in a tile first merges that
 /// dimension into the next more minor one. A tile longer than the shape sees leading dimensions of size one.
 ///
-/// Example: shape (3, 5) with {1,0:T(2,2)} lies as the row-major array (2, 3, 2, 2); element (2, 3) is at (1, 1, 0, 1),
-/// number 17 of 24.
+/// Example: shape (3, 5) with {1,0:T(2,2)} is stored as the row-major array (2, 3, 2, 2); element (2, 3) is at (1, 1,
+/// 0, 1), number 17 of 24.
 class Layout {
  public:
   static constexpr int64_t kCombine = std::numeric_limits<int64_t>::min();
-  // What a text or a caller may ask for at most; everything below is linear in these.
+  // Limits of a text or a caller; the cost of all functions is linear in them.
   static constexpr int64_t kMaxRank = 64;  // NumPy's
   static constexpr int64_t kMaxTiles = 16;
   static constexpr int64_t kMaxElementBits = 128;
   static constexpr int64_t kMaxText = 16 << 10;
 
   Layout() = default;
-  /// Throws one InvalidArgument for all that is wrong: `minor_to_major` is no permutation of 0 to n - 1, a tile has a
-  /// size below 1 or ends in kCombine, a number is out of range. `element_bits` 0: as the dtype is stored.
-  /// `tail_alignment`: the number of elements of the whole is padded to a multiple of it.
+  /// Throws one InvalidArgument that lists every error: `minor_to_major` is not a permutation of 0 to n - 1, a tile has
+  /// a size below 1 or ends in kCombine, a number is out of range. `element_bits` 0 means the size of the dtype.
+  /// `tail_alignment`: the number of elements of the array is padded to a multiple of it.
   Layout(Dims minor_to_major, std::vector<Dims> tiles, int64_t element_bits, int64_t tail_alignment = 1,
          int64_t memory_space = 0);
   /// {n-1,...,1,0}.
   static Layout row_major(int64_t rank);
-  /// What to_string and XLA write for dense layouts, spaces allowed: `{1,0:T(8,128)(2,1)L(4)E(4)S(1)}`, parts in this
-  /// order. Throws InvalidArgument with the position of what is wrong or not known.
+  /// Parses the text of to_string and XLA for dense layouts, spaces allowed: `{1,0:T(8,128)(2,1)L(4)E(4)S(1)}`, parts
+  /// in this order. Throws InvalidArgument with the position of the first invalid or unknown part.
   static Layout parse(std::string_view text);
 
   int64_t rank() const noexcept { return minor_to_major_.size(); }
@@ -51,14 +51,14 @@ class Layout {
   int64_t tail_alignment() const noexcept { return tail_alignment_; }
   int64_t memory_space() const noexcept { return memory_space_; }
 
-  /// No tiles, no bits and no tail: each element is found by one stride a dimension.
+  /// Without tiles, element bits and tail: each element is found by one stride for each dimension.
   bool is_strided() const noexcept { return tiles_.empty() && element_bits_ == 0 && tail_alignment_ == 1; }
   bool is_row_major() const noexcept;
 
-  /// The row-major array that memory holds, major to minor, padding counted. Throws InvalidArgument for a shape of
-  /// another rank, and where the number of elements does not fit 63 bits.
+  /// The shape of the row-major array in memory, major to minor, padding included. Throws InvalidArgument for a shape
+  /// of another rank, and where the number of elements does not fit 63 bits.
   Dims physical_shape(const Dims& shape, std::string_view operation) const;
-  /// The bytes that an array takes in memory. Throws as physical_shape, and for element bits that are neither the
+  /// The bytes of an array in memory. Throws as physical_shape, and for element bits that are neither the
   /// dtype's bytes nor, for dtypes of 1, 2 or 4 bits, these.
   int64_t byte_size(const Dims& shape, DType dtype, std::string_view operation) const;
 

@@ -43,7 +43,7 @@ void LiveArrays::remove(Array* array) noexcept {
 }
 
 std::vector<ArrayRef> LiveArrays::all() {
-  // Both outlive the lock: either may come to hold the last reference to an array, whose end takes the lock.
+  // Both outlive the lock: either may hold the last reference to an array, whose destructor takes the lock.
   std::vector<ArrayRef> found;
   ArrayRef alive;
   const std::lock_guard lock(mutex);

@@ -10,15 +10,15 @@
 
 namespace artifex_devices {
 
-/// Every Array that has memory of its own and was not deleted (shards taken out of one do not count), oldest first.
-/// Exact at the time of the call. A null client means all clients.
+/// Every Array that was not deleted, oldest first; shards of arrays are not counted. Exact at the time of the call. A
+/// null client means all clients.
 std::vector<ArrayRef> live_arrays(const Client* client);
 
-/// For messages: the `count` biggest on a client, "float32(8192, 8192) over 8 devices, 256.0 MiB".
+/// The `count` largest arrays of a client for messages: "float32(8192, 8192) over 8 devices, 256.0 MiB".
 std::string biggest_live_arrays(const Client& client, int count);
 
-/// Throws OutOfMemory for `bytes` that an arena refused with `reason`: "RESOURCE_EXHAUSTED: operation: no memory for 12
-/// bytes (12 bytes) on cpu:0: ...; biggest live arrays: ...; repair".
+/// Throws OutOfMemory for `bytes` that an arena could not allocate for `reason`: "RESOURCE_EXHAUSTED: operation: no
+/// memory for 12 bytes (12 bytes) on cpu:0: ...; biggest live arrays: ...; repair".
 [[noreturn]] void fail_out_of_memory(std::string_view operation, std::string_view where, int64_t bytes,
                                      const OutOfMemory& reason, const Client& client, std::string_view repair);
 

@@ -48,7 +48,7 @@ void Storage::release(int64_t position) noexcept {
 void Storage::delete_all(bool to_system) noexcept {
   if (deleted_.exchange(true, std::memory_order_acq_rel)) return;
   if (to_system) to_system_.store(true, std::memory_order_relaxed);
-  close();  // before the counts, so that nobody takes blocks out under a reader
+  close();  // before the counts, so that no thread removes blocks while another reads them
   end_all();
 }
 
@@ -57,7 +57,7 @@ void Storage::donate() noexcept {
   delete_all(false);
 }
 
-/// From one handle for all to handles by position, each with one for the whole.
+/// Replaces one handle for all positions by a handle for each, owned by the global array.
 Storage::Shares* Storage::split() {
   if (!enter()) return ended();
   std::unique_ptr<Shares> made;
@@ -142,7 +142,8 @@ void Storage::end_position(Shares& shares, int64_t position) noexcept {
   if (shares.positions_left[static_cast<size_t>(buffer)].fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   const int64_t first = shares.group[static_cast<size_t>(buffer)];
   const bool shared_block = !shares.is_alone(buffer);
-  // Counted before the group's number goes down, so that who takes the group apart finds every buffer reserved.
+  // Counted before the group's number decreases, so that the thread that dissolves the group finds every buffer
+  // reserved.
   if (shared_block) device_of_buffer(buffer)->add_reserved(buffer_bytes(buffer), kind());
   if (shares.buffers_left[static_cast<size_t>(first)].fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   const bool inside = enter();

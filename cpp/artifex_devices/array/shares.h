@@ -8,8 +8,8 @@
 
 namespace artifex_devices {
 
-/// Who still has a handle on what, once shards were taken out of an array. Made at the first shard; until then one
-/// handle stands for all positions. Buffers of one block form a group: the block can go when the group has no handle.
+/// The handles on each position once an array has shards. Created with the first shard; until then one handle counts
+/// for all positions. Buffers of one block form a group: the block can be freed when the group has no handle.
 struct Storage::Shares {
   Shares(int64_t positions, int64_t buffers)
       : handles(new std::atomic<int64_t>[static_cast<size_t>(positions)]),
@@ -18,9 +18,9 @@ struct Storage::Shares {
         group(new int64_t[static_cast<size_t>(buffers)]),
         next_in_group(new int64_t[static_cast<size_t>(buffers)]) {}
 
-  std::unique_ptr<std::atomic<int64_t>[]> handles;         // by position; 0 for good once it was 0
-  std::unique_ptr<std::atomic<int64_t>[]> positions_left;  // by buffer: of its positions, those with handles
-  std::unique_ptr<std::atomic<int64_t>[]> buffers_left;    // by group: of its buffers, those with handles
+  std::unique_ptr<std::atomic<int64_t>[]> handles;         // by position; never increases again from 0
+  std::unique_ptr<std::atomic<int64_t>[]> positions_left;  // by buffer: number of its positions with handles
+  std::unique_ptr<std::atomic<int64_t>[]> buffers_left;    // by group: number of its buffers with handles
   std::unique_ptr<int64_t[]> group;                        // by buffer: the first buffer of its block
   std::unique_ptr<int64_t[]> next_in_group;                // by buffer, -1 at the end
   std::atomic<int64_t> groups_left{0};

@@ -16,10 +16,10 @@ constexpr int64_t kClosed = int64_t{1} << 62;
 
 int64_t round_up(int64_t value, int64_t unit) noexcept { return (value + unit - 1) / unit * unit; }
 
-/// Memory of others is of ordinary pages: it may stand for any kind but the one that promises locked pages.
+/// Memory of the caller has ordinary pages: it may be used for any kind except the one with locked pages.
 void check_kind(const Block& block, MemoryKind wanted, int64_t number, std::string_view operation) {
   if (block.is_foreign() ? wanted != MemoryKind::kPinnedHost : block.arena()->kind() == wanted) return;
-  throw_error("{}: buffer {} lies in {} memory; expected {}, the memory kind of the sharding; copy it by device_put",
+  throw_error("{}: buffer {} is in {} memory; expected {}, the memory kind of the sharding; copy it by device_put",
               operation, number, block.is_foreign() ? "foreign" : to_string(block.arena()->kind()), to_string(wanted));
 }
 
@@ -39,7 +39,7 @@ std::shared_ptr<Storage> Storage::make(ShardingRef sharding, const ShardDomains&
   }
   if (client.is_closed()) {
     throw_error<Unavailable>(
-        "{}: the client of {} was closed; expected devices of one that is open; make another one, or use devices()",
+        "{}: the client of {} was closed; expected devices of an open client; create another one, or use devices()",
         operation, (*sharding->devices())[0]->to_string());
   }
   struct Concrete final : Storage {};
@@ -174,7 +174,7 @@ void Storage::allocate_blocks(std::string_view operation) {
       asked = buffer_bytes(b);
       buffer = {where->arena(kind()).allocate(asked), 0};
     }
-  } catch (const OutOfMemory& error) {  // what is charged and allocated goes with this object
+  } catch (const OutOfMemory& error) {  // destroying this object undoes its charges and allocations
     fail_out_of_memory(operation, where->to_string(), asked, error, *sharding_->devices()->client(), kRepair);
   } catch (const std::bad_alloc&) {
     throw_error<OutOfMemory>("RESOURCE_EXHAUSTED: {}: no memory for the list of {} buffers; {}", operation, count_,
@@ -251,7 +251,7 @@ BufferRef Storage::buffer(int64_t number) const {
     leave();
     if (found.block) return found;
   }
-  throw_error<DeletedArray>("buffer: the Array was deleted; make it again, or delete it only after its last use");
+  throw_error<DeletedArray>("buffer: the Array was deleted; create it again, or delete it only after its last use");
 }
 
 std::shared_ptr<const HostView> Storage::cached_host_value() const {

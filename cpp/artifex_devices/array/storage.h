@@ -13,34 +13,34 @@
 
 namespace artifex_devices {
 
-/// Where one distinct buffer of an array lies.
+/// The block and offset of one distinct buffer of an array.
 struct BufferRef {
   BlockRef block;
   int64_t offset = 0;
   std::byte* data() const noexcept { return block->data() + offset; }
 };
 
-/// The memory of one array in this process: its buffers (numbered by Sharding::buffers()), what they cost each device,
-/// whether they were deleted. Shared by the Arrays that show it: the whole one, and one for each shard that was taken
-/// out. Only devices of this process are charged; there may be none of them, and then no buffer.
+/// The memory of one array in this process: its buffers (numbered by Sharding::buffers()), the bytes charged to each
+/// device, and whether they were deleted. Shared by the global array and the arrays of its shards. Only devices of this
+/// process are charged; without any there is no buffer.
 ///
-/// Shards below 256 KiB that share an arena share one slab at 64-byte strides, in buffer order; bigger ones have a
+/// Shards below 256 KiB that share an arena share one slab at 64-byte strides, in buffer order; larger ones have a
 /// block each. The memory is of the sharding's kind. Each device is charged the bytes of its shard until its last
-/// handle is gone: the whole array counts as a handle on every device, a shard as one on its own. `delete_all` ends all
-/// handles at once. Thread-safe, without locks, so that a fork finds it in order.
+/// handle is gone: the global array counts as a handle on every device, a shard as one on its device. `delete_all` ends
+/// all handles at once. Thread-safe without locks, so it is consistent in a forked child.
 class Storage {
  public:
   static constexpr int64_t kSlabShardBytes = int64_t{256} << 10;
   static constexpr int64_t kSlabAlignment = 64;
 
   /// Charges the devices and allocates; on failure everything is undone. Throws OutOfMemory (text begins with
-  /// "RESOURCE_EXHAUSTED"; names bytes asked for, in use and limit of the device, and the biggest live arrays),
-  /// InvalidArgument for bytes that do not fit 63 bits, or Unavailable for compile-only devices.
+  /// "RESOURCE_EXHAUSTED"; names the requested bytes, the bytes in use and the limit of the device, and the largest
+  /// live arrays), InvalidArgument for bytes that do not fit 63 bits, or Unavailable for compile-only devices.
   static std::shared_ptr<Storage> allocate(ShardingRef sharding, const ShardDomains& domains, DType dtype,
                                            std::string_view operation);
-  /// Takes ready-made buffers (assembled arrays, aliased host memory, resharded parts), one for each buffer number;
-  /// those without a block are allocated. Charges the devices as allocate does, and throws as it; InvalidArgument for
-  /// blocks of another kind of memory than the sharding's.
+  /// Takes existing buffers (assembled arrays, aliased host memory, resharded parts), one for each buffer number; those
+  /// without a block are allocated. Charges the devices and throws as allocate does; InvalidArgument for blocks of
+  /// another memory kind than the sharding's.
   static std::shared_ptr<Storage> adopt(ShardingRef sharding, const ShardDomains& domains, DType dtype,
                                         std::vector<BufferRef> buffers, std::string_view operation);
   Storage(const Storage&) = delete;
@@ -49,38 +49,38 @@ class Storage {
 
   const ShardingRef& sharding() const noexcept { return sharding_; }
   int64_t buffer_count() const noexcept { return count_; }
-  /// Throws DeletedArray. The reference keeps the memory alive through a delete.
+  /// Throws DeletedArray. The reference keeps the memory alive after a delete.
   BufferRef buffer(int64_t number) const;
-  /// Without a check or a count: for who has just allocated it.
+  /// Without a check or a reference, for the caller that has just allocated it.
   std::byte* data(int64_t number) const noexcept {
     return slab_data_ ? slab_data_ + number * stride_ : buffers_[static_cast<size_t>(number)].data();
   }
   int64_t buffer_bytes(int64_t number) const noexcept {  // of the tile's elements
     return uneven_bytes_.empty() ? tile_bytes_ : uneven_bytes_[static_cast<size_t>(number)];
   }
-  /// All buffers lie in one slab, `stride` apart: element-wise work can be one call. Null otherwise. Hold a buffer()
-  /// while using it.
+  /// The slab that contains all buffers, `stride` apart, so that element-wise work can be one call; null otherwise.
+  /// Hold a buffer() while using it.
   std::byte* slab(int64_t* stride) const noexcept {
     *stride = stride_;
     return slab_data_;
   }
   bool is_foreign() const noexcept { return foreign_; }
-  /// The bytes of all positions together, replicas and those of other processes counted.
+  /// The bytes of all positions, including replicas and those of other processes.
   int64_t charged_bytes() const noexcept;
 
-  /// Handles: position -1 is the whole array. Who retains a position has a handle on it, or on the whole, already.
+  /// Handles: position -1 is the global array. The caller that retains a position has a handle on it, or on the global
+  /// array, already.
   void retain(int64_t position);
   void release(int64_t position) noexcept;
-  /// With `to_system`, big blocks go back to the system instead of to the cache.
+  /// With `to_system`, large blocks return to the system instead of to the cache.
   void delete_all(bool to_system = true) noexcept;
   bool is_deleted() const noexcept { return deleted_.load(std::memory_order_acquire); }
-  /// delete_all, to be remembered as a donation; the memory stays with whoever took it over.
+  /// delete_all, recorded as a donation; the memory stays with the new owner.
   void donate() noexcept;
   bool was_donated() const noexcept { return donated_.load(std::memory_order_relaxed); }
 
-  /// A value gathered from the whole (maybe still being written: see its `ready`), kept until the last handle on the
-  /// whole is gone or delete_all. The first one stays; the one that is kept is returned (or `value` itself after a
-  /// delete).
+  /// Caches a value gathered from the global array (perhaps still being written: see its `ready`) until its last handle
+  /// is gone or delete_all. The first one stays and is returned (or `value` itself after a delete).
   std::shared_ptr<const HostView> cached_host_value() const;
   std::shared_ptr<const HostView> cache_host_value(std::shared_ptr<const HostView> value);
 
@@ -136,22 +136,22 @@ class Storage {
   ShardingRef sharding_;
   int64_t count_ = 0;
   int64_t tile_bytes_ = 0;             // of every buffer, unless
-  std::vector<int64_t> uneven_bytes_;  // says otherwise, by buffer; then
-  int64_t uneven_total_ = 0;           // is what all positions have
+  std::vector<int64_t> uneven_bytes_;  // has sizes by buffer; then
+  int64_t uneven_total_ = 0;           // is the total of all positions
   bool foreign_ = false;
 
-  // One slab (also: one buffer), or a reference a buffer. Dropped by whoever leaves a closed storage last.
+  // One slab (also: one buffer), or a reference for each buffer. Dropped by the last reader of a closed storage.
   mutable BlockRef slab_;
   mutable std::vector<BufferRef> buffers_;
   std::byte* slab_data_ = nullptr;
   int64_t stride_ = 0;
 
-  // How many threads read the references just now, and whether it is closed to more. A count instead of a lock: a
-  // child forked in the middle never waits, at worst it keeps a block.
+  // The number of threads reading the references, and whether it is closed to others. A count instead of a lock: a
+  // forked child never waits, and at worst leaks a block.
   mutable std::atomic<int64_t> readers_{0};
   mutable std::atomic<std::shared_ptr<const HostView>*> host_value_{nullptr};
   std::atomic<int64_t> whole_{0};
-  // Handles by position. Null: nothing but the whole so far; ended(): no handle and no charge any more.
+  // Handles by position. Null: only the global array so far; ended(): no handle and no charge.
   std::atomic<Shares*> shares_{nullptr};
   std::atomic<bool> deleted_{false};
   std::atomic<bool> donated_{false};

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 namespace artifex_devices {
 
@@ -22,5 +23,8 @@ struct Config {
 };
 
 Config& config() noexcept;
+
+/// The number of that name. Throws InvalidArgument for another name.
+std::atomic<int64_t>& config_option(std::string_view name);
 
 }  // namespace artifex_devices

@@ -49,6 +49,9 @@ std::string_view name(DType dtype) noexcept;
 
 std::optional<DType> dtype_from_name(std::string_view name) noexcept;
 
+/// The 32-bit type of a 64-bit one (complex64 for complex128); other types unchanged.
+DType narrow_dtype(DType dtype) noexcept;
+
 /// Whether the type comes from ml_dtypes and not from NumPy itself.
 constexpr bool is_ml_dtype(DType dtype) noexcept { return dtype >= DType::kBFloat16; }
 

@@ -29,6 +29,12 @@ class DuplicateSpecError : public InvalidArgument {  // DuplicateSpecError(Value
   using InvalidArgument::InvalidArgument;
 };
 
+/// Explicit mesh axes on which operands disagree, or a sharding that an operation does not allow.
+class ShardingTypeError : public InvalidArgument {  // ShardingTypeError(ValueError)
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
 class TypeMismatch : public Error {  // TypeError
  public:
   using Error::Error;

@@ -16,7 +16,7 @@
 namespace artifex_devices {
 namespace {
 
-// What one core does at a time.
+// The work of one core at a time.
 constexpr int64_t kPartBytes = int64_t{32} << 10;
 
 HostView view_of(const void* data, DType dtype, int64_t count) {
@@ -38,7 +38,7 @@ const std::byte* at_element(const HostView& view, int64_t element) {
 ReductionChain::ReductionChain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction,
                                std::vector<HostView> blocks, HostView out, Share share)
     : reduction_(reduction), blocks_(std::move(blocks)), out_(std::move(out)), share_(share) {
-  if (before < 0 && after < 0) throw_error("chain: this process stands alone; expected a neighbour; call all_reduce");
+  if (before < 0 && after < 0) throw_error("chain: this process has no peer; expected at least one; call all_reduce");
   if (blocks_.empty() && before < 0)
     throw_error("chain: the first process has no blocks; expected 1 or more; give some");
   if (before >= 0) {
@@ -56,9 +56,10 @@ ReductionChain::ReductionChain(SharedLanes& lanes, int64_t before, int64_t after
         is_dense(block.shape, block.byte_strides, itemsize(block.dtype))) {
       continue;
     }
-    throw_error("chain: a block does not fit; expected dense {}{}, got {}{} with strides {}; make it contiguous first",
-                name(out_.dtype), to_string(blocks_[0].shape), name(block.dtype), to_string(block.shape),
-                to_string(block.byte_strides));
+    throw_error(
+        "chain: a block does not fit; expected dense {}{}, got {}{} with strides {}; use np.ascontiguousarray(x)",
+        name(out_.dtype), to_string(blocks_[0].shape), name(block.dtype), to_string(block.shape),
+        to_string(block.byte_strides));
   }
   end_ = share_.begin + checked_product(out_.shape, "chain");
   elements_ = blocks_.empty() ? end_ : checked_product(blocks_[0].shape, "chain");
@@ -75,14 +76,15 @@ ReductionChain::ReductionChain(SharedLanes& lanes, int64_t before, int64_t after
   if (to_before_ == nullptr) share_.handed_on = 0;
   if (to_after_ != nullptr) coming_back_ = pieces_below(std::max(end_, share_.handed_on));
   std::vector<HostView> nothing(blocks_.size() + 1, view_of(out_.data, out_.dtype, 0));
-  all_reduce(reduction, nothing, nothing.back());  // refuses what has no such reduction, before anybody waits for it
+  all_reduce(reduction, nothing,
+             nothing.back());  // raises for an unsupported reduction, before another process waits for it
 }
 
-bool ReductionChain::advance(std::chrono::nanoseconds patience) {
+bool ReductionChain::advance(std::chrono::nanoseconds timeout) {
   while (!is_done()) {
     check_interrupt();
     if (step()) continue;
-    if (!wait_awake(patience, [&] { return step(); })) return false;
+    if (!poll_until(timeout, [&] { return step(); })) return false;
   }
   return true;
 }
@@ -92,7 +94,7 @@ ReductionChain::Piece ReductionChain::piece(int64_t number) const noexcept {
   return {begin, std::min(step_, elements_ - begin)};
 }
 
-/// Does one thing, if there is one that can be done. What is finished goes first: others wait for it.
+/// Does one step if one is possible. Finished pieces come first, as other processes wait for them.
 bool ReductionChain::step() { return take_back() || make(); }
 
 bool ReductionChain::make() {
@@ -107,7 +109,7 @@ bool ReductionChain::make() {
   if (from_before_ != nullptr) from_before_->release();
   if (lane != nullptr) lane->publish();
   ++made_;
-  if (to_after_ == nullptr) keep(at, target);  // a slot stays as it is until this process writes it again
+  if (to_after_ == nullptr) keep(at, target);  // a slot does not change until this process writes it again
   return true;
 }
 

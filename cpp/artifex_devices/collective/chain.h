@@ -11,33 +11,33 @@
 
 namespace artifex_devices {
 
-/// This process's part of a reduction over neighbours, who stand in a row in the order of the members: the partial
-/// result goes from one to the next in pieces, and the finished pieces come back, both at once. Each element is
-/// combined in the order of the members, so the bits are those of `all_reduce` over all blocks; 16-bit floats travel
-/// as float32 where they are added or multiplied, and are rounded once.
+/// This process's part of a reduction over a chain of processes of one host, in the order of the members: the partial
+/// result is passed forward in pieces while finished pieces are passed back. Each element is combined in the order of
+/// the members, so the bits are those of `all_reduce` over all blocks; 16-bit floats are passed as float32 where they
+/// are added or multiplied, and are rounded once.
 ///
-/// Each piece is read from memory once and written to the result once, past the cache; what travels stays in it.
+/// Each piece is read from memory once and written to the result once, bypassing the cache; messages stay in the cache.
 class ReductionChain {
  public:
-  /// What a process wants of the result, in elements: `out` from `begin` on. Of what those before it want, it has to
-  /// hand on all that lies below `handed_on`.
+  /// The part of the result that a process stores, in elements: `out` from `begin` on. It also passes back the elements
+  /// below `handed_on`, which the processes before it store.
   struct Share {
     int64_t begin = 0;
     int64_t handed_on = 0;
   };
 
-  /// `before` and `after`: the neighbours beside this process in the row, -1 where it is the first or the last one.
-  /// `blocks`: of this process's members, in their order; dense, of one shape and the dtype of `out`, which overlaps
-  /// none. Who has none wants all of the result. All stay until the end. Throws as all_reduce; InvalidArgument without
-  /// a neighbour, or for a share that lies beyond the blocks.
+  /// `before` and `after`: the peers next to this process in the chain, -1 for the first or last process. `blocks`: of
+  /// this process's members, in their order; dense, of one shape and the dtype of `out`, which overlaps none. A process
+  /// without blocks stores all of the result. All views stay valid until the end. Throws as all_reduce; InvalidArgument
+  /// without a peer, or for a share beyond the blocks.
   ReductionChain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction, std::vector<HostView> blocks,
                  HostView out, Share share);
 
-  /// Goes on as far as it can, and waits at most so long for what others have to do; whether all is done. Throws
-  /// Interrupted, after which the lanes are of no use.
-  bool advance(std::chrono::nanoseconds patience);
+  /// Continues until it is done or `timeout` expires while it waits for other processes. Returns whether it is done.
+  /// Throws Interrupted, after which the lanes are unusable.
+  bool advance(std::chrono::nanoseconds timeout);
 
-  /// Pieces that were combined or came back so far.
+  /// Number of pieces combined or returned so far.
   int64_t progress() const noexcept { return made_ + returned_; }
 
  private:
@@ -66,15 +66,15 @@ class ReductionChain {
   std::vector<HostView> blocks_;
   HostView out_;
   Share share_;
-  int64_t end_;      // of what `out` has
-  bool is_widened_;  // float32 travels
+  int64_t end_;      // of the elements of `out`
+  bool is_widened_;  // pieces are passed as float32
   int64_t elements_;
   int64_t step_;  // elements of a piece
   int64_t pieces_;
-  int64_t coming_back_ = 0;  // finished pieces that the process after this one hands back
+  int64_t coming_back_ = 0;  // finished pieces that the process after this one passes back
   int64_t made_ = 0;
   int64_t returned_ = 0;
-  std::vector<std::byte> unsent_;  // of the last process: a finished piece that nobody else wants
+  std::vector<std::byte> unsent_;  // of the last process: a finished piece that no other process stores
 };
 
 }  // namespace artifex_devices

@@ -3,10 +3,14 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace artifex_devices {
 
 enum class Reduction : uint8_t { kSum, kProduct, kMax, kMin };
+
+/// "sum", "prod", "max" or "min". Throws InvalidArgument for another name.
+Reduction reduction_from_name(std::string_view name);
 
 /// Numbers by how they are added: each width of integers and floats, and floats of 16 bits, which add up in float32 and
 /// are rounded once.

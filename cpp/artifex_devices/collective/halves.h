@@ -8,7 +8,7 @@
 namespace artifex_devices {
 
 // Floats of 16 bits: `type` is kFloat16 or kBFloat16. Bits are the same on every processor: conversions round to the
-// nearest, ties to even, and keep NaN a NaN; what is added up in which order is fixed.
+// nearest, ties to even, and keep NaN a NaN; the order of additions is fixed.
 
 void widen(ArithmeticType type, const void* from, int64_t count, float* to) noexcept;
 void narrow(ArithmeticType type, const float* from, int64_t count, void* to) noexcept;

@@ -17,7 +17,7 @@
 namespace artifex_devices {
 namespace {
 
-// What one worker takes at a time: so many bytes of all inputs, of the result no less and no more than this.
+// The piece of one worker: bytes of all inputs together, and the limits of the bytes of the result.
 constexpr int64_t kPieceInputBytes = int64_t{4} << 20;
 constexpr int64_t kLeastPieceBytes = int64_t{16} << 10;
 constexpr int64_t kMostPieceBytes = int64_t{256} << 10;
@@ -26,7 +26,7 @@ constexpr int64_t kTileBytes = int64_t{8} << 10;
 
 using Inputs = std::span<const void* const>;
 
-/// Runs body(begin, end) over ranges of elements, on the cores where there is enough to do.
+/// Runs body(begin, end) over ranges of elements, on several cores if there are enough of them.
 template <class Body>
 void in_pieces(size_t inputs, int64_t elements, int64_t itemsize, const Body& body) {
   const auto count = static_cast<int64_t>(inputs);
@@ -115,7 +115,7 @@ std::optional<ArithmeticType> arithmetic_type(DType dtype, Reduction reduction) 
 
 void check(std::span<const HostView> inputs, const HostView& out) {
   checked_bytes(out.shape, out.dtype, "all_reduce");
-  if (inputs.empty()) throw_error("all_reduce: there are no inputs; expected 1 or more, got 0; give each member's");
+  if (inputs.empty()) throw_error("all_reduce: there are no inputs; expected one for each member, got 0");
   for (size_t i = 0; i <= inputs.size(); ++i) {
     const HostView& view = i < inputs.size() ? inputs[i] : out;
     if (view.dtype == out.dtype && view.shape == out.shape &&
@@ -123,10 +123,25 @@ void check(std::span<const HostView> inputs, const HostView& out) {
       continue;
     }
     throw_error(
-        "all_reduce: {} {} does not fit; expected dense {}{}, got {}{} with strides {}; make it contiguous first",
+        "all_reduce: {} {} does not fit; expected dense {}{}, got {}{} with strides {}; use np.ascontiguousarray(x)",
         i < inputs.size() ? "input" : "out", i, name(out.dtype), to_string(out.shape), name(view.dtype),
         to_string(view.shape), to_string(view.byte_strides));
   }
+}
+
+/// The kind of dense 16-bit floats; `out` must be dense writable float32 of `count` elements.
+ArithmeticType lane_of_halves(const char* operation, const HostView& array, const HostView& out, int64_t count) {
+  const bool is_half = array.dtype == DType::kFloat16 || array.dtype == DType::kBFloat16;
+  if (!is_half || !is_dense(array.shape, array.byte_strides, itemsize(array.dtype))) {
+    throw_error("{}: expected dense float16 or bfloat16, got {}{}", operation, name(array.dtype),
+                to_string(array.shape));
+  }
+  if (out.dtype != DType::kFloat32 || !out.writable || checked_product(out.shape, operation) != count ||
+      !is_dense(out.shape, out.byte_strides, itemsize(out.dtype))) {
+    throw_error("{}: out does not fit; expected dense writable float32 of {} elements, got {}{}", operation, count,
+                name(out.dtype), to_string(out.shape));
+  }
+  return array.dtype == DType::kFloat16 ? ArithmeticType::kFloat16 : ArithmeticType::kBFloat16;
 }
 
 }  // namespace
@@ -164,6 +179,25 @@ void all_reduce(Reduction reduction, std::span<const HostView> inputs, const Hos
       "all_reduce: dtype {} has no such reduction; expected integers, floats, complex numbers or bfloat16, got {}; "
       "convert it first: x.astype(np.float32)",
       name(out.dtype), name(out.dtype));
+}
+
+void fold_dimensions(Reduction reduction, const HostView& array, int64_t first, int64_t last, const HostView& out) {
+  const Dims& shape = array.shape;
+  if (first < 0 || first >= last || last > shape.size()) {
+    throw_error("reduce: expected dimensions 0 <= first < last <= {}, got {} and {}", shape.size(), first, last);
+  }
+  checked_bytes(shape, array.dtype, "reduce");
+  int64_t sizes[3] = {1, 1, 1};  // outer, reduced, inner
+  for (int64_t d = 0; d < shape.size(); ++d) sizes[d < first ? 0 : d < last ? 1 : 2] *= shape[d];
+  const ArithmeticType type = lane_of_halves("reduce", array, out, sizes[0] * sizes[2]);
+  if (sizes[1] == 0) throw_error("reduce: shape {} has no elements to reduce; expected at least 1", to_string(shape));
+  fold(reduction, type, array.data, sizes[0], sizes[1], sizes[2], static_cast<float*>(out.data));
+}
+
+void widen(const HostView& array, const HostView& out) {
+  const int64_t count = checked_product(array.shape, "widen");
+  const ArithmeticType type = lane_of_halves("widen", array, out, count);
+  widen(type, array.data, count, static_cast<float*>(out.data));
 }
 
 }  // namespace artifex_devices

@@ -20,4 +20,12 @@ void all_reduce(Reduction reduction, std::span<const HostView> inputs, const Hos
 /// another dtype.
 void divide_in_place(const HostView& data, float by);
 
+/// Reduces dense float16 or bfloat16 over its dimensions [first, last) in float32, as `fold` does. `out` is dense
+/// writable float32 with as many elements as the result. Throws InvalidArgument for anything else, and where those
+/// dimensions have no elements.
+void fold_dimensions(Reduction reduction, const HostView& array, int64_t first, int64_t last, const HostView& out);
+
+/// Converts dense float16 or bfloat16 to dense float32 of as many elements. Throws InvalidArgument for anything else.
+void widen(const HostView& array, const HostView& out);
+
 }  // namespace artifex_devices

@@ -16,16 +16,16 @@
 namespace artifex_devices {
 namespace {
 
-// What a process writes for one other: counters, then the slots of both lanes.
-constexpr int64_t kLine = 64;  // counters lie a line apart: each is written by one process and watched by another
+// The memory that a process writes for one peer: counters, then the slots of both lanes.
+constexpr int64_t kLine = 64;  // counters are a cache line apart: each is written by one process and polled by another
 constexpr int64_t kHeadBytes = int64_t{64} << 10;  // the biggest page: sections are mapped one by one
-constexpr int64_t kLetterSlotBytes = 8192;
-constexpr int64_t kLetterSlots = 8;
+constexpr int64_t kMessageSlotBytes = 8192;
+constexpr int64_t kMessageSlots = 8;
 constexpr int64_t kPieces = 16;
-constexpr int64_t kSectionBytes = kHeadBytes + kLetterSlotBytes * kLetterSlots + SharedLanes::kPieceBytes * kPieces;
-enum Counter : int64_t { kLettersWritten, kStreamWritten, kLettersRead, kStreamRead };
+constexpr int64_t kSectionBytes = kHeadBytes + kMessageSlotBytes * kMessageSlots + SharedLanes::kPieceBytes * kPieces;
+enum Counter : int64_t { kMessagesWritten, kStreamWritten, kMessagesRead, kStreamRead };
 
-static_assert(SharedLanes::kMostLetterBytes + static_cast<int64_t>(sizeof(uint32_t)) <= kLetterSlotBytes);
+static_assert(SharedLanes::kMaxMessageBytes + static_cast<int64_t>(sizeof(uint32_t)) <= kMessageSlotBytes);
 
 // So long a process does not give its core away, some 10 us: mostly the others are as far as it is.
 constexpr int64_t kEagerLooks = 512;
@@ -43,7 +43,7 @@ void store(uint64_t* counter, uint64_t value) noexcept { __atomic_store_n(counte
 
 }  // namespace
 
-void give_way(int64_t look) noexcept {
+void pause_polling(int64_t look) noexcept {
   if (look >= kEagerLooks && look % 16 == 15) {
     sched_yield();
     return;
@@ -73,7 +73,7 @@ void LaneReader::release() noexcept { store(read_, ++count_); }
 
 int SharedLanes::create(int64_t count) {
   const int file = memfd_create("artifex_devices", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  // Nobody can cut it off under a reader afterwards, who would die of it.
+  // Sealed: no process can truncate it later, which would kill its readers.
   if (file >= 0 && ftruncate(file, kSectionBytes * count) == 0 &&
       fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
     return file;
@@ -86,7 +86,7 @@ int SharedLanes::create(int64_t count) {
 }
 
 SharedLanes::SharedLanes(int64_t me, std::span<const int> files) : me_(me), pairs_(files.size()) {
-  if (me < 0 || me >= count()) throw_error("shared_lanes: there is no neighbour {}; expected 0 to {}", me, count() - 1);
+  if (me < 0 || me >= count()) throw_error("shared_lanes: there is no peer {}; expected 0 to {}", me, count() - 1);
   try {
     for (int64_t i = 0; i < count(); ++i) {
       if (i == me) continue;
@@ -104,10 +104,10 @@ SharedLanes::SharedLanes(int64_t me, std::span<const int> files) : me_(me), pair
         to.slot_bytes_ = from.slot_bytes_ = slot_bytes;
         to.slot_count_ = from.slot_count_ = static_cast<uint64_t>(slots);
       };
-      join(pair.letters_to, pair.letters_from, kHeadBytes, kLettersWritten, kLettersRead, kLetterSlotBytes,
-           kLetterSlots);
-      join(pair.stream_to, pair.stream_from, kHeadBytes + kLetterSlotBytes * kLetterSlots, kStreamWritten, kStreamRead,
-           kPieceBytes, kPieces);
+      join(pair.messages_to, pair.messages_from, kHeadBytes, kMessagesWritten, kMessagesRead, kMessageSlotBytes,
+           kMessageSlots);
+      join(pair.stream_to, pair.stream_from, kHeadBytes + kMessageSlotBytes * kMessageSlots, kStreamWritten,
+           kStreamRead, kPieceBytes, kPieces);
     }
   } catch (...) {
     unmap();
@@ -117,30 +117,31 @@ SharedLanes::SharedLanes(int64_t me, std::span<const int> files) : me_(me), pair
 
 SharedLanes::~SharedLanes() { unmap(); }
 
-void SharedLanes::post(std::span<const int64_t> to, std::string_view letter) {
-  if (static_cast<int64_t>(letter.size()) > kMostLetterBytes) {
-    throw_error("shared_lanes: a letter of {} bytes is too long; expected at most {}", letter.size(), kMostLetterBytes);
+void SharedLanes::post(std::span<const int64_t> to, std::string_view message) {
+  if (static_cast<int64_t>(message.size()) > kMaxMessageBytes) {
+    throw_error("shared_lanes: a message of {} bytes is too long; expected at most {}", message.size(),
+                kMaxMessageBytes);
   }
-  for (const int64_t neighbour : to) pair(neighbour);
-  size_t kept = 0;  // all of them get it, or none
+  for (const int64_t peer : to) pair(peer);
+  size_t kept = 0;  // all receivers get it, or none
   try {
-    for (; kept < to.size(); ++kept) pair(to[kept]).unsent.emplace_back(letter);
+    for (; kept < to.size(); ++kept) pair(to[kept]).unsent.emplace_back(message);
   } catch (...) {
     while (kept > 0) pair(to[--kept]).unsent.pop_back();
     throw;
   }
-  for (const int64_t neighbour : to) flush(pair(neighbour));
+  for (const int64_t peer : to) flush(pair(peer));
 }
 
 void SharedLanes::skip(std::span<const int64_t> from) {
-  for (const int64_t neighbour : from) ++pair(neighbour).skipped;
+  for (const int64_t peer : from) ++pair(peer).skipped;
 }
 
-bool SharedLanes::wait(std::span<const int64_t> from, std::chrono::nanoseconds patience) {
+bool SharedLanes::wait(std::span<const int64_t> from, std::chrono::nanoseconds timeout) {
   for (Pair& other : pairs_) flush(other);
-  size_t here = 0;  // of the first ones letters are here
-  return wait_awake(patience, [&] {
-    while (here < from.size() && has_letter(pair(from[here]))) ++here;
+  size_t here = 0;  // of the first ones messages are here
+  return poll_until(timeout, [&] {
+    while (here < from.size() && has_message(pair(from[here]))) ++here;
     if (here == from.size()) return true;
     for (Pair& other : pairs_) flush(other);
     return false;
@@ -149,51 +150,51 @@ bool SharedLanes::wait(std::span<const int64_t> from, std::chrono::nanoseconds p
 
 std::string SharedLanes::take(int64_t from) {
   Pair& other = pair(from);
-  if (!has_letter(other)) throw_error("shared_lanes: there is no letter of neighbour {}; wait for one first", from);
-  const std::byte* slot = other.letters_from.slot();
+  if (!has_message(other)) throw_error("shared_lanes: no message of peer {} has arrived; wait for it first", from);
+  const std::byte* slot = other.messages_from.slot();
   uint32_t bytes = 0;
   std::memcpy(&bytes, slot, sizeof bytes);
-  std::string letter(reinterpret_cast<const char*>(slot) + sizeof bytes,
-                     std::min<size_t>(bytes, static_cast<size_t>(kMostLetterBytes)));
-  other.letters_from.release();
-  return letter;
+  std::string message(reinterpret_cast<const char*>(slot) + sizeof bytes,
+                      std::min<size_t>(bytes, static_cast<size_t>(kMaxMessageBytes)));
+  other.messages_from.release();
+  return message;
 }
 
-LaneWriter& SharedLanes::stream_to(int64_t neighbour) { return pair(neighbour).stream_to; }
+LaneWriter& SharedLanes::stream_to(int64_t peer) { return pair(peer).stream_to; }
 
-LaneReader& SharedLanes::stream_from(int64_t neighbour) { return pair(neighbour).stream_from; }
+LaneReader& SharedLanes::stream_from(int64_t peer) { return pair(peer).stream_from; }
 
-SharedLanes::Pair& SharedLanes::pair(int64_t neighbour) {
-  if (neighbour < 0 || neighbour >= count() || neighbour == me_) {
-    throw_error<IndexOutOfRange>("shared_lanes: there is no neighbour {} of {}; expected another one of 0 to {}",
-                                 neighbour, me_, count() - 1);
+SharedLanes::Pair& SharedLanes::pair(int64_t peer) {
+  if (peer < 0 || peer >= count() || peer == me_) {
+    throw_error<IndexOutOfRange>("shared_lanes: there is no peer {} of {}; expected another process of 0 to {}", peer,
+                                 me_, count() - 1);
   }
-  return pairs_[static_cast<size_t>(neighbour)];
+  return pairs_[static_cast<size_t>(peer)];
 }
 
 void SharedLanes::flush(Pair& pair) noexcept {
-  while (!pair.unsent.empty() && pair.letters_to.has_room()) {
-    const std::string& letter = pair.unsent.front();
-    std::byte* slot = pair.letters_to.slot();
-    const auto bytes = static_cast<uint32_t>(letter.size());
+  while (!pair.unsent.empty() && pair.messages_to.has_room()) {
+    const std::string& message = pair.unsent.front();
+    std::byte* slot = pair.messages_to.slot();
+    const auto bytes = static_cast<uint32_t>(message.size());
     std::memcpy(slot, &bytes, sizeof bytes);
-    std::memcpy(slot + sizeof bytes, letter.data(), letter.size());
-    pair.letters_to.publish();
+    std::memcpy(slot + sizeof bytes, message.data(), message.size());
+    pair.messages_to.publish();
     pair.unsent.pop_front();
   }
 }
 
-bool SharedLanes::has_letter(Pair& pair) noexcept {
-  for (; pair.skipped > 0 && pair.letters_from.has_next(); --pair.skipped) pair.letters_from.release();
-  return pair.skipped == 0 && pair.letters_from.has_next();
+bool SharedLanes::has_message(Pair& pair) noexcept {
+  for (; pair.skipped > 0 && pair.messages_from.has_next(); --pair.skipped) pair.messages_from.release();
+  return pair.skipped == 0 && pair.messages_from.has_next();
 }
 
 SharedLanes::Mapping SharedLanes::map(int file, int64_t offset, int64_t bytes, bool writable) {
-  struct stat told{};
-  if (fstat(file, &told) != 0 || told.st_size != kSectionBytes * count()) {
-    throw_error("shared_lanes: file {} is not of {} neighbours; expected one that create() has made", file, count());
+  struct stat status{};
+  if (fstat(file, &status) != 0 || status.st_size != kSectionBytes * count()) {
+    throw_error("shared_lanes: file {} is not of {} processes; expected a file of create()", file, count());
   }
-  mappings_.reserve(mappings_.size() + 1);  // so that what is mapped is kept
+  mappings_.reserve(mappings_.size() + 1);  // so that the mapping is always recorded
   void* data = mmap(nullptr, static_cast<size_t>(bytes), writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
                     file, offset);
   if (data == MAP_FAILED) {

@@ -13,12 +13,12 @@
 namespace artifex_devices {
 
 /// One end of a lane: a queue of equal slots from one process to another, in memory that both map. One writes, the
-/// other reads, nobody locks; each end counts what it has done where the other may only look.
+/// other reads, without locks; each end counts its slots in memory that the other only reads.
 class LaneWriter {
  public:
   bool has_room() const noexcept;
-  std::byte* slot() const noexcept;  // the next one to write
-  void publish() noexcept;           // what was written there is the reader's
+  std::byte* slot() const noexcept;  // the next slot to write
+  void publish() noexcept;           // passes the written slot to the reader
 
  private:
   friend class SharedLanes;
@@ -33,8 +33,8 @@ class LaneWriter {
 class LaneReader {
  public:
   bool has_next() const noexcept;
-  const std::byte* slot() const noexcept;  // the next one to read
-  void release() noexcept;                 // it is the writer's again
+  const std::byte* slot() const noexcept;  // the next slot to read
+  void release() noexcept;                 // returns the slot to the writer
 
  private:
   friend class SharedLanes;
@@ -46,35 +46,35 @@ class LaneReader {
   int64_t slot_bytes_ = 0;
 };
 
-/// A moment between two looks at what another process does; after the first ones every 16th gives the core away.
-void give_way(int64_t look) noexcept;
+/// Pauses between two polls of another process; after the first ones every 16th pause yields the core.
+void pause_polling(int64_t poll) noexcept;
 
-/// Looks again and again until `done()` or the patience is over; whether it was done.
+/// Polls `done()` until it returns true or the timeout expires. Returns whether it returned true.
 template <class Done>
-bool wait_awake(std::chrono::nanoseconds patience, const Done& done) {
+bool poll_until(std::chrono::nanoseconds timeout, const Done& done) {
   if (done()) return true;
-  const auto until = std::chrono::steady_clock::now() + patience;
-  for (int64_t look = 0;; ++look) {
-    give_way(look);
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  for (int64_t poll = 0;; ++poll) {
+    pause_polling(poll);
     if (done()) return true;
-    if (look % 16 == 15 && std::chrono::steady_clock::now() >= until) return false;
+    if (poll % 16 == 15 && std::chrono::steady_clock::now() >= until) return false;
   }
 }
 
-/// Memory between the processes of one host ("neighbours", numbered from 0): each writes its own and reads what the
-/// others have for it. From each to each go letters, in order and of at most `kMostLetterBytes`, and a stream of big
-/// pieces. Memory is used from the first letter or piece on, about 4 MiB for a pair in each direction at most.
-/// For one thread at a time.
+/// Memory between the processes of one host (peers, numbered from 0): each writes its own file and reads those of the
+/// others. Each pair exchanges messages, in order and of at most `kMaxMessageBytes`, and a stream of large pieces.
+/// Memory is used from the first message or piece on, at most about 4 MiB for a pair in each direction. For one thread
+/// at a time.
 class SharedLanes {
  public:
-  static constexpr int64_t kMostLetterBytes = 8000;
+  static constexpr int64_t kMaxMessageBytes = 8000;
   static constexpr int64_t kPieceBytes = int64_t{256} << 10;
 
-  /// A file in memory for what one of `count` processes writes; the caller closes it. Throws OutOfMemory.
+  /// Creates the memory file that one of `count` processes writes; the caller closes it. Throws OutOfMemory.
   static int create(int64_t count);
 
-  /// Maps the files of all neighbours, which may be closed afterwards. Throws InvalidArgument for a number or a file
-  /// that does not fit, OutOfMemory where nothing can be mapped.
+  /// Maps the files of all peers, which may be closed afterwards. Throws InvalidArgument for a wrong number or file,
+  /// OutOfMemory where mapping fails.
   SharedLanes(int64_t me, std::span<const int> files);
   ~SharedLanes();
   SharedLanes(const SharedLanes&) = delete;
@@ -82,18 +82,18 @@ class SharedLanes {
 
   int64_t count() const noexcept { return static_cast<int64_t>(pairs_.size()); }
 
-  /// Sends a letter to each; never waits: what finds no room goes with a later call. Throws InvalidArgument for
-  /// letters that are too long and neighbours that there are not.
-  void post(std::span<const int64_t> to, std::string_view letter);
-  /// The next letter of each of them is for nobody.
+  /// Sends a message to each peer without waiting: messages that do not fit are sent by a later call. Throws
+  /// InvalidArgument for messages that are too long and for unknown peers.
+  void post(std::span<const int64_t> to, std::string_view message);
+  /// Discards the next message of each peer.
   void skip(std::span<const int64_t> from);
-  /// Whether a letter of each of them is here, at once or within the time given.
-  bool wait(std::span<const int64_t> from, std::chrono::nanoseconds patience);
-  /// The oldest letter of a neighbour, which must be here.
+  /// Waits until a message of each peer has arrived or the timeout expires. Returns whether they have arrived.
+  bool wait(std::span<const int64_t> from, std::chrono::nanoseconds timeout);
+  /// Returns the oldest message of a peer, which must have arrived.
   std::string take(int64_t from);
 
-  LaneWriter& stream_to(int64_t neighbour);
-  LaneReader& stream_from(int64_t neighbour);
+  LaneWriter& stream_to(int64_t peer);
+  LaneReader& stream_from(int64_t peer);
 
  private:
   struct Mapping {
@@ -101,15 +101,15 @@ class SharedLanes {
     int64_t bytes = 0;
   };
   struct Pair {
-    LaneWriter letters_to, stream_to;
-    LaneReader letters_from, stream_from;
+    LaneWriter messages_to, stream_to;
+    LaneReader messages_from, stream_from;
     std::deque<std::string> unsent;
-    int64_t skipped = 0;  // letters yet to come that are for nobody
+    int64_t skipped = 0;  // messages still to be discarded
   };
 
-  Pair& pair(int64_t neighbour);
+  Pair& pair(int64_t peer);
   void flush(Pair& pair) noexcept;
-  bool has_letter(Pair& pair) noexcept;
+  bool has_message(Pair& pair) noexcept;
   Mapping map(int file, int64_t offset, int64_t bytes, bool writable);
   void unmap() noexcept;
 

@@ -242,4 +242,19 @@ Device* Client::device(int64_t id) const {
   return &devices_[static_cast<size_t>(id)];
 }
 
+Device* Client::local_device(int64_t local_hardware_id) const {
+  if (local_hardware_id < 0 || local_hardware_id >= local_count_) {
+    throw_error<Unavailable>(
+        "device_from_local_hardware_id: no device has the number {}; expected 0 to {}; see Device.local_hardware_id",
+        local_hardware_id, local_count_ - 1);
+  }
+  return device(first_local_ + local_hardware_id);
+}
+
+void Client::check_process(int index, std::string_view operation) const {
+  if (index >= 0 && index < process_count()) return;
+  throw_error("{}: process_index names no process; expected {}, got {}; leave it out for this process", operation,
+              is_multi_process() ? fmt::format("0 to {}", process_count() - 1) : "0, the only one", index);
+}
+
 }  // namespace artifex_devices

@@ -172,6 +172,8 @@ class Client : public std::enable_shared_from_this<Client> {
   bool is_multi_process() const noexcept { return processes_.size() > 1; }
   /// Only for a client of several processes.
   const ProcessInfo& process(int index) const noexcept { return processes_[static_cast<size_t>(index)]; }
+  /// Throws InvalidArgument for a process that this world does not have; `operation` begins the message.
+  void check_process(int index, std::string_view operation) const;
   /// Returns the host of a process; equal numbers mean the same machine.
   int host_of_process(int index) const noexcept {
     return processes_.empty() ? 0 : host_of_process_[static_cast<size_t>(index)];
@@ -189,6 +191,8 @@ class Client : public std::enable_shared_from_this<Client> {
   Device* default_device() const noexcept { return &devices_[static_cast<size_t>(first_local_)]; }
   /// Returns the device with this id. Throws IndexOutOfRange.
   Device* device(int64_t id) const;
+  /// The device of this process with a local_hardware_id. Throws Unavailable where there is none.
+  Device* local_device(int64_t local_hardware_id) const;
   int arenas() const noexcept { return static_cast<int>(arenas_.size()); }
   /// Returns the arena for a result of this size that all devices read: near `nearest`, or interleaved over all nodes
   /// if it is large and the devices are on several nodes.

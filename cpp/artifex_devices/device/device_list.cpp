@@ -2,6 +2,7 @@
 #include "artifex_devices/device/device_list.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "artifex_devices/base/shape.h"
@@ -111,6 +112,34 @@ int64_t DeviceList::position_of(const Device* device) const noexcept {
   }
   const auto found = std::ranges::find(devices_, device);
   return found == devices_.end() ? -1 : found - devices_.begin();
+}
+
+std::vector<Device*> find_devices(const Client& client, const std::string& platform, const std::vector<int64_t>& ids,
+                                  std::string_view operation) {
+  std::vector<Device*> found;
+  std::vector<int64_t> missing;
+  for (const int64_t id : ids) {
+    if (platform == client.platform() && id >= 0 && id < client.device_count()) {
+      found.push_back(client.device(id));
+    } else {
+      missing.push_back(id);
+    }
+  }
+  if (missing.empty()) return found;
+  constexpr size_t kMostNamed = 8;
+  std::string names;
+  for (size_t i = 0; i < std::min(missing.size(), kMostNamed); ++i) {
+    names += fmt::format("{}{}:{}", i == 0 ? "" : ", ", platform, missing[i]);
+  }
+  if (missing.size() > kMostNamed) names += fmt::format(", ... ({} in all)", missing.size());
+  const int64_t highest = *std::ranges::max_element(ids);
+  const int64_t needed = highest == std::numeric_limits<int64_t>::max() ? highest : highest + 1;
+  const bool one = missing.size() == 1;
+  throw_error(
+      "{}: device{} {} {} not here; expected {}:0 to {}:{}, the devices of this world; open a world that has {}, such "
+      "as `with simulate({}):`, and try again",
+      operation, one ? "" : "s", names, one ? "is" : "are", client.platform(), client.platform(),
+      client.device_count() - 1, one ? "it" : "them", std::max<int64_t>(needed, 1));
 }
 
 }  // namespace artifex_devices

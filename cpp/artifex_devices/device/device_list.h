@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -51,5 +53,10 @@ class DeviceList {
 };
 
 using DeviceListRef = std::shared_ptr<const DeviceList>;
+
+/// The devices of a client by platform and id, as pickles name them. Throws InvalidArgument that names every missing
+/// one; `operation` begins the message.
+std::vector<Device*> find_devices(const Client& client, const std::string& platform, const std::vector<int64_t>& ids,
+                                  std::string_view operation);
 
 }  // namespace artifex_devices

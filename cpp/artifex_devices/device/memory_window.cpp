@@ -86,4 +86,18 @@ void MemoryWindow::close() noexcept {
   for (int64_t id = 0; id < client_->device_count(); ++id) client_->device(id)->stop_watching();
 }
 
+int64_t MemoryWindow::physical_bytes() const {
+  if (client_->is_compile_only()) return 0;
+  std::vector<const Arena*> counted;  // several memories of a simulated machine may be one physical memory
+  int64_t bytes = 0;
+  for (int i = 0; i < client_->arenas(); ++i) {
+    if (!client_->has_arena(i)) continue;  // of another process
+    const Arena* arena = &client_->arena(i);
+    if (std::find(counted.begin(), counted.end(), arena) != counted.end()) continue;
+    counted.push_back(arena);
+    bytes += arena->stats().bytes_in_use;
+  }
+  return bytes;
+}
+
 }  // namespace artifex_devices

@@ -30,6 +30,8 @@ class MemoryWindow {
   const ClientRef& client() const noexcept { return client_; }
   /// Returns the use by device id; the use so far while the window is open.
   std::vector<MemoryUse> use();
+  /// Bytes in use now, by all clients, in the physical memories behind this client's devices.
+  int64_t physical_bytes() const;
   /// Fixes the numbers. Further calls do nothing.
   void close() noexcept;
 

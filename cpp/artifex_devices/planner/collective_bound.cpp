@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMostMessages = int64_t{1} << 22;
 
-/// Bytes of things with numbers from 0.
+/// Bytes of numbered chips or slices.
 class Totals {
  public:
   void add(int64_t number, double bytes) {
@@ -43,12 +43,13 @@ std::vector<int64_t> parts_of(const std::vector<int64_t>& group, int64_t devices
   return parts;
 }
 
-/// Groups of as many devices each, all of the cluster.
+/// Checks that groups have one size, and devices of the cluster.
 void check_groups(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups) {
   for (const auto& group : groups) {
     if (group.size() != groups.front().size()) {
-      throw_error("plan_collective: a group has {} devices, another {}; expected as many each; make them alike",
-                  groups.front().size(), group.size());
+      throw_error(
+          "plan_collective: a group has {} devices, another {}; expected groups of one size; give them as many devices",
+          groups.front().size(), group.size());
     }
     for (const int64_t id : group) {
       if (id >= 0 && id < cluster.device_count()) continue;
@@ -63,15 +64,14 @@ void check_pairs(const PermutePairs& pairs, int64_t size) {
   std::set<int64_t> destinations;
   for (const auto& [from, to] : pairs) {
     if (std::min(from, to) < 0 || std::max(from, to) >= size) {
-      throw_error("plan_collective: perm has the pair ({}, {}); expected places 0 to {} of a group; correct it", from,
-                  to, size - 1);
+      throw_error("plan_collective: perm has the pair ({}, {}); expected positions 0 to {} of a group; correct it",
+                  from, to, size - 1);
     }
     if (!sources.insert(from).second) {
-      throw_error("plan_collective: perm sends from place {} twice; expected each place once at most; correct it",
-                  from);
+      throw_error("plan_collective: perm sends from position {} twice; expected each at most once; correct it", from);
     }
     if (!destinations.insert(to).second) {
-      throw_error("plan_collective: perm sends to place {} twice; expected each place once at most; correct it", to);
+      throw_error("plan_collective: perm sends to position {} twice; expected each at most once; correct it", to);
     }
   }
 }
@@ -177,7 +177,7 @@ std::vector<std::vector<int64_t>> groups_along(const Cluster& cluster, const std
     throw_error(
         "plan_collective: {:?} {} the cluster {}; expected some of {}; \"slice\" is the network between slices or "
         "nodes",
-        name, twice ? "is named twice of the axes of" : "is no axis of", cluster.name(), fmt::join(known, ", "));
+        name, twice ? "is named twice among the axes of" : "is not an axis of", cluster.name(), fmt::join(known, ", "));
   }
   if (by_id) std::ranges::sort(chosen, std::greater<>(), &Axis::stride);
   chosen.push_back({"", cluster.chip().devices_per_chip, 1});

@@ -69,19 +69,19 @@ void check(const LocalGroup& group) {
 
 void check_bytes(double bytes) {
   if (!(bytes >= 0) || std::isinf(bytes)) {
-    throw_error("{}: bytes is {}; expected 0 or more; give the bytes of the whole array of the group", kCostOperation,
+    throw_error("{}: bytes is {}; expected 0 or more; give the bytes of the global array of the group", kCostOperation,
                 bytes);
   }
 }
 
-/// A reduce-scatter and an all-gather after another, or any other two.
+/// Two collectives in sequence, such as a reduce-scatter and an all-gather.
 CollectiveCost twice(CollectiveCost cost, double once) {
   cost.latency = 2 * cost.latency - once;  // one program: it starts once
   cost.transfer *= 2;
   return cost;
 }
 
-/// A ring that is used in one direction: wrapped ones only.
+/// A ring that is used in one direction; needs a wrapped axis.
 Costs ring_costs(Collective op, double bytes, const TorusGroup& group, const GroupAxis& axis) {
   const auto n = static_cast<double>(axis.size);
   const double link = group.link / static_cast<double>(axis.stride);
@@ -218,8 +218,8 @@ CollectiveCost local_best(Collective op, double bytes, const LocalGroup& group) 
   return collective_costs(op, bytes, group).front();
 }
 
-/// A collective in two stages, one over the devices of each node and one over the nodes: one after the other, or with
-/// the array in parts, so that both stages work at once and the slower counts.
+/// A collective in two stages, over the devices of each node and over the nodes: one after the other, or pipelined over
+/// parts of the array, so that the slower stage counts.
 CollectiveCost two_stages(std::string_view name, const CollectiveCost& local, double outer_latency, double outer,
                           bool at_once) {
   CollectiveCost cost{name, local.transfer > outer ? local.limit : "network", local.latency + outer_latency,

@@ -14,7 +14,7 @@ namespace {
 enum Term : uint8_t { kCalls, kCallsOnWorkers, kCopies, kAlone, kCached, kWarm, kMemory, kRead, kWritten = kRead + 4 };
 static_assert(kWritten + kRunBytes.size() == kCopyTerms.size());
 
-/// A source of half the caches is taken to be in them, one of twice as much not to be.
+/// A source of half the caches counts as cached, one of twice the caches does not.
 constexpr double kHeld = 0.5;
 constexpr double kNotHeld = 2;
 
@@ -81,12 +81,12 @@ CopyTerms dense_copy_terms(int64_t bytes, int64_t copies, const CopyLimits& limi
   return terms;
 }
 
-CopyTerms copy_terms(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize,
-                     const CopyLimits& limits) {
-  CopyTerms terms = dense_copy_terms(way.plan.bytes_copied(), way.plan.copy_count(), limits);
-  const auto bytes = static_cast<double>(way.plan.bytes_copied());
+CopyTerms copy_terms(const DirectCopies& direct, const PlacedEnd& source, const PlacedEnd& destination,
+                     int64_t itemsize, const CopyLimits& limits) {
+  CopyTerms terms = dense_copy_terms(direct.plan.bytes_copied(), direct.plan.copy_count(), limits);
+  const auto bytes = static_cast<double>(direct.plan.bytes_copied());
   const double cold = bytes > 0 ? terms[kMemory] / bytes : 0;
-  way.plan.for_each_copy([&](const ReshardCopy& copy) {
+  direct.plan.for_each_copy([&](const ReshardCopy& copy) {
     const Dims from = source.domains.domain(source.places[static_cast<size_t>(copy.source)].tile).shape;
     const Dims to = destination.domains.domain(destination.places[static_cast<size_t>(copy.destination)].tile).shape;
     const int64_t run = dense_bytes(copy.box.shape, {&from, &to}, itemsize);
@@ -97,9 +97,10 @@ CopyTerms copy_terms(const DirectWay& way, const PlacedEnd& source, const Placed
   return terms;
 }
 
-std::vector<MemoryBytes> bytes_by_memory(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination) {
+std::vector<MemoryBytes> bytes_by_memory(const DirectCopies& direct, const PlacedEnd& source,
+                                         const PlacedEnd& destination) {
   std::map<std::pair<int32_t, int32_t>, int64_t> pairs;
-  way.plan.for_each_copy([&](const ReshardCopy& copy) {
+  direct.plan.for_each_copy([&](const ReshardCopy& copy) {
     pairs[{source.places[static_cast<size_t>(copy.source)].arena,
            destination.places[static_cast<size_t>(copy.destination)].arena}] += copy.bytes;
   });

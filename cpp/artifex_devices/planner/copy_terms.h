@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "artifex_devices/planner/direct_way.h"
+#include "artifex_devices/planner/direct_copies.h"
 
 namespace artifex_devices {
 
-/// What the seconds of copies inside one machine are a sum of: calls, copies and bytes, each times a coefficient that
+/// Terms of the seconds of copies inside one machine: calls, copies and bytes, each times a coefficient that
 /// `calibrate` fits. Bytes are those of the value: each is read once and written once.
 ///   calls, calls on workers   a transfer below CopyLimits::parallel_bytes; from there on
 ///   copies                    from one buffer to another
@@ -33,7 +33,7 @@ using CopyTerms = std::array<double, kCopyTerms.size()>;
 struct CopyLimits {
   int64_t parallel_bytes = int64_t{512} << 10;  // config().parallel_copy_bytes
   int64_t stream_bytes = int64_t{4} << 20;      // from here on stores bypass the cache (base/stream_copy.h)
-  int64_t cache_bytes = 0;  // of the last-level caches together; 0: not known, as if there were none
+  int64_t cache_bytes = 0;                      // sum of the last-level caches; 0: not known, as if there were none
 };
 
 /// Dense copies of `bytes` together. Throws InvalidArgument for numbers below 0.
@@ -41,8 +41,8 @@ struct CopyLimits {
 CopyTerms dense_copy_terms(int64_t bytes, int64_t copies, const CopyLimits& limits);
 
 /// Direct copies between row-major buffers.
-CopyTerms copy_terms(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination, int64_t itemsize,
-                     const CopyLimits& limits);
+CopyTerms copy_terms(const DirectCopies& direct, const PlacedEnd& source, const PlacedEnd& destination,
+                     int64_t itemsize, const CopyLimits& limits);
 
 /// Bytes that are copied from one memory (BufferPlace::arena) to another.
 struct MemoryBytes {
@@ -52,6 +52,7 @@ struct MemoryBytes {
   friend bool operator==(const MemoryBytes&, const MemoryBytes&) = default;
 };
 /// By `from`, then `to`; pairs without bytes are left out.
-std::vector<MemoryBytes> bytes_by_memory(const DirectWay& way, const PlacedEnd& source, const PlacedEnd& destination);
+std::vector<MemoryBytes> bytes_by_memory(const DirectCopies& direct, const PlacedEnd& source,
+                                         const PlacedEnd& destination);
 
 }  // namespace artifex_devices

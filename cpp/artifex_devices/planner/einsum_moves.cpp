@@ -13,21 +13,21 @@ struct AxisMoves {
   int product = -1;
 };
 
-/// The index that is cut as it is best left: the same of both operands, or summed by one that alone has it; else -1.
-int cut_as_is(const EinsumArray& a, const EinsumArray& b, const EinsumArray& result, size_t axis) noexcept {
-  const int in_a = a.cut[axis];
-  const int in_b = b.cut[axis];
+/// The index that can stay sharded: the same of both operands, or a summed one that only one operand has; else -1.
+int index_that_stays(const EinsumArray& a, const EinsumArray& b, const EinsumArray& result, size_t axis) noexcept {
+  const int in_a = a.sharded[axis];
+  const int in_b = b.sharded[axis];
   if (in_a >= 0 && in_a == in_b) return in_a;
   if (in_a >= 0 && in_b < 0 && !result.has(in_a) && !b.has(in_a)) return in_a;
   if (in_b >= 0 && in_a < 0 && !result.has(in_b) && !a.has(in_b)) return in_b;
   return -1;
 }
 
-/// Operands brought to the result's cut.
+/// Operands brought to the index that the result shards.
 AxisMoves moves_to(int wanted, const std::array<const EinsumArray*, 2>& operands, size_t axis) noexcept {
   AxisMoves moves{.product = wanted};
   for (size_t i = 0; i < 2; ++i) {
-    const int own = operands[i]->cut[axis];
+    const int own = operands[i]->sharded[axis];
     if (own < 0 || own == wanted) continue;
     (operands[i]->has(wanted) ? moves.exchange : moves.gather)[i] = true;
   }
@@ -39,20 +39,20 @@ AxisMoves moves_to_whole(const std::array<const EinsumArray*, 2>& operands, cons
                          int64_t size) noexcept {
   // Cut along a sum whose index the other has, and not there: no device could add up its part.
   const auto is_blocked = [&](size_t i) {
-    const int own = operands[i]->cut[axis];
+    const int own = operands[i]->sharded[axis];
     return own >= 0 && !result.has(own) && operands[1 - i]->has(own);
   };
   AxisMoves moves;
   for (size_t i = 0; i < 2; ++i) {
-    if (operands[1 - i]->cut[axis] >= 0) continue;
+    if (operands[1 - i]->sharded[axis] >= 0) continue;
     moves.gather[i] = is_blocked(i) && operands[i]->bytes * static_cast<double>(size) <= result.bytes;
-    moves.product = moves.gather[i] ? -1 : operands[i]->cut[axis];
-    if (operands[i]->cut[axis] >= 0) return moves;
+    moves.product = moves.gather[i] ? -1 : operands[i]->sharded[axis];
+    if (operands[i]->sharded[axis] >= 0) return moves;
   }
-  if (operands[0]->cut[axis] < 0) return moves;
+  if (operands[0]->sharded[axis] < 0) return moves;
   const bool first_is_smaller = operands[0]->bytes < operands[1]->bytes;
   const size_t mover = is_blocked(0) != is_blocked(1) ? (is_blocked(0) ? 0 : 1) : (first_is_smaller ? 0 : 1);
-  moves.product = operands[1 - mover]->cut[axis];
+  moves.product = operands[1 - mover]->sharded[axis];
   (operands[mover]->has(moves.product) ? moves.exchange : moves.gather)[mover] = true;
   return moves;
 }
@@ -65,8 +65,8 @@ EinsumMoves einsum_moves(const EinsumArray& a, const EinsumArray& b, const Einsu
   const std::array<const EinsumArray*, 2> operands = {&a, &b};
   for (size_t axis = 0; axis < kStepMeshAxes; ++axis) {
     const MeshAxes bit = MeshAxes{1} << axis;
-    const int wanted = result.cut[axis];
-    AxisMoves own{.product = cut_as_is(a, b, result, axis)};
+    const int wanted = result.sharded[axis];
+    AxisMoves own{.product = index_that_stays(a, b, result, axis)};
     if (own.product < 0) {
       own = wanted >= 0 ? moves_to(wanted, operands, axis) : moves_to_whole(operands, result, axis, sizes[axis]);
     }

@@ -33,8 +33,8 @@ std::vector<std::vector<int64_t>> tiles_of(const ShardDomains& domains, const st
   return result;
 }
 
-/// Elements of `box` that lie in tiles of `held`. Looks at the tiles that the group has or at those under the box,
-/// whichever are fewer.
+/// Elements of `box` in tiles of `held`. Visits the tiles that the group has or those under the box, whichever are
+/// fewer.
 int64_t elements_in(const IndexDomain& box, const ShardDomains& source, const std::vector<int64_t>& held) {
   Dims first(box.rank(), 0);
   Dims last(box.rank(), 0);
@@ -52,38 +52,38 @@ int64_t elements_in(const IndexDomain& box, const ShardDomains& source, const st
     }
     return elements;
   }
-  Dims cut = first;
+  Dims part = first;
   while (true) {
     int64_t tile = 0;
-    for (int64_t d = 0; d < source.grid().parts().size(); ++d) tile = tile * source.grid().parts(d) + cut[d];
+    for (int64_t d = 0; d < source.grid().parts().size(); ++d) tile = tile * source.grid().parts(d) + part[d];
     if (std::ranges::binary_search(held, tile)) elements += intersect(box, source.domain(tile)).value().volume();
     int64_t d = box.rank() - 1;
-    for (; d >= 0 && cut[d] == last[d]; --d) cut[d] = first[d];
+    for (; d >= 0 && part[d] == last[d]; --d) part[d] = first[d];
     if (d < 0) return elements;
-    ++cut[d];
+    ++part[d];
   }
 }
 
-/// Neighbouring cuts of one dimension.
+/// Adjacent parts of one dimension.
 struct Run {
   int64_t first;
   int64_t count;
 };
 
-/// What groups along ranges have of a grid: in each dimension the cuts of the group at position 0, and by the grid's
-/// digits where those of others begin.
-class GroupCuts {
+/// Parts of a grid that groups along ranges have: in each dimension those of the group at position 0, and the begin of
+/// those of other groups by the digits of the grid.
+class GroupParts {
  public:
-  /// Nothing where a range is no digits of the grid.
-  static std::optional<GroupCuts> of(const ShardDomains& domains, const std::vector<PositionRange>& inside) {
-    GroupCuts cuts(domains);
+  /// Nothing where a range is not digits of the grid.
+  static std::optional<GroupParts> of(const ShardDomains& domains, const std::vector<PositionRange>& inside) {
+    GroupParts found(domains);
     std::vector<int64_t> boundaries{1};
-    for (const TileGrid::Digit& digit : cuts.digits_) boundaries.push_back(digit.position_stride * digit.size);
+    for (const TileGrid::Digit& digit : found.digits_) boundaries.push_back(digit.position_stride * digit.size);
     std::vector<std::vector<int64_t>> offsets(static_cast<size_t>(domains.shape().size()), {0});
     for (const PositionRange& range : inside) {
       if (range.size == 1) continue;
       if (!are_digits(range, boundaries)) return std::nullopt;
-      for (const TileGrid::Digit& digit : cuts.digits_) {
+      for (const TileGrid::Digit& digit : found.digits_) {
         const int64_t begin = std::max(range.stride, digit.position_stride);
         const int64_t end = std::min(range.end(), digit.position_stride * digit.size);
         if (begin >= end || digit.dimension < 0) continue;
@@ -97,19 +97,19 @@ class GroupCuts {
     }
     for (std::vector<int64_t>& known : offsets) {
       std::ranges::sort(known);
-      std::vector<Run>& runs = cuts.runs_.emplace_back();
-      for (const int64_t cut : known) {
-        if (!runs.empty() && runs.back().first + runs.back().count == cut) {
+      std::vector<Run>& runs = found.runs_.emplace_back();
+      for (const int64_t part : known) {
+        if (!runs.empty() && runs.back().first + runs.back().count == part) {
           ++runs.back().count;
         } else {
-          runs.push_back({cut, 1});
+          runs.push_back({part, 1});
         }
       }
     }
-    return cuts;
+    return found;
   }
 
-  /// The first cut in each dimension of the group that begins at a position.
+  /// The first part in each dimension of the group that begins at a position.
   void find_first(int64_t position, Dims* first) const {
     std::ranges::fill(*first, 0);
     for (const TileGrid::Digit& digit : digits_) {
@@ -118,10 +118,10 @@ class GroupCuts {
     }
   }
   const std::vector<Run>& runs(int64_t d) const noexcept { return runs_[static_cast<size_t>(d)]; }
-  int64_t begin(int64_t d, int64_t cut) const noexcept { return domains_->begin(d, cut); }
+  int64_t begin(int64_t d, int64_t part) const noexcept { return domains_->begin(d, part); }
 
  private:
-  explicit GroupCuts(const ShardDomains& domains) : domains_(&domains), digits_(domains.grid().digits()) {}
+  explicit GroupParts(const ShardDomains& domains) : domains_(&domains), digits_(domains.grid().digits()) {}
   const ShardDomains* domains_;
   std::vector<TileGrid::Digit> digits_;
   std::vector<std::vector<Run>> runs_;  // of each dimension
@@ -131,8 +131,8 @@ class GroupCuts {
 
 std::optional<std::vector<int64_t>> group_ingress_bytes(const ShardDomains& source, const ShardDomains& destination,
                                                         const std::vector<PositionRange>& inside, int64_t itemsize) {
-  const auto held = GroupCuts::of(source, inside);
-  const auto wanted = GroupCuts::of(destination, inside);
+  const auto held = GroupParts::of(source, inside);
+  const auto wanted = GroupParts::of(destination, inside);
   const std::vector<int64_t> firsts = first_positions(inside, source.grid().positions());
   if (!held || !wanted || firsts.empty() || source.grid().positions() != destination.grid().positions()) {
     return std::nullopt;
@@ -160,7 +160,7 @@ std::optional<std::vector<int64_t>> group_ingress_bytes(const ShardDomains& sour
           const int64_t own_end = held->begin(d, from[d] + own->first + own->count);
           common +=
               std::max<int64_t>(0, std::min(end, own_end) - std::max(begin, held->begin(d, from[d] + own->first)));
-          if (own_end > end) break;  // it may reach into the next run too
+          if (own_end > end) break;  // it may extend into the next run
         }
       }
       all *= length;

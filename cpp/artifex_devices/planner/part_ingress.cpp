@@ -18,7 +18,7 @@ bool are_whole_slices(const std::vector<int64_t>& devices, const Cluster& cluste
   return true;
 }
 
-/// Which ids are of the part that has device 0.
+/// Ids of the part that has device 0.
 std::vector<PositionRange> ranges_of(const Cluster& cluster, ClusterPart part) {
   int64_t stride = cluster.chip().devices_per_chip;
   if (part == ClusterPart::kChip) return {{stride, 1}};

@@ -60,7 +60,7 @@ std::optional<NodeGroup> placed_group(const Cluster& cluster, const std::vector<
   std::vector<int64_t> chips(devices.size());
   std::ranges::transform(devices, chips.begin(), [&](int64_t id) { return id / per_chip; });
   if (!std::ranges::is_sorted(chips)) std::ranges::sort(chips);
-  // Of each chip as many devices, of each slice the same box.
+  // The same number of devices of each chip, the same box of each slice.
   const auto cores = static_cast<size_t>(std::ranges::count(chips, chips.front()));
   std::vector<std::vector<int64_t>> chips_of_slices;
   int64_t slice = -1;

@@ -26,13 +26,13 @@ void check(const std::vector<TimedTerms>& samples) {
     const bool good = std::ranges::all_of(sample.terms, [](double term) { return std::isfinite(term) && term >= 0; });
     if (!good || !std::isfinite(sample.seconds) || sample.seconds <= 0) {
       throw_error(
-          "fit_relative: a sample of {} s has a term that is no number or below 0, or no time; expected finite ones",
+          "fit_relative: a sample of {} s has a term that is NaN or below 0, or no time; expected finite numbers",
           sample.seconds);
     }
   }
 }
 
-/// The least squares over some of the columns; 0 for the others.
+/// Least squares over some of the columns; 0 for the others.
 VectorXd solve(const MatrixXd& matrix, const VectorXd& target, const std::vector<Index>& columns) {
   VectorXd result = VectorXd::Zero(matrix.cols());
   if (columns.empty()) return result;
@@ -45,7 +45,7 @@ VectorXd solve(const MatrixXd& matrix, const VectorXd& target, const std::vector
 VectorXd solve_positive(const MatrixXd& matrix, const VectorXd& target) {
   std::vector<Index> free;
   VectorXd found = VectorXd::Zero(matrix.cols());
-  const Index rounds = 10 * matrix.cols() + 10;  // as few as the columns, mostly; ties could go round for ever
+  const Index rounds = 10 * matrix.cols() + 10;  // usually as few as the columns; ties could cycle forever
   for (Index round = 0; round < rounds; ++round) {
     const VectorXd gain = matrix.transpose() * (target - matrix * found);
     Index best = -1;
@@ -56,7 +56,7 @@ VectorXd solve_positive(const MatrixXd& matrix, const VectorXd& target) {
     free.push_back(best);
     VectorXd next = solve(matrix, target, free);
     while (std::ranges::any_of(free, [&](Index i) { return next[i] <= 0; })) {
-      double step = 1;  // as far as none falls below 0
+      double step = 1;  // until one would fall below 0
       for (const Index i : free) {
         if (next[i] <= 0) step = std::min(step, found[i] / (found[i] - next[i]));
       }
@@ -84,7 +84,7 @@ RelativeFit fit_relative(const std::vector<TimedTerms>& samples) {
     throw_error(
         "fit_relative: a term is more than 1.8e308 times its seconds; expected smaller terms; correct the sample");
   }
-  // Squares of what is left neither overflow nor vanish.
+  // Squares of the residuals neither overflow nor vanish.
   const VectorXd largest = matrix.colwise().maxCoeff();
   for (Index k = 0; k < columns; ++k) {
     if (largest[k] > 0) matrix.col(k) /= largest[k];

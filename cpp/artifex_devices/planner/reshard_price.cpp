@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMostMessages = int64_t{1} << 22;
 
-/// Bytes out of and into things with numbers from 0.
+/// Bytes out of and into numbered chips, hosts or slices.
 class Traffic {
  public:
   void add(int64_t from, int64_t to, int64_t bytes) {
@@ -55,14 +55,14 @@ std::vector<PositionRange> ranges_of(const ReshardSequence& sequence, const Resh
   return ranges;
 }
 
-/// Devices of the groups along the step's axes, one list a group; all of them, or those that stand for others too.
+/// Devices of the groups along the step's axes, one list for each group; all groups, or representatives.
 struct Groups {
   std::vector<std::vector<int64_t>> devices;
-  int64_t alike = 1;  // groups that lie in the cluster like each that is listed
+  int64_t alike = 1;  // groups that are placed like each listed one
 };
 
-/// Whether all groups along the ranges lie in the cluster like the first one: positions are numbers of devices, and
-/// the ranges digits of chips along the axes of tori, and of slices.
+/// Whether all groups along the ranges are placed like the first one: positions are device ids, and the ranges are
+/// digits of chips along the axes of tori, and of slices.
 bool are_alike(const Cluster& cluster, const std::vector<PositionRange>& ranges, const std::vector<int64_t>& devices) {
   for (size_t i = 0; i < devices.size(); ++i) {
     if (devices[i] != static_cast<int64_t>(i)) return false;
@@ -350,7 +350,7 @@ double least_seconds(const Cluster& cluster, const std::vector<double>& chip_byt
   if (slices > 1 && (most_slice_bytes > 0 || most_chip_bytes > 0)) {
     network = cluster.network_bandwidth().value;
     seconds = most_slice_bytes / (network * static_cast<double>(per_slice));
-    // A host's chips share its network: one of them may have all of it.
+    // The chips of a host share its network: one of them may use all of it.
     network *= static_cast<double>(cluster.chips_per_host());
   }
   if (most_chip_bytes <= 0) return seconds;

@@ -18,11 +18,11 @@ constexpr size_t kMostAxes = 63;  // 2^63 positions
 /// Both ends over the same axes.
 struct CommonAxes {
   std::vector<SubAxis> axes;
-  Cut source;
-  Cut destination;
+  AxesByDimension source;
+  AxesByDimension destination;
 };
 
-/// Where axes begin and end: strides of positions, major to minor, the whole mesh first and 1 last.
+/// Boundaries of axes: strides of positions, major to minor, the size of the mesh first and 1 last.
 std::vector<int64_t> strides_of(const AbstractMesh& mesh) {
   std::vector<int64_t> strides{mesh.size()};
   for (const int64_t size : mesh.axis_sizes()) {
@@ -38,9 +38,9 @@ void append_primes(int64_t size, std::vector<int64_t>* primes) {
   if (size > 1) primes->push_back(size);
 }
 
-Cut cut_by(const ReshardEnd& end, const std::vector<SubAxis>& axes, int64_t rank) {
+AxesByDimension layout_of(const ReshardEnd& end, const std::vector<SubAxis>& axes, int64_t rank) {
   const AbstractMesh& mesh = end.mesh;
-  Cut cut(static_cast<size_t>(rank));
+  AxesByDimension layout(static_cast<size_t>(rank));
   for (int64_t d = 0; d < end.spec.rank(); ++d) {
     for (const AxisName& name : end.spec.entries()[static_cast<size_t>(d)].axes) {
       const int64_t at = mesh.find(name).value();
@@ -49,14 +49,14 @@ Cut cut_by(const ReshardEnd& end, const std::vector<SubAxis>& axes, int64_t rank
       const int64_t size = mesh.axis_sizes()[at];
       for (size_t axis = 0; axis < axes.size(); ++axis) {
         const int64_t own = axes[axis].position_stride;
-        if (own >= stride && own < stride * size) cut[static_cast<size_t>(d)].push_back(static_cast<int>(axis));
+        if (own >= stride && own < stride * size) layout[static_cast<size_t>(d)].push_back(static_cast<int>(axis));
       }
     }
   }
-  return cut;
+  return layout;
 }
 
-/// "x", or "x.1" where the axis was taken apart; by the source's names.
+/// "x", or "x.1" where the axis was factored; by the source's names.
 void label_axes(const AbstractMesh& mesh, std::vector<SubAxis>* axes) {
   int64_t stride = mesh.size();
   for (int64_t i = 0; i < mesh.rank(); ++i) {
@@ -100,32 +100,32 @@ CommonAxes common_axes(const ReshardEnd& source, const ReshardEnd& destination, 
     }
   }
   label_axes(source.mesh, &common.axes);
-  common.source = cut_by(source, common.axes, rank);
-  common.destination = cut_by(destination, common.axes, rank);
+  common.source = layout_of(source, common.axes, rank);
+  common.destination = layout_of(destination, common.axes, rank);
   return common;
 }
 
-/// Axes that stay side by side at both ends, as one.
+/// Axes that are adjacent at both ends, joined.
 struct Merged {
   std::vector<std::vector<int>> members;
   std::vector<int64_t> sizes;
-  Cut source;
-  Cut destination;
+  AxesByDimension source;
+  AxesByDimension destination;
 };
 
 Merged merge(const CommonAxes& common) {
   const size_t count = common.axes.size();
-  // After each axis the next one inwards, at each end; axes that cut nothing have none.
-  const auto followers = [&](const Cut& cut) {
+  // The next axis inwards after each axis, at each end; axes that shard nothing have none.
+  const auto followers = [&](const AxesByDimension& layout) {
     std::vector<int> next(count, -1);
-    for (const auto& axes : cut) {
+    for (const auto& axes : layout) {
       for (size_t i = 0; i + 1 < axes.size(); ++i) next[static_cast<size_t>(axes[i])] = axes[i + 1];
     }
     return next;
   };
-  const auto uses = [&](const Cut& cut) {
+  const auto uses = [&](const AxesByDimension& layout) {
     std::vector<bool> used(count, false);
-    for (const auto& axes : cut) {
+    for (const auto& axes : layout) {
       for (const int axis : axes) used[static_cast<size_t>(axis)] = true;
     }
     return used;
@@ -144,7 +144,7 @@ Merged merge(const CommonAxes& common) {
   std::vector<bool> has_leader(count, false);
   std::vector<int> next(count, -1);
   for (size_t i = 0; i < count; ++i) {
-    if (!used[0][i] && !used[1][i]) has_leader[i] = true;  // in neither: of no use
+    if (!used[0][i] && !used[1][i]) has_leader[i] = true;  // in neither end
     for (const auto& end : after) {
       const int b = end[i];
       if (b >= 0 && stay_together(static_cast<int>(i), b)) {
@@ -166,9 +166,9 @@ Merged merge(const CommonAxes& common) {
     }
     merged.sizes.push_back(size);
   }
-  const auto translate = [&](const Cut& cut) {
-    Cut result;
-    for (const auto& axes : cut) {
+  const auto translate = [&](const AxesByDimension& layout) {
+    AxesByDimension result;
+    for (const auto& axes : layout) {
       result.emplace_back();
       for (const int axis : axes) {
         if (leads[static_cast<size_t>(axis)] >= 0) result.back().push_back(leads[static_cast<size_t>(axis)]);
@@ -181,11 +181,11 @@ Merged merge(const CommonAxes& common) {
   return merged;
 }
 
-CutPath unmerge(const CutPath& path, const Merged& merged) {
-  CutPath result{{}, path.bytes_in};
-  for (const Cut& cut : path.cuts) {
-    Cut& whole = result.cuts.emplace_back();
-    for (const auto& axes : cut) {
+ReshardPath unmerge(const ReshardPath& path, const Merged& merged) {
+  ReshardPath result{{}, path.bytes_in};
+  for (const AxesByDimension& layout : path.layouts) {
+    AxesByDimension& whole = result.layouts.emplace_back();
+    for (const auto& axes : layout) {
       auto& all = whole.emplace_back();
       for (const int axis : axes) {
         const auto& members = merged.members[static_cast<size_t>(axis)];
@@ -200,8 +200,8 @@ bool begins_with(const std::vector<int>& longer, const std::vector<int>& shorter
   return longer.size() >= shorter.size() && std::equal(shorter.begin(), shorter.end(), longer.begin());
 }
 
-/// -1: each dimension of `after` lengthens that of `before` (slices); 1: the other way round (gathers); 0: neither.
-int direction(const Cut& before, const Cut& after) {
+/// -1: each dimension of `after` lengthens that of `before` (slices); 1: the reverse (gathers); 0: neither.
+int direction(const AxesByDimension& before, const AxesByDimension& after) {
   bool slices = true;
   bool gathers = true;
   for (size_t d = 0; d < before.size(); ++d) {
@@ -211,26 +211,28 @@ int direction(const Cut& before, const Cut& after) {
   return slices ? -1 : gathers ? 1 : 0;
 }
 
-/// Slices in a row are one a dimension, gathers too.
-CutPath coalesce(const CutPath& path) {
-  CutPath result{{path.cuts.front()}, path.bytes_in};
-  for (size_t i = 1; i < path.cuts.size();) {
-    const int kind = direction(path.cuts[i - 1], path.cuts[i]);
+/// Successive slices are joined to one for each dimension; so are gathers.
+ReshardPath coalesce(const ReshardPath& path) {
+  ReshardPath result{{path.layouts.front()}, path.bytes_in};
+  for (size_t i = 1; i < path.layouts.size();) {
+    const int kind = direction(path.layouts[i - 1], path.layouts[i]);
     size_t end = i;
-    while (kind != 0 && end + 1 < path.cuts.size() && direction(path.cuts[end], path.cuts[end + 1]) == kind) ++end;
-    for (size_t d = 0; kind != 0 && d < path.cuts[end].size(); ++d) {
-      if (result.cuts.back()[d] == path.cuts[end][d]) continue;
-      Cut next = result.cuts.back();
-      next[d] = path.cuts[end][d];
-      result.cuts.push_back(std::move(next));
+    while (kind != 0 && end + 1 < path.layouts.size() && direction(path.layouts[end], path.layouts[end + 1]) == kind)
+      ++end;
+    for (size_t d = 0; kind != 0 && d < path.layouts[end].size(); ++d) {
+      if (result.layouts.back()[d] == path.layouts[end][d]) continue;
+      AxesByDimension next = result.layouts.back();
+      next[d] = path.layouts[end][d];
+      result.layouts.push_back(std::move(next));
     }
-    if (kind == 0) result.cuts.push_back(path.cuts[end]);
+    if (kind == 0) result.layouts.push_back(path.layouts[end]);
     i = end + 1;
   }
   return result;
 }
 
-ReshardStep describe_step(const CutSpace& space, const Cut& before, const Cut& after, int64_t positions) {
+ReshardStep describe_step(const ReshardSpace& space, const AxesByDimension& before, const AxesByDimension& after,
+                          int64_t positions) {
   ReshardStep step;
   step.shard_bytes = space.shard_bytes(before).value();
   step.shard_bytes_after = space.shard_bytes(after).value();
@@ -260,7 +262,7 @@ ReshardStep describe_step(const CutSpace& space, const Cut& before, const Cut& a
   return step;
 }
 
-TileGrid grid_of(const std::vector<SubAxis>& axes, const Cut& cut) {
+TileGrid grid_of(const std::vector<SubAxis>& axes, const AxesByDimension& layout) {
   std::vector<AxisName> names;
   Dims sizes;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -268,7 +270,7 @@ TileGrid grid_of(const std::vector<SubAxis>& axes, const Cut& cut) {
     sizes.push_back(axes[i].size);
   }
   std::vector<SpecEntry> entries;
-  for (const auto& run : cut) {
+  for (const auto& run : layout) {
     std::vector<AxisName> of_dimension;
     for (const int axis : run) of_dimension.push_back(names[static_cast<size_t>(axis)]);
     entries.emplace_back(std::move(of_dimension));
@@ -276,11 +278,11 @@ TileGrid grid_of(const std::vector<SubAxis>& axes, const Cut& cut) {
   return TileGrid(AbstractMesh(std::move(names), std::move(sizes)), PartitionSpec(std::move(entries)));
 }
 
-int64_t peak_of(const CutSpace& space, const CutPath& path) {
+int64_t peak_of(const ReshardSpace& space, const ReshardPath& path) {
   int64_t peak = space.source_bytes;
-  for (size_t i = 1; i < path.cuts.size(); ++i) {
-    peak = std::max(
-        peak, space.held(space.shard_bytes(path.cuts[i - 1]).value(), space.shard_bytes(path.cuts[i]).value(), i == 1));
+  for (size_t i = 1; i < path.layouts.size(); ++i) {
+    peak = std::max(peak, space.held(space.shard_bytes(path.layouts[i - 1]).value(),
+                                     space.shard_bytes(path.layouts[i]).value(), i == 1));
   }
   return peak;
 }
@@ -293,18 +295,18 @@ int64_t most_ingress(const TileGrid& from, const TileGrid& to, const Dims& shape
 }
 
 struct Found {
-  CutPath path;
+  ReshardPath path;
   bool is_cheapest = false;
 };
 
-/// The cheapest path that keeps to the memory limit; nothing where none was found.
-std::optional<Found> cheapest_path(const CutSpace& space, const CommonAxes& common, int64_t lower_bound,
+/// The cheapest path within the memory limit; nothing where none was found.
+std::optional<Found> cheapest_path(const ReshardSpace& space, const CommonAxes& common, int64_t lower_bound,
                                    const SearchLimits& limits) {
   std::optional<Found> best;
-  const auto offer = [&](CutPath path, bool is_cheapest) {
+  const auto offer = [&](ReshardPath path, bool is_cheapest) {
     path = coalesce(path);
     if (space.memory_limit && peak_of(space, path) > *space.memory_limit) return;
-    const auto rank = [](const CutPath& p) { return std::pair(p.bytes_in, p.cuts.size()); };
+    const auto rank = [](const ReshardPath& p) { return std::pair(p.bytes_in, p.layouts.size()); };
     if (!best || rank(path) < rank(best->path)) best = Found{std::move(path), false};
     best->is_cheapest = best->is_cheapest || is_cheapest || best->path.bytes_in == lower_bound;
   };
@@ -313,13 +315,13 @@ std::optional<Found> cheapest_path(const CutSpace& space, const CommonAxes& comm
 
   const auto limit = [&] { return best ? best->path.bytes_in : INT64_MAX / 4; };
   const Merged merged = merge(common);
-  CutSpace coarse = space;
+  ReshardSpace coarse = space;
   coarse.sizes = merged.sizes;
-  if (const auto found = search_cuts(coarse, merged.source, merged.destination, limit(), limits); found.path) {
+  if (const auto found = search_reshards(coarse, merged.source, merged.destination, limit(), limits); found.path) {
     offer(unmerge(*found.path, merged), false);
   }
   if (best && best->is_cheapest) return best;
-  const CutSearchResult fine = search_cuts(space, common.source, common.destination, limit(), limits);
+  const ReshardSearchResult fine = search_reshards(space, common.source, common.destination, limit(), limits);
   if (fine.path) offer(*fine.path, fine.is_complete);
   if (best) best->is_cheapest = best->is_cheapest || fine.is_complete;
   return best;
@@ -328,8 +330,9 @@ std::optional<Found> cheapest_path(const CutSpace& space, const CommonAxes& comm
 void check_end(const ReshardEnd& end) {
   for (const SpecEntry& entry : end.spec.entries()) {
     if (entry.kind == SpecEntry::Kind::kUnconstrained) {
-      throw_error("{}: {} leaves a dimension open; expected None or axes for each; say how it is cut",
-                  kSequenceOperation, end.spec.to_string());
+      throw_error(
+          "{}: {} leaves a dimension UNCONSTRAINED; expected None or mesh axes for each dimension; replace UNCONSTRAINED",
+          kSequenceOperation, end.spec.to_string());
     }
   }
   end.spec.check(end.mesh, kSequenceOperation);
@@ -360,7 +363,7 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
   if (common.axes.size() > kMostAxes)
     throw_error("{}: the mesh has {} prime factors; expected fewer", kSequenceOperation, kMostAxes);
 
-  CutSpace space{shape, *bytes, {}, 0, 0, options.memory_limit};
+  ReshardSpace space{shape, *bytes, {}, 0, 0, options.memory_limit};
   for (const SubAxis& axis : common.axes) space.sizes.push_back(axis.size);
   space.source_bytes = space.shard_bytes(common.source).value();
   space.largest_shard = std::max(space.source_bytes, space.shard_bytes(common.destination).value());
@@ -370,7 +373,7 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
   sequence.lower_bound = most_ingress(from, to, shape, itemsize);
   std::optional<Found> found = cheapest_path(space, common, sequence.lower_bound, options.search);
   if (!found) {
-    CutSpace free = space;
+    ReshardSpace free = space;
     free.memory_limit.reset();
     const Found least = cheapest_path(free, common, sequence.lower_bound, options.search).value();
     throw_error(
@@ -378,13 +381,13 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
         "one that moves least ({} of them are the source's shard); raise the limit or use more devices",
         kSequenceOperation, *options.memory_limit, peak_of(free, least.path), space.source_bytes);
   }
-  const CutPath& path = found->path;
+  const ReshardPath& path = found->path;
   sequence.is_cheapest = found->is_cheapest;
   sequence.bytes_in = path.bytes_in;
   sequence.peak_bytes = peak_of(space, path);
-  for (size_t i = 0; i < path.cuts.size(); ++i) {
-    sequence.grids.push_back(grid_of(sequence.axes, path.cuts[i]));
-    if (i > 0) sequence.steps.push_back(describe_step(space, path.cuts[i - 1], path.cuts[i], from.positions()));
+  for (size_t i = 0; i < path.layouts.size(); ++i) {
+    sequence.grids.push_back(grid_of(sequence.axes, path.layouts[i]));
+    if (i > 0) sequence.steps.push_back(describe_step(space, path.layouts[i - 1], path.layouts[i], from.positions()));
   }
   return sequence;
 }

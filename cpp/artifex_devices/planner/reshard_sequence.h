@@ -9,20 +9,20 @@
 #include <vector>
 
 #include "artifex_devices/partition/shard_domains.h"
-#include "artifex_devices/planner/cut_search.h"
+#include "artifex_devices/planner/reshard_search.h"
 
 namespace artifex_devices {
 
 /// The collectives that lead from one sharding to another (Rink et al. 2021, arXiv:2112.01075).
 enum class ReshardMove : uint8_t {
-  kSlice,     // a dimension is cut by axes that hold replicas: each device keeps its part, nothing moves
+  kSlice,     // axes with replicas shard a dimension: each device keeps its part, nothing moves
   kAllToAll,  // the innermost axes of one dimension become the innermost of another
   kPermute,   // shards change places, their shape stays
-  kAllGather  // the innermost axes of a dimension cut it no longer
+  kAllGather  // the innermost axes of a dimension no longer shard it
 };
 std::string_view to_string(ReshardMove move) noexcept;  // "slice", "all_to_all", "permute", "all_gather"
 
-/// A part of a mesh axis. Meshes are taken apart into prime factors, so that half an axis can move.
+/// A part of a mesh axis. Meshes are factored into primes, so that half an axis can move.
 struct SubAxis {
   std::string label;  // "x", or "x.0" for the major one of several
   int64_t size = 1;
@@ -32,11 +32,11 @@ struct SubAxis {
 struct ReshardStep {
   ReshardMove move = ReshardMove::kSlice;
   std::vector<int64_t> axes;      // numbers of sub-axes that move, major to minor; none for a permute
-  int64_t from_dimension = -1;    // that they cut before; -1 for a slice and a permute
-  int64_t to_dimension = -1;      // that they cut afterwards; -1 for a gather and a permute
+  int64_t from_dimension = -1;    // that they shard before; -1 for a slice and a permute
+  int64_t to_dimension = -1;      // that they shard after; -1 for a gather and a permute
   int64_t group = 1;              // devices that work together: product of the axes; of a permute all
   int64_t shard_bytes = 0;        // of one device before
-  int64_t shard_bytes_after = 0;  // of one device afterwards
+  int64_t shard_bytes_after = 0;  // of one device after
   int64_t bytes_in = 0;           // what the busiest device receives
 };
 
@@ -44,12 +44,12 @@ struct ReshardStep {
 struct ReshardSequence {
   std::vector<SubAxis> axes;
   std::vector<ReshardStep> steps;
-  /// How the array is cut before each step and after the last: one more than steps. Positions are those of the mesh.
+  /// Tiles before each step and after the last: one more than steps. Positions are those of the mesh.
   std::vector<TileGrid> grids;
   int64_t bytes_in = 0;      // of the busiest device of each step, summed up
-  int64_t lower_bound = 0;   // that the busiest device must receive, however it is done
-  int64_t peak_bytes = 0;    // a device holds at most: the source's shard, which stays, a step's input and its output
-  bool is_cheapest = false;  // no other sequence of these moves has fewer bytes_in; else the search was cut short
+  int64_t lower_bound = 0;   // that the busiest device must receive by any sequence
+  int64_t peak_bytes = 0;    // maximum of a device: the source's shard, which stays, a step's input and its output
+  bool is_cheapest = false;  // no other sequence of these moves has fewer bytes_in; false where the search was stopped
 };
 
 struct SequenceOptions {

@@ -57,7 +57,7 @@ struct Line {
 Line line_of(const BatchAmount& amount, double rate) noexcept { return {amount.fixed / rate, amount.scaled / rate}; }
 const Line& larger(const Line& a, const Line& b, double scale) noexcept { return a.at(scale) >= b.at(scale) ? a : b; }
 
-/// What goes on at once, as lines that touch the curves at one scale.
+/// Concurrent parts of a step, as tangents of their curves at one scale.
 struct Tangents {
   Line compute;
   Line memory;
@@ -65,22 +65,22 @@ struct Tangents {
   Line device;
 };
 
-Tangents tangents_at(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network, double scale) {
+Tangents tangents_at(const StepWork& work, const StepHardware& hardware, const StepNetwork& network, double scale) {
   Tangents sum;
-  for (const StepProduct& product : flow.products) {
+  for (const StepProduct& product : work.products) {
     const Line compute = line_of(product.flops, peak_of(hardware, product.format));
     const Line memory = line_of(product.bytes, hardware.memory_bandwidth);
     sum.compute += compute;
     sum.memory += memory;
     sum.device += larger(compute, memory, scale);
   }
-  const Line update = line_of(flow.update_bytes, hardware.memory_bandwidth);
+  const Line update = line_of(work.update_bytes, hardware.memory_bandwidth);
   sum.memory += update;
   sum.device += update;
-  for (size_t i = 0; i < flow.collectives.size(); ++i) {
+  for (size_t i = 0; i < work.collectives.size(); ++i) {
     if (i % kCollectivesBetweenInterrupts == 0) check_interrupt();
-    const StepCollective& each = flow.collectives[i];
-    // Of no bytes yet the line is that of the first ones: without a slope it would touch its curve nowhere else.
+    const StepCollective& each = work.collectives[i];
+    // At zero bytes the tangent is that of the first bytes: without a slope it would touch its curve nowhere else.
     const double bytes = each.bytes.at(scale) > 0 || each.bytes.scaled <= 0 ? each.bytes.at(scale) : 1;
     const CollectiveCost cost = cost_of(each, network, bytes);
     const double per_byte = bytes > 0 ? cost.transfer / bytes : 0;
@@ -92,11 +92,11 @@ Tangents tangents_at(const StepFlow& flow, const StepHardware& hardware, const S
 
 using Curves = std::array<Line, 3>;  // by StepBound
 
-constexpr double kFar = 1e12;  // a scale beyond all that bends
+constexpr double kFar = 1e12;  // a scale beyond all bends
 
-/// Where two curves meet, from one end: Newton's method. It ends at the exact place after a few pieces, as the
-/// difference of the curves bends one way only; where groups of several kinds bend it both ways it may go in circles,
-/// and the place is found by halving.
+/// The intersection of two curves, from one end, by Newton's method. It converges exactly after a few pieces, because
+/// the difference of the curves is convex or concave; where groups of several kinds make it neither, bisection finds
+/// the intersection.
 template <class At>
 std::optional<double> meeting(At curves_at, size_t first, size_t second, double start) {
   double scale = start;
@@ -169,15 +169,15 @@ CollectiveCost step_collective_cost(const StepCollective& collective, const Step
   return cost_of(collective, network, collective.bytes.at(scale));
 }
 
-StepSeconds step_seconds(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network, double scale) {
-  const Tangents lines = tangents_at(flow, hardware, network, scale);
+StepSeconds step_seconds(const StepWork& work, const StepHardware& hardware, const StepNetwork& network, double scale) {
+  const Tangents lines = tangents_at(work, hardware, network, scale);
   return {lines.compute.at(scale), lines.memory.at(scale), lines.network.at(scale), lines.device.at(scale)};
 }
 
-std::vector<StepRegime> step_regimes(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network,
+std::vector<StepRegime> step_regimes(const StepWork& work, const StepHardware& hardware, const StepNetwork& network,
                                      bool overlaps) {
-  // Without overlap the network is set against all products; which of their two limits counts is asked beside it.
-  const auto tangents = [&](double scale) { return tangents_at(flow, hardware, network, scale); };
+  // Without overlap the network competes with all products; their own two limits are compared separately.
+  const auto tangents = [&](double scale) { return tangents_at(work, hardware, network, scale); };
   const auto curves_at = [&](double scale) {
     const Tangents at = tangents(scale);
     return Curves{at.compute, at.memory, at.network};

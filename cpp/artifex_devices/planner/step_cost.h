@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "artifex_devices/cluster/cluster.h"
-#include "artifex_devices/planner/step_flow.h"
 #include "artifex_devices/planner/step_network.h"
+#include "artifex_devices/planner/step_work.h"
 
 namespace artifex_devices {
 
@@ -20,7 +20,7 @@ struct StepHardware {
   int64_t memory_bytes = 0;
   std::string_view operation = kPlanStep;  // that errors of prices name
 };
-/// A device of a cluster: a chip's figures, shared out among its devices. Throws Unavailable where the memory or its
+/// A device of a cluster: the numbers of a chip, divided among its devices. Throws Unavailable where the memory or its
 /// bandwidth is not known.
 StepHardware step_hardware(const Cluster& cluster, std::string_view operation = kPlanStep);
 
@@ -33,7 +33,7 @@ struct StepSeconds {
   double memory = 0;   // bytes of operands, results and the update at the memory's bandwidth
   double network = 0;  // collectives, one after the other
   double device = 0;   // products one after the other, each at its own limit, then the update
-  /// Everything at once: the largest counts.
+  /// All three at once: the maximum.
   double overlapped() const noexcept;
   StepBound overlapped_bound() const noexcept;
   /// Collectives and products one after the other.
@@ -41,11 +41,11 @@ struct StepSeconds {
   StepBound serial_bound() const noexcept;
 };
 
-/// Prices a flow at `scale` times the model's batch. Throws Unavailable for a format without a published peak and for
+/// Prices work at `scale` times the model's batch. Throws Unavailable for a format without a published peak and for
 /// axes without groups.
-StepSeconds step_seconds(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network,
+StepSeconds step_seconds(const StepWork& work, const StepHardware& hardware, const StepNetwork& network,
                          double scale = 1);
-/// The cheapest algorithm of one collective, in the slowest group; one time of its `count`.
+/// The cheapest algorithm of one collective in the slowest group, for one of its `count` repetitions.
 CollectiveCost step_collective_cost(const StepCollective& collective, const StepNetwork& network, double scale = 1);
 
 /// The batch from `begin` to `end` (scales; 0 to infinity) that `bound` limits.
@@ -54,12 +54,12 @@ struct StepRegime {
   double begin = 0;
   double end = 0;
 };
-/// All of them in order, solved exactly: seconds are piecewise linear in the batch. `overlaps`: of overlapped(), else
-/// of serial().
-std::vector<StepRegime> step_regimes(const StepFlow& flow, const StepHardware& hardware, const StepNetwork& network,
+/// All regimes in order, solved exactly: seconds are piecewise linear in the batch. `overlaps`: for overlapped(), else
+/// for serial().
+std::vector<StepRegime> step_regimes(const StepWork& work, const StepHardware& hardware, const StepNetwork& network,
                                      bool overlaps);
 
-/// The largest scale whose memory fits in `memory_bytes`; below 0 where not even a batch of nothing fits, infinity
+/// The largest scale whose memory fits in `memory_bytes`; below 0 where even an empty batch does not fit, infinity
 /// where nothing grows.
 double largest_step_scale(const StepMemory& memory, int64_t memory_bytes) noexcept;
 

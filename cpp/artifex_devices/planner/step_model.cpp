@@ -15,22 +15,14 @@ int64_t parts_of(const std::vector<int64_t>& sizes, MeshAxes axes) noexcept {
   return parts;
 }
 
-std::string names_of(const std::vector<std::string>& names, MeshAxes axes) {
-  std::vector<std::string> found;
-  for (size_t axis = 0; axis < names.size(); ++axis) {
-    if ((axes >> axis & 1) != 0) found.push_back(names[axis]);
-  }
-  return fmt::format("{}", fmt::join(found, ", "));
-}
-
-/// Calls `cut(tensor, dimension, axes)` for each dimension, and `twice(tensor, first, second, axes)` for each pair that
-/// shares axes.
-template <class Cut, class Twice>
-void each_dimension(const StepModel& model, const StepRules& rules, Cut cut, Twice twice) {
+/// Calls `visit(tensor, dimension, axes)` for each dimension, and `twice(tensor, first, second, axes)` for each pair
+/// that shares axes.
+template <class Visit, class Twice>
+void each_dimension(const StepModel& model, const StepRules& rules, Visit visit, Twice twice) {
   for (const StepTensor& tensor : model.tensors) {
     for (size_t d = 0; d < tensor.axes.size(); ++d) {
       const MeshAxes axes = rules[static_cast<size_t>(tensor.axes[d])];
-      cut(tensor, d, axes);
+      visit(tensor, d, axes);
       for (size_t before = 0; before < d; ++before) {
         const MeshAxes both = axes & rules[static_cast<size_t>(tensor.axes[before])];
         if (both != 0) twice(tensor, before, d, both);
@@ -40,6 +32,14 @@ void each_dimension(const StepModel& model, const StepRules& rules, Cut cut, Twi
 }
 
 }  // namespace
+
+std::vector<std::string> names_of(const std::vector<std::string>& axis_names, MeshAxes axes) {
+  std::vector<std::string> found;
+  for (size_t axis = 0; axis < axis_names.size(); ++axis) {
+    if ((axes >> axis & 1) != 0) found.push_back(axis_names[axis]);
+  }
+  return found;
+}
 
 std::vector<std::string> step_mismatches(const StepModel& model, const std::vector<int64_t>& mesh_sizes,
                                          const std::vector<std::string>& mesh_names, const StepRules& rules) {
@@ -54,14 +54,15 @@ std::vector<std::string> step_mismatches(const StepModel& model, const std::vect
         const int64_t parts = parts_of(mesh_sizes, axes);
         if (size % parts == 0) return;
         const int64_t below = size / parts * parts;
-        found.push_back(fmt::format("dimension {} of {} ({}, {}) is cut {} ways by {}; nearest {}{}", d, tensor.name,
-                                    axis_name(tensor, d), size, parts, names_of(mesh_names, axes),
+        found.push_back(fmt::format("dimension {} of {} ({}, {}) is sharded {} ways over {}; nearest {}{}", d,
+                                    tensor.name, axis_name(tensor, d), size, parts,
+                                    fmt::join(names_of(mesh_names, axes), ", "),
                                     below > 0 ? fmt::format("{} or ", below) : std::string(), below + parts));
       },
       [&](const StepTensor& tensor, size_t first, size_t second, MeshAxes axes) {
-        found.push_back(fmt::format("{} cuts both dimension {} ({}) and dimension {} ({}) of {}",
-                                    names_of(mesh_names, axes), first, axis_name(tensor, first), second,
-                                    axis_name(tensor, second), tensor.name));
+        found.push_back(fmt::format("{} shards both dimension {} ({}) and dimension {} ({}) of {}",
+                                    fmt::join(names_of(mesh_names, axes), ", "), first, axis_name(tensor, first),
+                                    second, axis_name(tensor, second), tensor.name));
       });
   return found;
 }

@@ -54,8 +54,8 @@ MeshGroups groups_along(const std::vector<int64_t>& sizes, MeshAxes axes) {
   return groups;
 }
 
-/// A group that has been placed. Another with the same differences of ids is the same box elsewhere, if it does not run
-/// over an end of the cluster.
+/// A placed group. Another group with the same differences of ids is the same box elsewhere, unless it crosses an end
+/// of the cluster.
 class PlacedBox {
  public:
   PlacedBox(const Cluster& cluster, std::vector<int64_t> devices) : devices_(std::move(devices)) {
@@ -98,7 +98,7 @@ class PlacedBox {
 
   std::vector<int64_t> devices_;
   std::vector<int64_t> radices_;  // cores, then chips along each axis, then slices
-  std::vector<int64_t> digits_;   // of the least id: the corner of a box
+  std::vector<int64_t> digits_;   // of the smallest id: the corner of a box
   std::vector<int64_t> extents_;
   int64_t least_ = 0;
 };
@@ -110,8 +110,9 @@ StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& siz
   int64_t positions = 1;
   for (const int64_t size : sizes) positions *= size;
   if (positions != static_cast<int64_t>(devices.size()) || sizes.size() > kStepMeshAxes) {
-    throw_error("{}: {} devices for a mesh of {} axes and {} positions; expected one a position, and at most {} axes",
-                operation, devices.size(), sizes.size(), positions, kStepMeshAxes);
+    throw_error(
+        "{}: {} devices for a mesh of {} axes and {} positions; expected one for each position, and at most {} axes",
+        operation, devices.size(), sizes.size(), positions, kStepMeshAxes);
   }
   StepNetwork network{sizes, std::vector<std::vector<NodeGroup>>(size_t{1} << sizes.size())};
   for (const MeshAxes axes : wanted) {
@@ -126,8 +127,8 @@ StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& siz
       std::optional<NodeGroup> placed = placed_group(cluster, group);
       if (!placed) {
         throw_error(
-            "{}: the {} devices of a group of the mesh, {} first, are no box of the cluster {}; expected evenly spaced "
-            "chips along its axes; lay the mesh out with mesh_utils.create_device_mesh",
+            "{}: the {} devices of a group of the mesh, {} first, are not a box of the cluster {}; expected evenly spaced "
+            "chips along its axes; order the mesh with mesh_utils.create_device_mesh",
             operation, group.size(), group.front(), cluster.name());
       }
       kinds.push_back(std::move(*placed));

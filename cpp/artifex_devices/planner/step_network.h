@@ -12,14 +12,14 @@
 
 namespace artifex_devices {
 
-/// A mesh as collectives see it: for each set of its axes (as bits) the groups that work at once, each kind once; the
-/// slowest counts. Sets that no collective is over may be empty.
+/// The groups of a mesh for each set of its axes (as bits): those that work at once, each kind once; the slowest
+/// counts. Sets that no collective uses may be empty.
 struct StepNetwork {
   std::vector<int64_t> sizes;
   std::vector<std::vector<NodeGroup>> groups;
 };
-/// Groups of a mesh whose positions lie on `devices` (ids, row-major), for the sets of axes in `wanted`.
-/// Throws InvalidArgument for groups that are no boxes of the cluster, Unavailable for rates that are not known.
+/// Groups of a mesh whose positions are placed on `devices` (ids, row-major), for the sets of axes in `wanted`.
+/// Throws InvalidArgument for groups that are not boxes of the cluster, Unavailable for rates that are not known.
 StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& sizes, const std::vector<int64_t>& devices,
                          const std::vector<MeshAxes>& wanted, std::string_view operation = kPlanStep);
 

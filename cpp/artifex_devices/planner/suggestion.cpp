@@ -8,9 +8,9 @@
 #include <tuple>
 #include <utility>
 
-#include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/planner/cut_sets.h"
+#include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/planner/axis_choices.h"
 
 namespace artifex_devices {
 namespace {
@@ -48,16 +48,16 @@ std::vector<Family> families_of(const SuggestionSpace& space) {
   return families;
 }
 
-/// Candidates of all families, from how many sets an axis of each size may cut: the sets themselves may be too many to
-/// keep.
-int64_t count_of(const std::vector<Family>& families, const CutSets& cuts) {
+/// Number of candidates of all families, from the numbers of sets for axes of each size: the sets may be too many to
+/// store.
+int64_t count_of(const std::vector<Family>& families, const AxisChoices& choices) {
   std::map<int64_t, double> sets;  // by size
   double total = 0;
   for (const Family& family : families) {
     double candidates = 1;
     for (const int64_t size : family.sizes) {
       auto found = sets.find(size);
-      if (found == sets.end()) found = sets.emplace(size, static_cast<double>(cuts.count_for_size(size))).first;
+      if (found == sets.end()) found = sets.emplace(size, static_cast<double>(choices.count_for_size(size))).first;
       candidates *= found->second;
     }
     total += candidates;
@@ -65,8 +65,8 @@ int64_t count_of(const std::vector<Family>& families, const CutSets& cuts) {
   return total < 1e18 ? static_cast<int64_t>(total) : int64_t{1'000'000'000'000'000'000};
 }
 
-/// Groups for each set of axes; none where they are no boxes of the cluster.
-StepNetwork network_of(const Cluster& cluster, const LaidMesh& mesh, const std::vector<size_t>& places,
+/// Groups for each set of axes; none where they are not boxes of the cluster.
+StepNetwork network_of(const Cluster& cluster, const ClusterMesh& mesh, const std::vector<size_t>& places,
                        const std::vector<int64_t>& sizes) {
   StepNetwork network{sizes, std::vector<std::vector<NodeGroup>>(size_t{1} << sizes.size())};
   for (MeshAxes axes = 1; axes < network.groups.size(); ++axes) {
@@ -78,13 +78,13 @@ StepNetwork network_of(const Cluster& cluster, const LaidMesh& mesh, const std::
     try {
       network.groups[axes] =
           std::move(step_network(cluster, mesh.sizes, mesh.devices, {own}, kSearchOperation).groups[own]);
-    } catch (const InvalidArgument&) {  // no boxes: options that need them are counted
+    } catch (const InvalidArgument&) {  // not boxes: options that need them are counted
     }
   }
   return network;
 }
 
-/// How good an option is; less is better.
+/// Order of options: less is better.
 using Rank = std::tuple<float, float, float, size_t, int>;
 
 class Search {
@@ -95,18 +95,18 @@ class Search {
         space_(space),
         progress_(progress),
         hardware_(step_hardware(cluster, kSearchOperation)),
-        cuts_(model, space.may_cut),
+        choices_(model, space.shardable),
         families_(families_of(space)) {
-    const int64_t count = count_of(families_, cuts_);
+    const int64_t count = count_of(families_, choices_);
     if (count > kMostCandidates) {
       throw_error(
           "{}: the space has {} candidates; expected at most {}; allow fewer axes of the mesh, or name fewer logical "
-          "axes that may be cut",
+          "axes by axes=",
           kSearchOperation, count, kMostCandidates);
     }
     for (Family& family : families_) {
       for (const int64_t size : family.sizes) {
-        if (!sets_of_size_.contains(size)) sets_of_size_.emplace(size, cuts_.for_size(size));
+        if (!sets_of_size_.contains(size)) sets_of_size_.emplace(size, choices_.for_size(size));
       }
       for (Family::Member& member : family.members) {
         member.network = network_of(cluster, space.meshes[member.mesh], member.places, family.sizes);
@@ -127,7 +127,7 @@ class Search {
   }
 
  private:
-  /// What is cut into how many parts: the same for meshes that mean the same.
+  /// Number of parts of each set of axes: equal for options that are the same to a user.
   using Meaning = std::vector<std::pair<AxisSet, int64_t>>;
   struct Entry {
     Rank rank;
@@ -150,26 +150,26 @@ class Search {
       if (progress_) progress_(done_);
     }
     ++done_;
-    if (cuts_.fit_together(family.sizes, sets)) price(family, sets);
+    if (choices_.fit_together(family.sizes, sets)) price(family, sets);
   }
 
   void price(const Family& family, const std::vector<AxisSet>& sets) {
     work_ += static_cast<int64_t>(model_.ops.size() * (1 + family.members.size()));
     StepRules rules(model_.logical_axes.size(), 0);
-    int cut_count = 0;
+    int sharded_count = 0;
     for (size_t axis = 0; axis < sets.size(); ++axis) {
-      cut_count += std::popcount(sets[axis]);
+      sharded_count += std::popcount(sets[axis]);
       for (AxisSet rest = sets[axis]; rest != 0; rest &= rest - 1) {
         rules[static_cast<size_t>(std::countr_zero(rest))] |= MeshAxes{1} << axis;
       }
     }
-    StepFlow flow = step_flow(model_, family.sizes, rules, kSearchOperation);
-    const double memory = flow.memory.at(1);
+    StepWork work = step_work(model_, family.sizes, rules, kSearchOperation);
+    const double memory = work.memory.at(1);
     const bool fits = memory <= static_cast<double>(hardware_.memory_bytes);
-    const bool is_hopeless = cannot_lead(flow, fits, memory);
+    const bool is_hopeless = cannot_lead(work, fits, memory);
     for (const Family::Member& member : family.members) {
       const bool has_network = std::ranges::none_of(
-          flow.collectives, [&](const StepCollective& each) { return member.network.groups[each.axes].empty(); });
+          work.collectives, [&](const StepCollective& each) { return member.network.groups[each.axes].empty(); });
       if (!has_network) {
         ++result_.without_network;
         continue;
@@ -177,17 +177,17 @@ class Search {
       ++result_.possible;
       if (!fits) ++result_.too_large;
       if (is_hopeless) continue;
-      const StepSeconds seconds = step_seconds(flow, hardware_, member.network);
+      const StepSeconds seconds = step_seconds(work, hardware_, member.network);
       const double first = space_.overlaps ? seconds.overlapped() : seconds.serial();
       const double second = space_.overlaps ? seconds.serial() : seconds.overlapped();
       const auto rank = Rank{static_cast<float>(first), static_cast<float>(second), static_cast<float>(memory),
-                             family.sizes.size(), cut_count};
+                             family.sizes.size(), sharded_count};
       const auto entry = [&] {
         Entry made{rank, meaning_of(family, sets), {member.mesh, rules_of(member, rules), seconds, memory}};
         return made;
       };
       const Rank by_memory{static_cast<float>(memory), std::get<0>(rank), std::get<1>(rank), family.sizes.size(),
-                           cut_count};
+                           sharded_count};
       if (!smallest_ || by_memory < smallest_->rank) {
         smallest_ = entry();
         smallest_->rank = by_memory;
@@ -197,13 +197,13 @@ class Search {
     }
   }
 
-  /// Whether an option is worse than all that it would be kept for, whatever its collectives take.
-  bool cannot_lead(StepFlow& flow, bool fits, double memory) const {
+  /// Whether an option cannot be among the results, whatever its collectives take.
+  bool cannot_lead(StepWork& work, bool fits, double memory) const {
     const bool is_full = fits ? best_.size() == static_cast<size_t>(space_.top) : fastest_too_large_.has_value();
     if (!is_full || !smallest_ || static_cast<float>(memory) <= std::get<0>(smallest_->rank)) return false;
-    std::vector<StepCollective> collectives = std::exchange(flow.collectives, {});
-    const StepSeconds least = step_seconds(flow, hardware_, {});
-    flow.collectives = std::move(collectives);
+    std::vector<StepCollective> collectives = std::exchange(work.collectives, {});
+    const StepSeconds least = step_seconds(work, hardware_, {});
+    work.collectives = std::move(collectives);
     const Rank& worst = fits ? best_.back().rank : fastest_too_large_->rank;
     return static_cast<float>(space_.overlaps ? least.overlapped() : least.serial()) > std::get<0>(worst);
   }
@@ -227,7 +227,7 @@ class Search {
     return {parts.begin(), parts.end()};
   }
 
-  /// The same rules for the axes of the mesh itself.
+  /// The rules by the axes of the mesh instead of the sorted ones.
   static StepRules rules_of(const Family::Member& member, const StepRules& rules) {
     StepRules own;
     for (const MeshAxes axes : rules) {
@@ -244,9 +244,9 @@ class Search {
   const SuggestionSpace& space_;
   const std::function<void(int64_t)>& progress_;
   StepHardware hardware_;
-  CutSets cuts_;
+  AxisChoices choices_;
   std::vector<Family> families_;
-  std::map<int64_t, std::vector<AxisSet>> sets_of_size_;  // that an axis may cut
+  std::map<int64_t, std::vector<AxisSet>> sets_of_size_;  // that a mesh axis may shard
   int64_t done_ = 0;
   int64_t work_ = 0;  // since the last report
   Suggestions result_;
@@ -287,8 +287,8 @@ std::vector<std::vector<int64_t>> mesh_shapes(int64_t devices, int most_axes) {
 }
 
 int64_t count_of_candidates(const StepModel& model, const SuggestionSpace& space) {
-  const CutSets cuts(model, space.may_cut);
-  return count_of(families_of(space), cuts);
+  const AxisChoices choices(model, space.shardable);
+  return count_of(families_of(space), choices);
 }
 
 Suggestions suggest_steps(const StepModel& model, const Cluster& cluster, const SuggestionSpace& space,

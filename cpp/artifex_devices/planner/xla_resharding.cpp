@@ -19,12 +19,12 @@ bool divides(const Dims& fewer, const Dims& more) {
 
 using Counts = std::vector<int64_t>;
 
-/// The numbers of parts of the dimensions that are cut, sorted.
+/// Numbers of parts of the sharded dimensions, sorted.
 Counts cuts_of(const Dims& parts) {
-  Counts cuts;
-  std::ranges::copy_if(parts, std::back_inserter(cuts), [](int64_t count) { return count > 1; });
-  std::ranges::sort(cuts);
-  return cuts;
+  Counts sharded;
+  std::ranges::copy_if(parts, std::back_inserter(sharded), [](int64_t count) { return count > 1; });
+  std::ranges::sort(sharded);
+  return sharded;
 }
 
 int64_t tiles_of(const Dims& parts) { return checked_product(parts, "xla_gathers_everything"); }
@@ -37,7 +37,7 @@ bool is_exchange(const Dims& from, const Dims& to) {
   return changed <= 2 || cuts_of(from) == cuts_of(to);
 }
 
-/// Without replicas at the end: all replicas cut one dimension that was not cut, and then an exchange does it.
+/// Without replicas after: all replicas shard one dimension that was not sharded, and then an exchange suffices.
 bool slices_and_exchanges(int64_t devices, const Dims& from, const Dims& to) {
   if (tiles_of(to) != devices) return false;
   for (int64_t d = 0; d < from.size(); ++d) {
@@ -49,7 +49,7 @@ bool slices_and_exchanges(int64_t devices, const Dims& from, const Dims& to) {
   return false;
 }
 
-/// Without replicas at the beginning: some dimensions get fewer parts and others more, all stay cut.
+/// Without replicas before: some dimensions get fewer parts and others more, all stay sharded.
 bool gathers_and_slices(int64_t devices, const Dims& from, const Dims& to) {
   if (tiles_of(from) != devices) return false;
   for (int64_t d = 0; d < from.size(); ++d) {

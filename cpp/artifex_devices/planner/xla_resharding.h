@@ -8,15 +8,15 @@
 
 namespace artifex_devices {
 
-/// Whether XLA's partitioner knows no way from one cut of an array to the other but gathering all of it on every device
-/// and slicing ("Involuntary full rematerialization"). Parts are the cuts of each dimension, `devices` the mesh's size.
+/// Whether XLA's partitioner reshards by gathering the global array on every device and slicing it ("Involuntary full
+/// rematerialization"). Parts are the numbers of parts of each dimension, `devices` is the size of the mesh.
 /// Example: on 8 devices from 4 parts of dimension 1 to 2 parts of dimension 0, as P(None, 'x') to P('y', None) on a
 /// mesh of x = 4, y = 2.
 ///
-/// The rule was found by compiling, not read in XLA: it gives what jax 0.10.2 logs on CPU devices for all pairs of
-/// tests/data/xla_resharding.json. Names and order of axes do not count there. Nothing where a dimension goes from one
-/// number of parts to another and neither divides the other (2 to 3), and the rule would say no: of such pairs it was
-/// wrong for some, and found no other. Throws InvalidArgument for lists of unequal length and sizes below 1.
+/// The rule was found by compiling, not by reading XLA: it matches what jax 0.10.2 logs on CPU devices for all pairs of
+/// tests/data/xla_resharding.json, where names and order of axes do not matter. Nothing where a dimension goes from one
+/// number of parts to another and neither divides the other (2 to 3), and the rule finds no gather: for some such pairs
+/// it was wrong. Throws InvalidArgument for lists of unequal length and sizes below 1.
 std::optional<bool> xla_gathers_everything(int64_t devices, const Dims& source_parts, const Dims& destination_parts);
 
 }  // namespace artifex_devices

@@ -55,5 +55,13 @@ std::vector<Device*> mesh_order(const Dims& sizes, std::vector<Device*> devices,
 /// The mesh over the first prod(sizes) of `devices`. Throws InvalidArgument when there are too few.
 MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<AxisType> types,
                   const std::vector<Device*>& devices, std::string_view operation);
+/// The same over the first devices of a client; a small mesh of a big client costs no more than its own devices.
+MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<AxisType> types, const Client& client,
+                  std::string_view operation);
+
+/// The box of the mesh that has the devices of this process; in a mesh of one process the mesh itself. As in JAX the
+/// box must have no other devices: throws InvalidArgument where it has, or where this process has no device. Example:
+/// the mesh (2, 4) over two processes of four devices each gives each process a mesh (1, 4).
+MeshRef local_mesh(const MeshRef& mesh);
 
 }  // namespace artifex_devices

@@ -32,4 +32,19 @@ MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<Ax
   return Mesh::make(std::move(abstract), DeviceList::make(std::move(ordered), operation), operation);
 }
 
+MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<AxisType> types, const Client& client,
+                  std::string_view operation) {
+  int64_t needed = 1;
+  for (const int64_t size : sizes) {
+    if (size < 1 || size > client.device_count() / needed) {
+      needed = client.device_count();  // a wrong shape: the error states the number of all devices
+      break;
+    }
+    needed *= size;
+  }
+  std::vector<Device*> devices;
+  for (int64_t id = 0; id < needed; ++id) devices.push_back(client.device(id));
+  return make_mesh(sizes, std::move(names), std::move(types), devices, operation);
+}
+
 }  // namespace artifex_devices

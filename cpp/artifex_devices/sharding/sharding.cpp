@@ -62,4 +62,11 @@ bool Sharding::is_equivalent_to(const Sharding& other, int64_t ndim) const {
   return uneven_ == other.uneven_ || grid_.tiles() == 1;
 }
 
+void check_has_devices(const Sharding& sharding, std::string_view operation) {
+  if (!sharding.is_abstract()) return;
+  throw_error(
+      "{}: {} is on an AbstractMesh, which has no devices; expected a sharding on a Mesh; make a Mesh of the same axes",
+      operation, sharding.to_string());
+}
+
 }  // namespace artifex_devices

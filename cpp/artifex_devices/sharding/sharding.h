@@ -100,4 +100,7 @@ class Sharding {
 
 using ShardingRef = std::shared_ptr<const Sharding>;
 
+/// Throws InvalidArgument for a sharding on an AbstractMesh, as `operation` needs devices.
+void check_has_devices(const Sharding& sharding, std::string_view operation);
+
 }  // namespace artifex_devices

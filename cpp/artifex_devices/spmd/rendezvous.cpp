@@ -2,6 +2,7 @@
 #include "artifex_devices/spmd/rendezvous.h"
 
 #include <algorithm>
+#include <array>
 
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
@@ -209,6 +210,17 @@ std::vector<Rendezvous::Standing> Rendezvous::standings() const {
   result.reserve(seats_.size());
   for (const auto& seat : seats_) result.push_back(seat->standing);
   return result;
+}
+
+std::string_view to_string(Rendezvous::Failure failure) noexcept {
+  constexpr std::array<std::string_view, 7> kNames = {"",         "mismatch", "early exit", "deadlock",
+                                                      "deadline", "body",     "cancelled"};
+  return kNames[static_cast<size_t>(failure)];
+}
+
+std::string_view to_string(Rendezvous::State state) noexcept {
+  constexpr std::array<std::string_view, 5> kNames = {"running", "waiting", "working", "finished", "raised"};
+  return kNames[static_cast<size_t>(state)];
 }
 
 }  // namespace artifex_devices

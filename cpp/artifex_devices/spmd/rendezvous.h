@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "artifex_devices/base/mutex.h"
@@ -109,5 +110,10 @@ class Rendezvous {
   std::atomic<Failure> failure_ = Failure::kNone;  // written under the lock
   std::vector<Standing> at_failure_;
 };
+
+/// "mismatch", "early exit", "deadlock", "deadline", "body", "cancelled", or "" for kNone.
+std::string_view to_string(Rendezvous::Failure failure) noexcept;
+/// "running", "waiting", "working", "finished" or "raised".
+std::string_view to_string(Rendezvous::State state) noexcept;
 
 }  // namespace artifex_devices

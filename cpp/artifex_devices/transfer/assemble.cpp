@@ -65,37 +65,38 @@ void copy_dense(std::byte* destination, const HostView& source, int lane) {
   batch.run();
 }
 
-/// Checks one assembly and makes it.
+/// Checks and executes one assembly.
 class Assembler {
  public:
   explicit Assembler(Assembly assembly)
-      : given_(std::move(assembly)),
-        sharding_(*given_.sharding),
+      : assembly_(std::move(assembly)),
+        sharding_(*assembly_.sharding),
         devices_(*sharding_.devices()),
         part_of_(static_cast<size_t>(sharding_.num_devices()), -1) {}
 
   ArrayRef make() {
     match_devices();
     check_dtypes();
-    const Dims shape = given_.shape ? *given_.shape : shape_of_parts();
-    const ShardDomains domains = sharding_.domains(shape, given_.operation);
+    const Dims shape = assembly_.shape ? *assembly_.shape : shape_of_parts();
+    const ShardDomains domains = sharding_.domains(shape, assembly_.operation);
     check_shapes(shape, domains);
-    refuse();
-    const LayoutRef layout = given_.parts.empty() ? nullptr : common_layout();
+    raise();
+    const LayoutRef layout = assembly_.parts.empty() ? nullptr : common_layout();
     std::vector<BufferRef> buffers = take_buffers();
-    refuse();
+    raise();
 
     std::vector<EventRef> ready;
-    for (const Assembly::Part& part : given_.parts) ready.push_back(part.array->ready_event());
-    for (const Assembly::Part& part : given_.parts) {
+    for (const Assembly::Part& part : assembly_.parts) ready.push_back(part.array->ready_event());
+    for (const Assembly::Part& part : assembly_.parts) {
       if (part.is_ours_only) part.array->storage()->delete_all(false);
     }
-    auto storage = Storage::adopt(given_.sharding, domains, *given_.dtype, std::move(buffers), given_.operation);
-    return Array::make(shape, *given_.dtype, given_.sharding, std::move(storage), all_of(ready), true, layout);
+    auto storage =
+        Storage::adopt(assembly_.sharding, domains, *assembly_.dtype, std::move(buffers), assembly_.operation);
+    return Array::make(shape, *assembly_.dtype, assembly_.sharding, std::move(storage), all_of(ready), true, layout);
   }
 
  private:
-  const Array& part(int64_t number) const { return *given_.parts[static_cast<size_t>(number)].array; }
+  const Array& part(int64_t number) const { return *assembly_.parts[static_cast<size_t>(number)].array; }
   int64_t part_at(int64_t position) const { return part_of_[static_cast<size_t>(position)]; }
   int64_t position(int64_t i) const { return devices_.addressable_position(i); }
 
@@ -103,25 +104,25 @@ class Assembler {
   void fault(fmt::format_string<Args...> format, Args&&... args) {
     constexpr int kShown = 64;
     if (++faults_ > kShown) return;
-    wrong_ += wrong_.empty() ? "" : "; ";
-    wrong_ += fmt::format(format, std::forward<Args>(args)...);
+    errors_ += errors_.empty() ? "" : "; ";
+    errors_ += fmt::format(format, std::forward<Args>(args)...);
   }
   template <class... Args>
   void fault_of(int64_t number, fmt::format_string<Args...> format, Args&&... args) {
-    fault("{}[{}] {}", given_.name, number, fmt::format(format, std::forward<Args>(args)...));
+    fault("{}[{}] {}", assembly_.name, number, fmt::format(format, std::forward<Args>(args)...));
   }
 
   void match_devices() {
-    const auto count = static_cast<int64_t>(given_.parts.size());
+    const auto count = static_cast<int64_t>(assembly_.parts.size());
     const int64_t expected = devices_.addressable_count();
     if (count != expected) {
-      fault("{} has {} entries; expected {}, one for each device {}of {}", given_.name, count, expected,
+      fault("{} has {} entries; expected {}, one for each device {}of {}", assembly_.name, count, expected,
             devices_.is_fully_addressable() ? "" : "of this process ", sharding_.to_string());
     }
     std::unordered_map<const Device*, int64_t> position_of;
     for (int64_t i = 0; i < expected; ++i) position_of[devices_[position(i)]] = position(i);
     for (int64_t i = 0; i < count; ++i) {
-      const Assembly::Part& each = given_.parts[static_cast<size_t>(i)];
+      const Assembly::Part& each = assembly_.parts[static_cast<size_t>(i)];
       if (!each.fault.empty()) fault_of(i, "{}", each.fault);
       if (!each.array) continue;
       const Array& array = *each.array;
@@ -130,7 +131,7 @@ class Assembler {
         fault_of(i, "was {}", array.storage()->was_donated() ? "donated to device_put" : "deleted");
       }
       if (array.sharding()->num_devices() != 1) {
-        fault_of(i, "lies on {} devices; expected one", array.sharding()->num_devices());
+        fault_of(i, "is on {} devices; expected one", array.sharding()->num_devices());
         continue;
       }
       const Device* device = (*array.sharding()->devices())[0];
@@ -138,17 +139,17 @@ class Assembler {
       if (found == position_of.end()) {
         const bool elsewhere = array.sharding()->devices()->client() != sharding_.devices()->client();
         const char* whose = elsewhere ? " of another world" : device->is_addressable() ? "" : " of another process";
-        fault_of(i, "lies on {}{}, which is no device of the sharding{}", device->to_string(), whose,
+        fault_of(i, "is on {}{}, which is not a device of the sharding{}", device->to_string(), whose,
                  devices_.is_fully_addressable() ? "" : " in this process");
         continue;
       }
       if (array.sharding()->memory_kind() != sharding_.memory_kind()) {
-        fault_of(i, "lies in {} memory; expected {}, the memory kind of the sharding",
+        fault_of(i, "is in {} memory; expected {}, the memory kind of the sharding",
                  to_string(array.sharding()->memory_kind()), to_string(sharding_.memory_kind()));
       }
       int64_t& taken = part_of_[static_cast<size_t>(found->second)];
       if (taken >= 0) {
-        fault_of(i, "lies on {} as {}[{}] does; expected distinct devices", device->to_string(), given_.name, taken);
+        fault_of(i, "is on {} as {}[{}] is; expected distinct devices", device->to_string(), assembly_.name, taken);
         continue;
       }
       taken = i;
@@ -157,32 +158,32 @@ class Assembler {
     for (int64_t i = 0; i < expected && count == expected; ++i) {
       if (part_at(position(i)) < 0) fault("no part for {}", devices_[position(i)]->to_string());
     }
-    if (count == 0 && expected > 0) refuse();
+    if (count == 0 && expected > 0) raise();
   }
 
   void check_dtypes() {
-    const bool is_asked_for = given_.dtype.has_value();
-    if (devices_.addressable_count() == 0 && given_.parts.empty()) {
-      if (is_asked_for && given_.shape) return;
+    const bool has_dtype = assembly_.dtype.has_value();
+    if (devices_.addressable_count() == 0 && assembly_.parts.empty()) {
+      if (has_dtype && assembly_.shape) return;
       throw_error(
-          "{}: no device of {} is of this process, so that no part says shape and dtype; expected both, got {}; give "
-          "{}",
-          given_.operation, sharding_.to_string(),
-          is_asked_for   ? "a dtype only"
-          : given_.shape ? "a shape only"
-                         : "none",
+          "{}: no device of {} belongs to this process, so no part determines shape and dtype; expected both, got {}; "
+          "pass {}",
+          assembly_.operation, sharding_.to_string(),
+          has_dtype         ? "a dtype only"
+          : assembly_.shape ? "a shape only"
+                            : "none",
           "shape and dtype");
     }
-    if (first_ < 0) refuse();
-    if (!is_asked_for) given_.dtype = part(first_).dtype();
-    for (int64_t i = 0; i < static_cast<int64_t>(given_.parts.size()); ++i) {
-      if (!given_.parts[static_cast<size_t>(i)].array || part(i).dtype() == *given_.dtype) continue;
-      if (is_asked_for) {
+    if (first_ < 0) raise();
+    if (!has_dtype) assembly_.dtype = part(first_).dtype();
+    for (int64_t i = 0; i < static_cast<int64_t>(assembly_.parts.size()); ++i) {
+      if (!assembly_.parts[static_cast<size_t>(i)].array || part(i).dtype() == *assembly_.dtype) continue;
+      if (has_dtype) {
         fault_of(i, "has dtype {}; expected {}", artifex_devices::name(part(i).dtype()),
-                 artifex_devices::name(*given_.dtype));
+                 artifex_devices::name(*assembly_.dtype));
       } else {
         fault_of(i, "has dtype {}; expected {} as {}[{}] has", artifex_devices::name(part(i).dtype()),
-                 artifex_devices::name(*given_.dtype), given_.name, first_);
+                 artifex_devices::name(*assembly_.dtype), assembly_.name, first_);
       }
     }
   }
@@ -193,7 +194,7 @@ class Assembler {
     const TileGrid& grid = sharding_.grid();
     for (int64_t d = 0; d < shape.size(); ++d) {
       if (grid.parts(d) == 1) continue;
-      Dims sizes(grid.parts(d), shape[d]);  // by coordinate; what is missing counts as the first part
+      Dims sizes(grid.parts(d), shape[d]);  // by coordinate; missing parts count as the first part
       for (int64_t p = 0; p < sharding_.num_devices(); ++p) {
         if (part_at(p) < 0 || part(part_at(p)).rank() != shape.size()) continue;
         sizes[grid.tile_coordinate(grid.tile(p), d)] = part(part_at(p)).shape()[d];
@@ -209,7 +210,7 @@ class Assembler {
       if (part_at(p) < 0) continue;
       const Dims whole = domains.domain(sharding_.grid().tile(p)).shape;
       Dims expected = whole;
-      if (given_.is_stack) {
+      if (assembly_.is_stack) {
         expected = Dims(whole.size() - 1, 0);
         for (int64_t d = 1; d < whole.size(); ++d) expected[d - 1] = whole[d];
       }
@@ -220,13 +221,13 @@ class Assembler {
     }
   }
 
-  /// That of all parts; where they differ, or lie in one dimension less, they are made row-major first.
+  /// The layout of all parts; if they differ, or lack the first dimension, they are copied into row-major order.
   LayoutRef common_layout() {
     const LayoutRef& layout = part(0).layout();
     const bool is_common = std::ranges::all_of(
-        given_.parts, [&](const Assembly::Part& each) { return equal_layouts(each.array->layout(), layout); });
-    if (is_common && (!layout || !given_.is_stack)) return layout;
-    for (Assembly::Part& each : given_.parts) {
+        assembly_.parts, [&](const Assembly::Part& each) { return equal_layouts(each.array->layout(), layout); });
+    if (is_common && (!layout || !assembly_.is_stack)) return layout;
+    for (Assembly::Part& each : assembly_.parts) {
       if (each.array->layout()) each = {row_major(each.array), "", false};
     }
     return nullptr;
@@ -252,28 +253,28 @@ class Assembler {
       check_interrupt();
       if (are_equal(memory.data(), buffers[b].data(), array.nbytes())) continue;
       fault_of(part_at(p), "on {} differs from {}[{}], of which it is a replica",
-               (*sharding_.devices())[p]->to_string(), given_.name, owner[b]);
+               (*sharding_.devices())[p]->to_string(), assembly_.name, owner[b]);
     }
     return buffers;
   }
 
-  void refuse() {
+  void raise() {
     if (faults_ == 0) return;
     const std::string more = faults_ > 64 ? fmt::format("; and {} more", faults_ - 64) : "";
     const std::string text =
-        fmt::format("{}: {}{}; give one part for each device, all of one dtype", given_.operation, wrong_, more);
+        fmt::format("{}: {}{}; pass one part for each device, all of one dtype", assembly_.operation, errors_, more);
     if (deleted_ == faults_) throw DeletedArray(text);
     throw InvalidArgument(text);
   }
 
-  Assembly given_;
+  Assembly assembly_;
   const Sharding& sharding_;
   const DeviceList& devices_;
   std::vector<int64_t> part_of_;  // by position, -1: none
   int64_t first_ = -1;            // the first part that is where it should be
   int faults_ = 0;
   int deleted_ = 0;
-  std::string wrong_;
+  std::string errors_;
 };
 
 }  // namespace

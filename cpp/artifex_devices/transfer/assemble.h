@@ -12,31 +12,31 @@
 
 namespace artifex_devices {
 
-/// One array to be assembled from arrays that lie on one device each: of this process, those of others are theirs.
+/// Arguments of assemble(): arrays on one device each, of the devices of this process.
 struct Assembly {
   struct Part {
-    ArrayRef array;             // null: what was given is none
-    std::string fault;          // what is wrong with it so far
-    bool is_ours_only = false;  // nobody else uses it: it is deleted, so that its bytes are not charged twice
+    ArrayRef array;             // null for another object
+    std::string fault;          // an error found by the caller, or empty
+    bool is_ours_only = false;  // without other users: it is deleted, so that its bytes are not charged twice
   };
 
   std::string_view operation;
   std::string_view name = "arrays";  // of the parts, in messages
-  std::optional<Dims> shape;         // nothing: what the parts come to
+  std::optional<Dims> shape;         // nothing: computed from the parts
   ShardingRef sharding;
   std::vector<Part> parts;     // any order: each is matched by its device
-  std::optional<DType> dtype;  // nothing: that of the parts
+  std::optional<DType> dtype;  // nothing: the dtype of the parts
   bool is_stack = false;       // parts lack the first dimension, along which they are stacked
 };
 
-/// The parts' own memory as one array, without a copy; ready when they are. Replicas that lie apart must hold equal
-/// bits (one copy stays), for which their data is awaited and compared. Throws one InvalidArgument that lists
-/// everything that is wrong with any part by its number: device, count, dtype, shape, deletion (only deletions:
-/// DeletedArray), replicas that differ; and as Sharding::domains and Storage::adopt. Example: (1, 8) parts on devices 0
-/// to 7 with P('x') make an array of shape (8, 8).
+/// Joins the parts' memory to one array without a copy; ready when they are. Replicas in different memory must have
+/// equal bits, which waits for their data; one of them stays. Throws one InvalidArgument that lists everything that is
+/// wrong with any part by its number: device, count, dtype, shape, deletion (only deletions: DeletedArray), replicas
+/// that differ; and as Sharding::domains and Storage::adopt. Example: (1, 8) parts on devices 0 to 7 with P('x') make
+/// an array of shape (8, 8).
 ArrayRef assemble(Assembly assembly);
 
-/// Makes an array from host memory, device by device: what a callback returns.
+/// Creates an array from host memory, device by device, such as the results of a callback.
 class ShardWriter {
  public:
   /// Charges and allocates. Throws as Sharding::domains and Storage::allocate.

@@ -23,7 +23,7 @@ constexpr int64_t kLargestPiece = int64_t{4} << 20;
 constexpr int64_t kSmallestPiece = int64_t{128} << 10;
 constexpr int64_t kPiecesPerWorker = 4;
 constexpr int64_t kMostOrdered = int64_t{1} << 16;  // copies; to order more takes longer than it saves
-constexpr int64_t kMostTogether = 64;               // copies: as many streams of stores at once
+constexpr int64_t kMostTogether = 64;               // copies, each a stream of stores
 
 }  // namespace
 
@@ -165,7 +165,7 @@ void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::
     WorkerPool::process().submit(batch->lane_work(),
                                  [batch, done](std::exception_ptr error) { batch->end(done, std::move(error)); });
     return;
-  } catch (...) {  // no thread, or no memory to ask for one: nothing of it was begun, and the caller does it
+  } catch (...) {  // no thread, or no memory for one: no copy was started, and the caller runs them
   }
   std::exception_ptr error;
   try {
@@ -180,7 +180,7 @@ void CopyBatch::start(std::shared_ptr<CopyBatch> batch, std::function<void(std::
 
 EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter) {
   auto ready = std::make_shared<Event>();
-  // A function from the start: where it is called, there may be no memory to make one.
+  // Created here: where it is called, there may be no memory for a std::function.
   const std::function<void(std::exception_ptr)> finish = [ready, &counter,
                                                           bytes = batch->bytes()](std::exception_ptr error) {
     if (error) {

@@ -23,8 +23,8 @@ class CopyBatch {
   void reserve(int64_t copies) { copies_.reserve(static_cast<size_t>(copies)); }
   /// `lane` of the device that the memory is written for.
   void add(const StridedCopy& copy, int lane);
-  /// Copies that are too many to list: `run(first, last)` makes those of the units [first, last) and writes on no other
-  /// unit's memory. It is called on several threads. An exception ends the batch with it.
+  /// Adds copies that are too many to list: `run(first, last)` executes those of the units [first, last) and writes
+  /// only their memory. It is called on several threads. An exception ends the batch with that error.
   struct Bulk {
     int lane = -1;
     int64_t units = 0;
@@ -32,22 +32,22 @@ class CopyBatch {
     std::function<void(int64_t, int64_t)> run;
   };
   void add(Bulk bulk);
-  /// Kept until the batch is done.
+  /// Keeps an object until the batch is done.
   void hold(BufferRef buffer) { held_.push_back(std::move(buffer)); }
 
   int64_t bytes() const noexcept { return bytes_; }
 
-  /// Copies all of it; below config().parallel_copy_bytes on the calling thread alone. Interruptible: then no piece is
-  /// running any more when Interrupted leaves.
+  /// Runs all copies; below config().parallel_copy_bytes on the calling thread alone. Interruptible: no piece is
+  /// running when Interrupted is thrown.
   void run();
 
-  /// Returns at once. `done(error)` runs on a worker, or here when no thread can be made; nothing is copied on the
-  /// calling thread otherwise. Then the batch ends as in end(). `done` must not throw. Where this throws, nothing was
-  /// begun.
+  /// Returns at once. `done(error)` runs on a worker, or here if no thread can be created; otherwise nothing is copied
+  /// on the calling thread. Then the batch ends as in end(). `done` must not throw. If this throws, no copy was
+  /// started.
   static void start(std::shared_ptr<CopyBatch> batch, std::function<void(std::exception_ptr)> done);
 
-  /// Ends it, whatever was copied: frees held memory of arenas, calls `done(error)`, then drops held memory of others,
-  /// whose release is foreign code that may take its time.
+  /// Ends the batch, complete or not: frees held memory of arenas, calls `done(error)`, then drops held memory of
+  /// callers, whose release is foreign code that may be slow.
   void end(const std::function<void(std::exception_ptr)>& done, std::exception_ptr error);
 
  private:
@@ -71,7 +71,7 @@ class CopyBatch {
   void cut();
   void cut_bulks(int64_t piece_bytes);
   LaneWork& work_of(int lane);
-  /// What work_ says for the workers; this object outlives it.
+  /// The work for the workers; this object outlives it.
   std::vector<WorkerPool::Work> lane_work() const;
   void run_piece(const Piece& piece) const;
 
@@ -82,11 +82,11 @@ class CopyBatch {
   int64_t bytes_ = 0;
 };
 
-/// Of the bytes of a transfer, what the workers of one lane write, where the lanes of its copies share them evenly.
+/// The bytes of a transfer that the workers of one lane write, if the lanes of its copies share them evenly.
 int64_t bytes_of_one_lane(int64_t bytes, std::vector<int> lanes);
 
-/// Runs the copies once `before` is set (null: now). The event says when they ended; an error in `before` is its error,
-/// with nothing copied. What was copied is added to `counter`, which lives as long as the process.
+/// Runs the copies when `before` is set (null: now). Returns the event of their end; an error in `before` becomes its
+/// error, and nothing is copied. Adds the copied bytes to `counter`, which must never be destroyed.
 EventRef start_after(const EventRef& before, std::shared_ptr<CopyBatch> batch, std::atomic<int64_t>& counter);
 
 }  // namespace artifex_devices

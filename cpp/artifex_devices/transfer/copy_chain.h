@@ -13,7 +13,7 @@
 
 namespace artifex_devices {
 
-/// What the copies of some boxes have in common.
+/// The common properties of copies of some boxes.
 struct BoxForm {
   Dims shape;
   Dims to_strides;
@@ -28,7 +28,7 @@ struct BoxForm {
   friend bool operator==(const BoxForm&, const BoxForm&) = default;
 };
 
-/// Boxes of one form, each at one distance from the one before it in the source and in the destination.
+/// Boxes of one form at equal distances from each other, in the source and in the destination.
 struct BoxRun {
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
@@ -36,11 +36,11 @@ struct BoxRun {
   int64_t to_step = 0;
   int64_t from_step = 0;
 
-  /// Makes the box the next one of the run. False, and nothing is changed, where it is not at these distances.
+  /// Appends the box to the run. Returns false, without a change, if it is not at these distances.
   bool take(std::byte* next_to, const std::byte* next_from);
 };
 
-/// Adds each box to a batch, as a copy of its own.
+/// Adds each box to a batch as a separate copy.
 class CopyLister {
  public:
   explicit CopyLister(CopyBatch* batch) : batch_(batch) {}
@@ -72,7 +72,7 @@ class CopyChain {
     end_run();
     run_ = run;
   }
-  /// Copies what was added and not copied yet.
+  /// Runs the copies that were added and not run yet.
   void flush();
 
  private:

@@ -12,18 +12,18 @@
 
 namespace artifex_devices {
 
-/// A reshard of which this process does its part: copies among its own buffers, and messages to and from others, which
-/// somebody else carries. Every process makes the same one from the same plan.
+/// This process's part of a reshard between processes: copies among its own buffers, and messages to and from other
+/// processes, which the caller sends and receives. Every process derives it from the same plan.
 ///
-/// A message goes from one process to one other. It is the elements of some boxes of the array, each row-major, one
-/// after the other, together at most kMessageBytes (a single row of a box that is longer is one message). Sends and
-/// receives come in one order that all processes share: by (receiver - sender) modulo the number of processes, then as
-/// in the plan. Who keeps the next ones of each list in flight, at least one of each, never waits in a circle.
-/// A message is remembered by where it begins in the plan; its boxes, of which there can be millions, are not stored.
+/// A message goes from one process to another. It has the elements of some boxes of the array, each row-major, one
+/// after the other, at most kMessageBytes in all (a longer single row of a box is one message). Sends and receives come
+/// in one order that all processes share: by (receiver - sender) modulo the number of processes, then as in the plan. A
+/// process that keeps the next messages of each list in flight, at least one of each, cannot deadlock. Only a message's
+/// start in the plan is stored, not its boxes, of which there can be millions.
 ///
-/// Use: begin, then for each send pack (or in_place) and carry, for each receive carry and unpack (or in_place), then
-/// finish. Example: (8,) of 4-byte items from P('x') to P() on one device in each of two processes is one message of
-/// 16 bytes each way.
+/// Use: begin; for each send pack (or in_place) and send; for each receive receive and unpack (or in_place); finish.
+/// Example: (8,) of 4-byte items from P('x') to P() on one device in each of two processes is one message of 16 bytes
+/// each way.
 class CrossReshard {
  public:
   static constexpr int64_t kMessageBytes = int64_t{8} << 20;
@@ -36,7 +36,7 @@ class CrossReshard {
   /// Plans; takes no memory. Throws DeletedArray, InvalidArgument as reshard() does.
   CrossReshard(ArrayRef source, ShardingRef sharding, const ReshardOptions& options);
 
-  /// The processes that send or receive anything, ascending; none where nothing goes from process to process.
+  /// The processes that send or receive, ascending; empty without messages.
   const std::vector<int>& processes() const noexcept { return processes_; }
   bool has_messages() const noexcept { return !processes_.empty(); }
   const ReshardPlan& plan() const noexcept { return *plan_; }
@@ -46,21 +46,21 @@ class CrossReshard {
   std::string identity() const;
   const ClientRef& client() const noexcept { return sharding_->devices()->client(); }
 
-  /// Waits for the source (interruptible), takes the memory and begins the copies within the process. Throws as
-  /// Storage::allocate, and what went wrong with the source.
+  /// Waits for the source (interruptible), allocates the memory and starts the copies within the process. Throws as
+  /// Storage::allocate, and the source's error.
   void begin();
 
   const std::vector<Message>& sends() const noexcept { return sends_; }
   const std::vector<Message>& receives() const noexcept { return receives_; }
-  /// Where the message's bytes lie in the source, or go in the result, one after the other; without a block where they
-  /// must be packed or unpacked.
+  /// The message's bytes in the source, or their place in the result, if they are contiguous there; else without a
+  /// block: they must be packed or unpacked.
   BufferRef send_in_place(int64_t i) const { return in_place(send_parts_[static_cast<size_t>(i)], kFrom); }
   BufferRef receive_in_place(int64_t i) const { return in_place(receive_parts_[static_cast<size_t>(i)], kTo); }
   /// Between the buffers and `packed`, which has the message's bytes.
   void pack(int64_t i, std::byte* packed) const;
   void unpack(int64_t i, const std::byte* packed) const;
 
-  /// The result, once all messages have come; copies within the process may still be under way.
+  /// The result, once all messages have arrived; copies within the process may still be running.
   ArrayRef finish();
 
  private:

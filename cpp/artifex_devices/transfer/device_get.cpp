@@ -28,9 +28,9 @@ std::shared_ptr<HostView> show_gathered(const Array& array, const BufferRef& buf
   return show(array, buffer, row_major_strides(array.shape(), itemsize(array.dtype())));
 }
 
-/// The buffer that begins with the whole value, if there is one: in row-major order, or as the layout says.
+/// The buffer that starts with the full value in row-major order or in the array's layout, if there is one.
 BufferRef find_whole(const Array& array, const ShardDomains& domains) {
-  const bool one_tile = domains.grid().tiles() == 1;  // maybe several buffers, on as many arenas
+  const bool one_tile = domains.grid().tiles() == 1;  // perhaps several buffers, each on its arena
   if (one_tile || (!array.layout() && row_major_run(*array.storage(), domains)))
     return array.storage()->buffer(array.position_in_storage() < 0 ? 0 : array.buffer_number(0));
   return {};
@@ -47,7 +47,7 @@ std::vector<int64_t> positions_of_tiles(const Sharding& sharding) {
   return positions;
 }
 
-/// The copies that gather all tiles; `data` is the first element of the destination. Holds what it reads.
+/// The copies that gather all tiles; `data` is the first element of the destination. Keeps its sources alive.
 std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& domains, void* data,
                                      const Dims& byte_strides) {
   const Sharding& sharding = *array.sharding();
@@ -100,7 +100,7 @@ BufferRef host_buffer(const Array& array) {
 std::shared_ptr<const HostView> gathered_before(const Array& array) {
   auto value = array.coming_host_value();
   if (!value || value->shape != array.shape()) return nullptr;
-  // What was lost by a fork is gathered anew.
+  // A copy that a fork interrupted is repeated.
   if (value->ready && ((!value->ready->is_set() && value->ready->lost_by_fork()) || value->ready->error())) {
     return nullptr;
   }
@@ -134,7 +134,7 @@ std::shared_ptr<const HostView> device_get_if_ready(const ArrayRef& array) {
   std::shared_ptr<const HostView> view = show_gathered(*array, host_buffer(*array));
   gather(*array, domains, view->data, view->byte_strides);
   auto kept = array->cache_host_value(view);
-  return kept->ready ? view : kept;  // another thread's may still be coming
+  return kept->ready ? view : kept;  // another thread may still be writing it
 }
 
 std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {

@@ -14,7 +14,7 @@
 namespace artifex_devices {
 namespace {
 
-/// The bytes of the whole value. Throws when strides do not go with the shape, or when that does not fit 63 bits.
+/// The bytes of the value. Throws if the strides do not match the shape, or if the bytes do not fit 63 bits.
 int64_t bytes_of(const HostView& source, std::string_view operation) {
   if (source.byte_strides.size() != source.shape.size()) {
     throw_error("{}: source has {} strides for the {} dimensions of shape {}; expected one each", operation,

@@ -12,8 +12,8 @@ namespace artifex_devices {
 /// Example: (8, 4) float32 with P('x') over 4 devices makes four shards of (2, 4).
 ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed, LayoutRef layout = nullptr);
 
-/// Zero copy: the array shows `source`'s own memory, which `source.owner` keeps alive. Only for sources that are dense
-/// row-major, and a sharding that has one buffer; otherwise InvalidArgument that says why and suggests a copy.
+/// Without a copy: the array shares `source`'s memory, which `source.owner` keeps alive. Only for dense row-major
+/// sources and a sharding with one buffer; otherwise throws InvalidArgument with the reasons.
 ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, bool committed);
 
 }  // namespace artifex_devices

@@ -17,7 +17,7 @@ constexpr std::string_view kLayoutOperation = "Layout";
 
 enum class Way : uint8_t { kToLayout, kFromLayout };
 
-/// Elements that lie at strides of bytes; written only as the side that a Way writes to.
+/// Elements at byte strides; written only as the destination of a Way.
 struct Strided {
   std::byte* data;
   Dims shape;

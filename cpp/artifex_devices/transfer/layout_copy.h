@@ -12,7 +12,7 @@ namespace artifex_devices {
 /// interruptible. Throws as Layout::byte_size. Example: {{1, 2, 3}, {4, 5, 6}} in {1,0:T(2,2)} becomes 1 2 4 5 3 0 6 0.
 void copy_to_layout(const HostView& source, const Layout& layout, std::byte* memory);
 
-/// The way back: the exact bits of each element (values under a byte lie in the low-order bits of a byte, as ml_dtypes
+/// The inverse: the exact bits of each element (values under a byte lie in the low-order bits of a byte, as ml_dtypes
 /// has them); padding is not read.
 void copy_from_layout(const std::byte* memory, const Layout& layout, const HostView& destination);
 

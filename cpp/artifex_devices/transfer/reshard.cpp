@@ -58,8 +58,8 @@ PendingStorage run_or_start(const Move& move, std::shared_ptr<Storage> storage, 
   return {std::move(storage), std::move(ready)};
 }
 
-/// What the plan comes to in one memory, without making it: tiles of equal shapes are shared, others are moved by one
-/// copy where both ends are slabs. Nothing where it is not as simple as that.
+/// Executes simple reshards within one memory without a plan: tiles of equal shapes are shared, others are moved by one
+/// copy if both ends are slabs. Returns nothing for other reshards.
 std::optional<PendingStorage> move_tilings(const Move& move) {
   const Sharding& from = *move.source.sharding();
   const Sharding& to = *move.sharding;
@@ -171,7 +171,7 @@ std::shared_ptr<const ReshardPlan> make_plan(const Array& source, const Sharding
     std::optional<ReshardPlan> plan;
   };
   auto made = std::make_shared<OwnGrids>(OwnGrids{source.sharding()->grid(), sharding.grid(), {}});
-  const auto domains = [&](const TileGrid& grid) {  // what is uneven was allowed to be when the ends were checked
+  const auto domains = [&](const TileGrid& grid) {  // uneven shards were checked with both ends
     return ShardDomains(grid, source.shape(), Uneven::kLastShort, {.operation = kOperation});
   };
   made->plan.emplace(domains(made->source), from.places, domains(made->destination), to.places,
@@ -192,7 +192,7 @@ ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding) {
                      itemsize(source.dtype()), from.memory_kind() != sharding.memory_kind());
 }
 
-/// On devices of several processes, where each has what it needs.
+/// Between devices of several processes, if each process has all parts that it needs.
 static ArrayRef reshard_without_messages(const ArrayRef& source, const ShardingRef& sharding,
                                          const ReshardOptions& options) {
   CrossReshard cross(source, sharding, options);
@@ -210,8 +210,8 @@ ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const Resh
   source->check_alive(kOperation);
   if (source->sharding()->devices()->client() != sharding->devices()->client()) {
     throw_error(
-        "{}: the Array lies on devices of another world than sharding {}; expected devices of one; get its value with "
-        "device_get and put that",
+        "{}: the Array is on devices of another world than sharding {}; expected devices of one world; place its "
+        "value: device_put(device_get(x), sharding)",
         kOperation, sharding->to_string());
   }
   if (!source->sharding()->is_fully_addressable() || !sharding->is_fully_addressable()) {

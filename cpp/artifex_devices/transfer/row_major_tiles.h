@@ -24,7 +24,7 @@ inline bool tiles_are_row_major(const ShardDomains& domains) noexcept {
 }
 
 /// The whole value in row-major order, if the memory of an array has it so: one buffer, or tiles that follow each other
-/// in one slab without padding. Null otherwise. For who has just allocated it or holds a buffer.
+/// in one slab without padding. Null otherwise. For a caller that has just allocated it or holds a buffer.
 inline std::byte* row_major_run(const Storage& storage, const ShardDomains& domains) noexcept {
   int64_t stride = 0;
   std::byte* slab = storage.slab(&stride);

@@ -8,7 +8,7 @@
 
 namespace artifex_devices {
 
-/// A value in memory that lies in equal tiles at equal distances: a slab, one buffer, or a host array (one tile).
+/// A value in memory in equal tiles at equal distances: a slab, one buffer, or a host array (one tile).
 /// Strides are in bytes.
 struct Tiling {
   std::byte* data = nullptr;
@@ -16,7 +16,7 @@ struct Tiling {
   Dims parts;               // tiles along each dimension; later dimensions have one
   int64_t tile_stride = 0;  // from a tile to the next one in row-major order
 
-  /// Nothing when the buffers lie apart, are not all of one size, or not all here.
+  /// Nothing if the buffers are not in one slab, differ in size, or are not all in this process.
   /// `layout` of the tiles (null: row-major).
   static std::optional<Tiling> of(const Storage& storage, const ShardDomains& domains, const Layout* layout,
                                   int64_t itemsize);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What notebooks show of Arrays, meshes and shardings. Imported when the first one is shown.
+"""HTML of Arrays, meshes and shardings for notebooks. Imported when the first one is shown.
 
-Stand-alone HTML with an SVG picture: no script, no class, no outside reference; colours of letters and lines are those
-of the page around, so dark pages stay dark. All text is escaped.
+Stand-alone HTML with an SVG picture: no script, no class, no external reference. Letters and lines have the colour of
+the surrounding page, so that dark pages stay dark. All text is escaped.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from artifex_devices.roofline import Roofline
     from artifex_devices.roofline.measured import MeasuredRoofline
 
-_CELLS = 256  # of a mesh that are drawn at most
+_CELLS = 256  # largest number of cells of a mesh that are drawn
 _SIDE = 32
 
 
 def array_html(array: Array) -> str:
-    """Facts, picture and value of an Array; of a deleted one the facts."""
+    """Facts, picture and value of an Array; only the facts of a deleted one."""
     title, facts = title_of(array), facts_of(array)
     if array.is_deleted():
         return _page(title, facts)
@@ -55,7 +55,7 @@ def mesh_html(mesh: Mesh) -> str:
 
 
 def struct_html(struct: ShapeDtypeStruct) -> str:
-    """Facts of an array that need not be there, with the picture of its sharding where that has devices."""
+    """Facts of a ShapeDtypeStruct, with the picture of its sharding if that has devices."""
     title = f"{struct.dtype.name}{struct.shape}, {bytes_text(struct.size * struct.dtype.itemsize)}"
     sharding = struct.sharding
     if sharding is None:
@@ -102,7 +102,7 @@ def sharding_html(sharding: Sharding) -> str:
 
 
 def _mesh_picture(mesh: Mesh) -> str:
-    # A picture that is much wider than a page would have letters too small to read.
+    # Letters in a picture that is much wider than a page would be too small to read.
     cells = _CELLS
     if len(mesh.axis_sizes) > 1:
         rows = max(mesh.axis_sizes[0], 1)

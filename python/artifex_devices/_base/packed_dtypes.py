@@ -11,6 +11,19 @@ import numpy as np
 _BITS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
 
 
+def dtype_of(dtype: Any) -> np.dtype[Any]:
+    """Returns a NumPy dtype, also for the names of narrow formats."""
+    import ml_dtypes  # noqa: F401 - registers the names of narrow formats with NumPy
+
+    found: np.dtype[Any] = np.dtype(dtype)
+    return found
+
+
+def holds_numbers(dtype: np.dtype[Any]) -> bool:
+    """Whether elements are numbers or booleans, unlike text, dates, records and objects."""
+    return not (dtype.hasobject or dtype.itemsize == 0 or dtype.kind in "USMm" or dtype.names is not None)
+
+
 def elements_per_byte(dtype: np.dtype[Any]) -> int:
     """Returns the number of elements that share one byte: 4 or 2 for packed formats, otherwise 1."""
     return 8 // _BITS.get(dtype.name, 8)

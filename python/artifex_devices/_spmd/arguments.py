@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import Box, is_inside, local_arrays, moved_to, tiling
-from artifex_devices._array_ops.core.layout import Home
-from artifex_devices._array_ops.core.operands import check_unmasked
+from artifex_devices._array_ops.core.layout import Placement
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._spmd.specs import (
@@ -118,7 +118,7 @@ def check_fit(
             if x.shape[d] % count:
                 indivisible.append(
                     f"{paths(i)} of {shape_text(x.shape, x.dtype)} has {x.shape[d]} in dimension {d}, which {spec!r} "
-                    f"cuts into {count}"
+                    f"spec into {count}"
                 )
     if too_long:
         raise ValueError(
@@ -212,7 +212,7 @@ def blocks_of(operation: str, layout: Layout, spec: PartitionSpec, x: Any, path:
                 f"{operation}: {path} lies on {where}; expected {_ids(expected)}, got {_ids(lies)}; move it first: "
                 f"device_put({path}, NamedSharding(mesh, {spec!r}))"
             )
-        arrays = _arrays_here(moved_to(operation, x, Home(target, committed=True), target))
+        arrays = _arrays_here(moved_to(operation, x, Placement(target, committed=True), target))
         return [arrays[number] for number in numbers]
 
     return moved

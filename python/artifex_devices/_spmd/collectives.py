@@ -14,7 +14,7 @@ from numpy.exceptions import AxisError
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.operands import check_unmasked
+from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._spmd.axes import Group
 from artifex_devices._spmd.cross_process import Crossing

@@ -85,7 +85,7 @@ def run_plan(
             check_alive(operation, x, plan.path_of(i))
         raise
     count = len(layout.positions)
-    options = config._spmd
+    options = config._values
     executor = executor or options["spmd_executor"]
     if executor == "auto":
         threshold = options["spmd_threads_bytes"]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import run_all, tiling
-from artifex_devices._array_ops.core.operands import check_unmasked
 from artifex_devices._base.safe_repr import shown
 from artifex_devices._core import Array, NamedSharding, PartitionSpec
 from artifex_devices._spmd.specs import Layout, names_by_dimension, shape_text, spread

@@ -28,22 +28,27 @@ _KEEPS = ("layers", "products", "all")
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """Adds MODEL and what a step of it is."""
+    """Adds MODEL and the options that describe a step of it."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="a published name or a TOML file, see below")
-    add("--batch", type=count_of, required=True, metavar="N", help="sequences of a step, on all devices together")
-    add("--sequence", type=count_of, required=True, metavar="N", help="tokens of each")
-    add("--keep", choices=_KEEPS, default="products", help="kept for the backward pass (default: products)")
-    add("--forward", action="store_true", help="a forward step; training with Adam when not given")
-    add("--cache", type=count_of, metavar="N", help="of a forward step: tokens that are there already (decoding)")
+    add("--batch", type=count_of, required=True, metavar="N", help="number of sequences in a step, over all devices")
+    add("--sequence", type=count_of, required=True, metavar="N", help="number of tokens in each sequence")
+    add("--keep", choices=_KEEPS, default="products", help="activations kept for the backward pass (default: products)")
+    add("--forward", action="store_true", help="plan a forward step (default: training with Adam)")
+    add(
+        "--cache",
+        type=count_of,
+        metavar="N",
+        help="of a forward step: tokens whose keys and values exist already (decoding)",
+    )
     add("--dtype", default="bfloat16", help="of parameters and activations (default: bfloat16)")
 
 
 def read_model(arguments: argparse.Namespace) -> StepModel:
-    """The step that the options describe.
+    """Returns the step that the options describe.
 
     Raises:
-        UsageError: There is no such model, or the options do not go together.
+        UsageError: The model is unknown, or the options are inconsistent.
     """
     from artifex_devices.models import Optimizer, transformer
 
@@ -71,8 +76,8 @@ def _shape(text: str) -> str | TransformerShape:
     if text.lower() in SHAPES:
         return text.lower()
     raise UsageError(
-        f"MODEL: {text!r} is no published shape{did_you_mean(text, SHAPES)}; expected one of {', '.join(SHAPES)}, or a "
-        ".toml file; see the end of --help"
+        f"MODEL: {text!r} is not a published shape{did_you_mean(text, SHAPES)}; expected one of {', '.join(SHAPES)}, "
+        "or a .toml file; see the end of --help"
     )
 
 
@@ -82,35 +87,35 @@ def _shape_of_file(path: str) -> TransformerShape:
     from artifex_devices.models import TransformerShape
 
     try:
-        told, text = read_toml("MODEL", path)
+        entries, text = read_toml("MODEL", path)
     except (OSError, ValueError) as error:
         raise UsageError(str(error)) from None
     fields = {field.name: field for field in dataclasses.fields(TransformerShape) if field.name != "source"}
     wrong = []
-    for key, value in told.items():
+    for key, value in entries.items():
         kind = str if key == "name" else int
         if key not in fields:
-            wrong.append(f"{line_text(text, key)}{key_text(key)} is no key{did_you_mean(key, fields)}")
+            wrong.append(f"{line_text(text, key)}{key_text(key)} is not a key{did_you_mean(key, fields)}")
         elif not isinstance(value, kind) or isinstance(value, bool):
-            wanted = "a text" if kind is str else "a whole number"
+            wanted = "a string" if kind is str else "an integer"
             wrong.append(f"{line_text(text, key)}{key} is {value!r}; expected {wanted}")
         else:
             wrong += unprintable(value, text, key)
     needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING and name != "name"]
-    wrong += [f"{name} is missing" for name in needed if name not in told]
+    wrong += [f"{name} is missing" for name in needed if name not in entries]
     if wrong:
         raise UsageError(f"MODEL: in {path}: {all_mistakes(wrong)}; expected {', '.join(fields)}; correct the file")
     try:
-        return TransformerShape(**{"name": Path(path).stem, **told}, source=path)
+        return TransformerShape(**{"name": Path(path).stem, **entries}, source=path)
     except ValueError as error:
         raise UsageError(f"MODEL: in {path}: {error}") from None
 
 
 def read_rules(text: str) -> dict[str, tuple[str, ...]]:
-    """Axes of a mesh by logical axis: `batch=data,embed=data+model`.
+    """Reads mesh axes by logical axis: `batch=data,embed=data+model`.
 
     Raises:
-        UsageError: It is no such list.
+        UsageError: The text is not such a list.
     """
     found: dict[str, tuple[str, ...]] = {}
     for part in (each.strip() for each in text.split(",")):
@@ -118,7 +123,7 @@ def read_rules(text: str) -> dict[str, tuple[str, ...]]:
         names = tuple(axis.strip() for axis in axes.split("+"))
         if not equals or not logical or not all(names) or logical in found:
             raise UsageError(
-                f"--rules: {part!r} is no rule; expected each logical axis once, =, and axes of the mesh joined by +; "
+                f"--rules: {part!r} is not a rule; expected each logical axis once, =, and mesh axes joined by +; "
                 "write batch=data,embed=data+model"
             )
         found[logical] = names

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`artifex_devices plan`: what a mesh, a reshard or a collective costs on a cluster that need not be here."""
+"""`artifex_devices plan`: costs of meshes, reshards, collectives and steps on any cluster."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "SUMMARY", "add_arguments", "run"]
 
-SUMMARY = "what meshes, reshards, collectives and steps of models cost on a cluster that you need not own"
+SUMMARY = "costs of meshes, reshards, collectives and steps of models on any cluster"
 DESCRIPTION = """\
-mesh        how the axes of a mesh lie on the network, and what they have of it
+mesh        placement of a mesh's axes on the network, and their bandwidth
 reshard     steps, bytes, memory and seconds from one sharding to another
 collective  seconds of one collective, by each algorithm that the network allows
-step        memory, seconds, collectives and bounds of a step of a model, cut by rules over a mesh
-suggest     the best meshes and rules for a model, by trying all"""
+step        memory, seconds, collectives and bounds of a step of a model that rules shard over a mesh
+suggest     the best meshes and rules for a model, by an exhaustive search"""
 EXAMPLES = f"""\
 examples:
   artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
@@ -53,8 +53,8 @@ examples:
   artifex_devices plan mesh --cluster "tpu v5e 16x16" --mesh data=16,model=16 --svg mesh.svg
 
 {CLUSTER_FORMS}
-exit codes: 0 done; 1 done, and it does not fit (the torus has no such mesh; the reshard needs more than
-            --memory-limit, the model more than a device has); 2 not understood, or a file that cannot be read;
+exit codes: 0 done; 1 done, but it does not fit (the torus has no such mesh; the reshard needs more than
+            --memory-limit, the model more than a device has); 2 usage error, or a file that cannot be read;
             others as for every command
 """
 
@@ -66,7 +66,7 @@ examples:
   artifex_devices plan mesh --cluster "dgx h100 nodes=4" --mesh data=4,model=8 --traffic data=1GB,model=8GB --json
 
 {CLUSTER_FORMS}
-exit codes: 0 done; 1 there is no such mesh on this torus; 2 not understood; others as for every command
+exit codes: 0 done; 1 this torus has no such mesh; 2 usage error; others as for every command
 """
 _RESHARD_EXAMPLES = f"""\
 examples:
@@ -75,10 +75,10 @@ examples:
   artifex_devices plan reshard "bfloat16[65536,65536]" x+y,_ _,x --cluster "dgx h100 nodes=2" --mesh x=2,y=8 \\
       --memory-limit 1GiB --way collectives
 
-specs: for each dimension an axis, axes joined by +, or _ for none: x,_  x+y,_; also P(x, None), P((x, y), None), P()
+specs: an axis for each dimension, axes joined by +, or _ for none: x,_  x+y,_; also P(x, None), P((x, y), None), P()
 
 {CLUSTER_FORMS}
-exit codes: 0 done; 1 no way keeps to --memory-limit; 2 not understood; others as for every command
+exit codes: 0 done; 1 no plan is within --memory-limit; 2 usage error; others as for every command
 """
 _COLLECTIVE_EXAMPLES = f"""\
 examples:
@@ -88,7 +88,7 @@ examples:
   artifex_devices plan collective reduce_scatter 1GiB model --cluster "tpu v4 4x4x8" --mesh data=16,model=8 --json
 
 {CLUSTER_FORMS}
-exit codes: 0 done; 2 not understood; 3 the cluster lacks a figure that is needed; others as for every command
+exit codes: 0 done; 2 usage error; 3 the cluster lacks a rate that is needed; others as for every command
 """
 
 
@@ -96,44 +96,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The subcommands and their options."""
     actions = parser.add_subparsers(title="what to plan", metavar="<what>", dest="action", required=True)
 
-    mesh = _add(actions, "mesh", "how a mesh lies on the network", _MESH_EXAMPLES, _mesh)
+    mesh = _add(actions, "mesh", "the placement of a mesh on the network", _MESH_EXAMPLES, _mesh)
     add_cluster(mesh)
     add_mesh(mesh, required=True)
     mesh.add_argument(
         "--traffic",
         metavar="AXIS=BYTES,...",
-        help="bytes that are gathered over each axis, 0 for those that are left out (default: 1 GiB over each)",
+        help="bytes gathered over each axis, 0 for axes that are left out (default: 1 GiB over each)",
     )
     _add_output(mesh, picture="the mesh on its network")
 
-    reshard = _add(actions, "reshard", "what it takes to get from one sharding to another", _RESHARD_EXAMPLES, _reshard)
+    reshard = _add(actions, "reshard", "the steps from one sharding to another", _RESHARD_EXAMPLES, _reshard)
     reshard.add_argument("array", metavar="ARRAY", help="dtype and shape: bfloat16[4096,4096]")
     reshard.add_argument("source", metavar="FROM", help="spec before: x,_ or P(x, None)")
     reshard.add_argument("destination", metavar="TO", help="spec afterwards")
     add_cluster(reshard)
     add_mesh(reshard, required=True)
-    reshard.add_argument("--way", choices=("copies", "collectives"), help="ask for one; the faster one when not given")
-    reshard.add_argument(
-        "--memory-limit", type=bytes_of, metavar="BYTES", help="that no device may hold more of: 16GiB"
-    )
+    reshard.add_argument("--way", choices=("copies", "collectives"), help="strategy (default: the faster one)")
+    reshard.add_argument("--memory-limit", type=bytes_of, metavar="BYTES", help="maximum on each device: 16GiB")
     _add_output(reshard, picture="before and after, with the bytes between devices,")
 
     collective = _add(actions, "collective", "seconds of one collective", _COLLECTIVE_EXAMPLES, _collective)
     collective.add_argument(
         "op", metavar="OP", help="all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, or permute with --perm"
     )
-    collective.add_argument("nbytes", metavar="BYTES", type=bytes_of, help="of the whole array of a group: 1GB, 1GiB")
+    collective.add_argument("nbytes", metavar="BYTES", type=bytes_of, help="of the global array of a group: 1GB, 1GiB")
     collective.add_argument(
         "axes", metavar="AXES", help="of the cluster (x,y,z of a torus, chip, slice), or of --mesh: x,y"
     )
     add_cluster(collective)
     add_mesh(collective, required=False)
     collective.add_argument(
-        "--perm", metavar="FROM:TO,...", help="of a permute: who sends to whom, by places in a group: 0:1,1:2,2:0"
+        "--perm",
+        metavar="FROM:TO,...",
+        help="of a permute: senders and receivers, as positions in a group: 0:1,1:2,2:0",
     )
     _add_output(collective, picture="the mesh (of --mesh) on its network, with the groups of each axis,")
 
-    step = _add(actions, "step", "what a step of a model costs", STEP_EXAMPLES, _step)
+    step = _add(actions, "step", "the costs of a step of a model", STEP_EXAMPLES, _step)
     add_step(step)
     _add_output(step, picture="the roofline of a device with the step in it,")
 
@@ -156,7 +156,7 @@ def _add(actions: Any, name: str, summary: str, examples: str, run_action: Any) 
 
 def _add_output(parser: argparse.ArgumentParser, *, picture: str = "") -> None:
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="all figures, as JSON")
+    form.add_argument("--json", action="store_true", help="all numbers, as JSON")
     if picture:
         form.add_argument(
             "--svg", metavar="FILE", nargs="?", const="-", help=f"{picture} as SVG, to standard output without FILE"
@@ -164,17 +164,20 @@ def _add_output(parser: argparse.ArgumentParser, *, picture: str = "") -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """What was asked for; the exit code."""
+    """Runs the subcommand; returns the exit code."""
     try:
         code: int = arguments.run_action(arguments)
-    except RuntimeError as error:  # a figure is not known
+    except NotImplementedError as error:  # the torus has no such mesh
+        _complain(no_mesh_text(error, arguments))
+        return ATTENTION
+    except RuntimeError as error:  # a rate is not known
         if not is_here(arguments.cluster):
             raise
         if arguments.measured:
-            hint = "; of FLOP/s those of float32 are measured: say --dtype float32" if "FLOP/s" in str(error) else ""
+            hint = "; only FLOP/s of float32 are measured: add --dtype float32" if "FLOP/s" in str(error) else ""
             raise RuntimeError(f"{error}{hint}") from None
         raise RuntimeError(
-            f"{error}; for this machine say --measured, in Python cluster.this_machine(measured=measure_roofline())"
+            f"{error}; for this machine add --measured, in Python cluster.this_machine(measured=measure_roofline())"
         ) from None
     return code
 
@@ -201,13 +204,9 @@ def _mesh(arguments: argparse.Namespace) -> int:
     sizes = read_sizes("--mesh", arguments.mesh)
     traffic = [float(1 << 30)] * len(sizes)
     if arguments.traffic is not None:
-        told = _traffic(arguments.traffic, sizes)
-        traffic = [told.get(name, 0.0) for name in sizes]
-    try:
-        mesh = lay_mesh(cluster, arguments, traffic)
-    except NotImplementedError as error:
-        _complain(no_mesh_text(error, arguments))
-        return ATTENTION
+        by_axis = _traffic(arguments.traffic, sizes)
+        traffic = [by_axis.get(name, 0.0) for name in sizes]
+    mesh = lay_mesh(cluster, arguments, traffic)
     explanation = mesh_utils.explain(mesh, traffic=traffic)
     if arguments.json:
         write_json(mesh_content(mesh, explanation, traffic, cluster, arguments.order))
@@ -226,7 +225,7 @@ def _traffic(text: str, sizes: dict[str, int]) -> dict[str, float]:
         name, equals, amount = (each.strip() for each in part.partition("="))
         if not equals or name not in sizes or name in found:
             raise UsageError(
-                f"--traffic: {part.strip()!r} is no axis of the mesh and its bytes{did_you_mean(name, sizes)}; "
+                f"--traffic: {part.strip()!r} is not an axis of the mesh with its bytes{did_you_mean(name, sizes)}; "
                 f"expected each of {', '.join(sizes)} at most once; write {next(iter(sizes))}=1GB"
             )
         try:
@@ -244,11 +243,7 @@ def _reshard(arguments: argparse.Namespace) -> int:
     shape, dtype = read_array(arguments.array)
     axes = tuple(read_sizes("--mesh", arguments.mesh))
     specs = (read_spec("FROM", arguments.source, axes), read_spec("TO", arguments.destination, axes))
-    try:
-        mesh = lay_mesh(cluster, arguments)
-    except NotImplementedError as error:
-        _complain(no_mesh_text(error, arguments))
-        return ATTENTION
+    mesh = lay_mesh(cluster, arguments)
     limit = arguments.memory_limit
     try:
         ends = [NamedSharding(mesh, spec) for spec in specs]
@@ -257,7 +252,7 @@ def _reshard(arguments: argparse.Namespace) -> int:
         except ValueError as error:
             if limit is None:
                 raise
-            # Without the limit there is a plan, or the reason is another one.
+            # Without the limit there is a plan, or another reason.
             plan = plan_reshard(shape, dtype, *ends, way=arguments.way)
             _write(plan, arguments)
             _complain(f"does not fit: {error}")
@@ -274,21 +269,17 @@ def _collective(arguments: argparse.Namespace) -> int:
     cluster = read_cluster(arguments.cluster, arguments.measured)
     axes = tuple(axis.strip() for axis in arguments.axes.split(","))
     if arguments.mesh is None and (arguments.slices is not None or arguments.split or arguments.order != "jax"):
-        raise UsageError("--slices, --order and --split say how a mesh is laid; expected --mesh with them; give it")
+        raise UsageError("--slices, --order and --split order the devices of a mesh; expected --mesh with them; add it")
     if arguments.mesh is None and arguments.svg is not None:
-        raise UsageError("--svg draws the mesh of --mesh on its network; expected --mesh with it; give it")
-    try:
-        where = cluster if arguments.mesh is None else lay_mesh(cluster, arguments)
-    except NotImplementedError as error:
-        _complain(no_mesh_text(error, arguments))
-        return ATTENTION
+        raise UsageError("--svg draws the mesh of --mesh on its network; expected --mesh with it; add it")
+    target = cluster if arguments.mesh is None else lay_mesh(cluster, arguments)
     perm = _perm(arguments)
     try:
-        plan = plan_collective(arguments.op, arguments.nbytes, axes, where, perm=perm)
+        plan = plan_collective(arguments.op, arguments.nbytes, axes, target, perm=perm)
     except ValueError as error:
         raise UsageError(str(error)) from None
     if arguments.svg is not None:
-        _write_mesh(cast("Mesh", where), arguments)
+        _write_mesh(cast("Mesh", target), arguments)
     else:
         _write(plan, arguments)
     return OK
@@ -299,13 +290,13 @@ def _perm(arguments: argparse.Namespace) -> list[tuple[int, int]] | None:
     if (arguments.op == "permute") != (text is not None):
         raise UsageError(
             f"--perm: OP is {arguments.op} and --perm is {'not ' * (text is None)}given; expected --perm with permute "
-            "and with no other; write permute and --perm 0:1,1:0"
+            "and with no other op; write permute and --perm 0:1,1:0"
         )
     if text is None:
         return None
     pairs = [re.fullmatch(r"\s*([0-9]{1,9}):([0-9]{1,9})\s*", part) for part in text.split(",")]
     if not all(pairs):
-        raise UsageError(f"--perm: {text!r} is no list of FROM:TO; expected places in a group; write 0:1,1:0")
+        raise UsageError(f"--perm: {text!r} is not a list of FROM:TO; expected positions in a group; write 0:1,1:0")
     return [(int(pair[1]), int(pair[2])) for pair in pairs if pair]
 
 
@@ -318,8 +309,7 @@ def _write_mesh(mesh: Mesh, arguments: argparse.Namespace) -> None:
 
 def _step(arguments: argparse.Namespace) -> int:
     plan, code = run_step(arguments)
-    if plan is not None:
-        _write(plan, arguments)
+    _write(plan, arguments)
     return code
 
 
@@ -330,5 +320,5 @@ def _suggest(arguments: argparse.Namespace) -> int:
     elif found.options:
         _write_mesh(found.options[0].mesh, arguments)
     else:
-        _complain("nothing fits in memory: there is no best option to draw; leave --svg out to see what is nearest")
+        _complain("nothing fits in memory: there is no best option to draw; omit --svg to see the nearest options")
     return code

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`plan step` and `plan suggest`: what a step of a model costs, and how to cut it."""
+"""`plan step` and `plan suggest`: costs of a step of a model, and the best shardings."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from artifex_devices.command_line.amounts import count_of
 from artifex_devices.command_line.cluster_argument import CLUSTER_FORMS, add_cluster, read_cluster
 from artifex_devices.command_line.exit_codes import ATTENTION, OK, UsageError
-from artifex_devices.command_line.mesh_argument import add_mesh, lay_mesh, no_mesh_text
+from artifex_devices.command_line.mesh_argument import add_mesh, lay_mesh
 from artifex_devices.command_line.model_argument import MODEL_FORMS, add_model, read_model, read_rules
 
 __all__ = ["STEP_EXAMPLES", "SUGGEST_EXAMPLES", "add_step", "add_suggest", "run_step", "run_suggest"]
@@ -24,8 +23,8 @@ examples:
 
 {MODEL_FORMS}
 {CLUSTER_FORMS}
-exit codes: 0 done; 1 it does not fit in memory, or the torus has no such mesh; 2 not understood; 3 the cluster lacks a
-            figure that is needed; others as for every command
+exit codes: 0 done; 1 it does not fit in memory, or the torus has no such mesh; 2 usage error; 3 the cluster lacks a
+            rate that is needed; others as for every command
 """
 SUGGEST_EXAMPLES = f"""\
 examples:
@@ -35,13 +34,13 @@ examples:
 
 {MODEL_FORMS}
 {CLUSTER_FORMS}
-exit codes: 0 done; 1 nothing fits in memory; 2 not understood; 3 the cluster lacks a figure that is needed; others as
+exit codes: 0 done; 1 nothing fits in memory; 2 usage error; 3 the cluster lacks a rate that is needed; others as
             for every command
 """
 
 
 def add_step(parser: argparse.ArgumentParser) -> None:
-    """The options of `plan step`, but for the output."""
+    """Adds the options of `plan step`, except for the output."""
     add_model(parser)
     add_cluster(parser)
     add_mesh(parser, required=True)
@@ -49,34 +48,34 @@ def add_step(parser: argparse.ArgumentParser) -> None:
         "--rules",
         metavar="LOGICAL=AXIS,...",
         required=True,
-        help="which axes of the mesh cut which logical axes: batch=data,embed=data+model,mlp=model",
+        help="mesh axes that shard each logical axis: batch=data,embed=data+model,mlp=model",
     )
 
 
 def add_suggest(parser: argparse.ArgumentParser) -> None:
-    """The options of `plan suggest`, but for the output."""
+    """Adds the options of `plan suggest`, except for the output."""
     add_model(parser)
     add_cluster(parser)
     add = parser.add_argument
-    add("--top", type=count_of, default=5, metavar="N", help="how many to show (default: 5)")
-    add("--max-axes", type=count_of, default=2, metavar="N", help="of a mesh, 1 to 4 (default: 2)")
-    add("--axes", metavar="LOGICAL,...", help="logical axes that rules may be about; all of products when not given")
-    add("--no-overlap", action="store_true", help="by the seconds of steps whose parts do not overlap")
+    add("--top", type=count_of, default=5, metavar="N", help="number of options (default: 5)")
+    add("--max-axes", type=count_of, default=2, metavar="N", help="maximum for a mesh, 1 to 4 (default: 2)")
+    add("--axes", metavar="LOGICAL,...", help="logical axes that rules may shard (default: all of products)")
+    add("--no-overlap", action="store_true", help="rank by the seconds of steps whose parts do not overlap")
     add("--quiet", action="store_true", help="no progress on standard error")
 
 
 def run_step(arguments: argparse.Namespace) -> tuple[Any, int]:
-    """The plan and the exit code; no plan where the torus has no such mesh."""
+    """Returns the plan and the exit code.
+
+    Raises:
+        NotImplementedError: The torus has no such mesh.
+    """
     from artifex_devices.planner import plan_step
 
     cluster = read_cluster(arguments.cluster, arguments.measured)
     model = read_model(arguments)
     rules = read_rules(arguments.rules)
-    try:
-        mesh = lay_mesh(cluster, arguments)
-    except NotImplementedError as error:
-        print(f"artifex_devices plan: {no_mesh_text(error, arguments)}", file=sys.stderr)
-        return None, ATTENTION
+    mesh = lay_mesh(cluster, arguments)
     try:
         plan = plan_step(model, mesh, rules)
     except (TypeError, ValueError) as error:
@@ -85,7 +84,7 @@ def run_step(arguments: argparse.Namespace) -> tuple[Any, int]:
 
 
 def run_suggest(arguments: argparse.Namespace) -> tuple[Any, int]:
-    """The suggestions and the exit code."""
+    """Returns the suggestions and the exit code."""
     from artifex_devices.planner import suggest
 
     cluster = read_cluster(arguments.cluster, arguments.measured)
@@ -93,14 +92,9 @@ def run_suggest(arguments: argparse.Namespace) -> tuple[Any, int]:
     axes = None if arguments.axes is None else [axis.strip() for axis in arguments.axes.split(",")]
     try:
         found = suggest(
-            model,
-            cluster,
-            arguments.top,
-            max_axes=arguments.max_axes,
-            axes=axes,
-            overlap=not arguments.no_overlap,
-            progress=not arguments.quiet,
-        )
+            model, cluster, arguments.top, max_axes=arguments.max_axes, axes=axes,
+            overlap=not arguments.no_overlap, progress=not arguments.quiet,
+        )  # fmt: skip
     except ValueError as error:
         raise UsageError(str(error)) from None
     return found, OK if found.fits else ATTENTION

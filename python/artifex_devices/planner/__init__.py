@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reshards, collectives and training steps cost before they run: bytes, seconds, memory, on other machines too."""
+"""Costs of reshards, collectives and training steps before they run: bytes, seconds, memory, on other machines too."""
 
-from artifex_devices.planner.plans import (
+from artifex_devices.planner.collective_planner import plan_collective
+from artifex_devices.planner.plan_values import (
     Algorithm,
     CollectiveBound,
     CollectivePlan,
@@ -10,20 +11,19 @@ from artifex_devices.planner.plans import (
     LowerBound,
     PlanStep,
     ReshardPlan,
-    SearchSpace,
+)
+from artifex_devices.planner.reshard_planner import plan_reshard
+from artifex_devices.planner.step_planner import plan_step
+from artifex_devices.planner.step_values import (
     StepCollective,
     StepMemory,
     StepPlan,
     StepProduct,
     StepRegime,
     StepSeconds,
-    Suggestion,
-    Suggestions,
-    plan_collective,
-    plan_reshard,
-    plan_step,
-    suggest,
 )
+from artifex_devices.planner.suggestion import suggest
+from artifex_devices.planner.suggestion_values import SearchSpace, Suggestion, Suggestions
 
 __all__ = [
     "Algorithm",

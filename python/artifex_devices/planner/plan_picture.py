@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of reshards: what the core's drawing needs to know of a plan."""
+"""Pictures of reshards."""
 
 from __future__ import annotations
 
@@ -9,17 +9,11 @@ from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices.planner.plan_text import reshard_title
 from artifex_devices.planner.plan_values import ReshardPlan, bytes_shape
 
-__all__ = ["has_devices", "reshard_svg"]
-
-
-def has_devices(plan: ReshardPlan) -> bool:
-    """Whether both ends have devices to draw: an AbstractMesh has none."""
-    meshes = (getattr(end, "mesh", None) for end in (plan.source, plan.destination))
-    return not any(isinstance(mesh, _core.AbstractMesh) for mesh in meshes)
+__all__ = ["reshard_svg"]
 
 
 def reshard_svg(plan: ReshardPlan) -> Picture:
-    """Before and after with the steps between them; of direct copies with the bytes between devices."""
+    """Draws both ends with the steps between them, and for direct copies the bytes between devices."""
     picture = _core._reshard_svg(
         reshard_title(plan),
         _steps(plan),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the planner answers with: plans of reshards and of collectives. Immutable."""
+"""Plans of reshards and collectives. Immutable."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from artifex_devices._core import Cluster, Sharding, _reshard_copies
 from artifex_devices.planner.device_bytes import most_bytes, total_bytes
 from artifex_devices.planner.plan_text import (
     collective_html,
+    collective_json,
     collective_text,
-    json_text,
     reshard_html,
+    reshard_json,
     reshard_text,
 )
 from artifex_devices.roofline import Provenance
@@ -44,9 +45,9 @@ class Estimate:
 
     Attributes:
         latency: Seconds that do not depend on bytes.
-        transfer: Seconds of bytes over what `limit` names.
-        algorithm: How it is done.
-        limit: What the bytes wait for: "links", "egress", "network", "host" (the link to a chip) or "nothing".
+        transfer: Seconds of bytes over the resource that `limit` names.
+        algorithm: Name of the algorithm.
+        limit: Resource that the bytes wait for: "links", "egress", "network", "host" (the link to a chip) or "nothing".
     """
 
     latency: float
@@ -56,7 +57,7 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """Latency and transfer together."""
+        """Sum of latency and transfer."""
         return self.latency + self.transfer
 
 
@@ -67,12 +68,12 @@ class PlanStep:
 
     Attributes:
         move: "copies", "slice", "all_to_all", "permute" or "all_gather".
-        text: What it does, in words.
-        devices: How many work together.
+        text: Description of the step.
+        devices: Number of devices that work together.
         bytes_received: Bytes that all devices receive from others.
         busiest_bytes: Bytes that the busiest device receives.
-        shard_bytes: Bytes of one shard before and afterwards.
-        estimate: None where there is no cluster and no calibration to say how long it takes; `seconds` says so.
+        shard_bytes: Bytes of one shard before and after the step.
+        estimate: Estimated time, or None without a cluster and a calibration; `seconds` raises then.
     """
 
     move: str
@@ -89,21 +90,23 @@ class PlanStep:
         """Seconds by the model.
 
         Raises:
-            RuntimeError: The plan has no cluster, or the cluster lacks a figure; the text says how to give it.
+            RuntimeError: The plan has no cluster, or the cluster lacks a rate; the text names the missing argument.
         """
-        return _known(self.estimate, self.why_no_estimate).seconds
+        if self.estimate is None:
+            raise RuntimeError(self.why_no_estimate)
+        return self.estimate.seconds
 
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class LowerBound:
-    """What no way can be below.
+    """Costs that no strategy can be below.
 
     Attributes:
-        bytes_by_device: By device id: bytes of its shard afterwards that it does not hold before.
-        bytes_by_host: For each host of a cluster that has any of the devices: bytes that none of its devices holds.
+        bytes_by_device: Bytes of its new shard that a device does not hold before, by device id.
+        bytes_by_host: Bytes that none of a host's devices holds, for each host of a cluster that has any device.
         estimate_seconds: Seconds for the bytes of the worst chip and slice over all their links at once; None without
-            a cluster, or where it lacks a figure.
+            a cluster, or where it lacks a rate.
     """
 
     bytes_by_device: Mapping[int, int]
@@ -123,7 +126,7 @@ class LowerBound:
 
 @public("artifex_devices.planner")
 class Copy(NamedTuple):
-    """One direct copy: device ids, (begin, end) of each dimension of the whole array, bytes."""
+    """One direct copy: device ids, (begin, end) of each dimension of the global array, bytes."""
 
     source: int
     destination: int
@@ -134,7 +137,7 @@ class Copy(NamedTuple):
 def bytes_shape(
     shape: tuple[int, ...], dtype: np.dtype[Any], source: Sharding, destination: Sharding, cluster: Cluster | None
 ) -> tuple[tuple[int, ...], int | None]:
-    """The shape that the core counts bytes of, and the dimension that it is packed along: only clusters pack."""
+    """Returns the shape in bytes of an array that a cluster packs, and the packed dimension, else None."""
     if cluster is None or elements_per_byte(dtype) == 1:
         return shape, None
     return packed_shape(shape, dtype, [source.shard_shape(shape), destination.shard_shape(shape)])
@@ -143,29 +146,29 @@ def bytes_shape(
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
 class ReshardPlan:
-    """How an array gets from one sharding to another, and what that costs.
+    """Steps and costs of bringing an array from one sharding to another.
 
     Attributes:
-        shape: Of the array.
-        dtype: Of the array. On a cluster formats of 2 and 4 bits are packed (an int4 is half a byte), if some dimension
-            has shards of whole bytes; everywhere else each element takes the bytes that it takes in NumPy.
+        shape: Shape of the array.
+        dtype: Dtype of the array. A cluster packs formats of 2 and 4 bits (an int4 is half a byte), if some dimension
+            has shards of whole bytes; everywhere else each element takes as many bytes as in NumPy.
         source: Sharding before.
-        destination: Sharding afterwards.
-        cluster: What `seconds` are of; None: nothing is known of a network.
-        way: "copies" (direct, as `device_put` and `reshard` do it here) or "collectives".
-        steps: In order.
-        bytes_by_device: By device id: bytes that it receives from others.
-        bytes_by_link: Bytes that are copied, by what they go over. Of copies also those that stay on a device; of
-            collectives "network" is what must cross, "same slice" the rest.
-        bytes_copied: Bytes that are written: sum over `bytes_by_link`. For copies just what the execution counts.
-        peak_bytes: Most that any device holds meanwhile, in all its memories together: its shard before, which stays,
-            and what the steps need.
-        lower_bound: What no way can be below.
-        is_cheapest: Whether no other way of this kind moves fewer bytes into the busiest device.
-        why_xla_is_not_known: Why `xla_gathers_everything` is not known; "" where it is.
-        other: The other way, or None.
-        why_no_other: Why there is no other way; "" where there is one.
-        seconds_from: Where the seconds are from.
+        destination: Sharding after.
+        cluster: Cluster that `seconds` are for, or None if no network is known.
+        way: "copies" (direct copies, as `device_put` and `reshard` do here) or "collectives".
+        steps: Steps in order.
+        bytes_by_device: Bytes that each device receives from others, by device id.
+        bytes_by_link: Bytes that are copied, by what they cross. For copies also those that stay on a device; for
+            collectives "network" is what must cross the network, "same slice" the rest.
+        bytes_copied: Bytes that are written: the sum over `bytes_by_link`. For copies, what the execution counts.
+        peak_bytes: Maximum of the bytes that any device holds during the reshard, in all its memories together: its
+            old shard, which stays, and what the steps need.
+        lower_bound: Costs that no strategy can be below.
+        is_cheapest: Whether no other plan of this kind moves fewer bytes into the busiest device.
+        why_xla_is_not_known: Reason why `xla_gathers_everything` is not known, or "".
+        other: Plan by the other strategy, or None.
+        why_no_other: Reason why there is no other plan, or "".
+        seconds_from: Source of the seconds.
     """
 
     shape: tuple[int, ...]
@@ -189,13 +192,13 @@ class ReshardPlan:
 
     @property
     def xla_gathers_everything(self) -> bool:
-        """Whether XLA would gather the whole array on each device ("Involuntary full rematerialization").
+        """Whether XLA would gather the global array on each device ("Involuntary full rematerialization").
 
-        By a rule found for jax 0.10.2, not read in XLA; see docs/guide/planner.md.
+        The rule was found by compiling with jax 0.10.2; see docs/guide/planner.md.
 
         Raises:
-            RuntimeError: It is not known: the ends have other devices, two kinds of memory or uneven shards, or a
-                dimension goes from one number of parts to another of which neither divides the other, and the rule
+            RuntimeError: It is not known: the ends have different devices, two kinds of memory or uneven shards, or a
+                dimension goes from one number of parts to another, neither of which divides the other, and the rule
                 finds no such gather. `why_xla_is_not_known` has the text.
         """
         if self.xla_answer is None:
@@ -217,36 +220,35 @@ class ReshardPlan:
         """Seconds by the model, one step after the other.
 
         Raises:
-            RuntimeError: The plan has no cluster, or the cluster lacks a figure; the text says how to give it.
+            RuntimeError: The plan has no cluster, or the cluster lacks a rate; the text names the missing argument.
         """
         return sum(step.seconds for step in self.steps)
 
     @property
     def copies(self) -> tuple[Copy, ...]:
-        """Every direct copy, by destination; of the way with collectives those that would do it without.
+        """Every direct copy, by destination; for a plan of collectives, the copies that would do the same.
 
-        Made when asked: as many as there are.
+        Computed at each access, in time proportional to their number.
         """
-        shape, along = bytes_shape(self.shape, self.dtype, self.source, self.destination, self.cluster)
-        found = [
-            Copy(*each)
-            for each in _reshard_copies(shape, self.dtype.itemsize, self.source, self.destination, self.cluster)
-        ]
-        if along is None:
-            return tuple(found)
-        elements = [elements_per_byte(self.dtype) if i == along else 1 for i in range(len(shape))]
-        boxes = ([(begin * n, end * n) for n, (begin, end) in zip(elements, copy.box, strict=True)] for copy in found)
-        return tuple(copy._replace(box=tuple(box)) for copy, box in zip(found, boxes, strict=True))
+        shape, packed = bytes_shape(self.shape, self.dtype, self.source, self.destination, self.cluster)
+        found = _reshard_copies(shape, self.dtype.itemsize, self.source, self.destination, self.cluster)
+        copies = tuple(Copy(*each) for each in found)
+        if packed is None:
+            return copies
+        elements = [elements_per_byte(self.dtype) if i == packed else 1 for i in range(len(shape))]
+        boxes = ([(begin * n, end * n) for n, (begin, end) in zip(elements, copy.box, strict=True)] for copy in copies)
+        return tuple(copy._replace(box=tuple(box)) for copy, box in zip(copies, boxes, strict=True))
 
     def to_json(self) -> str:
-        """The plan as JSON: all figures, with where they are from."""
-        return json_text(self)
+        """Returns the plan as JSON: all numbers, with their source."""
+        return reshard_json(self)
 
     def to_svg(self) -> Picture:
-        """A stand-alone SVG picture: the array before and after, the steps, and which copies go where.
+        """Draws the array before and after, the steps, and which copies go where, as a stand-alone SVG picture.
 
-        Each pair of devices has an arrow with its bytes; where there are more than 32 pairs the arrows are those
-        between hosts, else those between slices, else those into the device that receives most, and a line says which.
+        Each pair of devices has an arrow with its bytes. Where there are more than 32 pairs, the arrows are those
+        between hosts, else those between slices, else those into the device that receives most; a line of text tells
+        which.
 
         Raises:
             ValueError: An end is on an AbstractMesh, which has no devices to draw.
@@ -271,11 +273,11 @@ class ReshardPlan:
     def __setstate__(self, state: Any) -> None:
         ends = dict.fromkeys(("source", "destination"), Sharding)
         parts = dict.fromkeys(("shape", "steps"), tuple)
-        told = checked_state(type(self), state, bytes_by_link=dict, dtype=np.dtype, **ends, **parts)
-        vars(self).update(told | {"bytes_by_link": MappingProxyType(told["bytes_by_link"])})
+        fields = checked_state(type(self), state, bytes_by_link=dict, dtype=np.dtype, **ends, **parts)
+        vars(self).update(fields | {"bytes_by_link": MappingProxyType(fields["bytes_by_link"])})
 
     def __str__(self) -> str:
-        """A readable table."""
+        """Returns a readable table."""
         return reshard_text(self)
 
     def _repr_html_(self) -> str:
@@ -288,9 +290,9 @@ class Algorithm:
     """One algorithm of a collective.
 
     Attributes:
-        estimate: Its seconds.
-        is_bound: The seconds are a lower bound, by the bytes into the worst-placed device: no program is known to
-            reach it on this network.
+        estimate: Estimated time.
+        is_bound: Whether the seconds are a lower bound, by the bytes into the worst-placed device: no program is known
+            to reach it on this network.
     """
 
     estimate: Estimate
@@ -298,26 +300,26 @@ class Algorithm:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the algorithm."""
         return self.estimate.algorithm
 
     @property
     def seconds(self) -> float:
-        """Latency and transfer together."""
+        """Sum of latency and transfer."""
         return self.estimate.seconds
 
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class CollectiveBound:
-    """What no program of messages between devices can be below, with all groups at once.
+    """Costs that no program of messages between devices can be below, with all groups at once.
 
     Attributes:
         bytes_by_device: Bytes into the busiest device, or out of it where those are more.
-        bytes_by_chip: The same of a chip, of all its devices.
-        bytes_by_slice: The same of a slice or node, over the network.
+        bytes_by_chip: The same for a chip, over all its devices.
+        bytes_by_slice: The same for a slice or node, over the network.
         estimate_seconds: Seconds for the bytes of the busiest chip and slice over all their links at once; None where
-            the cluster lacks a figure, and `seconds` says which.
+            the cluster lacks a rate, and `seconds` raises then.
     """
 
     bytes_by_device: float
@@ -331,7 +333,7 @@ class CollectiveBound:
         """Seconds by the model.
 
         Raises:
-            RuntimeError: The cluster lacks a figure; the text says how to give it.
+            RuntimeError: The cluster lacks a rate; the text names it.
         """
         if self.estimate_seconds is None:
             raise RuntimeError(self.why_no_estimate)
@@ -346,20 +348,20 @@ _NO_BOUND = CollectiveBound(
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
 class CollectivePlan:
-    """What a collective costs on a cluster.
+    """Costs of a collective on a cluster.
 
     Attributes:
         op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast" or "permute".
-        nbytes: Bytes of the whole array of a group.
-        axes: That the groups lie along.
-        cluster: The network; None: this machine's own devices, by a calibration.
-        devices: In one group.
-        groups: How many were looked at; the slowest counts.
+        nbytes: Bytes of the global array of a group.
+        axes: Axes along which the devices of a group differ.
+        cluster: The network; None for this machine's own devices, by a calibration.
+        devices: Number of devices in one group.
+        groups: Number of groups that were priced; the slowest counts.
         steps: Every algorithm that the network allows, cheapest first.
-        bytes_by_device: Bytes that each device receives; of a broadcast and a permute the busiest.
-        peak_bytes: Input and result of one device.
-        seconds_from: Where the seconds are from.
-        lower_bound: What no program can be below, unless switches add up themselves.
+        bytes_by_device: Bytes that each device receives; for a broadcast and a permute, the busiest.
+        peak_bytes: Bytes of input and result of one device.
+        seconds_from: Source of the seconds.
+        lower_bound: Costs that no program can be below, unless switches do the additions.
     """
 
     op: str
@@ -376,27 +378,21 @@ class CollectivePlan:
 
     @property
     def algorithm(self) -> str:
-        """The cheapest algorithm."""
+        """Name of the cheapest algorithm."""
         return self.steps[0].name
 
     @property
     def seconds(self) -> float:
-        """Of the cheapest algorithm, by the model."""
+        """Seconds of the cheapest algorithm, by the model."""
         return self.steps[0].seconds
 
     def to_json(self) -> str:
-        """The plan as JSON: all figures, with where they are from."""
-        return json_text(self)
+        """Returns the plan as JSON: all numbers, with their source."""
+        return collective_json(self)
 
     def __str__(self) -> str:
-        """A readable table."""
+        """Returns a readable table."""
         return collective_text(self)
 
     def _repr_html_(self) -> str:
         return collective_html(self)
-
-
-def _known(estimate: Estimate | None, why: str) -> Estimate:
-    if estimate is None:
-        raise RuntimeError(why)
-    return estimate

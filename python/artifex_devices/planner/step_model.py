@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training or forward step is made of, for `planner.plan_step`: tensors, operations on them, an optimiser."""
+"""Parts of a training or forward step, for `planner.plan_step`: tensors, operations on them, an optimiser."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from artifex_devices._base.packed_dtypes import packed_itemsize
+from artifex_devices import _core
+from artifex_devices._base.checks import check_sequence
+from artifex_devices._base.packed_dtypes import dtype_of, packed_itemsize
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import shown
-from artifex_devices.planner.step_checks import einsum_parts, members, model_mistakes, plain
+from artifex_devices.planner.step_checks import FORMATS, make_plain, type_mistakes
 
 __all__ = ["Operation", "Optimizer", "StepModel", "Tensor"]
+
+
+def _make_tuples(part: Any, operation: str, **fields: str) -> None:
+    """Turns fields of a frozen dataclass into tuples; `fields` gives what each is a sequence of."""
+    for name, content in fields.items():
+        values = check_sequence(operation, name, getattr(part, name), f"a sequence of {content}", "put it in a tuple")
+        object.__setattr__(part, name, tuple(values))
+    make_plain(part)
 
 
 @public("artifex_devices.models")
@@ -24,18 +31,18 @@ class Tensor:
     """A named array of a step.
 
     Attributes:
-        name: Unlike all others.
-        shape: Of the whole array, at the model's batch.
-        axes: The logical name of each dimension: what rules are about.
-        dtype: Of its elements. Formats of 2 and 4 bits are packed: an int4 is half a byte.
+        name: Name, different from all others.
+        shape: Shape of the global array, at the model's batch.
+        axes: Logical name of each dimension: what rules refer to.
+        dtype: Dtype of its elements. Formats of 2 and 4 bits are packed: an int4 is half a byte.
         role: "parameter" (has a gradient and optimiser state), "activation" (has a gradient), or "given" (data and
-            caches: has none).
-        count: How many there are alike: the layers.
+            caches, without a gradient).
+        count: Number of such tensors: the layers.
         is_kept: Whether an activation is kept for the backward pass.
-        is_on_chip: Whether an activation is made and used inside one kernel, and never in memory.
+        is_on_chip: Whether an activation is written and read inside one kernel, and never in memory.
 
     Raises:
-        TypeError: The shape or the axes are no sequences.
+        TypeError: The shape or the axes are not sequences.
 
     Example:
         >>> Tensor("w_up", (4096, 11008), ("embed", "mlp"), role="parameter", count=32).elements
@@ -52,14 +59,11 @@ class Tensor:
     is_on_chip: bool = False
 
     def __post_init__(self) -> None:
-        _make_plain(self)
-        of = f"Tensor {self.name!r}"
-        object.__setattr__(self, "shape", members(of, "shape", self.shape, "sizes"))
-        object.__setattr__(self, "axes", members(of, "axes", self.axes, "names of logical axes"))
+        _make_tuples(self, f"Tensor {self.name!r}", shape="sizes", axes="names of logical axes")
 
     @property
     def elements(self) -> int:
-        """Of all `count` arrays."""
+        """Number of elements of all `count` arrays."""
         return math.prod(self.shape) * self.count
 
 
@@ -69,20 +73,20 @@ class Operation:
     """One operation on tensors.
 
     Attributes:
-        name: Unlike all others.
-        einsum: Its indices, one letter a dimension: "bsd,df->bsf". Sizes of one letter are equal, but in a route, where
+        name: Name, different from all others.
+        einsum: Indices, one letter for each dimension: "bsd,df->bsf". A letter has one size, except in a route, where
             tokens keep the letter of a dimension that they do not leave ("bsd->ebd": experts take tokens of their own
             part of the batch).
-        inputs: Names of tensors: two, but one of lookups and routes.
+        inputs: Names of tensors: two, but one for lookups and routes.
         output: Name of a tensor.
-        kind: "matmul"; "elementwise" (no FLOPs and bytes of its own, as compilers fuse it); "lookup" (rows of a table,
-            "vd->bsd"); "route" (rows in another order: tokens to experts and back).
-        count: How often a step: the layers.
-        dtype: In which a product is computed; None is that of its operands.
-        is_recomputed: Whether it is done once more in the backward pass, because its output is not kept.
+        kind: "matmul"; "elementwise" (without FLOPs and bytes of its own, as compilers fuse it); "lookup" (rows of a
+            table, "vd->bsd"); "route" (rows in another order: tokens to experts and back).
+        count: Number of times in a step: the layers.
+        dtype: Dtype in which a product is computed, or None for that of its operands.
+        is_recomputed: Whether it runs once more in the backward pass, because its output is not kept.
 
     Raises:
-        TypeError: The inputs are no sequence.
+        TypeError: The inputs are not a sequence.
     """
 
     name: str
@@ -95,21 +99,19 @@ class Operation:
     is_recomputed: bool = False
 
     def __post_init__(self) -> None:
-        _make_plain(self)
-        named = members(f"Operation {self.name!r}", "inputs", self.inputs, "names of tensors")
-        object.__setattr__(self, "inputs", named)
+        _make_tuples(self, f"Operation {self.name!r}", inputs="names of tensors")
 
 
 @public("artifex_devices.models")
 @dataclass(frozen=True)
 class Optimizer:
-    """What training keeps beside parameters and activations.
+    """Memory that training needs beside parameters and activations.
 
     Attributes:
-        bytes_per_parameter: Of state: 8 for Adam with float32 moments, 12 with a float32 copy of the parameters too, 0
-            for plain SGD.
-        gradient_dtype: Of the gradients of parameters; None is the parameter's own.
-        holds_gradients: Whether all gradients are held at once; else each is applied as it is made.
+        bytes_per_parameter: Bytes of state: 8 for Adam with float32 moments, 12 with a float32 copy of the parameters
+            too, 0 for plain SGD.
+        gradient_dtype: Dtype of the gradients of parameters, or None for the parameter's own.
+        holds_gradients: Whether all gradients exist at once; otherwise each is applied as soon as it is computed.
     """
 
     bytes_per_parameter: float = 8
@@ -117,25 +119,25 @@ class Optimizer:
     holds_gradients: bool = True
 
     def __post_init__(self) -> None:
-        _make_plain(self)
+        make_plain(self)
 
 
 @public("artifex_devices.models")
 @dataclass(frozen=True)
 class StepModel:
-    """A step: forward, or with an optimiser forward, backward and update.
+    """A step: a forward pass, or with an optimiser a forward pass, a backward pass and an update.
 
     Attributes:
-        name: For people.
-        tensors: All of them.
-        operations: In the order of the forward pass: no activation is read before the operation that makes it.
-        tokens: Number of tokens in the batch that the shapes are of; a multiple of the first batch axis.
+        name: Name for people.
+        tensors: All tensors.
+        operations: Operations in the order of the forward pass: no activation is read before it is written.
+        tokens: Number of tokens in the batch that the shapes are for; a multiple of the first batch axis.
         batch_axes: Logical axes that grow with the batch, the batch itself first; a tensor has at most one of them.
-        optimizer: None is a forward step.
+        optimizer: Optimiser, or None for a forward step.
 
     Raises:
-        ValueError: Tensors and operations do not fit each other; the text names everything that is wrong.
-        TypeError: What should be tensors, operations or an optimiser is something else.
+        ValueError: Tensors and operations are inconsistent; the text names every mistake.
+        TypeError: A part is not a Tensor, Operation or Optimizer.
 
     Example:
         >>> model = StepModel(
@@ -161,51 +163,43 @@ class StepModel:
     optimizer: Optimizer | None = None
 
     def __post_init__(self) -> None:
-        _make_plain(self)
-        for name, wanted in (("tensors", "Tensors"), ("operations", "Operations"), ("batch_axes", "names of axes")):
-            object.__setattr__(self, name, members("StepModel", name, getattr(self, name), wanted))
-        kinds: list[tuple[str, Sequence[Any], type]] = [
-            ("tensors", self.tensors, Tensor),
-            ("operations", self.operations, Operation),
-            ("optimizer", () if self.optimizer is None else (self.optimizer,), Optimizer),
-        ]
+        _make_tuples(self, "StepModel", tensors="Tensors", operations="Operations", batch_axes="names of axes")
+        optimizers = () if self.optimizer is None else (self.optimizer,)
+        parts = [(self.tensors, Tensor, "tensors has"), (self.operations, Operation, "operations has")]
         others = [
-            f"{what} {'is' if kind is Optimizer else 'has'} {shown(each)} ({type(each).__name__})"
-            for what, found, kind in kinds
+            f"{field} {shown(each)} ({type(each).__name__})"
+            for found, kind, field in (*parts, (optimizers, Optimizer, "optimizer is"))
             for each in found
             if not isinstance(each, kind)
         ]
         if others:
             raise TypeError(
-                f"StepModel: {'; '.join(others)}; expected Tensors, Operations, and an Optimizer or None; make them by "
-                "these classes, say Optimizer(8) for Adam"
+                f"StepModel: {'; '.join(others)}; expected Tensors, Operations, and an Optimizer or None; create them "
+                "with these classes, such as Optimizer(8) for Adam"
             )
-        wrong, expected = model_mistakes(self)
+        wrong = [text for part in (self, *self.tensors, *self.operations, *optimizers) for text in type_mistakes(part)]
+        wrong = wrong or _core._step_mistakes(description_of(self))
         if wrong:
             raise ValueError(
-                f"StepModel: {self.name!r} does not fit together: {'; '.join(wrong)}; expected {expected}; correct each"
+                f"StepModel: {self.name!r} is inconsistent: {'; '.join(wrong)}; expected fields as the docstrings of "
+                "StepModel, Tensor, Operation and Optimizer describe them; correct each"
             )
 
     @property
     def parameters(self) -> int:
-        """How many there are, over all layers."""
+        """Number of parameters, over all layers."""
         return sum(tensor.elements for tensor in self.tensors if tensor.role == "parameter")
 
     @property
     def logical_axes(self) -> tuple[str, ...]:
-        """Names that rules may be about, in the order in which they come up."""
+        """Names that rules may refer to, in order of first use."""
         return tuple(dict.fromkeys(axis for tensor in self.tensors for axis in tensor.axes))
 
     @property
     def batch(self) -> int:
         """Size of the first of `batch_axes`."""
-        first = self.batch_axes[0]
-        return next(
-            size
-            for tensor in self.tensors
-            for axis, size in zip(tensor.axes, tensor.shape, strict=True)
-            if axis == first
-        )
+        sizes = (pair for tensor in self.tensors for pair in zip(tensor.axes, tensor.shape, strict=True))
+        return next(size for axis, size in sizes if axis == self.batch_axes[0])
 
     @property
     def is_training(self) -> bool:
@@ -213,70 +207,24 @@ class StepModel:
         return self.optimizer is not None
 
 
-def _make_plain(made: Any) -> None:
-    """NumPy's scalars in the fields of a dataclass become Python's."""
-    for name, value in vars(made).items():
-        object.__setattr__(made, name, plain(value))
-
-
-def core_model(model: StepModel) -> dict[str, Any]:
-    """The model as the core takes it: names as numbers, dtypes as sizes."""
-    axes = {axis: number for number, axis in enumerate(model.logical_axes)}
-    tensors = {tensor.name: number for number, tensor in enumerate(model.tensors)}
-    optimizer = Optimizer(0) if model.optimizer is None else model.optimizer
-    gradient = optimizer.gradient_dtype
+def description_of(model: StepModel) -> dict[str, Any]:
+    """Describes the model to the core: the same fields, with dtypes as names and sizes."""
+    optimizer = model.optimizer
+    gradient = None if optimizer is None else optimizer.gradient_dtype
+    size = 0.0 if gradient is None else packed_itemsize(dtype_of(gradient))
     return {
-        "logical_axes": list(axes),
         "tokens": model.tokens,
-        "is_training": model.is_training,
-        "optimizer_bytes": float(optimizer.bytes_per_parameter),
-        "gradient_itemsize": 0.0 if gradient is None else packed_itemsize(dtype_of(gradient)),
-        "holds_gradients": optimizer.holds_gradients,
+        "batch_axes": model.batch_axes,
         "tensors": [
-            {
-                "name": tensor.name,
-                "shape": list(tensor.shape),
-                "axes": [axes[axis] for axis in tensor.axes],
-                "itemsize": packed_itemsize(dtype_of(tensor.dtype)),
-                "role": tensor.role,
-                "count": tensor.count,
-                "is_kept": tensor.is_kept,
-                "is_on_chip": tensor.is_on_chip,
-                "scales": any(axis in model.batch_axes for axis in tensor.axes),
-            }
-            for tensor in model.tensors
+            vars(each) | {"dtype": dtype_of(each.dtype).name, "itemsize": packed_itemsize(dtype_of(each.dtype))}
+            for each in model.tensors
         ],
-        "ops": [_core_operation(operation, model, tensors) for operation in model.operations],
+        "operations": [vars(each) | {"dtype": _format_name(each.dtype)} for each in model.operations],
+        "optimizer": None if optimizer is None else vars(optimizer) | {"gradient_itemsize": size},
     }
 
 
-def _core_operation(operation: Operation, model: StepModel, tensors: Mapping[str, int]) -> dict[str, Any]:
-    inputs, output = einsum_parts(operation.einsum)
-    letters = {letter: number for number, letter in enumerate(dict.fromkeys("".join(inputs) + output))}
-    indices = [[letters[letter] for letter in part] for part in inputs]
-    numbers = [tensors[name] for name in operation.inputs]
-    return {
-        "name": operation.name,
-        "kind": operation.kind,
-        "inputs": [*numbers, -1][:2],
-        "output": tensors[operation.output],
-        "indices": [*[*indices, []][:2], [letters[letter] for letter in output]],
-        "count": operation.count,
-        "format": format_of([model.tensors[number].dtype for number in numbers], operation.dtype),
-        "is_recomputed": operation.is_recomputed,
-    }
-
-
-def dtype_of(dtype: Any) -> np.dtype[Any]:
-    """A NumPy dtype, of narrow formats too."""
-    import ml_dtypes  # noqa: F401 - gives NumPy the names of narrow formats
-
-    found: np.dtype[Any] = np.dtype(dtype)
-    return found
-
-
-def format_of(operands: Sequence[Any], given: Any) -> str:
-    """The format of a product in the words of the catalogue: of the wider operand where none is given."""
-    dtype = max((dtype_of(each) for each in operands), key=packed_itemsize) if given is None else given
-    name = dtype if isinstance(dtype, str) else dtype_of(dtype).name
-    return next((name[:6] for narrow in ("float8", "float4") if name.startswith(narrow)), name)
+def _format_name(dtype: Any) -> str:
+    if dtype is None:
+        return ""
+    return dtype if isinstance(dtype, str) and dtype in FORMATS else dtype_of(dtype).name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of steps as roofline plots, with points by batch."""
+"""Roofline plots of steps, with a point for each batch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
-from artifex_devices._base.safe_repr import shown
+from artifex_devices._base.checks import wrong_type
 from artifex_devices._base.svg import Picture
 from artifex_devices.planner.step_text import step_title
 
@@ -18,13 +18,13 @@ __all__ = ["step_svg"]
 
 
 def step_svg(plan: StepPlan, others: Iterable[StepPlan]) -> Picture:
-    """The roofline of a device, with the FLOP/s that each plan has of it."""
+    """Draws the roofline of a device, with the FLOP/s that each plan reaches."""
     plans = sorted([plan, *_plans(others, type(plan))], key=lambda each: each.model.batch)
     for each in plans:
         if (each.cluster, each.mesh_shape, each.rules) != (plan.cluster, plan.mesh_shape, plan.rules):
             raise ValueError(
-                f"StepPlan.to_svg: a plan of {step_title(each)} is of another mesh or other rules; expected plans as "
-                f"{step_title(plan)}, of other batches; plan them with the same mesh and rules"
+                f"StepPlan.to_svg: a plan of {step_title(each)} has another mesh or other rules; expected those of "
+                f"{step_title(plan)}; plan them with the same mesh and rules"
             )
     roofs = [(name, rate, False) for name, rate in _peaks(plan).items()]
     memory = len(roofs)
@@ -38,25 +38,20 @@ def step_svg(plan: StepPlan, others: Iterable[StepPlan]) -> Picture:
         points.append((label, each.flops / _memory_bytes(each), rate, False, memory))
         if each.seconds.network > 0:
             points.append((label, each.flops / _network_bytes(each), rate, False, memory + 1))
-    notes = ["each step twice: FLOPs of a device for each byte of its memory, and for each byte that it receives"]
+    notes = ["two points for each step: FLOPs of a device for each byte of its memory, and for each byte received"]
     return Picture(_core._roofline_svg(step_title(plan), roofs, points, notes))
 
 
 def _plans(others: Any, kind: type[StepPlan]) -> list[StepPlan]:
-    try:
-        found = list(others)
-    except TypeError:
-        found = [None]
+    found: list[Any] = list(others) if isinstance(others, Iterable) else [None]
     if not all(isinstance(each, kind) for each in found):
-        raise TypeError(
-            f"StepPlan.to_svg: others is {shown(others)} ({type(others).__name__}); expected StepPlans of other "
-            "batches; write plan.to_svg([other])"
-        )
+        fix = "write plan.to_svg([other])"
+        raise wrong_type("StepPlan.to_svg", "others", others, "StepPlans of other batches", fix)
     return found
 
 
 def _peaks(plan: StepPlan) -> dict[str, float]:
-    """FLOP/s of the number formats in use, that with the most FLOPs first."""
+    """FLOP/s of the number formats in use, the one with the most FLOPs first."""
     flops: dict[str, float] = {}
     peaks: dict[str, float] = {}
     for product in plan.products:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `planner.plan_step` answers with. Immutable."""
+"""Plans of steps. Immutable."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class StepMemory:
 
     Attributes:
         parameters: Shards of all parameters.
-        gradients: Of all parameters at once, in `gradient_dtype`; 0 where the optimiser does not hold them.
-        optimizer: State, cut as the parameters are.
-        activations: Kept for the backward pass, over all layers.
+        gradients: Gradients of all parameters, in `gradient_dtype`; 0 where the optimiser does not hold them.
+        optimizer: Optimiser state, sharded like the parameters.
+        activations: Activations kept for the backward pass, over all layers.
         given: Data and caches.
-        working: The largest product's: operands as gathered, operands that are not kept, and its result.
-        available: Of a device.
+        working: Operands as gathered, operands that are not kept, and the result, of the product with the largest sum.
+        available: Memory of a device.
     """
 
     parameters: int
@@ -46,22 +46,22 @@ class StepMemory:
 
     @property
     def total(self) -> int:
-        """All of them together."""
+        """Sum of all that is needed."""
         return self.parameters + self.gradients + self.optimizer + self.activations + self.given + self.working
 
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class StepProduct:
-    """One product of an operation on each device, all its times a step together.
+    """One product of an operation on each device, summed over its repetitions in a step.
 
     Attributes:
-        operation: Its name.
+        operation: Name of the operation.
         kind: "forward", "recomputed", "gradient of the first input" or "gradient of the second input".
-        format: That it is computed in.
-        flops: On each device.
-        bytes: Of operands and result, once each, on each device.
-        seconds: Of the FLOPs at the peak.
+        format: Number format of the product.
+        flops: FLOPs on each device.
+        bytes: Bytes of operands and result, once each, on each device.
+        seconds: Seconds of the FLOPs at the peak.
     """
 
     operation: str
@@ -79,18 +79,18 @@ class StepCollective:
 
     Attributes:
         op: "all_gather", "reduce_scatter", "all_reduce" or "all_to_all".
-        tensor: What it is of.
-        is_gradient: Whether it is of the tensor's gradient.
+        tensor: Name of the tensor.
+        is_gradient: Whether the collective is on the tensor's gradient.
         is_parameter: Whether the tensor is a parameter: such collectives wait for no activation.
         phase: "forward" or "backward".
-        operation: The first that needs it.
-        axes: Of the mesh.
-        devices: That work together.
-        count: Times a step.
-        nbytes: Of the whole array of a group, each time: the gathered result, one device's unreduced input, all that
-            an all-to-all holds.
-        bytes_received: By each device, each time.
-        estimate: Of one time.
+        operation: Name of the first operation that needs it.
+        axes: Axes of the mesh.
+        devices: Number of devices that work together.
+        count: Repetitions in a step.
+        nbytes: Bytes of the global array of a group, each time: the gathered result, one device's unreduced input, the
+            sum of what all devices hold in an all-to-all.
+        bytes_received: Bytes that each device receives, each time.
+        estimate: Estimated time of one repetition.
     """
 
     op: str
@@ -108,7 +108,7 @@ class StepCollective:
 
     @property
     def seconds(self) -> float:
-        """All its times together."""
+        """Seconds of all repetitions."""
         return self.estimate.seconds * self.count
 
 
@@ -118,12 +118,12 @@ class StepSeconds:
     """Seconds of one step on each device, by the model of docs/guide/step.md.
 
     Attributes:
-        compute: FLOPs at the chip's peak.
-        memory: Bytes of operands, results and the update at the bandwidth of the memory.
-        network: Collectives, one after the other.
-        overlapped: All three at once: the largest. A lower bound.
+        compute: Seconds of the FLOPs at the chip's peak.
+        memory: Seconds of the bytes of operands, results and the update at the bandwidth of the memory.
+        network: Seconds of the collectives, one after the other.
+        overlapped: Maximum of the three, as if they ran at once. A lower bound.
         serial: Products one after the other, each at its own limit, then the update, then the collectives. Measured
-            steps usually take longer still, as nothing reaches published peaks.
+            steps usually take longer, because hardware does not reach published peaks.
     """
 
     compute: float
@@ -136,12 +136,12 @@ class StepSeconds:
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class StepRegime:
-    """Batches that one limit bounds.
+    """Range of batches that one limit bounds.
 
     Attributes:
         bound: "compute", "memory" or "network".
-        tokens_from: Tokens a step from which it does.
-        tokens_to: Up to which it does; inf.
+        tokens_from: Smallest number of tokens in a step.
+        tokens_to: Largest number of tokens in a step, or inf.
     """
 
     bound: str
@@ -152,25 +152,25 @@ class StepRegime:
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
 class StepPlan:
-    """What one step costs on each device of a mesh.
+    """Costs of one step on each device of a mesh.
 
     Attributes:
         model: The step.
-        cluster: That the mesh's devices are of.
+        cluster: Cluster that the mesh's devices belong to.
         mesh_shape: Axes of the mesh and their sizes.
-        rules: Logical axis to the axes of the mesh that cut it; () for none.
+        rules: Logical axis to the mesh axes that shard it; () for none.
         memory: Bytes on each device.
-        largest_batch: The largest size of the model's batch axis that fits in memory and divides; 0 where none fits,
-            inf where nothing grows with it.
-        products: What each device computes.
-        collectives: What the rules imply, in the order in which it is needed.
-        update_bytes: That the optimiser reads and writes on each device.
-        seconds: Of one step.
-        bound: What limits a step whose communication overlaps with its products.
-        serial_bound: What limits one where nothing overlaps: "network" where collectives take longer than products.
-        regimes: Which limit bounds which batches, with overlap; solved exactly.
+        largest_batch: Largest size of the model's batch axis that fits in memory and divides; 0 where none fits, inf
+            where nothing grows with it.
+        products: Products that each device computes.
+        collectives: Collectives that the rules imply, in the order in which they are needed.
+        update_bytes: Bytes that the optimiser reads and writes on each device.
+        seconds: Seconds of one step.
+        bound: Limit of a step whose communication overlaps with its products.
+        serial_bound: Limit of a step without overlap: "network" where collectives take longer than products.
+        regimes: Limit of each range of batches, with overlap; solved exactly.
         serial_regimes: The same without overlap.
-        seconds_from: Where the seconds are from.
+        seconds_from: Source of the seconds.
     """
 
     model: StepModel
@@ -191,38 +191,38 @@ class StepPlan:
 
     @property
     def devices(self) -> int:
-        """Of the mesh."""
+        """Number of devices of the mesh."""
         return math.prod(self.mesh_shape.values())
 
     @property
     def fits(self) -> bool:
-        """Whether the memory of a device is enough."""
+        """Whether the step fits in the memory of a device."""
         return self.memory.total <= self.memory.available
 
     @property
     def flops(self) -> float:
-        """On each device, recomputed products included."""
+        """FLOPs on each device, recomputed products included."""
         return sum(product.flops for product in self.products)
 
     @property
     def tokens_per_device(self) -> float:
-        """Tokens a step over all devices."""
+        """Tokens in a step divided by the number of devices."""
         return self.model.tokens / self.devices
 
     @property
     def compute_bound_tokens(self) -> float:
-        """Tokens a step from which on compute is the bound, with overlap; inf where it never is."""
+        """Number of tokens from which compute is the bound, with overlap; inf where it never is."""
         last = self.regimes[-1]
         return last.tokens_from if last.bound == "compute" else math.inf
 
     @property
     def utilization(self) -> float:
-        """Of the peak FLOP/s, with overlap; recomputed products are no use. 0 where a step has no products."""
+        """Part of the peak FLOP/s, with overlap. Recomputed products do not count; 0 without products."""
         return self._useful_seconds / self.seconds.overlapped if self.flops else 0.0
 
     @property
     def serial_utilization(self) -> float:
-        """Of the peak FLOP/s, without overlap. 0 where a step has no products."""
+        """Part of the peak FLOP/s, without overlap; 0 without products."""
         return self._useful_seconds / self.seconds.serial if self.flops else 0.0
 
     @property
@@ -230,17 +230,18 @@ class StepPlan:
         return sum(product.seconds for product in self.products if product.kind != "recomputed")
 
     def to_json(self) -> str:
-        """The plan as JSON: all figures, with where they are from."""
+        """Returns the plan as JSON: all numbers, with their source."""
         return step_json(self)
 
     def to_svg(self, others: Iterable[StepPlan] = ()) -> Picture:
-        """A stand-alone SVG picture: the roofline of a device with the step in it, and with `others` of other batches.
+        """Draws the roofline of a device with the step in it, and `others`, as a stand-alone SVG picture.
 
         Args:
-            others: Plans with the same mesh and rules.
+            others: Plans of other batches with the same mesh and rules.
 
         Raises:
-            ValueError: One of them has another mesh or other rules, or the step has no products.
+            ValueError: A plan has another mesh or other rules, or the step has no products.
+            TypeError: `others` are not StepPlans.
 
         Example:
             >>> from artifex_devices import cluster, mesh_utils, models
@@ -258,8 +259,8 @@ class StepPlan:
 
         if not self.flops:
             raise ValueError(
-                f"StepPlan.to_svg: {self.model.name!r} has no FLOPs; expected a step with a product, as a roofline has "
-                "no other points; give it a matmul"
+                f"StepPlan.to_svg: {self.model.name!r} has no FLOPs; expected a step with a product, because a "
+                "roofline shows products; give it a matmul"
             )
         return step_svg(self, others)
 
@@ -267,12 +268,12 @@ class StepPlan:
         return {**vars(self), "mesh_shape": dict(self.mesh_shape), "rules": dict(self.rules)}
 
     def __setstate__(self, state: Any) -> None:
-        told = checked_state(type(self), state, mesh_shape=dict, rules=dict)
-        views = {name: MappingProxyType(told[name]) for name in ("mesh_shape", "rules")}
-        vars(self).update(told | views)
+        fields = checked_state(type(self), state, mesh_shape=dict, rules=dict)
+        views = {name: MappingProxyType(fields[name]) for name in ("mesh_shape", "rules")}
+        vars(self).update(fields | views)
 
     def __str__(self) -> str:
-        """A readable table."""
+        """Returns a readable table."""
         return step_text(self)
 
     def _repr_html_(self) -> str:

@@ -4,38 +4,45 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.text import seconds_text
-from artifex_devices.planner.plan_text import facts_html, table_lines
-from artifex_devices.planner.suggestion_reasons import memory_text
+from artifex_devices._base.text import bytes_text, seconds_text
+from artifex_devices.planner.plan_text import facts_html, facts_text, table_lines
 
 if TYPE_CHECKING:
+    from artifex_devices.planner.step_values import StepPlan
     from artifex_devices.planner.suggestion_values import Suggestion, Suggestions
 
-__all__ = ["suggestions_html", "suggestions_json", "suggestions_text"]
+__all__ = ["memory_text", "suggestions_html", "suggestions_json", "suggestions_text"]
 
-_HEAD = ("", "mesh", "cut", "step", "bound", "memory")
+_HEAD = ("", "mesh", "sharded", "step", "bound", "memory")
+
+
+def memory_text(plan: StepPlan) -> str:
+    """Formats the needed and the available memory of a device: "19.2 of 16.0 GiB"."""
+    (needed, unit), available = bytes_text(plan.memory.total).split(" "), bytes_text(plan.memory.available)
+    return f"{needed}{'' if available.endswith(f' {unit}') else f' {unit}'} of {available}"
 
 
 def suggestions_text(found: Suggestions) -> str:
-    """The options as a table, why each is where it is, then what was searched."""
-    rows = _rows(found)
+    """Formats the options as a table, the reasons for their order, then the search space."""
     facts = [*((place, each.why) for place, each in _places(found)), *_facts(found)]
-    width = max(len(name) for name, _ in facts)
-    lines = [_title(found), *(f"  {line}" for line in table_lines(_HEAD, rows))]
-    return "\n".join([*lines, *(f"  {name:<{width}}  {text}" for name, text in facts)])
+    title = "\n".join([_title(found), *(f"  {line}" for line in table_lines(_HEAD, _rows(found)))])
+    return facts_text(title, facts, (), ())
 
 
 def suggestions_html(found: Suggestions) -> str:
-    """The same as HTML."""
+    """Formats the same as HTML."""
     rows = [(*row, each.why) for row, (_, each) in zip(_rows(found), _places(found), strict=True)]
     return facts_html(_title(found), _facts(found), (*_HEAD, "why"), rows)
 
 
 def _title(found: Suggestions) -> str:
-    best = f"best {len(found.options)} of {found.space.fit:,} ways" if found.fits else "no way that fits"
-    return f"{found.model.name} on {found.cluster.name}: {best} to cut it"
+    name = f"{found.model.name} on {found.cluster.name}"
+    if found.fits:
+        return f"{name}: best {len(found.options)} of {found.space.fit:,} shardings that fit in memory"
+    return f"{name}: no sharding fits in memory"
 
 
 def _places(found: Suggestions) -> list[tuple[str, Suggestion]]:
@@ -46,20 +53,17 @@ def _places(found: Suggestions) -> list[tuple[str, Suggestion]]:
 
 
 def _rows(found: Suggestions) -> list[tuple[str, ...]]:
-    return [_row(place, each, found.overlap) for place, each in _places(found)]
-
-
-def _row(place: str, each: Suggestion, overlap: bool) -> tuple[str, ...]:
-    plan = each.plan
-    seconds = plan.seconds.overlapped if overlap else plan.seconds.serial
-    return (
-        place,
-        " x ".join(f"{name} {size}" for name, size in plan.mesh_shape.items()),
-        ", ".join(f"{axis}: {' '.join(axes)}" for axis, axes in each.rules.items()) or "nothing",
-        seconds_text(seconds),
-        plan.bound if overlap else plan.serial_bound,
-        memory_text(plan),
-    )
+    return [
+        (
+            place,
+            " x ".join(f"{name} {size}" for name, size in each.plan.mesh_shape.items()),
+            ", ".join(f"{axis}: {' '.join(axes)}" for axis, axes in each.rules.items()) or "nothing",
+            seconds_text(each.plan.seconds.overlapped if found.overlap else each.plan.seconds.serial),
+            each.plan.bound if found.overlap else each.plan.serial_bound,
+            memory_text(each.plan),
+        )
+        for place, each in _places(found)
+    ]
 
 
 def _facts(found: Suggestions) -> list[tuple[str, str]]:
@@ -69,13 +73,14 @@ def _facts(found: Suggestions) -> list[tuple[str, str]]:
         ("seconds", f"of a step {'whose parts all overlap' if found.overlap else 'whose parts do not overlap'}"),
         (
             "searched",
-            f"{space.options:,} options: {space.meshes} meshes of up to {space.max_axes} axes, each of which cuts any "
-            f"of {', '.join(space.axes)}",
+            f"{space.options:,} options: {space.meshes} meshes of up to {space.max_axes} axes, each of which shards "
+            f"any of {', '.join(space.axes)}",
         ),
         (
             "of these",
-            f"{space.rules_unfit:,} do not divide or cut a tensor twice by one axis, {space.too_large:,} do not fit in "
-            f"memory, {space.without_network:,} have groups that are no boxes of the cluster, {space.fit:,} fit",
+            f"{space.rules_unfit:,} do not divide or shard a tensor twice over one axis, {space.too_large:,} do not "
+            f"fit in memory, {space.without_network:,} have groups that are not boxes of the cluster, {space.fit:,} "
+            "fit",
         ),
         ("excluded", "; ".join(space.excluded)),
         ("from", plan.seconds_from.text),
@@ -83,27 +88,16 @@ def _facts(found: Suggestions) -> list[tuple[str, str]]:
 
 
 def suggestions_json(found: Suggestions) -> str:
-    """All options with their plans, and the space."""
-    space = found.space
+    """Formats all options with their plans, and the search space, as JSON."""
+    rejected = {"too_large": found.too_large, "smallest": found.smallest}
     content = {
         "kind": "suggestions",
         "model": found.model.name,
         "cluster": found.cluster.name,
         "overlap": found.overlap,
         "options": [_content(each) for each in found.options],
-        "too_large": None if found.too_large is None else _content(found.too_large),
-        "smallest": None if found.smallest is None else _content(found.smallest),
-        "space": {
-            "axes": list(space.axes),
-            "max_axes": space.max_axes,
-            "meshes": space.meshes,
-            "options": space.options,
-            "rules_unfit": space.rules_unfit,
-            "without_network": space.without_network,
-            "too_large": space.too_large,
-            "fit": space.fit,
-            "excluded": list(space.excluded),
-        },
+        **{name: None if each is None else _content(each) for name, each in rejected.items()},
+        "space": asdict(found.space),
     }
     return json.dumps(content, indent=1)
 
@@ -111,7 +105,7 @@ def suggestions_json(found: Suggestions) -> str:
 def _content(each: Suggestion) -> dict[str, Any]:
     return {
         "mesh": dict(each.plan.mesh_shape),
-        "rules": {axis: list(axes) for axis, axes in each.rules.items()},
+        "rules": each.rules,
         "order": each.order,
         "device_ids": [device.id for device in each.mesh.devices.flat],
         "why": each.why,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `planner.suggest` answers with. Immutable."""
+"""Results of a search for meshes and rules. Immutable."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["SearchSpace", "Suggestion", "Suggestions"]
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class SearchSpace:
-    """How much was searched. Each mesh with one set of rules is one option.
+    """Size of the search space. Each mesh with one set of rules is one option.
 
     Attributes:
-        axes: Logical axes that rules were about.
-        max_axes: Of a mesh.
-        meshes: Shapes and orders of devices.
-        options: Of all meshes: each axis of a mesh may cut any set of `axes`.
-        rules_unfit: Options in which a dimension does not divide, or one axis cuts two dimensions of a tensor.
-        without_network: Options with a collective that is not priced: its groups are no boxes of the cluster.
+        axes: Logical axes that rules could shard.
+        max_axes: Maximum number of mesh axes.
+        meshes: Number of meshes: shapes times orders of devices.
+        options: Number of options: each axis of each mesh may shard any set of `axes`.
+        rules_unfit: Options in which a dimension does not divide, or one axis shards two dimensions of a tensor.
+        without_network: Options with a collective that has no price, because its groups are not boxes of the cluster.
         too_large: Options that do not fit in memory.
-        fit: Options that do: the answer is the best of these.
-        excluded: What is not in the space, in words.
+        fit: Options that fit: the answer is the best of these.
+        excluded: Descriptions of what the space leaves out.
     """
 
     axes: tuple[str, ...]
@@ -49,16 +49,16 @@ class SearchSpace:
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
 class Suggestion:
-    """One way to cut a model.
+    """One sharding of a model.
 
     Attributes:
-        mesh: Of the cluster's devices. An axis that cuts the batch is called "data", another "model", one that cuts
-            nothing "spare"; more of a kind are numbered.
-        rules: Logical axis to the axes of the mesh that cut it; logical axes that are not cut are left out.
-        order: How the devices are put in order: "id", or "jax" as `mesh_utils.create_device_mesh` does (over several
-            slices `create_hybrid_device_mesh`).
-        plan: What it costs.
-        why: What it loses by to the one before; of the first why it is first.
+        mesh: Mesh of the cluster's devices. An axis that shards the batch is called "data", another "model", one that
+            shards nothing "spare"; several of a kind are numbered.
+        rules: Logical axis to the mesh axes that shard it; logical axes that are not sharded are left out.
+        order: Order of the devices: "id", or "jax" as by `mesh_utils.create_device_mesh` (over several slices
+            `create_hybrid_device_mesh`).
+        plan: Costs of a step.
+        why: What it loses to the option before; for the first option its bound.
     """
 
     mesh: Mesh
@@ -68,39 +68,39 @@ class Suggestion:
     why: str
 
     def __getstate__(self) -> dict[str, Any]:
-        # A mesh of devices that are not here is not unpickled; the plan's cluster has them.
+        # A mesh of absent devices cannot be unpickled; the plan's cluster has them.
         ids = [device.id for device in self.mesh.devices.flat]
         return {**vars(self), "mesh": (self.mesh.devices.shape, self.mesh.axis_names, ids)}
 
     def __setstate__(self, state: Any) -> None:
-        told = checked_state(type(self), state, mesh=tuple, plan=StepPlan)
-        by_id = {device.id: device for device in told["plan"].cluster.devices()}
+        fields = checked_state(type(self), state, mesh=tuple, plan=StepPlan)
+        by_id = {device.id: device for device in fields["plan"].cluster.devices()}
         try:
-            shape, names, ids = told["mesh"]
+            shape, names, ids = fields["mesh"]
             devices = np.empty(len(ids), dtype=object)
             devices[:] = [by_id[number] for number in ids]
             mesh = Mesh(devices.reshape(shape), names)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                "Suggestion: in the pickle's state mesh is no shape, names and ids of the cluster's devices "
-                f"({type(error).__name__}: {error}); pickle it again with this version"
+                "Suggestion: in the pickle's state mesh is not a shape, names and ids of the cluster's "
+                f"devices ({type(error).__name__}: {error}); pickle it again with this version"
             ) from error
-        vars(self).update(told | {"mesh": mesh})
+        vars(self).update(fields | {"mesh": mesh})
 
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True, eq=False)
 class Suggestions:
-    """The best ways to cut a model, best first.
+    """The best shardings of a model, best first.
 
     Attributes:
         model: The step.
-        cluster: On which.
+        cluster: The cluster.
         overlap: Whether seconds are those of a step whose communication overlaps with its products.
-        options: That fit in memory; none where nothing does.
-        too_large: The fastest of those that do not fit, where it is faster than the best that does, or nothing fits.
-        smallest: Where nothing fits the option with the least memory, if that is another one; else None.
-        space: What was searched.
+        options: Options that fit in memory.
+        too_large: Fastest option that does not fit, if it is faster than the best that does or nothing fits, else None.
+        smallest: Where nothing fits, the option with the least memory, if that is another one, else None.
+        space: The search space.
     """
 
     model: StepModel
@@ -117,11 +117,11 @@ class Suggestions:
         return bool(self.options)
 
     def to_json(self) -> str:
-        """All options with their plans, and the space, as JSON."""
+        """Returns all options with their plans, and the space, as JSON."""
         return suggestions_json(self)
 
     def __str__(self) -> str:
-        """A readable table, the reasons, and what was searched."""
+        """Returns a readable table, the reasons, and the search space."""
         return suggestions_text(self)
 
     def _repr_html_(self) -> str:

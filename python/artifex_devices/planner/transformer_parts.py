@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from artifex_devices._base.checks import check_number, wrong_type, wrong_value
 from artifex_devices._base.safe_repr import shown
 from artifex_devices.planner.step_checks import plain
 from artifex_devices.planner.step_model import Operation, Tensor
-
-if TYPE_CHECKING:
-    from artifex_devices.models import TransformerShape
+from artifex_devices.planner.transformer_shape import TransformerShape
 
 _HEADS = ("kv_heads", "queries_per_kv", "head_dim")
 _TOKENS = ("batch", "sequence")
@@ -25,7 +24,7 @@ _KEPT = {"layers": ("x", "last"), "products": _PRODUCTS, "all": _PRODUCTS + _ALW
 
 
 class TransformerParts:
-    """Makes them, in the order of the forward pass."""
+    """Builds the tensors and operations of a decoder in the order of the forward pass."""
 
     def __init__(
         self,
@@ -73,17 +72,13 @@ class TransformerParts:
     def _kept(self, keep: Any) -> frozenset[str]:
         if isinstance(keep, str):
             if keep not in _KEPT:
-                raise ValueError(
-                    f"models.transformer: keep is {shown(keep)}; expected {', '.join(map(repr, _KEPT))} or names of "
-                    "tensors; choose one"
-                )
+                expected = f"{', '.join(map(repr, _KEPT))} or names of tensors"
+                raise wrong_value("models.transformer", "keep", keep, expected, "choose one")
             return frozenset(_KEPT[keep])
-        names = tuple(keep) if isinstance(keep, Iterable) else ()
-        if not isinstance(keep, Iterable) or not all(isinstance(name, str) for name in names):
-            raise TypeError(
-                f"models.transformer: keep is {shown(keep)} ({type(keep).__name__}); expected "
-                f"{', '.join(map(repr, _KEPT))} or names of tensors; choose one"
-            )
+        names = tuple(keep) if isinstance(keep, Iterable) else (None,)
+        if not all(isinstance(name, str) for name in names):
+            expected = f"{', '.join(map(repr, _KEPT))} or names of tensors"
+            raise wrong_type("models.transformer", "keep", keep, expected, "choose one")
         self.named = frozenset(names)
         return self.named
 
@@ -96,19 +91,17 @@ class TransformerParts:
                 f"({', '.join(activations)}); correct it"
             )
 
-    def _parameter(self, name: str, *axes: str, count: int | None = None) -> str:
+    def _tensor(self, name: str, axes: tuple[str, ...], role: str, count: int | None = None, **fields: bool) -> str:
         shape = tuple(self.sizes[axis] for axis in axes)
         times = self.shape.layers if count is None else count
-        self.tensors.append(Tensor(name, shape, axes, self.dtype, role="parameter", count=times))
+        self.tensors.append(Tensor(name, shape, axes, self.dtype, role, times, **fields))
         return name
 
+    def _parameter(self, name: str, *axes: str, count: int | None = None) -> str:
+        return self._tensor(name, axes, "parameter", count)
+
     def _activation(self, name: str, axes: tuple[str, ...], count: int | None = None, on_chip: bool = False) -> str:
-        shape = tuple(self.sizes[axis] for axis in axes)
-        times = self.shape.layers if count is None else count
-        self.tensors.append(
-            Tensor(name, shape, axes, self.dtype, count=times, is_kept=name in self.kept, is_on_chip=on_chip)
-        )
-        return name
+        return self._tensor(name, axes, "activation", count, is_kept=name in self.kept, is_on_chip=on_chip)
 
     def _operate(
         self,
@@ -120,7 +113,7 @@ class TransformerParts:
         count: int | None = None,
         needed: tuple[str, ...] = (),
     ) -> None:
-        """`needed`: tensors of which the backward pass needs one; done again where none of them is kept."""
+        """Adds an operation; recomputed where the backward pass needs one of `needed` and none of them is kept."""
         times = self.shape.layers if count is None else count
         again = self.is_training and bool(needed) and not self.kept.intersection(needed)
         self.operations.append(Operation(name, einsum, inputs, output, kind, times, is_recomputed=again))
@@ -147,11 +140,7 @@ class TransformerParts:
             made = self._activation(name, _KEYS)
             self._operate(f"project {name}", "bsd,dkh->bskh", ("attention_in", weight), made, needed=(name,))
             if cache:
-                axes = ("batch", "kv_sequence", "kv_heads", "head_dim")
-                shape = tuple(self.sizes[axis] for axis in axes)
-                self.tensors.append(
-                    Tensor(f"{name}_cache", shape, axes, self.dtype, role="given", count=self.shape.layers)
-                )
+                self._tensor(f"{name}_cache", ("batch", "kv_sequence", "kv_heads", "head_dim"), "given")
             read.append(f"{name}_cache" if cache else name)
         scores = self._activation(
             "scores", ("batch", "kv_heads", "queries_per_kv", "sequence", "kv_sequence"), None, True
@@ -176,7 +165,7 @@ class TransformerParts:
         self._activation("activated", tokens)  # silu(gate) * up
         w_down = self._parameter("w_down", "mlp", "embed")
         self._activation("mlp_out", _RESIDUAL)
-        self._operate("down", "bsf,fd->bsd", ("activated", w_down), "mlp_out")  # the next x is kept, or made on the way
+        self._operate("down", "bsf,fd->bsd", ("activated", w_down), "mlp_out")  # the next x is kept or recomputed
 
     def _experts(self) -> None:
         self._norm("mlp_norm", "middle", "mlp_in")
@@ -207,32 +196,29 @@ class TransformerParts:
 
 
 def check_factor(operation: str, factor: Any) -> float:
-    """A capacity factor as a Python number.
+    """Returns a capacity factor as a Python number.
 
     Raises:
-        ValueError: It is not above 0, or not finite.
-        TypeError: It is no number.
+        ValueError: It is not above 0, or not below 2**62.
+        TypeError: It is not a number.
     """
-    value = plain(factor)
-    text = f"models.{operation}: capacity_factor is {shown(factor)}"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{text} ({type(factor).__name__}); expected a number above 0; say 1")
-    if not 0 < value < 2**62:
-        raise ValueError(f"{text}; expected a finite number above 0, below 2**62; say 1")
+    value = check_number(f"models.{operation}", "capacity_factor", plain(factor), "write 1", above=0)
+    if value >= 2**62:
+        raise wrong_value(f"models.{operation}", "capacity_factor", value, "a number below 2**62", "write 1")
     return value
 
 
 def expert_places(operation: str, experts: int, experts_per_token: int, tokens: int, factor: Any) -> int:
-    """Places of one expert.
+    """Returns the number of places of one expert.
 
     Raises:
-        ValueError: They are no whole number of 1 or more.
-        TypeError: The capacity factor is no number.
+        ValueError: It is not a whole number of 1 or more.
+        TypeError: The capacity factor is not a number.
     """
     places = tokens * experts_per_token * check_factor(operation, factor) / experts
     if places < 1 or places != int(places):
         raise ValueError(
-            f"models.{operation}: each of {experts} experts gets {places:g} places for {tokens} tokens to "
-            f"{experts_per_token} experts each; expected a whole number; change the tokens or capacity_factor"
+            f"models.{operation}: each of {experts} experts has {places:g} places for {tokens} tokens that are routed "
+            f"to {experts_per_token} experts each; expected a whole number; change the tokens or capacity_factor"
         )
     return int(places)

@@ -177,7 +177,7 @@ TEST(StorageCharge, devices_of_a_closed_client_take_nothing_more) {
   world->close();
   EXPECT_EQ(
       error_of<Unavailable>([&] { allocate(named(world, {2}, {"a"}), {2}); }),
-      "test: the client of cpu:0 was closed; expected devices of one that is open; make another one, or use devices()");
+      "test: the client of cpu:0 was closed; expected devices of an open client; create another one, or use devices()");
   EXPECT_EQ(bytes_in_use(world), (Bytes{4, 4}));
 }
 
@@ -307,7 +307,7 @@ TEST(StorageDelete, ends_all_charges_at_once_and_memory_with_the_last_view) {
   EXPECT_EQ(arena_bytes_in_use(world) - before, 4 << 20);
   EXPECT_EQ(view.data()[7], std::byte{42});
   EXPECT_EQ(error_of<DeletedArray>([&] { storage->buffer(1); }),
-            "buffer: the Array was deleted; make it again, or delete it only after its last use");
+            "buffer: the Array was deleted; create it again, or delete it only after its last use");
   view = {};
   EXPECT_EQ(arena_bytes_in_use(world), before);
   storage->retain(1);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "artifex_devices/base/error.h"
+
 namespace artifex_devices {
 namespace {
 
@@ -13,6 +15,14 @@ TEST(Config, HasItsDefaultsAndIsOneObject) {
   config().cache_bytes = 5;
   EXPECT_EQ(config().cache_bytes.load(), 5);
   config().cache_bytes = -1;
+}
+
+TEST(Config, FindsItsOptionsByName) {
+  EXPECT_EQ(&config_option("cache_bytes"), &config().cache_bytes);
+  EXPECT_EQ(&config_option("parallel_copy_bytes"), &config().parallel_copy_bytes);
+  EXPECT_EQ(&config_option("async_copy_bytes"), &config().async_copy_bytes);
+  EXPECT_EQ(&config_option("trace_allocations"), &config().trace_allocations);
+  EXPECT_THROW(config_option("speed"), InvalidArgument);
 }
 
 }  // namespace

@@ -53,5 +53,15 @@ TEST(DType, MlDtypesBeginAfterComplex128) {
   EXPECT_TRUE(is_ml_dtype(DType::kUInt4));
 }
 
+TEST(DType, NarrowsTypesOf64BitsOnly) {
+  EXPECT_EQ(narrow_dtype(DType::kInt64), DType::kInt32);
+  EXPECT_EQ(narrow_dtype(DType::kUInt64), DType::kUInt32);
+  EXPECT_EQ(narrow_dtype(DType::kFloat64), DType::kFloat32);
+  EXPECT_EQ(narrow_dtype(DType::kComplex128), DType::kComplex64);
+  for (const DType dtype : {DType::kBool, DType::kInt32, DType::kFloat16, DType::kComplex64, DType::kInt4}) {
+    EXPECT_EQ(narrow_dtype(dtype), dtype);
+  }
+}
+
 }  // namespace
 }  // namespace artifex_devices

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -119,6 +120,78 @@ TEST(AllReduce, ViewsMustFit) {
   EXPECT_THROW(all_reduce(Reduction::kSum, {}, view_of(out, DType::kFloat32)), InvalidArgument);
   views = {view_of(a, DType::kFloat8E5M2)};
   EXPECT_THROW(all_reduce(Reduction::kSum, views, view_of(out, DType::kFloat8E5M2)), InvalidArgument);
+}
+
+TEST(Reduction, IsFoundByName) {
+  EXPECT_EQ(reduction_from_name("sum"), Reduction::kSum);
+  EXPECT_EQ(reduction_from_name("prod"), Reduction::kProduct);
+  EXPECT_EQ(reduction_from_name("max"), Reduction::kMax);
+  EXPECT_EQ(reduction_from_name("min"), Reduction::kMin);
+  EXPECT_THROW(reduction_from_name("mean"), InvalidArgument);
+}
+
+/// bfloat16 numbers of shape (2, 3, 2) and float32 results.
+class FoldDimensions : public testing::Test {
+ protected:
+  FoldDimensions() {
+    for (size_t i = 0; i < halves_.size(); ++i) {
+      const auto number = static_cast<float>(i);
+      uint32_t bits = 0;
+      std::memcpy(&bits, &number, sizeof(bits));
+      halves_[i] = static_cast<uint16_t>(bits >> 16);
+    }
+    array_ = view_of(halves_, DType::kBFloat16);
+    array_.shape = {2, 3, 2};
+    array_.byte_strides = {12, 4, 2};
+  }
+  static HostView out_of(std::vector<float>& values) {
+    HostView view = view_of(values, DType::kFloat32);
+    view.writable = true;
+    return view;
+  }
+
+  std::vector<uint16_t> halves_ = std::vector<uint16_t>(12);
+  HostView array_;
+};
+
+TEST_F(FoldDimensions, ReducesAnyRunOfDimensions) {
+  std::vector<float> middle(4);
+  fold_dimensions(Reduction::kSum, array_, 1, 2, out_of(middle));
+  EXPECT_EQ(middle, (std::vector<float>{6, 9, 24, 27}));
+  std::vector<float> last(2);
+  fold_dimensions(Reduction::kMax, array_, 1, 3, out_of(last));
+  EXPECT_EQ(last, (std::vector<float>{5, 11}));
+  std::vector<float> all(1);
+  fold_dimensions(Reduction::kMin, array_, 0, 3, out_of(all));
+  EXPECT_EQ(all, std::vector<float>{0});
+}
+
+TEST_F(FoldDimensions, RefusesWhatDoesNotFit) {
+  std::vector<float> out(4);
+  for (const auto& [first, last] : {std::pair<int64_t, int64_t>{1, 1}, {-1, 1}, {2, 4}}) {
+    EXPECT_THROW(fold_dimensions(Reduction::kSum, array_, first, last, out_of(out)), InvalidArgument);
+  }
+  EXPECT_THROW(fold_dimensions(Reduction::kSum, array_, 0, 3, out_of(out)), InvalidArgument);  // 4 results for 1
+  HostView read_only = out_of(out);
+  read_only.writable = false;
+  EXPECT_THROW(fold_dimensions(Reduction::kSum, array_, 1, 2, read_only), InvalidArgument);
+  HostView empty = array_;
+  empty.shape = {2, 0, 2};
+  empty.byte_strides = {4, 4, 2};
+  EXPECT_THROW(fold_dimensions(Reduction::kSum, empty, 1, 2, out_of(out)), InvalidArgument);
+  HostView floats = array_;
+  floats.dtype = DType::kInt16;
+  EXPECT_THROW(fold_dimensions(Reduction::kSum, floats, 1, 2, out_of(out)), InvalidArgument);
+}
+
+TEST_F(FoldDimensions, WidensHalves) {
+  std::vector<float> out(12);
+  widen(array_, out_of(out));
+  std::vector<float> expected(12);
+  std::iota(expected.begin(), expected.end(), 0.0f);
+  EXPECT_EQ(out, expected);
+  out.resize(11);
+  EXPECT_THROW(widen(array_, out_of(out)), InvalidArgument);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
-/// The ends of all neighbours, as if each were a process.
+/// The ends of all peers, as if each were a process.
 std::vector<std::unique_ptr<SharedLanes>> ends(int64_t count) {
   std::vector<int> files;
   for (int64_t i = 0; i < count; ++i) files.push_back(SharedLanes::create(count));
@@ -30,27 +30,27 @@ std::vector<std::unique_ptr<SharedLanes>> ends(int64_t count) {
 
 std::vector<int64_t> numbers(std::initializer_list<int64_t> values) { return values; }
 
-TEST(SharedLanes, LettersArriveInOrderHoweverMany) {
+TEST(SharedLanes, MessagesArriveInOrderHoweverMany) {
   const auto lanes = ends(3);
-  for (int i = 0; i < 100; ++i) lanes[0]->post(numbers({1, 2}), "letter " + std::to_string(i));
+  for (int i = 0; i < 100; ++i) lanes[0]->post(numbers({1, 2}), "message " + std::to_string(i));
   for (const int64_t reader : {1, 2}) {
     for (int i = 0; i < 100; ++i) {
       while (!lanes[static_cast<size_t>(reader)]->wait(numbers({0}), 0s)) lanes[0]->wait({}, 0s);
-      EXPECT_EQ(lanes[static_cast<size_t>(reader)]->take(0), "letter " + std::to_string(i));
+      EXPECT_EQ(lanes[static_cast<size_t>(reader)]->take(0), "message " + std::to_string(i));
     }
     EXPECT_FALSE(lanes[static_cast<size_t>(reader)]->wait(numbers({0}), 0s));
   }
 }
 
-TEST(SharedLanes, LettersOfAnySizeUpToTheGreatest) {
+TEST(SharedLanes, MessagesOfAnySizeUpToTheGreatest) {
   const auto lanes = ends(2);
-  for (const int64_t size : {int64_t{0}, int64_t{1}, SharedLanes::kMostLetterBytes}) {
-    const std::string letter(static_cast<size_t>(size), 'x');
-    lanes[1]->post(numbers({0}), letter);
+  for (const int64_t size : {int64_t{0}, int64_t{1}, SharedLanes::kMaxMessageBytes}) {
+    const std::string message(static_cast<size_t>(size), 'x');
+    lanes[1]->post(numbers({0}), message);
     ASSERT_TRUE(lanes[0]->wait(numbers({1}), 0s));
-    EXPECT_EQ(lanes[0]->take(1), letter);
+    EXPECT_EQ(lanes[0]->take(1), message);
   }
-  const std::string too_long(static_cast<size_t>(SharedLanes::kMostLetterBytes) + 1, 'x');
+  const std::string too_long(static_cast<size_t>(SharedLanes::kMaxMessageBytes) + 1, 'x');
   EXPECT_THROW(lanes[1]->post(numbers({0}), too_long), InvalidArgument);
   EXPECT_THROW(lanes[0]->take(1), InvalidArgument);
 }
@@ -67,7 +67,7 @@ TEST(SharedLanes, WhatIsSkippedIsForNobody) {
   EXPECT_EQ(lanes[1]->take(0), "third");
 }
 
-TEST(SharedLanes, WaitingEndsWhenALetterComes) {
+TEST(SharedLanes, WaitingEndsWhenAMessageComes) {
   const auto lanes = ends(2);
   std::thread other([&] {
     lanes[1]->wait(numbers({0}), 60s);

@@ -247,5 +247,19 @@ TEST_F(DeviceStatsTest, TheLimitHoldsUnderThreads) {
   EXPECT_LE(device_.memory_stats().peak_bytes_in_use, 900);
 }
 
+TEST(Client, FindsItsDevicesByNumberInTheProcess) {
+  const auto machine = Machine::from_synthetic("pack:2 [numa] core:2 pu:1");
+  ClientOptions options;
+  options.processes = {Client::describe(*machine, 2), Client::describe(*machine, 3)};
+  options.process_index = 1;
+  options.num_devices = 3;
+  const ClientRef client = Client::make(machine, options);
+  EXPECT_EQ(client->local_device(2), client->device(4));
+  EXPECT_THROW(client->local_device(3), Unavailable);
+  EXPECT_THROW(client->local_device(-1), Unavailable);
+  client->check_process(1, "local_devices");
+  for (const int wrong : {-1, 2}) EXPECT_THROW(client->check_process(wrong, "local_devices"), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace artifex_devices

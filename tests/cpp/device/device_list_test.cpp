@@ -107,5 +107,24 @@ TEST_F(DeviceListTest, RefusesDevicesOfDifferentClients) {
   EXPECT_NE(message_of({client_->device(0), nullptr}).find("device 1 of 2 is null"), std::string::npos);
 }
 
+TEST_F(DeviceListTest, FindsDevicesByPlatformAndId) {
+  EXPECT_EQ(find_devices(*client_, "cpu", {3, 0}, "unpickle"), pick({3, 0}));
+  const auto message = [&](const std::string& platform, const std::vector<int64_t>& ids) {
+    try {
+      find_devices(*client_, platform, ids, "unpickle");
+    } catch (const InvalidArgument& error) {
+      return std::string(error.what());
+    }
+    return std::string("(no error)");
+  };
+  EXPECT_EQ(message("cpu", {1, 8}),
+            "unpickle: device cpu:8 is not here; expected cpu:0 to cpu:7, the devices of this world; open a world that "
+            "has it, such as `with simulate(9):`, and try again");
+  EXPECT_EQ(message("tpu", {0, 1, 2, 3, 4, 5, 6, 7, 8}),
+            "unpickle: devices tpu:0, tpu:1, tpu:2, tpu:3, tpu:4, tpu:5, tpu:6, tpu:7, ... (9 in all) are not here; "
+            "expected cpu:0 to cpu:7, the devices of this world; open a world that has them, such as `with "
+            "simulate(9):`, and try again");
+}
+
 }  // namespace
 }  // namespace artifex_devices

@@ -104,5 +104,14 @@ TEST_F(MemoryWindows, lose_nothing_when_threads_charge_and_windows_come_and_go) 
   EXPECT_LE(use.peak, 40);
 }
 
+TEST_F(MemoryWindows, count_physical_memory_once) {
+  const MemoryWindow window(client_);
+  const int64_t before = window.physical_bytes();
+  const BlockRef block = device_.arena().allocate(1 << 20);
+  EXPECT_EQ(window.physical_bytes() - before, 1 << 20);
+  const MemoryWindow planned(Client::make(Machine::live(), {.num_devices = 2, .compile_only = true}));
+  EXPECT_EQ(planned.physical_bytes(), 0);
+}
+
 }  // namespace
 }  // namespace artifex_devices

@@ -189,17 +189,17 @@ TEST(StepsUnderFaults, ArePlannedOrRefused) {
   parts.chip.memory_bytes = SourcedNumber{1e6, "given"};
   const ClusterRef ring = Cluster::make(std::move(parts));
   expect_safe("plan_step", [&] {
-    const StepFlow flow = step_flow(made.model, {4}, made.rules({{'b', 1}, {'e', 1}}));
+    const StepWork work = step_work(made.model, {4}, made.rules({{'b', 1}, {'e', 1}}));
     std::vector<MeshAxes> wanted{1};
     const StepSeconds seconds =
-        step_seconds(flow, step_hardware(*ring), step_network(*ring, {4}, {0, 1, 2, 3}, wanted));
-    return fmt::format("{} {} {}", seconds.network, seconds.compute, flow.memory.at(1));
+        step_seconds(work, step_hardware(*ring), step_network(*ring, {4}, {0, 1, 2, 3}, wanted));
+    return fmt::format("{} {} {}", seconds.network, seconds.compute, work.memory.at(1));
   });
   expect_safe(
       "suggest_steps",
       [&] {
         SuggestionSpace space;
-        space.may_cut = {0, 1, 2, 3};
+        space.shardable = {0, 1, 2, 3};
         space.top = 2;
         for (const auto& sizes : mesh_shapes(4, 2)) space.meshes.push_back({sizes, {0, 1, 2, 3}});
         const Suggestions found = suggest_steps(made.model, *ring, space);

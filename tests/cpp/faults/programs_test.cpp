@@ -66,7 +66,7 @@ struct Ends {
 };
 
 TEST(LanesUnderFaults, DeliverLettersToAllOrToNobody) {
-  expect_safe("letters", [] {
+  expect_safe("messages", [] {
     Ends ends;
     const std::vector<int64_t> first{0}, second{1};
     std::string got;

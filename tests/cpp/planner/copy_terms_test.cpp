@@ -50,8 +50,8 @@ End end_of(const std::vector<std::vector<std::string>>& spec, const Dims& shape,
 }
 
 Terms terms_of(const End& from, const End& to, int64_t cache_bytes) {
-  const DirectWay way = make_direct_way(from.placed, to.placed, 4);
-  return named(copy_terms(way, from.placed, to.placed, 4, {.cache_bytes = cache_bytes}));
+  const DirectCopies direct = make_direct_copies(from.placed, to.placed, 4);
+  return named(copy_terms(direct, from.placed, to.placed, 4, {.cache_bytes = cache_bytes}));
 }
 
 TEST(CopyTerms, DenseCopiesBySize) {
@@ -108,8 +108,8 @@ TEST(CopyTerms, BytesByMemory) {
   const Dims shape = {8, 8};
   const End rows = end_of({{"x", "y"}, {}}, shape, {0, 0, 1, 1});
   const End whole = end_of({}, shape, {0, 0, 1, 1});
-  const DirectWay way = make_direct_way(rows.placed, whole.placed, 4);
-  EXPECT_EQ(bytes_by_memory(way, rows.placed, whole.placed),
+  const DirectCopies direct = make_direct_copies(rows.placed, whole.placed, 4);
+  EXPECT_EQ(bytes_by_memory(direct, rows.placed, whole.placed),
             (std::vector<MemoryBytes>{{0, 0, 128}, {0, 1, 128}, {1, 0, 128}, {1, 1, 128}}));
 }
 

@@ -18,7 +18,7 @@ EinsumArray array(const std::string& text, double bytes = 0) {
       last = each - 'a';
       made.indices |= EinsumIndices{1} << last;
     } else {
-      made.cut[static_cast<size_t>(each - '0')] = static_cast<int8_t>(last);
+      made.sharded[static_cast<size_t>(each - '0')] = static_cast<int8_t>(last);
     }
   }
   return made;

@@ -28,14 +28,14 @@ StepNetwork network_of(const LocalGroup& group) { return {{4}, {{}, {NodeGroup{g
 StepNetwork ring(double latency) { return network_of(TorusGroup{{{4, true, 1}}, 100, {0, latency}}); }
 StepNetwork behind_switch(double latency) { return network_of(SwitchGroup{4, 100, {0, latency}}); }
 
-StepFlow fully_sharded() {
+StepWork fully_sharded() {
   const LetterModel made = two_matrices();
-  return step_flow(made.model, {4}, made.rules({{'b', 1}, {'e', 1}}));
+  return step_work(made.model, {4}, made.rules({{'b', 1}, {'e', 1}}));
 }
 
-StepFlow tensor_parallel() {
+StepWork tensor_parallel() {
   const LetterModel made = two_matrices();
-  return step_flow(made.model, {4}, made.rules({{'f', 1}}));
+  return step_work(made.model, {4}, made.rules({{'f', 1}}));
 }
 
 void expect_regimes(const std::vector<StepRegime>& found, const std::vector<StepRegime>& expected) {
@@ -68,9 +68,9 @@ TEST(StepCost, BoundsCrossWhereTheLinesDo) {
 TEST(StepCost, BoundsCrossOnTheRightPieceOfACurve) {
   // Two all-reduces of 16 bytes a token. Below 400 bytes recursive doubling is faster, 2 s + 2 V / 100; from there on
   // halving and doubling, 4 s + 1.5 V / 100. 768 FLOPs a token.
-  const StepFlow flow = tensor_parallel();
+  const StepWork work = tensor_parallel();
   const auto tokens = [&](double peak) {
-    const std::vector<StepRegime> regimes = step_regimes(flow, hardware(peak), behind_switch(1), true);
+    const std::vector<StepRegime> regimes = step_regimes(work, hardware(peak), behind_switch(1), true);
     EXPECT_EQ(regimes.front().bound, StepBound::kNetwork);
     return regimes.front().end * 64;
   };
@@ -84,14 +84,14 @@ TEST(StepCost, BoundsCrossOnTheSlowestOfTwoKindsOfGroups) {
   // token each. 768 FLOPs a token.
   StepNetwork network = network_of(SwitchGroup{4, 1e6, {0, 1}});
   network.groups[1].push_back(NodeGroup{SwitchGroup{4, 10, {0, 0}}, 1, 0, {}});
-  const StepFlow flow = tensor_parallel();
-  const std::vector<StepRegime> never = step_regimes(flow, hardware(768), network, true);  // 1 s a token
+  const StepWork work = tensor_parallel();
+  const std::vector<StepRegime> never = step_regimes(work, hardware(768), network, true);  // 1 s a token
   ASSERT_EQ(never.size(), 1U);
   EXPECT_EQ(never[0].bound, StepBound::kNetwork);
-  const std::vector<StepRegime> once = step_regimes(flow, hardware(768.0 / 5), network, true);  // 5 s a token
+  const std::vector<StepRegime> once = step_regimes(work, hardware(768.0 / 5), network, true);  // 5 s a token
   ASSERT_EQ(once.size(), 2U);
   EXPECT_NEAR(once[0].end * 64, 4 / (5 - 2 * 2 * 16 / 1e6), 1e-9);
-  const std::vector<StepRegime> later = step_regimes(flow, hardware(768.0 / 4.81), network, true);
+  const std::vector<StepRegime> later = step_regimes(work, hardware(768.0 / 4.81), network, true);
   ASSERT_EQ(later.size(), 2U);
   EXPECT_NEAR(later[0].end * 64, 4 / (4.81 - 2 * 2 * 16 / 1e6), 1e-9);
 }
@@ -99,23 +99,23 @@ TEST(StepCost, BoundsCrossOnTheSlowestOfTwoKindsOfGroups) {
 TEST(StepCost, MemoryBoundsSmallBatches) {
   // Per product: the matrix, and per token of a device (8 + 32) * 2 bytes and 512 FLOPs; six of them. The update reads
   // a gradient and reads and writes parameters and state.
-  const StepFlow flow = fully_sharded();
+  const StepWork work = fully_sharded();
   const double fixed = 6 * 512 + 2 * (512 + 2 * 2048 + 2 * 512) / 4;
   const double bytes_at_one = fixed + 6 * 16 * 80;
-  const StepSeconds seconds = step_seconds(flow, hardware(1000, 100), ring(0));
+  const StepSeconds seconds = step_seconds(work, hardware(1000, 100), ring(0));
   EXPECT_DOUBLE_EQ(seconds.memory, bytes_at_one / 100);
-  const std::vector<StepRegime> regimes = step_regimes(flow, hardware(10, 10), ring(0), true);
+  const std::vector<StepRegime> regimes = step_regimes(work, hardware(10, 10), ring(0), true);
   ASSERT_EQ(regimes.size(), 2U);
   EXPECT_EQ(regimes[0].bound, StepBound::kMemory);
   EXPECT_DOUBLE_EQ(regimes[0].end, (fixed / 10) / (kFlops / 10 - 6 * 16 * 80 / 10.0));
 }
 
 TEST(StepCost, WithoutOverlapEachProductHasItsOwnLimit) {
-  const StepFlow flow = fully_sharded();
-  const StepSeconds seconds = step_seconds(flow, hardware(10, 10), ring(1));
+  const StepWork work = fully_sharded();
+  const StepSeconds seconds = step_seconds(work, hardware(10, 10), ring(1));
   EXPECT_DOUBLE_EQ(seconds.device, kFlops / 10 + (512 + 2 * 2048 + 2 * 512) * 2 / 4 / 10.0);
   EXPECT_EQ(seconds.serial_bound(), StepBound::kCompute);
-  const std::vector<StepRegime> regimes = step_regimes(flow, hardware(1000), ring(1), false);
+  const std::vector<StepRegime> regimes = step_regimes(work, hardware(1000), ring(1), false);
   ASSERT_EQ(regimes.size(), 2U);
   EXPECT_EQ(regimes[0].bound, StepBound::kNetwork);
   EXPECT_NEAR(regimes[0].end, 6 * (512 * 3.0 / 4 / 200 + 2) / (kFlops / 1000), 1e-12);
@@ -161,11 +161,11 @@ TEST(StepCost, HardwareIsADevicesShare) {
 TEST(StepCost, BoundsCrossTwiceWhereAScaledCollectiveOvertakesAndFallsBack) {
   // An all-reduce of a byte a unit of scale: 2 s + 2 V / 100, from 400 bytes on 4 s + 1.5 V / 100. The update takes
   // 2.5 s + 1.75 V / 100, between the two: they meet at 200 bytes and at 600. At scale 0 the all-reduce has no bytes.
-  StepFlow flow;
-  flow.collectives = {{.kind = Collective::kAllReduce, .axes = 1, .group = 4, .bytes = {0, 1}}};
-  flow.update_bytes = {2.5, 0.0175};
+  StepWork work;
+  work.collectives = {{.kind = Collective::kAllReduce, .axes = 1, .group = 4, .bytes = {0, 1}}};
+  work.update_bytes = {2.5, 0.0175};
   for (const bool overlaps : {true, false}) {
-    const std::vector<StepRegime> found = step_regimes(flow, hardware(1, 1), behind_switch(1), overlaps);
+    const std::vector<StepRegime> found = step_regimes(work, hardware(1, 1), behind_switch(1), overlaps);
     ASSERT_EQ(found.size(), 3U);
     EXPECT_EQ(found[0].bound, StepBound::kMemory);
     EXPECT_NEAR(found[0].end, 200, 1e-9);
@@ -173,7 +173,7 @@ TEST(StepCost, BoundsCrossTwiceWhereAScaledCollectiveOvertakesAndFallsBack) {
     EXPECT_NEAR(found[1].end, 600, 1e-9);
     EXPECT_EQ(found[2].bound, StepBound::kMemory);
   }
-  EXPECT_DOUBLE_EQ(step_seconds(flow, hardware(1, 1), behind_switch(1), 0).network, 2);
+  EXPECT_DOUBLE_EQ(step_seconds(work, hardware(1, 1), behind_switch(1), 0).network, 2);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "artifex_devices/planner/step_flow.h"
+#include "artifex_devices/planner/step_work.h"
 
 namespace artifex_devices {
 
@@ -77,9 +77,9 @@ class LetterModel {
 };
 
 /// "forward all_gather w over 1: 512": one line a collective, with " x N" where it is done N times.
-inline std::vector<std::string> lines_of(const StepFlow& flow, const StepModel& model) {
+inline std::vector<std::string> lines_of(const StepWork& work, const StepModel& model) {
   std::vector<std::string> lines;
-  for (const StepCollective& each : flow.collectives) {
+  for (const StepCollective& each : work.collectives) {
     lines.push_back(fmt::format("{} {} {}{} over {}: {}{}", each.pass == StepPass::kForward ? "forward" : "backward",
                                 to_string(each.kind), each.is_gradient ? "d " : "",
                                 model.tensors[static_cast<size_t>(each.tensor)].name, each.axes, each.bytes.at(1),

@@ -8,7 +8,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
-#include "artifex_devices/planner/cut_sets.h"
+#include "artifex_devices/planner/axis_choices.h"
 #include "made_clusters.h"
 
 namespace artifex_devices {
@@ -40,9 +40,9 @@ ClusterRef ring_of(int chips, double memory_bytes) {
   return Cluster::make(std::move(parts));
 }
 
-SuggestionSpace space_of(int64_t devices, int most_axes, std::vector<int> may_cut = {0, 1, 2, 3}) {
+SuggestionSpace space_of(int64_t devices, int most_axes, std::vector<int> shardable = {0, 1, 2, 3}) {
   SuggestionSpace space;
-  space.may_cut = std::move(may_cut);
+  space.shardable = std::move(shardable);
   space.top = 3;
   for (const auto& sizes : mesh_shapes(devices, most_axes)) {
     std::vector<int64_t> ids(static_cast<size_t>(devices));
@@ -93,20 +93,20 @@ TEST(Suggestions, AreTheBestOfAllThatFit) {
       double least_memory = 1e9;
       int64_t priced = 0;
       int64_t too_large = 0;
-      for (const LaidMesh& mesh : space.meshes) {
+      for (const ClusterMesh& mesh : space.meshes) {
         const MeshAxes sets = MeshAxes{1} << mesh.sizes.size();
         for (MeshAxes number = 0; number < sets * sets * sets * sets; ++number) {
           const StepRules rules = {number % sets, number / sets % sets, number / sets / sets % sets,
                                    number / sets / sets / sets};
           if (!step_fits_mesh(model, mesh.sizes, rules)) continue;
-          const StepFlow flow = step_flow(model, mesh.sizes, rules);
+          const StepWork work = step_work(model, mesh.sizes, rules);
           std::vector<MeshAxes> wanted;
-          for (const StepCollective& each : flow.collectives) wanted.push_back(each.axes);
+          for (const StepCollective& each : work.collectives) wanted.push_back(each.axes);
           const StepSeconds seconds =
-              step_seconds(flow, step_hardware(*ring), step_network(*ring, mesh.sizes, mesh.devices, wanted));
+              step_seconds(work, step_hardware(*ring), step_network(*ring, mesh.sizes, mesh.devices, wanted));
           ++priced;
-          least_memory = std::min(least_memory, flow.memory.at(1));
-          if (flow.memory.at(1) > memory) {
+          least_memory = std::min(least_memory, work.memory.at(1));
+          if (work.memory.at(1) > memory) {
             ++too_large;
           } else {
             best = std::min(best, overlaps ? seconds.overlapped() : seconds.serial());
@@ -193,7 +193,7 @@ TEST(Suggestions, CountAndRefuseWithoutTheSetsThemselves) {
   EXPECT_EQ(count_of_candidates(model, space_of(16, 4, all)), int64_t{1'000'000'000'000'000'000});
   EXPECT_THROW(suggest_steps(model, *ring_of(4, 1e6), space_of(4, 2, all)), InvalidArgument);
 
-  const CutSets cuts(model, all);
+  const AxisChoices cuts(model, all);
   EXPECT_EQ(cuts.count_for_size(2), 1 << 20);
   EXPECT_EQ(cuts.count_for_size(3), 1);
   EXPECT_EQ(cuts.count_for_size(1), 1);

@@ -208,5 +208,14 @@ TEST(Rendezvous, ManyThreadsMeetManyTimes) {
   EXPECT_EQ(meeting.failure(), Failure::kNone);
 }
 
+TEST(Rendezvous, NamesItsFailuresAndStates) {
+  EXPECT_EQ(to_string(Failure::kNone), "");
+  EXPECT_EQ(to_string(Failure::kMismatch), "mismatch");
+  EXPECT_EQ(to_string(Failure::kEarlyExit), "early exit");
+  EXPECT_EQ(to_string(Failure::kCancelled), "cancelled");
+  EXPECT_EQ(to_string(State::kRunning), "running");
+  EXPECT_EQ(to_string(State::kRaised), "raised");
+}
+
 }  // namespace
 }  // namespace artifex_devices

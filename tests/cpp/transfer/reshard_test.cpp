@@ -341,9 +341,9 @@ TEST(Reshard, other_worlds_are_an_invalid_argument) {
   Random random(8);
   const ArrayRef array = put(random, named(make_world(1, 2), {2}, {"a"}), {8});
   EXPECT_EQ(error_of<InvalidArgument>([&] { reshard(array, named(make_world(1, 2), {2}, {"a"}), {}); }),
-            "device_put: the Array lies on devices of another world than sharding NamedSharding(mesh=Mesh('a': 2, "
-            "axis_types=(Auto,)), spec=P('a',), memory_kind=device); expected devices of one; get its value with "
-            "device_get and put that");
+            "device_put: the Array is on devices of another world than sharding NamedSharding(mesh=Mesh('a': 2, "
+            "axis_types=(Auto,)), spec=P('a',), memory_kind=device); expected devices of one world; place its value: "
+            "device_put(device_get(x), sharding)");
 }
 
 TEST(Reshard, failures_leave_the_source_as_it_was) {

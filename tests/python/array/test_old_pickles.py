@@ -292,7 +292,7 @@ WRONG_STATES = {
         "_named_sharding_from_pickle",
         (dict, None, None, None, None),
         TypeError,
-        "unpickle: the class of a sharding is damaged; expected NamedSharding or one derived of it, got <class 'dict'>",
+        "unpickle: the class of a sharding is damaged; expected NamedSharding or a derived class, got <class 'dict'>",
     ),
     "sharding of a function": (
         "_single_device_sharding_from_pickle",

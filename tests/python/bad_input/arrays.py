@@ -87,7 +87,7 @@ CALLS = [
         [
             bad("put(X).__contains__()", TypeError, "__contains__", "positional"),
             bad("put(X).__contains__(1, 2)", TypeError, "__contains__", "positional"),
-            bad("BAD_EQ in put(X)", TypeError, "equal:", "BadEq", "no array of numbers"),
+            bad("BAD_EQ in put(X)", TypeError, "equal:", "BadEq", "not an array of numbers"),
             bad("'text' in put(X)", TypeError, "'equal'", "StrDType"),
             bad("None in put(X)", TypeError, "equal:", "None"),
             bad("NO_REPR in put(X)", TypeError, "equal:", "<NoRepr, whose repr raised ZeroDivisionError>"),

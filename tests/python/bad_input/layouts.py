@@ -168,7 +168,7 @@ CALLS = [
                 "Layout:",
                 "major_to_minor",
                 "0.5",
-                repair="write (Layout\\(\\(0, 1\\)\\))",
+                repair="write (\\(0, 1\\))",
             ),
             bad(
                 "Layout((1, 0), 3)",
@@ -245,7 +245,7 @@ CALLS = [
                 "Format:",
                 "sharding",
                 "'x'",
-                repair="say (NamedSharding\\(mesh, P\\('data'\\)\\))",
+                repair="write (NamedSharding\\(mesh, P\\('data'\\)\\))",
                 then="Format(Layout((1, 0)), {})",
                 given="mesh = make_mesh((8,), ('data',))",
             ),

@@ -145,7 +145,7 @@ CALLS = [
                 TypeError,
                 "JAXDeviceManager.distribute_data:",
                 "3",
-                repair="say (artifex_devices\\.devices\\(\\)\\[:2\\])",
+                repair="write (artifex_devices\\.devices\\(\\)\\[:2\\])",
                 then="manager.distribute_data(X, {})",
             ),
             bad("manager.distribute_data(X, [])", ValueError, "JAXDeviceManager.distribute_data:", "target_devices"),

@@ -68,7 +68,7 @@ CALLS = [
                 ValueError,
                 "device_put_replicated:",
                 "devices",
-                repair="say (artifex_devices\\.devices\\(\\))",
+                repair="write (artifex_devices\\.devices\\(\\))",
                 then="ad.device_put_replicated(X, {})",
             ),
             bad("ad.device_put_replicated(X, d)", ValueError, "device_put_replicated:", "devices"),

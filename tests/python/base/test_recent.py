@@ -272,7 +272,7 @@ def test_the_index_of_one_device_is_that_of_the_map():
         assert plane.device_index(device, (8, 3, 4)) == index
     single = SingleDeviceSharding(ad.devices()[2])
     assert single.device_index(ad.devices()[2], (5,)) == (slice(None),)
-    with pytest.raises(ValueError, match=r"device_index: .* does not lie on cpu:1; expected one of its 1 devices"):
+    with pytest.raises(ValueError, match=r"device_index: .* does not include cpu:1; expected one of its 1 devices"):
         single.device_index(ad.devices()[1], (5,))
     with pytest.raises(TypeError, match="device is of type int"):
         plane.device_index(3, (8, 3, 4))

@@ -199,7 +199,7 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
         ("coefficients", dict(COEFFICIENTS, calls=float("nan")), "calls is not a number from 0"),
         ("links", [], "links is no list"),
         ("links", [{"source": -1, "destination": 0, "rate": 1e9}], "source is not an integer from 0"),
-        ("fresh_page_seconds", "1", "fresh_page_seconds is no number"),
+        ("fresh_page_seconds", "1", "fresh_page_seconds is not a number"),
         ("processes", {"processes": 2}, "processes does not have the entries"),
         ("samples", [{"name": "a"}], "a sample does not have the entries"),
         ("conditions", {}, "conditions does not have the entries"),
@@ -348,7 +348,7 @@ def test_collectives_of_this_machine_have_seconds(monkeypatch):
         assert seconds("all_reduce", 16 * MIB) == pytest.approx(summed + 2 * 7e-6)
         assert seconds("reduce_scatter", 16 * MIB) == pytest.approx(summed + 8 * 7e-6)
         assert seconds("all_reduce", 1024, ("a", "b")) == pytest.approx(cooperative + 7e-6 + 9 * 1024 * 1e-11)
-        monkeypatch.setitem(ad.config._spmd, "spmd_executor", "threads")
+        monkeypatch.setitem(ad.config._values, "spmd_executor", "threads")
         assert seconds("permute", 1024) == pytest.approx(threads + 8 * 7e-6)
         plan = plan_collective("all_reduce", 1024, "b", mesh, calibration=made())
         assert (plan.algorithm, plan.cluster, plan.groups) == ("threads executor", None, 2)

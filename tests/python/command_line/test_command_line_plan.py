@@ -139,12 +139,13 @@ def test_permutes_have_their_pairs(capsys):
     words = ("collective", "permute", "1GB", "x", *V5E)
     plan = plan_collective("permute", 10**9, "x", cluster.tpu("v5e", (4, 4)), perm=[(0, 1), (1, 2)])
     assert said(capsys, *words, "--perm", "0:1, 1:2") == (0, f"{plan}\n", "")
-    assert "expected --perm with permute and with no other; write permute and --perm 0:1,1:0" in refused(capsys, *words)
+    text = refused(capsys, *words)
+    assert "expected --perm with permute and with no other op; write permute and --perm 0:1,1:0" in text
     assert "OP is all_gather and --perm is given" in refused(
         capsys, "collective", "all_gather", "1GB", "x", *V5E, "--perm", "0:1"
     )
     for wrong in ("", "0", "0:", "0:1,", "0:-1", "a:b"):
-        assert f"--perm: {wrong!r} is no list of FROM:TO" in refused(capsys, *words, "--perm", wrong)
+        assert f"--perm: {wrong!r} is not a list of FROM:TO" in refused(capsys, *words, "--perm", wrong)
     assert "plan_collective: " in refused(capsys, *words, "--perm", "0:4")
 
 
@@ -321,12 +322,12 @@ def test_reshards_that_are_not_understood(array, before, after, says, capsys):
 
 
 def test_collectives_and_options_that_are_not_understood(capsys):
-    assert '"gather" is no collective' in refused(capsys, "collective", "gather", "1GB", "x", *V5E)
-    assert '"q" is no axis of the cluster' in refused(capsys, "collective", "all_gather", "1GB", "q", *V5E)
+    assert '"gather" is not a collective' in refused(capsys, "collective", "gather", "1GB", "x", *V5E)
+    assert '"q" is not an axis of the cluster' in refused(capsys, "collective", "all_gather", "1GB", "q", *V5E)
     assert "expected --mesh with them" in refused(capsys, "collective", "all_gather", "1GB", "x", *V5E, "--split")
     assert "--slices: expected several TPU slices" in refused(capsys, "mesh", *V5E, "--mesh", "a=16", "--slices", "a=2")
     traffic = ("mesh", *V5E, "--mesh", "data=16", "--traffic")
-    assert "no axis of the mesh and its bytes (did you mean data?)" in refused(capsys, *traffic, "dat=1GB")
+    assert "not an axis of the mesh with its bytes (did you mean data?)" in refused(capsys, *traffic, "dat=1GB")
     assert "data: expected bytes such as 4000000" in refused(capsys, *traffic, "data=many")
     with pytest.raises(SystemExit) as end:
         main(["plan", "reshard", "float32[3]", "_", "_", "--mesh", "x=1", "--memory-limit", "lots"])
@@ -440,7 +441,7 @@ def test_rates_of_this_machine_that_were_measured(measured, capsys):
     assert err == "artifex_devices plan: rates of this machine: kept from 2026-11-22T16:00:00+00:00\n"
     code, out, err = said(capsys, "step", *words, "--mesh", f"x={chips}")
     assert (code, out) == (3, "")
-    assert "of FLOP/s those of float32 are measured: say --dtype float32" in err
+    assert "only FLOP/s of float32 are measured: add --dtype float32" in err
     words = ("step", *STEP, *RULES, "--measured")
     assert "--measured: --cluster is 'tpu v5p 4x4x4'; expected none, or here" in refused(capsys, *words)
 
@@ -466,10 +467,10 @@ def test_models_of_files(tmp_path, capsys):
     assert said(capsys, "suggest", str(path), *words) == (0, f"{expected}\n", "")
     path.write_text(MINE.replace("embed", "embd").replace("mlp = 4096", 'mlp = "wide"'))
     text = refused(capsys, "suggest", str(path), *words)
-    assert "line 2: embd is no key (did you mean embed?); line 3: mlp is 'wide'; expected a whole number" in text
+    assert "line 2: embd is not a key (did you mean embed?); line 3: mlp is 'wide'; expected an integer" in text
     assert "embed is missing" in text
     path.write_text(MINE.replace("kv_heads = 8", "kv_heads = 3"))
-    assert "8 heads are no multiple of 3 kv_heads" in refused(capsys, "suggest", str(path), *words)
+    assert "heads is 8, not a multiple of 3 kv_heads" in refused(capsys, "suggest", str(path), *words)
     assert "cannot be read: No such file or directory; expected a TOML file; correct the path" in refused(
         capsys, "suggest", str(tmp_path / "none.toml"), *words
     )
@@ -483,13 +484,13 @@ def test_models_of_files(tmp_path, capsys):
     ("words", "says"),
     [
         (("lama-2-7b", *STEP[1:], *RULES), "no published shape (did you mean llama-2-7b?); expected one of llama-2-7b"),
-        (("llam", *STEP[1:], *RULES), "'llam' is no published shape (did you mean llama-2-7b?); expected one of"),
+        (("llam", *STEP[1:], *RULES), "'llam' is not a published shape (did you mean llama-2-7b?); expected one of"),
         ((*STEP, *RULES, "--cache", "8"), "cache is 8 in a training step"),
-        ((*STEP, *RULES[:3], "batch=dat"), "'batch' goes to 'dat' (did you mean data?), which the mesh does not have"),
-        ((*STEP, *RULES[:3], "bach=data"), "'bach' is no logical axis of the model"),
-        ((*STEP, *RULES[:3], "batch"), "--rules: 'batch' is no rule"),
-        ((*STEP, *RULES[:3], "batch=data,batch=model"), "--rules: 'batch=model' is no rule"),
-        ((*STEP, *RULES[:3], "batch=data+"), "--rules: 'batch=data+' is no rule"),
+        ((*STEP, *RULES[:3], "batch=dat"), "'batch' is sharded over 'dat' (did you mean data?), which the mesh"),
+        ((*STEP, *RULES[:3], "bach=data"), "'bach' is not a logical axis of the model"),
+        ((*STEP, *RULES[:3], "batch"), "--rules: 'batch' is not a rule"),
+        ((*STEP, *RULES[:3], "batch=data,batch=model"), "--rules: 'batch=model' is not a rule"),
+        ((*STEP, *RULES[:3], "batch=data+"), "--rules: 'batch=data+' is not a rule"),
         ((*STEP, *RULES[:3], "mlp=data,embed=data"), "cut"),
     ],
 )

@@ -127,7 +127,7 @@ def test_texts_are_those_of_jax(client, rows):
 def test_descriptions_say_what_is_here(rows):
     text = rows.describe()
     assert "shards    4 of (2, 4), 2 of them in this process" in text
-    assert "memory    128 bytes logical, 32 bytes a device; 64 bytes physical in 2 buffers" in text
+    assert "memory    128 bytes logical, 32 bytes per device; 64 bytes physical in 2 buffers" in text
     assert "Array" in rows._repr_html_()
     remote = placed(X, ad.SingleDeviceSharding(ad.devices()[0]))
     assert "shards    1 of (8, 4), none of them in this process" in remote.describe()
@@ -167,13 +167,13 @@ def test_uneven_shards_know_their_sizes(client):
 
 def test_what_only_one_process_could_do_is_refused(rows):
     remote = placed(X, ad.SingleDeviceSharding(ad.devices()[0]))
-    with pytest.raises(RuntimeError, match=r"pickle: the Array of shape .* lies on devices of several processes"):
+    with pytest.raises(RuntimeError, match=r"pickle: the Array of shape .* is on devices of several processes"):
         pickle.dumps(rows)
     with pytest.raises(RuntimeError, match=r"unsafe_buffer_pointer: the Array of shape .* spans devices"):
         remote.unsafe_buffer_pointer()
     with pytest.raises(RuntimeError, match=r"device_get: the Array of shape .* spans devices"):
         np.from_dlpack(remote)
-    with pytest.raises(BufferError, match="__dlpack__: the Array lies on 4 devices; expected one"):
+    with pytest.raises(BufferError, match="__dlpack__: the Array is on 4 devices; expected one"):
         rows.__dlpack__()
     with pytest.raises(BufferError, match=r"device_get: the Array of shape .* spans devices"):
         memoryview(remote)

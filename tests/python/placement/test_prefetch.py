@@ -603,7 +603,7 @@ def test_a_bad_buffer_size_is_an_error_at_once(size: Any, error: type[Exception]
 
 
 def test_a_source_that_cannot_be_iterated_is_an_error_at_once() -> None:
-    with pytest.raises(TypeError, match="the source is function"):
+    with pytest.raises(TypeError, match="iterator is <function"):
         prefetch_to_device(lambda: numbers(3))  # type: ignore[arg-type]
 
 

@@ -94,7 +94,7 @@ def test_parts_on_wrong_devices_are_all_told():
         with pytest.raises(ValueError, match=r"^make_array_from_single_device_arrays: ") as caught:
             ad.make_array_from_single_device_arrays((8, 4), sharding, [remote, good])
         text = str(caught.value)
-        assert "arrays[0] lies on cpu:0 of another process, which is no device of the sharding in this process" in text
+        assert "arrays[0] is on cpu:0 of another process, which is not a device of the sharding in this process" in text
         assert "no part for cpu:3" in text
         assert "arrays[1] has shape (3, 4); expected (2, 4), the part of shape (8, 4) on cpu:2" in text
 

@@ -187,9 +187,9 @@ def test_what_is_not_stored_is_refused(layout, wrong):
 
 def test_other_makers_take_row_major_only(mesh):
     sharding = ad.NamedSharding(mesh, P("x"))
-    with pytest.raises(ValueError, match="place it by device_put"):
+    with pytest.raises(ValueError, match="place the result by device_put"):
         ad.make_array_from_callback((4, 2), turned(sharding), lambda index: np.ones((4, 2))[index])
-    with pytest.raises(ValueError, match="place it by device_put"):
+    with pytest.raises(ValueError, match="place the result by device_put"):
         ad.ShapeDtypeStruct((4, 2), np.float32, sharding=turned(sharding))
 
 

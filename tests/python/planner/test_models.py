@@ -89,16 +89,16 @@ def test_shapes_of_ones_own():
     model = models.transformer(shape, batch=1, sequence=8)
     layer = 64 * 64 * 2 + 64 * 32 * 2 + 3 * 64 * 128 + 2 * 64
     assert model.parameters == 2 * layer + 2 * 1000 * 64 + 64
-    with pytest.raises(ValueError, match=r"layers is 0; mlp is 1\.5; expected whole numbers"):
+    with pytest.raises(ValueError, match=r"layers is 0; mlp is 1\.5; expected ints that fit"):
         TransformerShape("bad", 0, 64, 1.5, 4, 2, 16, 1000)
     with pytest.raises(ValueError, match="4 heads are no multiple of 3 kv_heads"):
         TransformerShape("bad", 2, 64, 128, 4, 3, 16, 1000)
-    with pytest.raises(ValueError, match="each token goes to 5 of 4 experts"):
+    with pytest.raises(ValueError, match="each token is routed to 5 of 4 experts"):
         TransformerShape("bad", 2, 64, 128, 4, 2, 16, 1000, experts=4, experts_per_token=5)
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match=r"'gpt' is no shape; expected one of llama-2-7b, .*give a TransformerShape"):
+    with pytest.raises(ValueError, match=r"shape is 'gpt'; expected one of llama-2-7b, .*give a TransformerShape"):
         models.transformer("gpt", batch=1, sequence=1)
     with pytest.raises(TypeError, match=r"shape is 7 \(int\); expected a name or a TransformerShape"):
         models.transformer(7, batch=1, sequence=1)
@@ -140,17 +140,17 @@ MOE = {"embed": 8, "mlp": 8, "experts": 4, "experts_per_token": 2, "layers": 1, 
         (lambda: models.transformer(**MIXTRAL, capacity_factor=float("inf")), ValueError, "capacity_factor is inf"),
         (lambda: models.transformer(**MIXTRAL, capacity_factor=10**400), ValueError, "capacity_factor is 10"),
         (lambda: models.transformer(**LLAMA | {"shape": "lama-2-7b"}), ValueError,
-         r"'lama-2-7b' is no shape \(did you mean llama-2-7b\?\); expected one of"),
+         r"shape is 'lama-2-7b' \(did you mean llama-2-7b\?\); expected one of"),
         (lambda: models.mlp(embed=1, mlp=1, layers=1, tokens=2**62), ValueError,
          r"ints of 1 or more, below 2\*\*62; co"),
         (lambda: models.moe(**MOE | {"experts": 0}), ValueError,
          "models.moe: experts is 0; expected ints of 1 or more"),
         (lambda: models.moe(**MOE | {"experts_per_token": 5}), ValueError,
-         "each token goes to 5 of 4 experts; expected"),
+         "each token is routed to 5 of 4 experts; expected"),
         (lambda: models.moe(**MOE | {"tokens": 7}), ValueError,
          r"models.moe: each of 4 experts gets 3\.5 places for 7"),
         (lambda: models.moe(**MOE, capacity_factor="2"), TypeError, "models.moe: capacity_factor is '2'"),
-        (lambda: TransformerShape(None, 1, 1, 1, 4, 4, 1, 1), ValueError, "name is None; expected whole numbers"),
+        (lambda: TransformerShape(None, 1, 1, 1, 4, 4, 1, 1), ValueError, "name is None; expected ints that fit"),
         (lambda: TransformerShape("big", 2**62, 1, 1, 4, 4, 1, 1), ValueError, "layers is 4611686018427387904"),
     ],
 )  # fmt: skip

@@ -307,7 +307,7 @@ def test_text_html_and_json(mesh):
     plan = plan_step(models.mlp(**MLP), mesh, SHARDED)
     lines = str(plan).splitlines()
     assert lines[0] == ("3 layers of 1024 x 4096, training step of 4096 tokens on data 4 x tensor 4 of TPU v5e 4x4")
-    assert lines[1] == "  cut          batch: data, activation_embed: tensor, embed: data, mlp: tensor"
+    assert lines[1] == "  sharded      batch: data, activation_embed: tensor, embed: data, mlp: tensor"
     assert any(line.startswith("  reduce-scatter  gradient of w_in ") for line in lines)
     assert plan._repr_html_().count("<tr>") == 1 + len(plan.collectives)
     content = json.loads(plan.to_json())
@@ -323,22 +323,23 @@ def test_rules_that_do_not_fit(mesh):
     with pytest.raises(ValueError, match="plan_step") as caught:
         plan_step(model, mesh, {"batches": "data", "mlp": ("model", "data"), "embed": ("data", "data")})
     assert str(caught.value) == (
-        "plan_step: 'batches' is no logical axis of the model (batch, activation_embed, embed, mlp) (did you mean "
-        "batch?); 'mlp' goes to 'model', which the mesh does not have (data, tensor); 'embed' names an axis twice: "
+        "plan_step: 'batches' is not a logical axis of the model (batch, activation_embed, embed, mlp) (did you mean "
+        "batch?); 'mlp' is sharded over 'model', which the mesh does not have (data, tensor); 'embed' names an axis "
+        "twice: "
         "('data', 'data'); "
         "expected logical axes of the model to axes of the mesh; correct the rules"
     )
     with pytest.raises(ValueError, match="plan_step") as caught:
         plan_step(models.mlp(embed=1024, mlp=10, layers=1, tokens=30), mesh, {"batch": "data", "mlp": "tensor"})
     assert str(caught.value) == (
-        "plan_step: the rules do not fit the model: dimension 0 of in (batch, 30) is cut 4 ways by data; nearest "
-        "28 or 32; dimension 1 of w_in (mlp, 10) is cut 4 ways by tensor; nearest 8 or 12; dimension 0 of tmp "
-        "(batch, 30) is cut 4 ways by data; nearest 28 or 32; dimension 1 of tmp (mlp, 10) is cut 4 ways by "
-        "tensor; nearest 8 or 12; dimension 0 of w_out (mlp, 10) is cut 4 ways by tensor; nearest 8 or 12; "
-        "dimension 0 of out (batch, 30) is cut 4 ways by data; nearest 28 or 32; expected dimensions that divide "
+        "plan_step: the rules do not fit the model: dimension 0 of in (batch, 30) is sharded 4 ways over data; nearest "
+        "28 or 32; dimension 1 of w_in (mlp, 10) is sharded 4 ways over tensor; nearest 8 or 12; dimension 0 of tmp "
+        "(batch, 30) is sharded 4 ways over data; nearest 28 or 32; dimension 1 of tmp (mlp, 10) is sharded 4 ways "
+        "over tensor; nearest 8 or 12; dimension 0 of w_out (mlp, 10) is sharded 4 ways over tensor; nearest 8 or 12; "
+        "dimension 0 of out (batch, 30) is sharded 4 ways over data; nearest 28 or 32; expected dimensions that divide "
         "evenly, and each axis of the mesh in one dimension of a tensor; change the rules, the mesh or the shapes"
     )
-    with pytest.raises(ValueError, match=r"data cuts both dimension 0 \(embed\) and dimension 1 \(mlp\) of w_in"):
+    with pytest.raises(ValueError, match=r"data shards both dimension 0 \(embed\) and dimension 1 \(mlp\) of w_in"):
         plan_step(model, mesh, {"embed": "data", "mlp": "data"})
 
 
@@ -360,7 +361,7 @@ def test_arguments_of_the_wrong_type(mesh):
 def test_meshes_and_clusters_that_cannot_be_priced():
     pod = cluster.tpu("v5e", (4, 4))
     order = np.array(pod.devices())[[0, 5, 2, 3, 4, 1, *range(6, 16)]]
-    with pytest.raises(ValueError, match=r"a group of the mesh, .* are no box of the cluster TPU v5e 4x4"):
+    with pytest.raises(ValueError, match=r"a group of the mesh, .* are not a box of the cluster TPU v5e 4x4"):
         plan_step(models.mlp(**MLP), Mesh(order.reshape(4, 4), ("data", "tensor")), {"mlp": "tensor"})
     here = cluster.this_machine()
     with pytest.raises(
@@ -381,32 +382,39 @@ def test_models_say_all_that_does_not_fit_together():
             optimizer=Optimizer(-1),
         )  # fmt: skip
     assert str(caught.value) == (
-        "StepModel: 'bad' does not fit together: operation 'product' has 'd' of unequal sizes: 4 in 'x', 5 in "
-        "'w'; operation 'other' names 'z', which are no tensors; there are x, w, y, v; operation 'third' has "
-        "'bef' for 'y' of 2 dimensions (8, 6); operation 'third' has 'd' of unequal sizes: 4 in 'x', 5 in 'w'; "
-        "operation 'third' has 'f' in the output only; operation 'fourth' has the kind 'sum', expected one of "
-        "matmul, elementwise, lookup, route; bytes_per_parameter is -1, expected a number of 0 to 1048576; no "
-        "operation uses parameter 'v', so that nothing says how its gradient is made; expected operations whose "
-        "einsums agree with the shapes of their tensors, and sizes, dtypes and uses as the descriptions of StepModel "
-        "and Optimizer have them; correct each"
+        "StepModel: 'bad' is inconsistent: operation 'product': 'd' has unequal sizes: 4 in 'x', 5 in 'w'; operation "
+        "'other': it uses 'z', expected names of tensors (x, w, y, v); operation 'third': 'bef' for 'y' has 3 letters, "
+        "expected one for each dimension of (8, 6); operation 'third': 'd' has unequal sizes: 4 in 'x', 5 in 'w'; "
+        "operation 'third': 'f' is in the output only; operation 'fourth': kind is 'sum', expected one of matmul, "
+        "elementwise, lookup, route; bytes_per_parameter is -1, expected a number of 0 to 1048576; no operation uses "
+        "parameter 'v', expected one that defines its gradient; expected fields as the docstrings of StepModel, "
+        "Tensor, Operation and Optimizer describe them; correct each"
     )
     with pytest.raises(ValueError, match="StepModel") as caught:
         StepModel(
             "worse",
             (
-                Tensor("x", (0, 4), ("batch",), dtype="float7", role="weight", count=0),
+                Tensor("x", (0, 4), ("batch",), role="weight", count=0),
                 Tensor("x", (2**61, 4), ("a", "b")),
             ),
             (Operation("product", "bd,df->bf", ("x", "w"), "y"),),
             tokens=0,
         )
     assert str(caught.value) == (
-        "StepModel: 'worse' does not fit together: tokens is 0, expected an int of 1 or more; two tensors are "
-        "named 'x'; tensor 'x' has 2 dimensions and 1 axes; tensor 'x' has the shape (0, 4), expected ints of 1 "
-        "or more; tensor 'x' has the role 'weight', expected one of parameter, activation, given; tensor 'x' has "
-        "the count 0, expected an int of 1 or more; tensor 'x' its dtype is 'float7', which is no dtype; tensor "
-        "'x' has the shape (2305843009213693952, 4), expected fewer than 2**62 elements; expected parts "
-        "as the descriptions of StepModel, Tensor and Operation have them; correct each"
+        "StepModel: 'worse' is inconsistent: tokens is 0, expected an int of 1 or more, below 2**62; two tensors are "
+        "named 'x'; tensor 'x': it has 2 dimensions and 1 axes; tensor 'x': shape is (0, 4), expected ints of 1 or "
+        "more, and fewer than 2**62 elements; tensor 'x': role is 'weight', expected one of parameter, activation, "
+        "given; tensor 'x': count is 0, expected an int of 1 or more, below 2**62; tensor 'x': shape is "
+        "(2305843009213693952, 4), expected ints of 1 or more, and fewer than 2**62 elements; expected fields as the "
+        "docstrings of StepModel, Tensor, Operation and Optimizer describe them; correct each"
+    )
+    with pytest.raises(ValueError, match="StepModel") as caught:
+        one_product(tensors=(Tensor("x", (8, 4.5), (3,), dtype="float7"),), tokens=0.5)
+    assert str(caught.value) == (
+        "StepModel: 'one' is inconsistent: tokens is 0.5, expected an int of 1 or more, below 2**62; tensor 'x': shape "
+        "is (8, 4.5), expected ints of 1 or more, and fewer than 2**62 elements; tensor 'x': axes is (3,), expected "
+        "names; tensor 'x': dtype is 'float7', expected a dtype of numbers or booleans, such as 'bfloat16'; expected "
+        "fields as the docstrings of StepModel, Tensor, Operation and Optimizer describe them; correct each"
     )
 
 
@@ -447,43 +455,45 @@ def with_operation(**fields):
          "bytes_per_parameter is 10.*a number of 0 to 10"),
         (lambda: one_product(optimizer=Optimizer("8")), ValueError, "bytes_per_parameter is '8', expected a number"),
         (lambda: one_product(optimizer=Optimizer(8, holds_gradients="no")), ValueError,
-         "holds_gradients is 'no', expected True or False; expected sizes, dtypes and uses as"),
+         "holds_gradients is 'no', expected True or False; expected fields as the docstrings"),
         (lambda: one_product(optimizer=Optimizer(8, "float31")), ValueError,
-         "gradient_dtype is 'float31', which is no"),
-        (lambda: with_tensor(is_kept="no"), ValueError, "tensor 'z' has is_kept 'no', expected True or False"),
-        (lambda: with_tensor(is_on_chip=2), ValueError, "tensor 'z' has is_on_chip 2, expected True or False"),
+         "gradient_dtype is 'float31', expected a dtype"),
+        (lambda: with_tensor(is_kept="no"), ValueError, "tensor 'z': is_kept is 'no', expected True or False"),
+        (lambda: with_tensor(is_on_chip=2), ValueError, "tensor 'z': is_on_chip is 2, expected True or False"),
         (lambda: with_tensor(shape=5), TypeError,
          r"^Tensor 'z': shape is 5 \(int\); expected a sequence of sizes; put"),
         (lambda: with_tensor(shape=None), TypeError, r"^Tensor 'z': shape is None"),
         (lambda: with_tensor(axes=None), TypeError, r"^Tensor 'z': axes is None"),
         (lambda: with_tensor(axes="bo"), TypeError, r"^Tensor 'z': axes is 'bo' \(str\)"),
-        (lambda: with_tensor(name=["z"]), ValueError, r"a name of its tensors is \['z'\], expected a text"),
-        (lambda: with_tensor(dtype=None), ValueError, "tensor 'z' has the dtype None, expected one such as 'bfloat16'; "
-         "expected parts as the descriptions"),
-        (lambda: with_tensor(dtype=object), ValueError, "expected one of numbers or booleans"),
-        (lambda: with_tensor(count=2**62), ValueError, "has the count 4611686018427387904, expected an int below 2"),
-        (lambda: with_tensor(shape=(2**62, 2)), ValueError, r"expected fewer than 2\*\*62 elements"),
+        (lambda: with_tensor(name=["z"]), ValueError, r"name is \['z'\], expected a str"),
+        (lambda: with_tensor(dtype=None), ValueError,
+         "tensor 'z': dtype is None, expected a dtype of numbers or booleans, such as 'bfloat16'; expected fields as"),
+        (lambda: with_tensor(dtype=object), ValueError, "expected a dtype of numbers or booleans"),
+        (lambda: with_tensor(count=2**62), ValueError,
+         r"count is 4611686018427387904, expected an int of 1 or more, below 2\*\*62"),
+        (lambda: with_tensor(shape=(2**62, 2)), ValueError, r"and fewer than 2\*\*62 elements"),
         (lambda: with_operation(inputs=None), TypeError,
          r"^Operation 'product': inputs is None \(NoneType\); expected"),
         (lambda: with_operation(inputs="xw"), TypeError, r"^Operation 'product': inputs is 'xw'"),
         (lambda: with_operation(inputs=([], "w")), ValueError,
-         r"has the inputs \(\[\], 'w'\) and the output 'y', expected"),
-        (lambda: with_operation(output=None), ValueError, "and the output None, expected names of tensors"),
-        (lambda: with_operation(kind=[]), ValueError, r"has the kind \[\], expected one of matmul"),
-        (lambda: with_operation(dtype=["a"]), ValueError, r"its dtype is \['a'\], which is no dtype"),
-        (lambda: with_operation(is_recomputed=1), ValueError, "has is_recomputed 1, expected True or False"),
+         r"inputs is \(\[\], 'w'\), expected names of tensors"),
+        (lambda: with_operation(output=None), ValueError, "output is None, expected the name of a tensor"),
+        (lambda: with_operation(kind=[]), ValueError, r"kind is \[\], expected one of matmul"),
+        (lambda: with_operation(dtype=["a"]), ValueError, r"dtype is \['a'\], expected a dtype"),
+        (lambda: with_operation(is_recomputed=1), ValueError, "is_recomputed is 1, expected True or False"),
         (lambda: one_product(tensors=None), TypeError,
          r"^StepModel: tensors is None \(NoneType\); expected a sequence of"),
         (lambda: one_product(operations=None), TypeError, "^StepModel: operations is None"),
         (lambda: one_product(batch_axes=None), TypeError, "^StepModel: batch_axes is None"),
         (lambda: one_product(batch_axes="batch"), TypeError, "^StepModel: batch_axes is 'batch'"),
-        (lambda: one_product(batch_axes=([],)), ValueError, r"a batch axis is \[\], expected a name"),
+        (lambda: one_product(batch_axes=([],)), ValueError, r"batch_axes is \(\[\],\), expected names"),
         (lambda: one_product(tensors=("a",), operations=("b",)), TypeError,
          r"^StepModel: tensors has 'a' \(str\); operations has 'b' \(str\); expected Tensors, Operations, and"),
-        (lambda: one_product(name=None), ValueError, "its name is None, expected a text"),
-        (lambda: one_product(tokens=8 * 10**30), ValueError, r"tokens is 80*, expected an int below 2\*\*62"),
+        (lambda: one_product(name=None), ValueError, "name is None, expected a str"),
+        (lambda: one_product(tokens=8 * 10**30), ValueError,
+         r"tokens is 80*, expected an int of 1 or more, below 2\*\*62"),
         (lambda: one_product(tokens=7), ValueError,
-         "tokens is 7, expected a multiple of 8, the size of 'batch' in the shapes; expected sizes, dtypes"),
+         "tokens is 7, expected a multiple of 8, the size of 'batch' in the shapes; expected fields as"),
         (lambda: one_product(tokens=4), ValueError, "tokens is 4, expected a multiple of 8"),
         (lambda: one_product(tokens=True), ValueError, "tokens is True, expected an int of 1 or more"),
     ],
@@ -500,14 +510,15 @@ def test_operations_are_in_the_order_of_the_forward_pass():
     )  # fmt: skip
     first, second = Operation("first", "bd,df->bf", ("x", "w"), "y"), Operation("second", "bd,df->bf", ("y", "w"), "z")
     assert one_product(tensors=tensors, operations=(first, second)).parameters == 16
-    with pytest.raises(ValueError, match="fit together") as caught:
+    with pytest.raises(ValueError, match="inconsistent") as caught:
         one_product(tensors=tensors, operations=(second, first))
     assert str(caught.value) == (
-        "StepModel: 'one' does not fit together: operation 'second' reads 'y', which only the later 'first' makes; "
-        "expected operations in the order of the forward pass, with a tensor for each value; correct each"
+        "StepModel: 'one' is inconsistent: operation 'second' reads 'y', which only the later operation 'first' "
+        "writes; expected fields as the docstrings of StepModel, Tensor, Operation and Optimizer describe them; "
+        "correct each"
     )
     again = Operation("again", "bd,df->bf", ("y", "w"), "y")
-    with pytest.raises(ValueError, match="operation 'again' reads 'y', which it makes itself"):
+    with pytest.raises(ValueError, match="operation 'again' reads 'y', which it writes itself"):
         one_product(tensors=tensors, operations=(again,))
     # It was made before: this adds to it.
     assert one_product(tensors=tensors, operations=(first, again)).parameters == 16
@@ -543,7 +554,7 @@ def test_names_of_axes_that_look_alike_are_told_apart():
     assert (content["mesh"], content["rules"]["mlp"]) == ({"1": 4, "'1'": 4}, ["'1'"])
     assert "cut          batch: 1, mlp: '1'" in str(plan)
     numbers = mesh_of(cluster.tpu("v5e", (4, 4)), (4, 4), (0, 1))
-    with pytest.raises(ValueError, match=r"'batch' goes to '0', which the mesh does not have \(0, 1\)"):
+    with pytest.raises(ValueError, match=r"'batch' is sharded over '0', which the mesh does not have \(0, 1\)"):
         plan_step(models.mlp(**MLP), numbers, {"batch": "0"})
     with pytest.raises(TypeError, match="the rule of 'batch' is True"):
         plan_step(models.mlp(**MLP), numbers, {"batch": True})
@@ -574,7 +585,7 @@ def test_steps_without_products_have_no_picture_but_all_else(mesh, tensors, oper
 
 
 def test_words_that_were_probably_meant(mesh):
-    with pytest.raises(ValueError, match=r"\(did you mean batch\?\).*'mlp' goes to 'tenser' \(did you mean tensor\?\)"):
+    with pytest.raises(ValueError, match=r"mean batch\?\).*'mlp' is sharded over 'tenser' \(did you mean tensor\?\)"):
         plan_step(models.mlp(**MLP), mesh, {"bacth": "data", "mlp": "tenser"})
 
 
@@ -590,11 +601,11 @@ def test_plans_are_pickled_and_copied(mesh):
 @pytest.mark.parametrize(
     ("einsum", "text"),
     [
-        ("bd,df", "has the einsum 'bd,df', expected one such as 'bd,df->bf'"),
-        ("bd->bf", "has the einsum 'bd->bf', expected letters for 2 inputs"),
-        ("b1,1f->bf", "has the einsum 'b1,1f->bf', expected letters for 2 inputs"),
-        ("bb,bf->bf", "has a letter twice in 'bb' of 'x'"),
-        ("bd,df->bg", "has 'g' in the output only"),
+        ("bd,df", "einsum is 'bd,df', expected one such as 'bd,df->bf'"),
+        ("bd->bf", "einsum is 'bd->bf', expected letters for 2 inputs"),
+        ("b1,1f->bf", "einsum is 'b1,1f->bf', expected letters for 2 inputs"),
+        ("bb,bf->bf", "'bb' for 'x' has a letter twice"),
+        ("bd,df->bg", "'g' is in the output only"),
     ],
 )
 def test_einsums_that_are_none(einsum, text):
@@ -618,7 +629,7 @@ def test_products_of_two_formats_need_a_dtype():
             tokens=4,
         )  # fmt: skip
 
-    with pytest.raises(ValueError, match="multiplies bfloat16 by float16, expected a dtype for the product"):
+    with pytest.raises(ValueError, match="it multiplies bfloat16 by float16, expected a dtype for the product"):
         model(None)
     mesh = mesh_of(cluster.dgx("h100"), (8,), ("data",))
     assert plan_step(model("tensorfloat32"), mesh, {}).products[0].format == "tensorfloat32"
@@ -644,7 +655,7 @@ def test_regimes_say_what_plans_of_their_batches_say(rules, sequence, keep, gpus
     try:
         plan = plan_of(16)
     except ValueError as error:
-        assert "cuts both dimension" in str(error)  # noqa: PT017 - which rules fit is not what this is about
+        assert "shards both dimension" in str(error)  # noqa: PT017 - which rules fit is not what this is about
         return
     for regimes in (plan.regimes, plan.serial_regimes):
         assert regimes[0].tokens_from == 0

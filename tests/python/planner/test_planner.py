@@ -167,7 +167,7 @@ def test_abstract_meshes_need_a_cluster_that_is_large_enough():
 
 def test_devices_that_a_given_cluster_does_not_have(pod):
     last = NamedSharding(Mesh(np.array(pod.devices()[4:8]), ("x",)), P("x"))
-    with pytest.raises(ValueError, match=r"device 4, which the cluster .* has not; expected ids of 0 to 3"):
+    with pytest.raises(ValueError, match=r"device 4, but the cluster .* has ids 0 to 3"):
         plan_reshard((64,), "float32", last, last, cluster=cluster.tpu("v5e", (2, 2)))
 
 
@@ -387,7 +387,7 @@ def test_text_html_and_json_agree(pod_mesh):
     ("arguments", "error", "text"),
     [
         ({"dtype": None}, ValueError, "dtype is None"),
-        ({"dtype": "float23"}, TypeError, "'float23' .* is no dtype"),
+        ({"dtype": "float23"}, TypeError, "dtype is 'float23' .str.; expected a dtype"),
         ({"dtype": object}, TypeError, "dtype is object; expected one of numbers"),
         ({"dtype": "U3"}, TypeError, "dtype is <U3; expected one of numbers"),
         ({"dtype": "V0"}, TypeError, "expected one of numbers"),
@@ -416,7 +416,7 @@ def test_bad_arguments_of_plan_reshard(named, arguments, error, text):
 
 
 def test_open_dimensions_are_refused(named):
-    with pytest.raises(ValueError, match="leaves a dimension open"):
+    with pytest.raises(ValueError, match="leaves a dimension UNCONSTRAINED"):
         plan_reshard((8, 8), "float32", named("x"), named(P.UNCONSTRAINED))
 
 
@@ -534,9 +534,9 @@ def test_permutes(pod, pod_mesh):
     [
         ("permute", None, ValueError, "perm is None; expected pairs of places"),
         ("all_gather", [(0, 1)], ValueError, "expected pairs of places with 'permute' and with no other"),
-        ("permute", [(0, 4)], ValueError, r"the pair \(0, 4\); expected places 0 to 3"),
-        ("permute", [(0, 1), (0, 2)], ValueError, "sends from place 0 twice"),
-        ("permute", [(1, 0), (2, 0)], ValueError, "sends to place 0 twice"),
+        ("permute", [(0, 4)], ValueError, r"the pair \(0, 4\); expected positions 0 to 3"),
+        ("permute", [(0, 1), (0, 2)], ValueError, "sends from position 0 twice"),
+        ("permute", [(1, 0), (2, 0)], ValueError, "sends to position 0 twice"),
         ("permute", [(0, 1, 2)], TypeError, "expected pairs"),
         ("permute", [0, 1], TypeError, "expected pairs"),
         ("permute", [(0, 1.5)], TypeError, "expected pairs"),
@@ -561,7 +561,7 @@ def test_axes_of_a_mesh(pod_mesh, pod):
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        (("psum", 1, "x"), ValueError, '"psum" is no collective'),
+        (("psum", 1, "x"), ValueError, '"psum" is not a collective'),
         ((3, 1, "x"), TypeError, "op is 3"),
         (("all_gather", -1, "x"), ValueError, "nbytes is -1"),
         (("all_gather", float("nan"), "x"), ValueError, "nbytes is nan"),
@@ -569,8 +569,8 @@ def test_axes_of_a_mesh(pod_mesh, pod):
         (("all_gather", 1e308, "x"), ValueError, "nbytes is more than 1e30; expected 0 to"),
         (("all_gather", float("-inf"), "x"), ValueError, "nbytes is -inf; expected 0 to"),
         (("all_gather", "1", "x"), TypeError, "nbytes is '1'"),
-        (("all_gather", 1, "z"), ValueError, '"z" is no axis of the cluster'),
-        (("all_gather", 1, ("x", "chip")), ValueError, '"chip" is no axis'),
+        (("all_gather", 1, "z"), ValueError, '"z" is not an axis of the cluster'),
+        (("all_gather", 1, ("x", "chip")), ValueError, '"chip" is not an axis'),
         (("all_gather", 1, ("x", "x")), ValueError, '"x" is named twice'),
         (("all_gather", 1, 3), TypeError, "axes is 3"),
     ],

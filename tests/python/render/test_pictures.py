@@ -155,7 +155,7 @@ def test_collectives_are_steps_over_the_arrow():
     words = texts_of(plan.to_svg())
     for step in plan.steps:
         assert step.text in words
-    assert words[-1] == "collectives: which device sends what to which is up to their algorithms, and not drawn"
+    assert words[-1] == "collectives: their algorithms decide which device sends to which, so no arrows are drawn"
 
 
 def test_nothing_to_do_is_said():

@@ -94,7 +94,7 @@ def test_the_refusal_says_what_and_how_to_repair(line):
     assert isinstance(caught.value, ad.errors.JaxRuntimeError)
     assert str(caught.value) == (
         "leaf ['w']: device_put: disallowed explicit host-to-device transfer of a (8, 2) float32 from a numpy.ndarray "
-        f"of the host to {sharding!r}; expected a level that lets explicit transfers pass, got the guard level "
+        f"of the host to {sharding!r}; expected a level that allows explicit transfers, got the guard level "
         '"disallow_explicit"; put it under `with transfer_guard_host_to_device("allow"):`'
     )
     with ad.transfer_guard("disallow"), pytest.raises(ad.errors.TransferGuardError) as caught:

@@ -180,8 +180,8 @@ def test_the_first_narrowing_in_the_process_warns_and_names_the_leaf():
     assert output_of(FIRST) == [
         "0",
         "UserWarning <string> 8 device_put: leaf ['b'][0] is int64 and was narrowed to int32, because jax_enable_x64 "
-        "is False; further ones are narrowed without a warning; convert it yourself, or "
-        "config.update('jax_enable_x64', True) keeps 64 bits",
+        "is False; later arrays are narrowed without a warning; convert them yourself, or keep 64 bits by "
+        "config.update('jax_enable_x64', True)",
     ]
 
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/transfer/dlpack.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "artifex_devices/base/byte_count.h"
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/device/arena.h"
+#include "artifex_devices/transfer/device_get.h"
+#include "artifex_devices/transfer/device_put.h"
+
+namespace artifex_devices {
+namespace {
+
+constexpr std::string_view kFromDlpack = "from_dlpack";
+
+// Type code and bits, in the order of DType.
+constexpr std::array<std::pair<uint8_t, uint8_t>, kDTypeCount> kDlpackElements = {{
+    {6, 8},  {0, 8},  {0, 16}, {0, 32},  {0, 64}, {1, 8},  {1, 16}, {1, 32}, {1, 64}, {2, 16},
+    {2, 32}, {2, 64}, {5, 64}, {5, 128}, {4, 16}, {7, 8},  {8, 8},  {9, 8},  {10, 8}, {11, 8},
+    {12, 8}, {13, 8}, {14, 8}, {15, 6},  {16, 6}, {17, 4}, {0, 2},  {0, 4},  {1, 2},  {1, 4},
+}};
+static_assert(static_cast<int>(DType::kBFloat16) == 14 && static_cast<int>(DType::kUInt4) == kDTypeCount - 1);
+
+bool is_sub_byte(DType dtype) { return kDlpackElements[static_cast<size_t>(dtype)].second < 8; }
+
+/// Owner of an exported tensor: the view keeps the memory alive, the strides are in elements.
+struct ExportedTensor {
+  std::shared_ptr<const HostView> view;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+};
+
+template <class Managed>
+DlpackRef<Managed> export_as(std::shared_ptr<const HostView> view) {
+  auto exported = std::make_unique<ExportedTensor>();
+  const int64_t size = itemsize(view->dtype);
+  for (int64_t d = 0; d < view->shape.size(); ++d) {
+    exported->shape.push_back(view->shape[d]);
+    exported->strides.push_back(view->byte_strides[d] / size);
+  }
+  auto managed = std::make_unique<Managed>();
+  const auto [code, bits] = kDlpackElements[static_cast<size_t>(view->dtype)];
+  managed->tensor = {view->data,
+                     {dlpack::kCpu, 0},
+                     static_cast<int32_t>(exported->shape.size()),
+                     {code, bits, 1},
+                     exported->shape.data(),
+                     exported->strides.data(),
+                     0};
+  exported->view = std::move(view);
+  managed->context = exported.release();
+  managed->deleter = [](Managed* self) {
+    delete static_cast<ExportedTensor*>(self->context);
+    delete self;
+  };
+  return DlpackRef<Managed>(managed.release());
+}
+
+DType dtype_of_element(const dlpack::ElementType& element, uint64_t flags) {
+  for (size_t i = 0; element.lanes == 1 && i < kDlpackElements.size(); ++i) {
+    if (kDlpackElements[i] != std::pair{element.code, element.bits}) continue;
+    if (element.bits >= 8 || (flags & dlpack::kSubBytePadded) != 0) return static_cast<DType>(i);
+  }
+  throw_error<UnsupportedBuffer>(
+      "{}: elements of type code {}, {} bits, {} lanes are not supported; expected a bool, integer, float or complex "
+      "dtype of NumPy or ml_dtypes; convert them in the producer",
+      kFromDlpack, element.code, element.bits, element.lanes);
+}
+
+[[noreturn]] void throw_malformed(const std::string& what) {
+  throw_error<UnsupportedBuffer>("{}: {}; the producer's capsule is malformed", kFromDlpack, what);
+}
+
+/// Why the array cannot share the memory; empty if it can.
+std::string why_copy(const HostView& view, const Device& device) {
+  const int64_t size = itemsize(view.dtype);
+  if (&device != device.client().default_device()) return "the requested device is not cpu:0, where the memory is";
+  if (view.byte_strides != row_major_strides(view.shape, size)) {
+    return fmt::format("strides {} of shape {} are not row-major", to_string(view.byte_strides), to_string(view.shape));
+  }
+  const bool complex = view.dtype == DType::kComplex64 || view.dtype == DType::kComplex128;
+  if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(complex ? size / 2 : size) != 0) {
+    return "the address does not fit the dtype's alignment";
+  }
+  return "";
+}
+
+}  // namespace
+
+void check_one_device(const Array& array, std::string_view operation) {
+  array.check_alive(operation);
+  const int64_t devices = array.sharding()->num_devices();
+  if (devices != 1) {
+    throw_error<UnsupportedBuffer>(
+        "{}: the Array is on {} devices; expected one device; pass its value, np.asarray(x), or a shard, "
+        "x.addressable_shards[0].data",
+        operation, devices);
+  }
+}
+
+void check_dlpack_version(DType dtype, DlpackVersion version, std::string_view operation) {
+  if (!is_sub_byte(dtype) || version >= DlpackVersion{1, 1}) return;
+  throw_error<UnsupportedBuffer>(
+      "{}: dtype {} is stored in one byte per element, which DLPack supports from version 1.1 on; expected "
+      "max_version=(1, 1) or later, got ({}, {}); pass the bytes: np.asarray(x).view(np.uint8)",
+      operation, name(dtype), version.first, version.second);
+}
+
+std::shared_ptr<const HostView> dlpack_view(const ArrayRef& array, bool copy) {
+  std::shared_ptr<const HostView> view = device_get(array);
+  if (!copy) return view;
+  auto copied = std::make_shared<HostView>(*view);
+  BlockRef block = (*array->sharding()->devices())[0]->arena().allocate(array->nbytes());
+  copied->data = block->data();
+  std::memcpy(copied->data, view->data, static_cast<size_t>(array->nbytes()));
+  copied->owner = std::make_shared<BlockRef>(std::move(block));
+  return copied;
+}
+
+DlpackRef<dlpack::Managed> export_dlpack(std::shared_ptr<const HostView> view) {
+  return export_as<dlpack::Managed>(std::move(view));
+}
+
+DlpackRef<dlpack::ManagedVersioned> export_dlpack_versioned(std::shared_ptr<const HostView> view, bool is_copy) {
+  const bool sub_byte = is_sub_byte(view->dtype);
+  auto managed = export_as<dlpack::ManagedVersioned>(std::move(view));
+  managed->version = {1, sub_byte ? 1U : 0U};
+  managed->flags = (is_copy ? dlpack::kIsCopied : dlpack::kReadOnly) | (sub_byte ? dlpack::kSubBytePadded : 0);
+  return managed;
+}
+
+HostView view_of_dlpack(const dlpack::Tensor& tensor, uint64_t flags) {
+  if (tensor.device.type != dlpack::kCpu && tensor.device.type != dlpack::kCudaHost &&
+      tensor.device.type != dlpack::kRocmHost) {
+    throw_error<UnsupportedBuffer>(
+        "{}: the memory is of DLPack device type {}; expected 1, the host; copy it to the host in the producer first",
+        kFromDlpack, tensor.device.type);
+  }
+  HostView view;
+  view.dtype = dtype_of_element(tensor.element, flags);
+  constexpr int32_t kMaxDimensions = 64;  // NumPy's
+  if (tensor.rank < 0 || tensor.rank > kMaxDimensions) {
+    throw_malformed(fmt::format("{} dimensions; expected 0 to {}", tensor.rank, kMaxDimensions));
+  }
+  if (tensor.rank > 0 && tensor.shape == nullptr) throw_malformed("no shape");
+  const auto rank = static_cast<size_t>(tensor.rank);
+  if (rank > 0) view.shape = Dims(std::span<const int64_t>(tensor.shape, rank));
+  const int64_t size = itemsize(view.dtype);
+  if (std::ranges::any_of(view.shape, [](int64_t extent) { return extent < 0; })) {
+    throw_malformed(fmt::format("shape {}", to_string(view.shape)));
+  }
+  const auto bytes = dense_bytes(view.shape, size);
+  if (!bytes) throw_malformed(fmt::format("shape {} has more bytes than fit 63 bits", to_string(view.shape)));
+  const bool empty = *bytes == 0;
+  view.byte_strides = row_major_strides(view.shape, size);
+  if (tensor.strides != nullptr && !empty) {
+    for (int64_t d = 0; d < view.shape.size(); ++d) {
+      if (view.shape[d] == 1) continue;  // the stride of such a dimension may be any number
+      const auto stride = checked_mul(tensor.strides[d], size);
+      if (!stride || !checked_mul(*stride, view.shape[d])) {
+        throw_malformed(fmt::format("stride {}", tensor.strides[d]));
+      }
+      view.byte_strides[d] = *stride;
+    }
+  }
+  if (tensor.data == nullptr && !empty) throw_malformed("no data");
+  if (tensor.data != nullptr) view.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+  return view;
+}
+
+void check_dlpack_target(const Sharding& sharding) {
+  if (sharding.num_devices() == 1) return;
+  throw_error(
+      "{}: device is a sharding over {} devices; expected a Device or a sharding over one device; shard it afterwards: "
+      "device_put(from_dlpack(x), sharding)",
+      kFromDlpack, sharding.num_devices());
+}
+
+ArrayRef array_from_dlpack(HostView source, const ShardingRef& sharding, std::optional<bool> copy) {
+  check_dlpack_target(*sharding);
+  const std::string why = why_copy(source, *(*sharding->devices())[0]);
+  if (copy == false && !why.empty()) {
+    throw_error("{}: copy=False, but a copy is needed: {}; leave copy out, or pass row-major memory and no device",
+                kFromDlpack, why);
+  }
+  if (copy.value_or(false) || !why.empty() || source.data == nullptr) return device_put(source, sharding, true);
+  return device_put_alias(source, sharding, true);
+}
+
+}  // namespace artifex_devices

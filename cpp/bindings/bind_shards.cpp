@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Primitives of operations on Arrays: shards as ndarrays, Arrays to write, changes of shape, and parallel work.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+
+#include "artifex_devices/array/array.h"
+#include "artifex_devices/base/isa.h"
+#include "artifex_devices/base/select_elements.h"
+#include "artifex_devices/base/stream_copy.h"
+#include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/base/worker_pool.h"
+#include "artifex_devices/transfer/copy_views.h"
+#include "artifex_devices/transfer/reinterpret.h"
+#include "artifex_devices/transfer/reshard.h"
+#include "bindings.h"
+#include "gil.h"
+#include "numpy_bridge.h"
+#include "placing.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+constexpr const char* kReading = "NumPy operation";  // the caller's name is not known here
+
+void wait_until_written(const Array& array) {
+  array.check_alive(kReading);
+  if (!array.is_ready()) {
+    const ReleaseGil release;
+    array.block_until_ready();
+  } else {
+    array.block_until_ready();  // rethrows the error of the transfer
+  }
+}
+
+py::list local_arrays(const Array& array, bool writable, bool some) {
+  wait_until_written(array);
+  const Sharding& sharding = *array.sharding();
+  if (!some) array.check_addressable(kReading);
+  const ShardDomains domains = sharding.domains(array.shape(), kReading);
+  py::list result(static_cast<size_t>(sharding.buffers().size()));
+  Dims shape = domains.shard_shape();
+  Dims strides = array.strides(shape);
+  for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
+    const int64_t position = sharding.buffers().position(sharding.grid(), b);
+    if (!domains.is_even()) {
+      shape = domains.domain(sharding.grid().tile(position)).shape;
+      strides = array.strides(shape);
+    }
+    result[static_cast<size_t>(b)] = ndarray_of_buffer(array.storage()->buffer(array.buffer_number(position)), shape,
+                                                       strides, array.dtype(), writable);
+  }
+  return result;
+}
+
+py::object slab_array(const Array& array, bool writable) {
+  int64_t stride = 0;
+  if (array.position_in_storage() >= 0 || array.storage()->slab(&stride) == nullptr) return py::none();
+  if (!array.sharding()->buffers().is_tile()) return py::none();  // other processes have other tiles
+  wait_until_written(array);
+  const Sharding& sharding = *array.sharding();
+  const ShardDomains domains = sharding.domains(array.shape(), kReading);
+  if (!domains.is_even()) return py::none();
+  const Dims inner = array.strides(domains.shard_shape());
+  Dims shape{sharding.buffers().size()};
+  Dims strides{stride};
+  for (int64_t d = 0; d < inner.size(); ++d) {
+    shape.push_back(domains.shard_shape()[d]);
+    strides.push_back(inner[d]);
+  }
+  return ndarray_of_buffer(array.storage()->buffer(0), shape, strides, array.dtype(), writable);
+}
+
+ArrayRef empty(py::handle shape, py::handle dtype, const std::shared_ptr<Sharding>& sharding, bool committed,
+               const std::string& operation) {
+  const Dims dims = dims_from_python(shape, operation, "shape");
+  const DType element = dtype_from_python(dtype, operation);
+  auto storage = Storage::allocate(sharding, sharding->domains(dims, operation), element, operation);
+  after_placing(*sharding);
+  return Array::make(dims, element, sharding, std::move(storage), nullptr, committed);
+}
+
+// (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array of `shape`.
+py::tuple tiling(const Sharding& sharding, py::handle shape, const std::string& operation) {
+  const Dims dims = dims_from_python(shape, operation, "shape");
+  const ShardDomains domains = sharding.domains(dims, operation);
+  const TileGrid& grid = sharding.grid();
+  const auto count = static_cast<size_t>(sharding.buffers().size());
+  py::tuple parts(static_cast<size_t>(dims.size()));
+  for (int64_t d = 0; d < dims.size(); ++d) parts[static_cast<size_t>(d)] = grid.parts(d);
+  py::tuple positions(count);
+  py::tuple tiles(count);
+  py::tuple boxes(count);
+  for (size_t b = 0; b < count; ++b) {
+    const int64_t position = sharding.buffers().position(grid, static_cast<int64_t>(b));
+    const int64_t tile = grid.tile(position);
+    const IndexDomain domain = domains.domain(tile);
+    py::tuple box(static_cast<size_t>(dims.size()));
+    for (int64_t d = 0; d < dims.size(); ++d) {
+      box[static_cast<size_t>(d)] = py::slice(domain.origin[d], domain.origin[d] + domain.shape[d], 1);
+    }
+    positions[b] = position;
+    tiles[b] = tile;
+    boxes[b] = box;
+  }
+  return py::make_tuple(parts, positions, tiles, boxes);
+}
+
+py::tuple buffers_at(const Sharding& sharding, const py::sequence& positions) {
+  py::tuple result(positions.size());
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const auto position = positions[i].cast<int64_t>();
+    const int64_t buffer = sharding.buffers().buffer(sharding.grid(), position);
+    if (buffer < 0) {
+      throw_error<NotAddressable>(
+          "{}: position {} of {} belongs to another process than this one, {}; expected a position of this process",
+          kReading, position, sharding.to_string(), sharding.devices()->client()->process_index());
+    }
+    result[i] = buffer;
+  }
+  return result;
+}
+
+// No guard: the operation that needs it has checked them already.
+ArrayRef move_array(const ArrayRef& array, const std::shared_ptr<Sharding>& sharding, bool committed) {
+  array->check_alive("reshard");
+  ArrayRef result = reshard_anywhere(array, sharding, {.committed = committed});
+  after_placing(*sharding);
+  return result;
+}
+
+HostView dense_view(py::handle array, const char* argument) {
+  HostView view = leaf_from_python(array, "select").view;
+  const auto alignment = static_cast<uintptr_t>(std::min<int64_t>(itemsize(view.dtype), 8));
+  if (is_dense(view.shape, view.byte_strides, itemsize(view.dtype)) &&
+      reinterpret_cast<uintptr_t>(view.data) % alignment == 0) {
+    return view;
+  }
+  throw_error(
+      "select: {} is not dense or not aligned; expected row-major memory, got strides {}; use np.ascontiguousarray(x)",
+      argument, to_string(view.byte_strides));
+}
+
+// One part of np.where: dense arrays of one shape, or choices of shape ().
+void select_into(py::handle out, py::handle condition, py::handle one, py::handle other, bool stream) {
+  const HostView target = dense_view(out, "out");
+  const HostView chosen = dense_view(condition, "condition");
+  const HostView choices[] = {dense_view(one, "one"), dense_view(other, "other")};
+  bool fits = target.writable && chosen.dtype == DType::kBool && chosen.shape == target.shape;
+  for (const HostView& choice : choices) {
+    fits = fits && choice.dtype == target.dtype && (choice.shape == target.shape || choice.shape.empty());
+  }
+  if (!fits)
+    throw_error(
+        "select: the operands do not fit; expected a bool for each element and choices of the shape and dtype of out");
+  const int64_t elements = checked_product(target.shape, "select");
+  const auto as_choice = [&](const HostView& view) { return SelectOperand{view.data, view.shape != target.shape}; };
+  bool done = false;
+  {
+    const ReleaseGil release;
+    done = select_elements(target.data, static_cast<const uint8_t*>(chosen.data), as_choice(choices[0]),
+                           as_choice(choices[1]), elements, itemsize(target.dtype), stream);
+    if (stream) stream_fence();
+  }
+  if (!done) throw_error<TypeMismatch>("select: elements of {} bytes are not handled", itemsize(target.dtype));
+}
+
+// Calls every task once, on this thread and on workers that may enter Python. Raises the first exception after all have
+// ended.
+void run_parallel(const py::list& tasks) {
+  std::atomic<bool> failed{false};
+  PyObject* error = nullptr;  // owned; written under the GIL
+  {
+    const ReleaseGil release;
+    WorkerPool::python().parallel_for(static_cast<int64_t>(tasks.size()), -1, [&](int64_t i) {
+      if (failed.load(std::memory_order_relaxed)) return;
+      const AcquireGil gil;
+      if (!gil.acquired()) return;
+      PyObject* result = PyObject_CallNoArgs(PyList_GET_ITEM(tasks.ptr(), i));
+      if (result != nullptr) {
+        Py_DECREF(result);
+        return;
+      }
+      PyObject* type = nullptr;
+      PyObject* value = nullptr;
+      PyObject* trace = nullptr;
+      PyErr_Fetch(&type, &value, &trace);
+      PyErr_NormalizeException(&type, &value, &trace);
+      if (trace != nullptr) PyException_SetTraceback(value, trace);
+      Py_XDECREF(type);
+      Py_XDECREF(trace);
+      if (failed.exchange(true)) {
+        Py_XDECREF(value);
+      } else {
+        error = value;
+      }
+    });
+  }
+  if (error == nullptr) return;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
+  Py_DECREF(error);
+  throw py::error_already_set();
+}
+
+ArrayRef reinterpreted(const ArrayRef& array, py::handle shape, const ShardingRef& sharding,
+                       const std::string& operation) {
+  const Dims dims = dims_from_python(shape, operation, "shape");
+  return run_with_gil_if(!array->layout(), [&] { return reinterpret(array, dims, sharding, operation); });
+}
+
+void copy_ndarrays(const py::list& destinations, const py::list& sources) {
+  if (destinations.size() != sources.size()) {
+    throw_error("copy_views: {} destinations for {} sources; expected one for each", destinations.size(),
+                sources.size());
+  }
+  std::vector<py::object> owners;
+  std::vector<ViewCopy> copies;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < destinations.size(); ++i) {
+    if (!is_ndarray(destinations[i])) throw_error<TypeMismatch>("copy_views: destination {} is not an ndarray", i);
+    Leaf to = leaf_from_python(destinations[i], "copy_views");
+    Leaf from = leaf_from_python(sources[i], "copy_views");
+    bytes += to.view.nbytes();
+    copies.push_back({std::move(to.view), std::move(from.view)});
+    owners.push_back(std::move(from.keep));
+  }
+  run_with_gil_if(copies_with_gil(bytes), [&] { copy_views(copies); });
+}
+
+void bind_layout(py::module_& module) {
+  module.def(
+      "_reinterpreted", &reinterpreted, py::arg("array"), py::arg("shape"), py::arg("sharding"), py::arg("operation"),
+      "Returns an Array of another shape on the same memory: each device's elements stay in place, in their order.");
+  module.def("_copy_views", &copy_ndarrays, py::arg("destinations"), py::arg("sources"),
+             "Copies each source ndarray to the destination of its index, on several threads. They must not overlap.");
+  module.def(
+      "_copy_isas",
+      [] {
+        py::list names;
+        for (const Isa isa : supported_isas()) names.append(py::str(std::string(to_string(isa))));
+        return names;
+      },
+      "Returns the instruction sets that copies are compiled for and this processor supports, the oldest first.");
+  module.def(
+      "_copy_isa", [] { return std::string(to_string(active_isa())); }, "Returns the instruction set that copies use.");
+  module.def(
+      "_use_copy_isa", [](const std::string& name) { set_active_isa(name, "_use_copy_isa"); }, py::arg("name"),
+      "Makes all later copies use one of them.");
+  // For counts of instructions that are equal on every processor, and to find bugs of one instruction set.
+  constexpr const char* kVariable = "ARTIFEX_DEVICES_COPY_ISA";
+  if (const char* name = std::getenv(kVariable)) set_active_isa(name, kVariable);
+}
+
+}  // namespace
+
+void bind_shards(py::module_& module) {
+  module.def("_local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
+             "Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless "
+             "`some`. Only the function that created the Array by _empty may set `writable`.");
+  module.def("_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
+             "Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this "
+             "process, else None.");
+  module.def("_empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
+             py::arg("operation"),
+             "Returns an Array whose memory the caller writes through _local_arrays or _slab_array.");
+  module.def(
+      "_moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),
+      "Returns the Array with another sharding of the same world. Buffers that are in place already are shared.");
+  module.def(
+      "_tiling", &tiling, py::arg("sharding"), py::arg("shape"), py::arg("operation"),
+      "Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.");
+  module.def("_buffers_at", &buffers_at, py::arg("sharding"), py::arg("positions"),
+             "Returns the number of the buffer at each position.");
+  module.def("_select", &select_into, py::arg("out"), py::arg("condition"), py::arg("one"), py::arg("other"),
+             py::arg("stream"),
+             "Writes `one` where `condition`, else `other`, to `out`: dense ndarrays, or choices of shape ().");
+  module.def("_run_parallel", &run_parallel, py::arg("tasks"),
+             "Calls each task once, on threads of the library and this one. Raises the first exception.");
+  bind_layout(module);
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <exception>
+
+namespace artifex_devices::bindings {
+
+namespace py = pybind11;
+
+// Primitives of classes and functions that CPython calls without pybind11, which is slower and keeps a stack of its
+// frames for each thread that a switch between greenlets would corrupt.
+
+template <typename Call>
+inline PyObject* translated(Call call) noexcept {
+  try {
+    return call();
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+inline py::object checked(PyObject* result) {
+  if (result == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(result);
+}
+
+inline void check(int status) {
+  if (status < 0) throw py::error_already_set();
+}
+
+inline PyObject* new_reference(PyObject* object) { return Py_NewRef(object); }
+
+inline PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
+
+inline PyTypeObject* make_class(const py::module_& module, PyType_Spec& spec) {
+  const py::object type_object = checked(PyType_FromSpec(&spec));
+  module.attr(spec.name + sizeof("artifex_devices._core.") - 1) = type_object;
+  return reinterpret_cast<PyTypeObject*>(new_reference(type_object.ptr()));
+}
+
+template <typename Function>
+void* slot(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+}  // namespace artifex_devices::bindings

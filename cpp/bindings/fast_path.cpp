@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fast_path.h"
+
+#include <cstddef>
+
+#include "python_modules.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+// Filled while the module is loaded; lives as long as the interpreter.
+std::vector<std::pair<std::string, PyObject*>>& slow_path_list() {
+  static auto* const list = new std::vector<std::pair<std::string, PyObject*>>();
+  return *list;
+}
+
+}  // namespace
+
+void register_slow_path(py::handle cls, const char* name, py::handle general) {
+  slow_path_list().emplace_back(cls.attr("__name__").cast<std::string>() + "." + name, general.ptr());
+}
+
+const std::vector<std::pair<std::string, PyObject*>>& slow_paths() { return slow_path_list(); }
+
+PyObject* construct_slowly(PyObject* cls, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
+  const auto positional = py::reinterpret_steal<py::object>(PyTuple_New(count));
+  if (!positional) return nullptr;
+  for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(positional.ptr(), i, Py_NewRef(arguments[i]));
+  py::object named;
+  if (names != nullptr) {
+    named = py::reinterpret_steal<py::object>(PyDict_New());
+    if (!named) return nullptr;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+      if (PyDict_SetItem(named.ptr(), PyTuple_GET_ITEM(names, i), arguments[count + i]) < 0) return nullptr;
+    }
+  }
+  return Py_TYPE(cls)->tp_call(cls, positional.ptr(), named.ptr());
+}
+
+py::handle fast_path_metaclass() {
+  static PyObject* metaclass = nullptr;
+  if (metaclass != nullptr) return metaclass;
+  const py::handle general = reinterpret_cast<PyObject*>(py::detail::get_internals().default_metaclass);
+  py::dict contents;
+  contents["__module__"] = python_modules::kCore;
+  metaclass = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(&PyType_Type))(
+                  "fast_path_type", py::make_tuple(general), contents)
+                  .release()
+                  .ptr();
+  // Classes without a tp_vectorcall are called by tp_call, as before.
+  auto* type = reinterpret_cast<PyTypeObject*>(metaclass);
+  type->tp_vectorcall_offset = offsetof(PyTypeObject, tp_vectorcall);
+  type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+  return metaclass;
+}
+
+}  // namespace artifex_devices::bindings

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cpython_calls.h"
+#include "pybind11_patches.h"
+
+namespace artifex_devices::bindings {
+namespace {
+
+struct Named {
+  const char* name;
+  std::string_view result;
+  std::string_view expected;
+};
+
+constexpr Named kNamed[] = {
+    {"_array_from_pickle", "an Array", "(value, sharding, whether it is committed, XLA's layout as text or None)"},
+    {"_device_assignment", "a DeviceAssignment", "(bytes,)"},
+    {"_device_list_from_pickle", "a DeviceList", "(platform, ids)"},
+    {"_device_topology", "a DeviceTopology", "(bytes,)"},
+    {"_find_device", "a Device", "(platform, id)"},
+    {"_find_memory", "a Memory", "(platform, id, kind)"},
+    {"_layout_from_text", "a Layout", "(XLA's text,)"},
+    {"_make_cluster", "a Cluster", "(the dict of Cluster.parts,)"},
+    {"_mesh_from_pickle", "a Mesh", "(platform, an array of device ids, axis names, axis types)"},
+    {"_named_sharding_from_pickle", "a NamedSharding", "(class, mesh, spec, memory_kind, uneven)"},
+    {"_single_device_sharding_from_pickle", "a SingleDeviceSharding", "(class, device, memory_kind)"},
+};
+
+// pybind11's functions, never freed; written at import only.
+std::array<PyObject*, std::size(kNamed)> bound{};
+
+// Whether the error is that of a missing part of the state, or of a part of another type in pybind11's or
+// argument_error_text's words.
+bool is_damaged_state() {
+  PyObject* const kind = PyErr_Occurred();
+  if (kind == PyExc_KeyError) return true;
+  if (kind != PyExc_RuntimeError && kind != PyExc_TypeError) return false;
+  py::error_already_set error;
+  const std::string_view text = error.what();
+  const bool is = text.find("Unable to cast") != text.npos || text.find(": a value has the type ") != text.npos;
+  error.restore();
+  return is;
+}
+
+template <size_t I>
+PyObject* call(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
+  PyObject* const result = PyObject_Vectorcall(bound[I], arguments, static_cast<size_t>(count), keywords);
+  if (result != nullptr || !is_damaged_state()) return result;
+  return translated([&]() -> PyObject* {
+    std::vector<std::string_view> types;
+    for (Py_ssize_t i = 0; i < count; ++i) types.emplace_back(Py_TYPE(arguments[i])->tp_name);
+    PyErr_SetString(
+        PyExc_TypeError,
+        fmt::format(
+            "unpickle: the state of {} is damaged; expected {}, got parts of the types ({}); pickle the value again",
+            kNamed[I].result, kNamed[I].expected, fmt::join(types, ", "))
+            .c_str());
+    return nullptr;
+  });
+}
+
+template <size_t... I>
+PyMethodDef* definitions(std::index_sequence<I...>) {
+  static PyMethodDef result[] = {
+      {kNamed[I].name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&call<I>)), METH_FASTCALL | METH_KEYWORDS,
+       reinterpret_cast<PyCFunctionObject*>(bound[I])->m_ml->ml_doc}...,
+      {nullptr, nullptr, 0, nullptr}};
+  return result;
+}
+
+}  // namespace
+
+void install_pickle_functions(const py::module_& module) {
+  for (size_t i = 0; i < bound.size(); ++i) {
+    bound[i] = py::object(module.attr(kNamed[i].name)).release().ptr();
+    if (!PyCFunction_CheckExact(bound[i])) {
+      PyErr_Format(PyExc_SystemError, "%s is not a function of pybind11", kNamed[i].name);
+      throw py::error_already_set();
+    }
+  }
+  check(PyModule_AddFunctions(module.ptr(), definitions(std::make_index_sequence<std::size(kNamed)>{})));
+}
+
+}  // namespace artifex_devices::bindings

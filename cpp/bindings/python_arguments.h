@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+#include <string_view>
+
+#include "artifex_devices/base/throw_error.h"
+
+namespace artifex_devices::bindings {
+
+namespace py = pybind11;
+
+/// Whether an object can be iterated over. Unlike pybind11's function it passes on errors of __iter__ other than
+/// TypeError.
+inline bool is_iterable(py::handle object) {
+  const auto iterator = py::reinterpret_steal<py::object>(PyObject_GetIter(object.ptr()));
+  if (iterator) return true;
+  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw py::error_already_set();
+  PyErr_Clear();
+  return false;
+}
+
+/// Copies the bytes of a bytes, bytearray, memoryview or other contiguous buffer. Throws TypeMismatch for other objects
+/// and InvalidArgument for more than `max_bytes`.
+inline std::string bytes_argument(py::handle object, std::string_view operation, int64_t max_bytes) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_SIMPLE) != 0) {
+    PyErr_Clear();
+    throw_error<TypeMismatch>("{}: the argument is of type {}; expected bytes; pass the result of serialize()",
+                              operation, Py_TYPE(object.ptr())->tp_name);
+  }
+  const Py_ssize_t size = view.len;
+  std::string bytes;
+  if (size <= max_bytes) bytes.assign(static_cast<const char*>(view.buf), static_cast<size_t>(size));
+  PyBuffer_Release(&view);
+  if (size > max_bytes)
+    throw_error("{}: the argument has {} bytes; expected at most {}; pass the result of serialize()", operation, size,
+                max_bytes);
+  return bytes;
+}
+
+}  // namespace artifex_devices::bindings

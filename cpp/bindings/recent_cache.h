@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "artifex_devices/base/shape.h"
+#include "artifex_devices/device/client.h"
+
+namespace artifex_devices::bindings {
+
+namespace py = pybind11;
+
+/// A direct-mapped cache of results by their arguments: a new entry replaces the old one in its place. Entries keep
+/// Python objects, meshes and worlds alive, so only those of open worlds belong here; clear_recent_caches() drops them.
+/// Needs the GIL; caches are never destroyed.
+///
+/// A new Entry is empty, and `is_of(client)` returns whether it keeps that client alive.
+template <class Entry, size_t kPlaces>
+class RecentCache {
+ public:
+  Entry& place(size_t hash) { return entries_[(hash ^ hash >> 32) % kPlaces]; }
+
+  /// Drops the entries that keep `client` alive, or all for null. Empties an entry before it is destroyed, as that may
+  /// run Python code.
+  void forget(const Client* client) {
+    for (Entry& entry : entries_) {
+      if (entry.is_empty() || (client != nullptr && !entry.is_of(*client))) continue;
+      const Entry gone = std::exchange(entry, Entry());
+    }
+  }
+
+  int64_t size() const {
+    int64_t filled = 0;
+    for (const Entry& entry : entries_) filled += entry.is_empty() ? 0 : 1;
+    return filled;
+  }
+
+ private:
+  std::array<Entry, kPlaces> entries_;
+};
+
+inline size_t hash_pointer(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer) >> 4; }
+
+/// Registers a cache for clear_recent_caches(). Called at import.
+void register_recent_cache(const char* name, std::function<void(const Client*)> forget, std::function<int64_t()> size);
+
+/// Creates a cache that is never destroyed.
+template <class Entry, size_t kPlaces>
+RecentCache<Entry, kPlaces>& make_recent_cache(const char* name) {
+  auto* table = new RecentCache<Entry, kPlaces>;
+  register_recent_cache(
+      name, [table](const Client* client) { table->forget(client); }, [table] { return table->size(); });
+  return *table;
+}
+
+/// Drops the entries of all caches that keep the client alive, or all entries for null.
+void clear_recent_caches(const Client* client);
+
+/// {name of a cache: number of entries}
+py::dict recent_cache_sizes();
+
+}  // namespace artifex_devices::bindings

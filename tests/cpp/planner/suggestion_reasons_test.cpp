@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/planner/suggestion_reasons.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "artifex_devices/base/error.h"
+#include "made_clusters.h"
+#include "step_models.h"
+
+namespace artifex_devices {
+namespace {
+
+using Names = std::vector<std::string>;
+const Names kNames = {"data"};
+
+/// A plan of one second of products, with collectives of these kinds alone, each of that many seconds, on weights.
+PlannedStep plan_with(const std::vector<std::pair<Collective, double>>& seconds) {
+  PlannedStep plan;
+  plan.seconds = {.compute = 1, .memory = 0.5, .network = 0, .device = 1};
+  for (const auto& [kind, each] : seconds) {
+    plan.work.collectives.push_back({.tensor = 1, .kind = kind, .axes = 1});
+    plan.costs.push_back({.algorithm = "ring", .limit = "links", .latency = 0, .transfer = each});
+    plan.seconds.network += each;
+  }
+  return plan;
+}
+
+std::string why_worse_of(const PlannedStep& option, const PlannedStep& before, bool overlaps) {
+  const LetterModel model = two_matrices();
+  return why_worse({model.model, kNames, option}, {model.model, kNames, before}, overlaps);
+}
+
+TEST(SuggestionReasons, ListKindsOfCollectivesByWhatTheyAddOrSave) {
+  const PlannedStep none = plan_with({});
+  const PlannedStep some =
+      plan_with({{Collective::kAllToAll, 0.001}, {Collective::kAllGather, 0.002}, {Collective::kReduceScatter, 0.004}});
+  EXPECT_EQ(why_worse_of(some, none, false),
+            "7 ms more: 4 ms more in reduce-scatters of weights over data, 2 ms more in all-gathers of weights over "
+            "data");  // two at most
+  EXPECT_EQ(why_worse_of(plan_with({{Collective::kAllReduce, 0.1}}), some, false),
+            "93 ms more: 100 ms more in all-reduces of weights over data, 4 ms less in reduce-scatters of weights, "
+            "2 ms less in all-gathers of weights");
+  const PlannedStep large = plan_with({{Collective::kAllGather, 0.001}, {Collective::kAllReduce, 0.01}});
+  EXPECT_EQ(why_worse_of(large, none, false),
+            "11 ms more: 10 ms more in all-reduces of weights over data");  // nine tenths of both
+}
+
+TEST(SuggestionReasons, CompareByTheOtherMeasureWhereTheFirstIsEqual) {
+  const PlannedStep before = plan_with({});
+  PlannedStep slower = before;
+  slower.seconds.device = 1.5;
+  EXPECT_EQ(why_worse_of(slower, before, true),
+            "as fast if all overlaps, 500 ms more if nothing does: 500 ms more in products");
+  slower = before;
+  slower.seconds.compute = 1.5;
+  EXPECT_EQ(why_worse_of(slower, before, false),
+            "as fast one by one, 500 ms more if all overlaps: 1.5 s of FLOPs on a device, not 1 s");
+}
+
+TEST(SuggestionReasons, TellWhichLimitHasBecomeTheBound) {
+  const PlannedStep option = plan_with({{Collective::kAllGather, 2}});
+  EXPECT_EQ(why_worse_of(option, plan_with({}), true),
+            "1 s more: bound by network (2 s), no longer by compute; 2 s more in all-gathers of weights over data");
+}
+
+TEST(SuggestionReasons, CompareMemoryOfEquallyFastPlans) {
+  const PlannedStep before = plan_with({});
+  PlannedStep larger = before;
+  larger.work.memory.optimizer.fixed = 3072;
+  larger.work.memory.working.push_back({.fixed = 1024});
+  for (const bool overlaps : {true, false}) {
+    EXPECT_EQ(why_worse_of(larger, before, overlaps), "as fast; 4.0 KiB more on a device: 3.0 KiB of optimizer");
+    for (const PlannedStep* option : {&std::as_const(before), &std::as_const(larger)}) {
+      EXPECT_EQ(why_worse_of(before, *option, overlaps),
+                "as fast and as large; more axes of the mesh, or more sharded dimensions");
+    }
+  }
+}
+
+TEST(SuggestionReasons, OfTheFirstAreItsBound) {
+  EXPECT_EQ(why_first(plan_with({}), true), "bound by compute: 1 s of FLOPs");
+  EXPECT_EQ(why_first(plan_with({{Collective::kAllGather, 0.25}}), false),
+            "250 ms of collectives after 1 s of products");
+}
+
+TEST(SuggestionReasons, OfWhatDoesNotFitAreItsGain) {
+  const PlannedStep best = plan_with({{Collective::kAllGather, 2}});
+  EXPECT_EQ(gain_over(plan_with({{Collective::kAllGather, 1.5}}), best, true), "500 ms less than 1");
+  PlannedStep option = best;
+  option.seconds.device = 0.75;
+  EXPECT_EQ(gain_over(option, best, true), "250 ms less than 1 if nothing overlaps");
+  EXPECT_EQ(gain_over(best, best, true), "");
+}
+
+TEST(SuggestedNames, SayWhatAnAxisShards) {
+  StepModel model = two_matrices().model;  // letters b, d, e and f
+  model.batch_axes = {0};
+  EXPECT_EQ(suggested_names(model, 3, {1, 0, 2, 4}), (Names{"data", "model", "model2"}));
+  EXPECT_EQ(suggested_names(model, 2, {2, 0, 2, 0}), (Names{"spare", "data"}));
+}
+
+TEST(ExplainSuggestions, PlansWhatTheSearchFound) {
+  StepModel model = two_matrices().model;
+  model.batch_axes = {0};
+  ClusterParts parts = made_cluster(NetworkKind::kTorus, {4}, {true})->parts();
+  parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)] = {1000, "given"};
+  parts.chip.memory_bandwidth = {1e6, "given"};
+  parts.chip.memory_bytes = {6000, "given"};
+  const ClusterRef cluster = Cluster::make(std::move(parts));
+  SuggestionSpace space;
+  space.meshes = {{{4}, {0, 1, 2, 3}}};
+  space.shardable = {0, 1, 2, 3};
+  const Suggestions found = suggest_steps(model, *cluster, space);
+  const ExplainedSuggestions explained = explain_suggestions(model, *cluster, space, found);
+  ASSERT_EQ(explained.options.size(), found.best.size());
+  ASSERT_FALSE(explained.options.empty());
+  EXPECT_EQ(explained.options[0].plan.seconds.overlapped(), found.best[0].seconds.overlapped());
+  EXPECT_EQ(explained.options[0].reason, why_first(explained.options[0].plan, true));
+  EXPECT_FALSE(explained.smallest);
+}
+
+TEST(PlanStep, FindsTheLargestBatchAndRefusesRulesThatDoNotFit) {
+  StepModel model = two_matrices().model;
+  model.batch_axes = {0};
+  ClusterParts parts = made_cluster(NetworkKind::kTorus, {4}, {true})->parts();
+  parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)] = {1000, "given"};
+  parts.chip.memory_bandwidth = {1e6, "given"};
+  parts.chip.memory_bytes = {1e6, "given"};
+  const ClusterRef cluster = Cluster::make(std::move(parts));
+  const ClusterMesh mesh{{4}, {0, 1, 2, 3}};
+  const PlannedStep plan = plan_step(model, *cluster, mesh, kNames, {1, 0, 0, 0});
+  EXPECT_EQ(std::fmod(plan.largest_batch, 4), 0);
+  EXPECT_GE(plan.largest_batch, 64);
+  EXPECT_EQ(plan.costs.size(), plan.work.collectives.size());
+  EXPECT_THROW(plan_step(model, *cluster, mesh, kNames, {1, 1, 0, 0}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace artifex_devices

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/transfer/copy_views.h"
+
+#include <gtest/gtest.h>
+
+#include "artifex_devices/base/error.h"
+#include "host_arrays.h"
+
+namespace artifex_devices {
+namespace {
+
+using test::error_of;
+using test::Random;
+using test::values;
+
+TEST(CopyViews, copies_arrays_of_any_strides) {
+  Random random(1);
+  std::vector<ViewCopy> copies;
+  for (int i = 0; i < 20; ++i) {
+    const Dims shape = test::random_shape(random);
+    const DType dtype = test::random_dtype(random);
+    copies.push_back({test::strided(random, shape, dtype, true), test::strided(random, shape, dtype)});
+  }
+  copy_views(copies);
+  for (const auto& [to, from] : copies) EXPECT_EQ(values(to), values(from));
+}
+
+TEST(CopyViews, copies_nothing_where_one_pair_does_not_fit) {
+  Random random(2);
+  const HostView from = test::dense(random, {4}, DType::kInt8);
+  const HostView to = test::dense(random, {4}, DType::kInt8);
+  const auto before = values(to);
+  HostView read_only = to;
+  read_only.writable = false;
+  EXPECT_EQ(error_of<InvalidArgument>([&] { copy_views(std::vector<ViewCopy>{{to, from}, {read_only, from}}); }),
+            "copy_views: destination 1 is read-only int8(4,) and its source int8(4,); expected a writable destination "
+            "of that dtype and shape");
+  EXPECT_THROW(copy_views(std::vector<ViewCopy>{{to, test::dense(random, {5}, DType::kInt8)}}), InvalidArgument);
+  EXPECT_THROW(copy_views(std::vector<ViewCopy>{{to, test::dense(random, {4}, DType::kUInt8)}}), InvalidArgument);
+  EXPECT_EQ(values(to), before);
+}
+
+}  // namespace
+}  // namespace artifex_devices
