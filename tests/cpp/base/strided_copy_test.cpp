@@ -167,7 +167,7 @@ Case random_case(std::mt19937_64& random, int64_t most_elements) {
   return c;
 }
 
-TEST(StridedCopy, FourRunsOfTheExample) {
+TEST(StridedCopy, MatchesTheExampleInTheHeader) {
   const Case c{{4, 6}, {24, 4}, {32, 4}, 4};
   Memories memories(c);
   memories.copy().run();
@@ -244,7 +244,7 @@ void expect_right_together(int64_t cuts, int64_t run, int64_t itemsize, int64_t 
   }
 }
 
-TEST_F(StridedCopyByIsa, CopiesThatReadOneSourceInTurnAreRunTogether) {
+TEST_F(StridedCopyByIsa, MergesCopiesThatContinueEachOther) {
   with_each_isa([] {
     for (const int64_t run : {1, 2, 4, 8, 12, 16, 24, 48, 64, 100, 128, 1000, 1024, 4096, 5000}) {
       for (const int64_t cuts : {2, 5}) {
@@ -258,7 +258,7 @@ TEST_F(StridedCopyByIsa, CopiesThatReadOneSourceInTurnAreRunTogether) {
   });
 }
 
-TEST(StridedCopy, SmallCopiesAndThoseApartDoNotContinueEachOther) {
+TEST(StridedCopy, DoesNotMergeSmallOrDistantCopies) {
   std::vector<std::byte> from(4096);
   std::vector<std::byte> to(4096);
   const auto column = [&](int64_t c, int64_t transfer_bytes) {
@@ -314,7 +314,7 @@ TEST(StridedCopy, ReversesAndSkipsEveryItemSize) {
   }
 }
 
-TEST(StridedCopy, CutsRunsOfEveryLengthInPieces) {
+TEST(StridedCopy, SplitsRunsOfEveryLengthIntoPieces) {
   for (const int64_t run : {1, 4, 24, 63, 64, 65, 100, 255, 256, 1000, 1023, 1024, 4000, 4096, 4100}) {
     for (const int64_t transfer : {int64_t{0}, int64_t{1} << 30}) {
       expect_right({{40, run}, {run, 1}, {run + 32, 1}, 1, 0, transfer}, 256);
@@ -336,7 +336,7 @@ TEST(StridedCopy, CopiesAboveTheStreamingSize) {
   expect_right({{side, side}, {side * 4, 4}, {0, 0}, 4}, 1 << 20);
 }
 
-TEST(StridedCopy, EmptyCopiesHaveNoPieces) {
+TEST(StridedCopy, HasNoPiecesWhenEmpty) {
   std::byte memory[16] = {};
   const StridedCopy copy(memory, {0, 4}, memory, {0, 4}, {3, 0}, 4);
   EXPECT_EQ(copy.bytes(), 0);
@@ -344,7 +344,7 @@ TEST(StridedCopy, EmptyCopiesHaveNoPieces) {
   copy.run();
 }
 
-TEST(StridedCopy, ScalarsAreOnePiece) {
+TEST(StridedCopy, CopiesAScalarInOnePiece) {
   const double from = -0.0;
   double to = 1.0;
   const StridedCopy copy(&to, {}, &from, {}, {}, 8);
@@ -364,7 +364,7 @@ TEST(StridedCopy, CountsPiecesByBytes) {
   EXPECT_EQ(copy.pieces(int64_t{1} << 40), 1);
 }
 
-TEST(StridedCopy, PiecesOfDenseDestinationsMeetAtCacheLines) {
+TEST(StridedCopy, SplitsDenseDestinationsAtCacheLines) {
   const int64_t bytes = 100000;
   std::vector<std::byte> from(static_cast<size_t>(bytes), std::byte{1});
   for (const int64_t shift : {0, 4, 60}) {

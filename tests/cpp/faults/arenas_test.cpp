@@ -33,7 +33,7 @@ class Arenas : public ::testing::Test {
   Arena& arena_ = Arena::of_node(0);
 };
 
-TEST_F(Arenas, WaitForAThreadThatIsUnmappingWhatWasCached) {
+TEST_F(Arenas, WaitForAThreadThatUnmapsCachedBlocks) {
   {
     const BlockRef cached = arena_.allocate(16 * kMiB);
   }
@@ -57,7 +57,7 @@ TEST_F(Arenas, WaitForAThreadThatIsUnmappingWhatWasCached) {
   trimming.join();
 }
 
-TEST_F(Arenas, TrimBeforeTheyMapMoreThanIsUsable) {
+TEST_F(Arenas, TrimBeforeMappingMoreThanTheUsableMemory) {
   {
     const BlockRef cached = arena_.allocate(64 * kMiB);
   }
@@ -154,7 +154,7 @@ bool is_locked(const std::byte* data, int64_t bytes) {
   return found == bytes;
 }
 
-TEST_F(Arenas, CountTheLockedPagesThatThereAreWhereThreadsLockAndUnlock) {
+TEST_F(Arenas, CountLockedPagesDuringConcurrentLocking) {
   Arena& arena = Arena::of_node(0, MemoryKind::kPinnedHost);
   ASSERT_EQ(arena.stats().bytes_locked, locked_bytes());
   std::atomic<int> locks{0};

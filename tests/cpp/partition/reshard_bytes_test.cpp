@@ -52,7 +52,7 @@ std::vector<int64_t> read_numbers(const std::string& json) {
   return numbers;
 }
 
-TEST(ReshardBytes, AgreeWithAllCasesOfTheTable) {
+TEST(ReshardBytes, MatchAllCasesOfTheTable) {
   std::ifstream file(ARTIFEX_SHARED_DATA "/topologies/reshard_bytes.json");
   if (!file) GTEST_SKIP() << "the table of reshard costs is not beside this checkout";
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {4, 2});

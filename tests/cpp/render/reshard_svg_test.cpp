@@ -34,7 +34,7 @@ std::vector<DeviceTraffic> all_to_all(int64_t count, int64_t bytes) {
   return traffic;
 }
 
-TEST(TrafficGroups, FewPairsAreThoseOfDevices) {
+TEST(TrafficGroups, ConnectDevicesWhenPairsAreFew) {
   const TrafficGroups groups =
       group_traffic({{0, 1, 8}, {0, 1, 4}, {1, 1, 5}, {1, 0, 0}}, {0, 1}, {0, 1}, nullptr, 8, 8);
   EXPECT_EQ(groups.kind, TrafficGroups::Kind::kDevices);
@@ -46,7 +46,7 @@ TEST(TrafficGroups, FewPairsAreThoseOfDevices) {
   EXPECT_EQ(groups.note({{"same slice", 12}}), "");
 }
 
-TEST(TrafficGroups, ManyPairsAreThoseOfHostsThenSlicesThenOfTheBusiestDevice) {
+TEST(TrafficGroups, ConnectHostsThenSlicesThenTheBusiestDevice) {
   const ClusterRef slices = tpu_cluster("v4", {2, 2, 2}, 2);  // 4 hosts of 4 chips
   const auto group = [&](int64_t most) {
     return group_traffic(all_to_all(16, 10), counted(16), counted(16), slices.get(), most, 24);
@@ -75,7 +75,7 @@ TEST(TrafficGroups, ManyPairsAreThoseOfHostsThenSlicesThenOfTheBusiestDevice) {
             "reshard_svg: traffic goes from device 0 to 7; expected devices of the source and of the destination");
 }
 
-TEST(ReshardSvg, ArrowsHaveTheBytesOfTheirPairs) {
+TEST(ReshardSvg, LabelsArrowsWithTheirBytes) {
   const ClientRef client = make_world(2);
   const MeshRef mesh = mesh_of(client, {2}, {"x"});
   const ReshardPicture picture{"<rows & columns>", {"4 direct copies"}, all_to_all(2, 2048), "", {}, nullptr};
@@ -105,7 +105,7 @@ TEST(ReshardSvg, ArrowsHaveTheBytesOfTheirPairs) {
   EXPECT_EQ(found(svg, "fill=\"none\" stroke=\"#", "", "\""), (std::vector<std::string>{"d97706", "3b82f6"}));
 }
 
-TEST(ReshardSvg, HostsAreNamedWithTheirDevices) {
+TEST(ReshardSvg, NamesHostsWithTheirDevices) {
   const ClusterRef cluster = gpu_cluster("h100", 2, {});
   const MeshRef mesh = mesh_of(make_cluster_client(cluster), {16}, {"x"});
   const ReshardPicture picture{"r", {}, all_to_all(16, 1 << 20), "", {{"network", 128 << 20}}, cluster.get()};
@@ -117,7 +117,7 @@ TEST(ReshardSvg, HostsAreNamedWithTheirDevices) {
                 "arrows: between hosts, which stand for 240 pairs of devices; in all 128.0 MiB network"}));
 }
 
-TEST(ReshardSvg, WithoutTrafficItSaysWhy) {
+TEST(ReshardSvg, ExplainsMissingTraffic) {
   const MeshRef mesh = mesh_of(make_world(2), {2}, {"x"});
   const ReshardPicture collectives{"r", {"all-to-all", "1.0 MiB"}, {}, "not drawn", {}, nullptr};
   std::vector<std::string> texts = labels(reshard_svg(*cut(mesh, 0), *cut(mesh, 1), {4, 8}, collectives));

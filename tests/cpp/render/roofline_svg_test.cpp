@@ -20,7 +20,7 @@ RooflinePlot plot() {
           {}};
 }
 
-TEST(LogAxis, HoldsItsValuesBetweenPowersOfTen) {
+TEST(LogAxis, CoversItsValuesWithPowersOfTen) {
   const LogAxis axis({3, 240}, 0, 300);
   EXPECT_EQ(axis.low(), 1);
   EXPECT_EQ(axis.high(), 1000);
@@ -32,7 +32,7 @@ TEST(LogAxis, HoldsItsValuesBetweenPowersOfTen) {
   EXPECT_LE(LogAxis({1e-300, 1e300}, 0, 1).ticks().size(), 11u);
 }
 
-TEST(LogAxis, NumbersHaveThreeDigitsAndAPrefix) {
+TEST(LogAxis, FormatsThreeDigitsWithAPrefix) {
   EXPECT_EQ(si_text(4.5e10), "45 G");
   EXPECT_EQ(si_text(1.97e14), "197 T");
   EXPECT_EQ(si_text(999.4), "999");
@@ -42,13 +42,13 @@ TEST(LogAxis, NumbersHaveThreeDigitsAndAPrefix) {
   EXPECT_EQ(si_text(1e25), "1e+07 E");
 }
 
-TEST(Labels, WrapAtBlanks) {
+TEST(Labels, WrapAtSpaces) {
   EXPECT_EQ(wrapped("one two three", 7), (std::vector<std::string>{"one two", "three"}));
   EXPECT_EQ(wrapped("incomprehensible a", 4), (std::vector<std::string>{"incomprehensible", "a"}));
   EXPECT_EQ(wrapped("", 4), (std::vector<std::string>{}));
 }
 
-TEST(RooflineSvg, LimitsMeetAtTheRidgePoint) {
+TEST(RooflineSvg, DrawsLimitsThatMeetAtTheRidgePoint) {
   const std::string svg = roofline_svg(plot());
   EXPECT_TRUE(is_well_formed(svg));
   // FLOP per byte from 1 to 1000, FLOP/s from 1e11 to 1e15: the slope rises two of four decades of 80 pixels.
@@ -68,7 +68,7 @@ TEST(RooflineSvg, LimitsMeetAtTheRidgePoint) {
   EXPECT_EQ(found(svg, "<circle", "fill=\"", "\""), (std::vector<std::string>{"none", "none", "none", "currentColor"}));
 }
 
-TEST(RooflineSvg, FurtherRoofsAreDashed) {
+TEST(RooflineSvg, DrawsOtherRoofsDashed) {
   RooflinePlot wide = plot();
   wide.roofs.push_back({"network", 1e10, true});
   wide.roofs.push_back({"float32", 5e13, false});
@@ -81,7 +81,7 @@ TEST(RooflineSvg, FurtherRoofsAreDashed) {
   EXPECT_EQ(found(roofline_svg(wide), "<circle", "stroke=\"", "\"").back(), "#16a34a");
 }
 
-TEST(RooflineSvg, LabelsThatWouldCoverEachOtherAreLeftToThePointer) {
+TEST(RooflineSvg, HidesLabelsThatWouldOverlap) {
   RooflinePlot crowded = plot();
   crowded.points.assign(40, {"batch", 10, 0, false});
   const std::string svg = roofline_svg(crowded);
@@ -91,7 +91,7 @@ TEST(RooflineSvg, LabelsThatWouldCoverEachOtherAreLeftToThePointer) {
   EXPECT_EQ(labels(svg).back(), "34 of 40 points have their label under the pointer only");
 }
 
-TEST(RooflineSvg, RefusesAllThatIsWrongAtOnce) {
+TEST(RooflineSvg, ReportsAllFaultsAtOnce) {
   RooflinePlot wrong = plot();
   wrong.roofs = {{"memory", -1, true}};
   wrong.points = {{"a", std::nan(""), 0, false}, {"b", 1, INFINITY, true}};

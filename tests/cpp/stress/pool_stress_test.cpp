@@ -23,7 +23,7 @@ int64_t pick(Random& random, int64_t least, int64_t most) {
   return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
 }
 
-TEST(PoolStress, JobsWhileOthersShutDown) {
+TEST(PoolStress, RunsJobsDuringShutdown) {
   const Deadline deadline;
   WorkerPool& pool = WorkerPool::process();
   pool.configure({{.workers = 2, .bind = {}}, {.workers = 2, .bind = {}}});
@@ -86,7 +86,7 @@ TEST(PoolStress, JobsWhileOthersShutDown) {
   EXPECT_EQ(pool.running_workers(), 0);
 }
 
-TEST(PoolStress, ContinuationsRunOnceWhoeverComesFirst) {
+TEST(PoolStress, RunsContinuationsOnceInAnyOrder) {
   const Deadline deadline;
   constexpr int kThreads = 5;
   std::mutex mutex;

@@ -81,7 +81,7 @@ std::set<Failure> expected_of(Fault fault) {
   return {};
 }
 
-TEST(RendezvousStress, ProgramsWithAndWithoutFaults) {
+TEST(RendezvousStress, RunsProgramsWithAndWithoutFaults) {
   const test::Deadline deadline;
   test::in_threads(2, deadline, [&](int, Random& random) {
     Program program;
