@@ -79,7 +79,7 @@ TEST(CreationLines, AreRecordedWhileTracedAndRemovedWithTheArray) {
   EXPECT_FALSE(CreationLines::of(*traced->shard_data(0)).has_value());
   const Array* address = traced.get();
   traced.reset();
-  for (int i = 0; i < 10; ++i) {  // whoever comes to lie at the same address has no line
+  for (int i = 0; i < 10; ++i) {  // a new array at the same address has no line
     const ArrayRef next = make_array(sharding, {2});
     if (next.get() != address) continue;
     EXPECT_FALSE(CreationLines::of(*next).has_value());

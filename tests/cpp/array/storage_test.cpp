@@ -358,7 +358,7 @@ TEST(StorageThreads, ReadValidOrDeletedBuffersDuringConcurrentDeletion) {
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int64_t b = 0; b < 4; ++b) {
-      storage->retain(-1);  // who takes a shard out has a handle on the whole
+      storage->retain(-1);  // a thread that takes a shard holds the storage
       threads.emplace_back([&, b] {
         storage->retain(b);
         storage->release(-1);

@@ -105,7 +105,7 @@ class Memories {
   int64_t origin_ = 0;
 };
 
-/// Copies whole and in every number of pieces up to 9, and in the most pieces that there are.
+/// Copies in one piece, in every number of pieces up to 9, and in the largest number of pieces.
 void expect_right(const Case& c, int64_t piece_bytes = 64) {
   Memories memories(c);
   const StridedCopy copy = memories.copy();
@@ -163,7 +163,7 @@ Case random_case(std::mt19937_64& random, int64_t most_elements) {
   c.d_strides = random() % 2 ? dense(c.shape, c.itemsize) : strides(false);
   c.s_strides = strides(true);
   c.d_shift = random() % 2 ? 0 : static_cast<int64_t>(random() % 64);
-  c.transfer_bytes = random() % 2 ? 0 : int64_t{1} << 30;  // so that small copies take the way of big ones too
+  c.transfer_bytes = random() % 2 ? 0 : int64_t{1} << 30;  // so that small copies use the code path of large ones too
   return c;
 }
 
@@ -174,7 +174,7 @@ TEST(StridedCopy, MatchesTheExampleInTheHeader) {
   EXPECT_TRUE(memories.right());
 }
 
-/// With each set of instructions in turn; the greatest, which is used without a choice, comes last.
+/// Runs with each instruction set in turn. The largest, which is the default, comes last.
 class StridedCopyByIsa : public testing::Test {
  protected:
   template <class F>
@@ -208,7 +208,7 @@ TEST_F(StridedCopyByIsa, EqualsAnElementLoopForBiggerRandomLayouts) {
   });
 }
 
-/// Columns of a matrix of `cuts * run` bytes a row go to a dense memory each.
+/// Copies blocks of columns of a matrix, whose rows have `cuts * run` bytes, to one dense buffer each.
 void expect_right_together(int64_t cuts, int64_t run, int64_t itemsize, int64_t rows, int64_t source_shift,
                            int64_t destination_shift) {
   const int64_t pitch = cuts * run + 8;

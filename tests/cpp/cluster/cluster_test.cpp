@@ -41,7 +41,7 @@ TEST(Cluster, ComputesPlacesFromIds) {
 
 TEST(Cluster, FindsEveryDeviceByItsPlace) {
   const ClusterRef cluster = tpu_cluster("7x", {2, 2, 4}, 3);
-  EXPECT_EQ(cluster->device_count(), 96);  // two a chip
+  EXPECT_EQ(cluster->device_count(), 96);  // two per chip
   std::vector<int> of_process(static_cast<size_t>(cluster->process_count()));
   for (int64_t id = 0; id < cluster->device_count(); ++id) {
     const ClusterPlace at = cluster->place_of(id);

@@ -69,7 +69,7 @@ TEST(TorusRates, AreIndependentOfTheOrderOfAnAssignment) {
 }
 
 TEST(TorusRates, TreatOtherGroupsAsRings) {
-  // Places 0, 1 and 3 of a line of 4 are no grid: from 1 to 3 is two hops, and all goes back from 3 to 0.
+  // Places 0, 1 and 3 of a line of 4 are not a grid: from 1 to 3 is two hops, and the last message returns from 3 to 0.
   const Torus line{.dims = {4}, .wraps = {false}, .link_bandwidth = 6};
   const std::vector<AxisRate> rates = rates_of(line, {3}, {0, 1, 3});
   EXPECT_TRUE(rates[0].parts.empty());

@@ -12,7 +12,7 @@
 namespace artifex_devices {
 namespace {
 
-// The base client is one a process: each case has a process of its own, with the variables given. Returns what `body`
+// A process has one base client, so each case runs in its own process, with the given variables. Returns what `body`
 // writes, or the message of the error that it throws.
 std::string in_child(const std::vector<std::pair<std::string, std::string>>& variables,
                      const std::function<std::string()>& body) {

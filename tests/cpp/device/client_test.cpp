@@ -48,7 +48,7 @@ TEST(Client, SpreadsLargeSharedResultsOverAllNodes) {
   const Device& last = *two->device(1);
   constexpr int64_t kBig = int64_t{8} << 20;
   EXPECT_EQ(&two->shared_arena(last, kBig), &Arena::interleaved());
-  EXPECT_EQ(&two->shared_arena(last, 4096), &last.arena()) << "small ones stay in the caches of who reads them";
+  EXPECT_EQ(&two->shared_arena(last, 4096), &last.arena()) << "small results stay in the caches of their readers";
   const auto one = Client::make(Machine::from_synthetic("numa:1 core:2 pu:1"), {.num_devices = 4});
   EXPECT_EQ(&one->shared_arena(*one->device(3), kBig), &one->device(3)->arena());
 

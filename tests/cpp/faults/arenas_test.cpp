@@ -74,7 +74,7 @@ TEST_F(Arenas, TrimBeforeMappingMoreThanTheUsableMemory) {
 
 #ifdef ARTIFEX_CHECK_LOCKS
 
-/// Names of the system calls for pages that were made, and what was said of those under a lock.
+/// Names of the system calls for pages so far, and the reports on those under a lock.
 struct Calls {
   std::mutex mutex;
   std::set<std::string> made;

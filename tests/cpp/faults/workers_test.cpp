@@ -65,8 +65,9 @@ TEST_F(Workers, ReportMissingThreadsAndLetTheCallerWork) {
   std::atomic<int64_t> sum{0};
   pool().parallel_for(10, 0, [&](int64_t i) { sum.fetch_add(i); });
   EXPECT_EQ(sum.load(), 45);
-  const std::string told = error_of<Unavailable>([] { pool().submit(10, 0, [](int64_t) {}, [](auto) {}); });
-  EXPECT_NE(told.find("cannot create another thread for copying; expected at least 1, got 0"), std::string::npos) << told;
+  const std::string message = error_of<Unavailable>([] { pool().submit(10, 0, [](int64_t) {}, [](auto) {}); });
+  EXPECT_NE(message.find("cannot create another thread for copying; expected at least 1, got 0"), std::string::npos)
+      << message;
   EXPECT_EQ(pool().running_workers(), 0);
 }
 
@@ -164,10 +165,10 @@ TEST_F(Workers, FinishStartedTasksAtShutdown) {
   EXPECT_EQ(done.load(), 20);
   EXPECT_TRUE(ended.load());
   EXPECT_EQ(pool().running_workers(), 0);
-  EXPECT_EQ(sums(), "5050 5050");  // and threads come anew
+  EXPECT_EQ(sums(), "5050 5050");  // and threads start again
 }
 
-/// Arrays whose copies are cut over both lanes and go on after the call.
+/// Arrays whose copies are split over both lanes and continue after the call.
 class SlowDevices : public Workers {
  protected:
   SlowDevices() {
@@ -327,7 +328,7 @@ TEST_F(SlowDevices, CopyInTheCallerWhenSubmissionFails) {
     if (!moved) continue;
     try {
       ASSERT_EQ(values(*device_get(moved)), expected) << "call " << n;
-    } catch (const std::bad_alloc&) {  // the copy was not begun: the array says so, and has no wrong value
+    } catch (const std::bad_alloc&) {  // the copy did not start: the array reports it and has no wrong value
       EXPECT_TRUE(moved->ready_event()->error());
     }
     if (calls < n) break;

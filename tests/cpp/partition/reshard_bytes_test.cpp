@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of reshard costs that lies beside the checkout on development machines and in CI.
+// The table of reshard costs beside the checkout on development machines and in CI.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -33,7 +33,7 @@ CollectiveCost named(const std::vector<CollectiveCost>& costs, std::string_view 
 }
 
 TEST(CollectiveCost, MatchesThePublishedExampleForV5e) {
-  // https://jax-ml.github.io/scaling-book: an axis of 4 of a v5e without wrap, 34 MB gathered (8.4 MB a chip).
+  // https://jax-ml.github.io/scaling-book: an axis of 4 of a v5e without wrap, 34 MB gathered (8.4 MB per chip).
   const LocalGroup line = torus({{4}}, 4.5e10, {0, kHop});
   const CollectiveCost cost = cheapest(Collective::kAllGather, 4 * 8.4e6, line);
   EXPECT_EQ(cost.algorithm, "line, both directions");

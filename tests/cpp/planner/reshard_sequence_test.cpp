@@ -110,7 +110,7 @@ TEST_F(OnFourByTwo, SlicesWithoutMovingBytes) {
 }
 
 TEST_F(OnFourByTwo, SlicesBeforeMovingBytes) {
-  // XLA gathers everything here: 1024 bytes a device. AxesByDimension first, an all-to-all brings 96.
+  // XLA gathers everything here: 1024 bytes per device. AxesByDimension first, an all-to-all brings 96.
   const ReshardSequence sequence = plan({{}, {"x"}}, {{"y", "x"}, {}});
   EXPECT_EQ(moves_of(sequence), "slice all_to_all");
   EXPECT_EQ(sequence.bytes_in, 96);

@@ -22,7 +22,7 @@ TEST(StepNetwork, FindsTheGroupsOfAMesh) {
 }
 
 TEST(StepNetwork, FindsEveryKindOfGroup) {
-  // Pairs of neighbours by number; where a row of 3 ends they have the same distance and are no boxes.
+  // Pairs of neighbours by number; where a row of 3 ends they have the same distance but do not form boxes.
   const ClusterRef rows = made_cluster(NetworkKind::kTorus, {3, 4}, {false, true});
   EXPECT_THROW(step_network(*rows, {6, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {2}), InvalidArgument);
   EXPECT_EQ(step_network(*rows, {4, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {2}).groups[2].size(), 1U);

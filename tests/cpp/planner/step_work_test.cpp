@@ -222,7 +222,7 @@ TEST(StepWork, SeparatesAllToAllsToDifferentDimensions) {
 }
 
 TEST(StepWork, SeparatesAllToAllsOfResultsAndOperands) {
-  // y is made cut along its first dimension, kept cut along its second, and used cut along the first.
+  // y is computed sharded over its first dimension, stored sharded over its second, and used sharded over its first.
   LetterModel made({{'b', 4}, {'d', 4}, {'e', 4}, {'f', 4}, {'g', 4}, {'h', 4}, {'o', 1}});
   made.model.is_training = false;
   made.tensor("x", "bd", StepRole::kGiven).tensor("x2", "bd", StepRole::kGiven).tensor("s", "o", StepRole::kGiven);

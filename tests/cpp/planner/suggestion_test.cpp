@@ -14,7 +14,7 @@
 namespace artifex_devices {
 namespace {
 
-/// In[batch, embed] * W[width, mlp] -> Out[batch, mlp], of sizes 8, 12 and 16; two bytes an element.
+/// In[batch, embed] * W[width, mlp] -> Out[batch, mlp], of sizes 8, 12 and 16; elements have two bytes.
 StepModel one_product() {
   StepModel model;
   model.logical_axes = {"batch", "embed", "width", "mlp"};

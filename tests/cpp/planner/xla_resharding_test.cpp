@@ -62,7 +62,7 @@ TEST(XlaResharding, RefusesInvalidShardings) {
 TEST(XlaResharding, ReturnsNothingWhenNeitherPartCountDividesTheOther) {
   EXPECT_EQ(xla_gathers_everything(12, {3, 4}, {4, 3}), std::nullopt);  // XLA gathers
   EXPECT_EQ(xla_gathers_everything(6, {1, 2}, {2, 3}), std::nullopt);   // it does not
-  EXPECT_EQ(xla_gathers_everything(12, {2, 2}, {3, 1}), true);          // the rule says so, and XLA does
+  EXPECT_EQ(xla_gathers_everything(12, {2, 2}, {3, 1}), true);          // by the rule, and in XLA
   EXPECT_EQ(xla_gathers_everything(12, {3, 1}, {1, 3}), false);
 }
 

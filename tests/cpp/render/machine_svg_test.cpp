@@ -11,7 +11,7 @@
 namespace artifex_devices {
 namespace {
 
-// The text between `begin` and `end`, each time.
+// Every text between `begin` and `end`.
 std::vector<std::string> between(const std::string& text, const std::string& begin, const std::string& end) {
   std::vector<std::string> found;
   for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
@@ -28,7 +28,7 @@ std::vector<std::string> labels(const std::string& svg) {
   return found;
 }
 
-// An attribute of all rectangles that have it.
+// Values of an attribute of all rectangles.
 std::vector<std::string> of_rectangles(const std::string& svg, const std::string& name) {
   std::vector<std::string> found;
   for (const std::string& element : between(svg, "<rect", ">")) {

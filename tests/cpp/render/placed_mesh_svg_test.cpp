@@ -13,7 +13,7 @@ namespace {
 /// Fills of the small tiles, in order.
 std::vector<std::string> tile_fills(const std::string& svg) { return found(svg, "<rect", " fill=\"", "\""); }
 
-/// What stands under the pointer, after the picture's own title.
+/// All tooltips, without the title of the picture.
 std::vector<std::string> titles(const std::string& svg) {
   std::vector<std::string> all = found(svg, "<title>", "", "</title>");
   all.erase(all.begin());
@@ -42,7 +42,7 @@ TEST(PlacedMeshSvg, ColoursTheGroupsOfEachAxis) {
           "one colour: devices that work together along the axis; number: place along it", "x to the right, y down"}));
   const std::vector<std::string> colours = tile_fills(svg);
   ASSERT_EQ(colours.size(), 8u);
-  // "data" joins devices above each other, "model" those beside each other.
+  // "data" connects devices of a column, "model" devices of a row.
   EXPECT_EQ(colours[0], colours[2]);
   EXPECT_EQ(colours[1], colours[3]);
   EXPECT_NE(colours[0], colours[1]);
@@ -77,7 +77,7 @@ TEST(PlacedMeshSvg, TruncatesLargeMeshesWithANote) {
   EXPECT_LT(svg.size(), 80'000u);
   EXPECT_TRUE(is_well_formed(svg));
   EXPECT_EQ(labels(svg).back(), "shown: 3 of 28 layers along z: 960 of 8960 devices");
-  // A path a colour, a square a device: 960 for each of two axes.
+  // One path per colour, one square per device: 960 for each of two axes.
   size_t squares = 0;
   for (const std::string& path : found(svg, "<path fill", "d=\"", "\"")) squares += std::ranges::count(path, 'M');
   EXPECT_EQ(squares, 1920u);

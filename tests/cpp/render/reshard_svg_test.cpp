@@ -25,7 +25,7 @@ std::vector<int64_t> counted(int64_t count) {
   return ids;
 }
 
-/// Everybody sends `bytes` to everybody, itself included.
+/// Every device sends `bytes` to every device, itself included.
 std::vector<DeviceTraffic> all_to_all(int64_t count, int64_t bytes) {
   std::vector<DeviceTraffic> traffic;
   for (int64_t from = 0; from < count; ++from) {
@@ -38,7 +38,7 @@ TEST(TrafficGroups, ConnectDevicesWhenPairsAreFew) {
   const TrafficGroups groups =
       group_traffic({{0, 1, 8}, {0, 1, 4}, {1, 1, 5}, {1, 0, 0}}, {0, 1}, {0, 1}, nullptr, 8, 8);
   EXPECT_EQ(groups.kind, TrafficGroups::Kind::kDevices);
-  ASSERT_EQ(groups.arrows.size(), 1u);  // bytes of a pair add up; none make no arrow
+  ASSERT_EQ(groups.arrows.size(), 1u);  // bytes of a pair add up; a pair without bytes has no arrow
   EXPECT_EQ(groups.arrows[0].from, 0);
   EXPECT_EQ(groups.arrows[0].to, 1);
   EXPECT_EQ(groups.arrows[0].bytes, 12);
@@ -68,7 +68,7 @@ TEST(TrafficGroups, ConnectHostsThenSlicesThenTheBusiestDevice) {
   EXPECT_EQ(one.arrows.size(), 1u);
   EXPECT_EQ(one.internal, (std::map<int64_t, int64_t>{{0, 10}}));
   EXPECT_EQ(one.note({}), "arrows: what the busiest device receives, 1 of 240 pairs of devices");
-  // Without a cluster nothing is known of hosts.
+  // Without a cluster, hosts are unknown.
   EXPECT_EQ(group_traffic(all_to_all(16, 1), counted(16), counted(16), nullptr, 32, 24).kind,
             TrafficGroups::Kind::kBusiest);
   EXPECT_EQ(message_of<InvalidArgument>([] { group_traffic({{0, 7, 1}}, {0, 1}, {0, 1}, nullptr, 8, 8); }),

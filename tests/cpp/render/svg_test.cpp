@@ -82,7 +82,7 @@ TEST_F(SvgTest, DrawsASliceForEachPartOfOtherDimensions) {
   std::ranges::sort(colours);
   EXPECT_EQ(std::ranges::unique(colours).size(), 0u);
 
-  // A dimension that runs out in the second slice: nothing is there.
+  // A dimension that ends before the second slice leaves it empty.
   const std::string uneven = draw(cube, {on({"x"}), on({"y"}), on({"z"})}, {2, 2, 1}, Uneven::kLastShort);
   EXPECT_EQ(fills(uneven),
             (std::vector<std::string>{"#accee7", "#de8ca4", "#ace7ac", "#a48cde", "none", "none", "none", "none"}));

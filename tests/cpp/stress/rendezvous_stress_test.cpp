@@ -69,7 +69,7 @@ std::set<Failure> expected_of(Fault fault) {
       return {Failure::kNone};
     case Fault::kRaises:
       return {Failure::kBody};
-    case Fault::kLeaves:  // found by whoever sees it first
+    case Fault::kLeaves:  // found by the first participant that sees it
       return {Failure::kEarlyExit, Failure::kDeadlock};
     case Fault::kDisagrees:
       return {Failure::kMismatch};

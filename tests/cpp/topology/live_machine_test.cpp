@@ -128,8 +128,8 @@ TEST(LiveMachine, BindsMemoryToItsNode) {
   const int node = machine->cpu_domains()[0].default_node;
   const bool bound = bind_memory(*machine, node, data, bytes);
   *static_cast<volatile char*>(data) = 1;
-  const int lies_on = memory_node(*machine, data);
-  EXPECT_TRUE(!bound || lies_on == -1 || lies_on == node) << lies_on;
+  const int actual = memory_node(*machine, data);
+  EXPECT_TRUE(!bound || actual == -1 || actual == node) << actual;
   EXPECT_FALSE(bind_memory(*machine, 4711, data, bytes));
   EXPECT_FALSE(bind_memory(*machine, -1, data, bytes));
   munmap(data, bytes);

@@ -64,9 +64,9 @@ TEST(Assemble, NamesEachPartThatDoesNotFit) {
       device_put(test::dense(random, {1, 6}, DType::kInt8), SingleDeviceSharding::make(world->device(1)), true);
   assembly.parts[2].array = assembly.parts[3].array;
   const std::string text = error_of<InvalidArgument>([&] { assemble(std::move(assembly)); });
-  for (const char* told : {"arrays[1] has dtype int8; expected float32", "arrays[1] has shape (1, 6); expected (2, 6)",
+  for (const char* part : {"arrays[1] has dtype int8; expected float32", "arrays[1] has shape (1, 6); expected (2, 6)",
                            "arrays[3] lies on cpu:3 as arrays[2] does", "no part for cpu:2"}) {
-    EXPECT_NE(text.find(told), std::string::npos) << told << "\n" << text;
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }
 

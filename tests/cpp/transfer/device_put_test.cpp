@@ -194,9 +194,9 @@ TEST(DevicePut, RefusesSizesBeyond63Bits) {
   for (const Dims& shape : {Dims{0, huge, huge}, Dims{huge, huge, 0}}) {  // whose strides do not fit
     source.shape = shape;
     source.byte_strides = {0, 0, 0};
-    const std::string told = error_of<InvalidArgument>([&] { device_put(source, named(world, {2}, {"a"}), true); });
-    EXPECT_EQ(told, "device_put: shape " + to_string(shape) +
-                        " of float32 is more bytes than fit 63 bits, counting sizes of 0 as 1; use smaller sizes");
+    const std::string message = error_of<InvalidArgument>([&] { device_put(source, named(world, {2}, {"a"}), true); });
+    EXPECT_EQ(message, "device_put: shape " + to_string(shape) +
+                           " of float32 is more bytes than fit 63 bits, counting sizes of 0 as 1; use smaller sizes");
   }
   source.byte_strides = {0, 0};
   source.shape = {int64_t{1} << 50, 1};
