@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/sharding/sharding.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>

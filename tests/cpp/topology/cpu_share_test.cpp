@@ -76,9 +76,7 @@ TEST(CpuShare, RestrictsCpusAndMemoryOfTheLiveMachine) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-TEST(CpuShare, RefusesUnavailableCpus) {
-  EXPECT_THROW(restrict_live_machine({{1 << 20}}, {}), InvalidArgument);
-}
+TEST(CpuShare, RefusesUnavailableCpus) { EXPECT_THROW(restrict_live_machine({{1 << 20}}, {}), InvalidArgument); }
 
 }  // namespace
 }  // namespace artifex_devices
