@@ -64,7 +64,7 @@ TEST_F(MemoryWindows, WatchOneClient) {
   EXPECT_EQ(window.use()[0].peak, 0);
 }
 
-TEST_F(MemoryWindows, RefusedChargesDoNotCount) {
+TEST_F(MemoryWindows, IgnoreRefusedCharges) {
   device_.set_bytes_limit(10);
   MemoryWindow window(client_);
   EXPECT_FALSE(device_.try_charge(11));
@@ -72,7 +72,7 @@ TEST_F(MemoryWindows, RefusedChargesDoNotCount) {
   EXPECT_EQ(window.use()[0].allocated, 0);
 }
 
-TEST_F(MemoryWindows, LoseNothingWhenThreadsChargeAndWindowsComeAndGo) {
+TEST_F(MemoryWindows, CountConcurrentChargesCompletely) {
   constexpr int64_t kRounds = 5000;
   MemoryWindow outer(client_);
   std::atomic<bool> stop{false};

@@ -15,7 +15,7 @@ using test::error_of;
 using test::make_world;
 using test::named;
 
-TEST(PlacedCopies, PlansTheCopiesBetweenMemoriesOfThisProcess) {
+TEST(PlacedCopies, ConnectMemoriesOfThisProcess) {
   const ClientRef world = make_world(4, 4);
   const PlacedCopies placed = placed_copies(*named(world, {4}, {"a"}), *named(world, {4}, {}), {8}, 4, nullptr);
   EXPECT_EQ(placed.direct.plan.copy_count(), 16);
@@ -23,14 +23,14 @@ TEST(PlacedCopies, PlansTheCopiesBetweenMemoriesOfThisProcess) {
   EXPECT_EQ(placed.source.devices, (std::vector<int64_t>{0, 1, 2, 3}));
 }
 
-TEST(PlacedCopies, HasOneBufferForReplicasInOneMemory) {
+TEST(PlacedCopies, HaveOneBufferForReplicasInOneMemory) {
   const ClientRef world = make_world(1, 4);
   const PlacedCopies placed = placed_copies(*named(world, {4}, {"a"}), *named(world, {4}, {}), {8}, 4, nullptr);
   EXPECT_EQ(placed.destination.buffers, (std::vector<int64_t>{0, 0, 0, 0}));
   EXPECT_EQ(placed.direct.plan.copy_count(), 4);
 }
 
-TEST(PlacedCopies, PlansOnTheClusterWhoseDevicesTheShardingsHave) {
+TEST(PlacedCopies, AreOnTheClusterOfTheShardings) {
   const ClusterRef cluster = tpu_cluster("v5e", {2, 2}, 1);
   const ClientRef client = make_cluster_client(cluster);
   const ShardingRef rows = named(client, {4}, {"a"});
@@ -39,7 +39,7 @@ TEST(PlacedCopies, PlansOnTheClusterWhoseDevicesTheShardingsHave) {
   EXPECT_EQ(placed.direct.plan.copy_count(), 16);
 }
 
-TEST(PlacedCopies, TakesTheGivenClusterOrTheOneOfEitherEnd) {
+TEST(PlacedCopies, UseTheGivenClusterOrTheClusterOfEitherSharding) {
   const ClusterRef cluster = tpu_cluster("v5e", {2, 2}, 1);
   const ClientRef client = make_cluster_client(cluster);
   const ClientRef world = make_world(1, 4);
@@ -55,7 +55,7 @@ TEST(PlacedCopies, TakesTheGivenClusterOrTheOneOfEitherEnd) {
                 "; expected devices of one cluster, or of this process; give cluster= to plan on");
 }
 
-TEST(PlacedCopies, RefusesMoreDevicesOrCopiesThanThereMayBe) {
+TEST(PlacedCopies, RefuseTooManyDevicesOrCopies) {
   const ClientRef world = make_world(8, 8);
   const ShardingRef rows = named(world, {8}, {"a"});
   const ClusterRef cluster = tpu_cluster("v5e", {2, 2}, 1);
